@@ -26,7 +26,7 @@ from grafana_foundation_sdk.models.common import (
 from grafana_foundation_sdk.models.prometheus import PromQueryFormat
 
 from shadowtime.dashboards.queries import Query, last
-from shadowtime.shared.colours import NEUTRAL, POLICY_COLOURS
+from shadowtime.shared.text import NEUTRAL, POLICY_COLOURS
 
 STORE = model.DataSourceRef(type_val="prometheus", uid="victoria-metrics")
 HEIGHT = 8

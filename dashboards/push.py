@@ -12,7 +12,7 @@ from grafana_client.model import PersonalPreferences
 from niquests.exceptions import RequestException
 
 from shadowtime.shared.errors import PushError, reason_of
-from shadowtime.shared.streaming.http_access import bearer_token, http_url
+from shadowtime.shared.streaming import bearer_token, http_url
 
 PROVISIONING = Path(__file__).parent / "provisioning"
 FOLDER = "shadowtime"

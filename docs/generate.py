@@ -10,9 +10,9 @@ from pydantic.fields import FieldInfo
 from shadowtime.__main__ import GROUPS
 from shadowtime.completion_scripts import command_of
 from shadowtime.services.catalogue import DEFAULTS, REGISTRIES
-from shadowtime.services.scheduler.policies import BEST
+from shadowtime.services.scheduler.registry import BEST
+from shadowtime.shared.cli.paths import ROOT
 from shadowtime.shared.metric_names import METRICS, RESULTS, RUN, Metric
-from shadowtime.shared.paths import ROOT
 from shadowtime.shared.spec import as_text
 from shadowtime.shared.streaming.settings import Settings
 

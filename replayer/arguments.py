@@ -11,19 +11,16 @@ from typing import Any, NamedTuple
 import typer
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
-from shadowtime.replayer.accounting.reading import Reading
-from shadowtime.replayer.log_formats import AS_READ, format_of, read_trace
+from shadowtime.replayer.io import MIN_FACTOR, Pace
+from shadowtime.replayer.logs import AS_READ, Workload, format_of, prepare, read_trace
 from shadowtime.replayer.options import Oversized, Requests
-from shadowtime.replayer.pace import MIN_FACTOR, Pace
-from shadowtime.replayer.sources import SOURCES
-from shadowtime.replayer.workload import Workload, prepare
+from shadowtime.replayer.simulation import SOURCES
 from shadowtime.services.catalogue import DEFAULTS, Configuration, canonical, configure
+from shadowtime.shared.accounting import Reading
 from shadowtime.shared.errors import SettingsError
-from shadowtime.shared.events import CapacityChanged
-from shadowtime.shared.message import MAX_INTEGER
+from shadowtime.shared.messages import CapacityChanged, SpeedUp
+from shadowtime.shared.quoting import quoted
 from shadowtime.shared.spec import Spec, parse
-from shadowtime.shared.speedup import SpeedUp
-from shadowtime.shared.wording import quoted
 
 SPEEDUPS: TypeAdapter[SpeedUp] = TypeAdapter(SpeedUp, config=ConfigDict(defer_build=True))
 
@@ -59,7 +56,7 @@ def reading_of(
     """Return how accounting files and tables are read."""
     if not columns:
         return Reading({}, time_zone, pools, names, names_key)
-    from shadowtime.replayer.accounting.table import parse_columns  # here, as few logs are tables
+    from shadowtime.shared.accounting import parse_columns  # here, as few logs are tables
 
     return Reading(parse_columns(columns), time_zone, pools, names, names_key)
 
@@ -115,7 +112,7 @@ def _prepared(
     if not preparation.in_pieces:
         trace = read_trace(path, preparation.reading)
         return prepare(trace, processors, **given), trace.notes
-    from shadowtime.replayer.long_workload import read_in_pieces  # here, as few logs are
+    from shadowtime.replayer.logs import read_in_pieces  # here, as few logs are
 
     if preparation.reading != AS_READ or format_of(path) is not None:
         raise SettingsError(f"{path}: only a log in the Standard Workload Format is read in pieces")
@@ -160,12 +157,6 @@ def parse_pace(text: str, sleep: Callable[[float], None]) -> Pace | None:
     if not MIN_FACTOR <= factor < inf:
         raise SettingsError(f"--speed {quoted(text)}: expected max or a factor of at least {MIN_FACTOR}")
     return Pace(factor, sleep=sleep)
-
-
-def require_seed(number: int) -> None:
-    """Raise `SettingsError` if a number is no seed that events can carry."""
-    if not 0 <= number <= MAX_INTEGER:
-        raise SettingsError(f"--seed {number}: expected 0 to {MAX_INTEGER}")
 
 
 def parse_speedup(text: str) -> SpeedUp | None:

@@ -3,9 +3,9 @@
 from typing import Any
 
 from shadowtime.services.pipeline import STAGES
-from shadowtime.shared.events import SCHEMA_VERSION, Envelope
-from shadowtime.shared.run_time_bins import EDGES
-from shadowtime.shared.topics import DEAD_LETTERS, FLOW, JOBS
+from shadowtime.shared.distributions import EDGES
+from shadowtime.shared.messages import SCHEMA_VERSION, Envelope
+from shadowtime.shared.stages import DEAD_LETTERS, FLOW, JOBS
 
 TEMPLATE = "#/components/schemas/{model}"
 

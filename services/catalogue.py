@@ -3,12 +3,12 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from shadowtime.services.runtime_distribution.handler import PREDICTORS
-from shadowtime.services.scheduler.policies import BEST, POLICIES
-from shadowtime.services.wait_bound.handler import BOUNDERS
-from shadowtime.services.walltime_adjustment.handler import ADJUSTERS
-from shadowtime.shared.events import ClusterOpened
-from shadowtime.shared.spec import Registry, Spec, as_text, parse
+from shadowtime.services.runtime_distribution import PREDICTORS
+from shadowtime.services.scheduler import BEST, POLICIES
+from shadowtime.services.wait_bound import BOUNDERS
+from shadowtime.services.walltime_adjustment import ADJUSTERS
+from shadowtime.shared.messages import ClusterOpened
+from shadowtime.shared.spec import Registry, Spec, Spelled, as_text, parse
 
 REGISTRIES: dict[str, Registry[object]] = {  # by the name of the option that takes their SPECs
     "policy": POLICIES,
@@ -60,28 +60,6 @@ def configure(
         canonical("runtime", runtime),
         canonical("adjustment", adjustment),
     )
-
-
-class Spelled(NamedTuple):
-    """A SPEC with all its keys, each as `key=value`: those that make it what it is, and those at their defaults."""
-
-    name: str
-    chosen: tuple[str, ...]
-    defaults: tuple[str, ...]
-
-    def __str__(self) -> str:
-        """Return the SPEC, which can be typed: what was chosen comes first."""
-        keys = ",".join(self.chosen + self.defaults)
-        return f"{self.name}({keys})" if keys else self.name
-
-    @property
-    def short(self) -> str:
-        """The same SPEC without what goes without saying.
-
-        >>> spelled("runtime", canonical("runtime", "empirical:prior=2")).short
-        'empirical'
-        """
-        return str(Spelled(self.name, self.chosen, ()))
 
 
 def spelled(option: str, spec: str) -> Spelled:

@@ -1,15 +1,12 @@
 """The data flow: one line per stage, in the order in which an event passes them."""
 
-from shadowtime.services.runtime_distribution.handler import RuntimeDistribution
-from shadowtime.services.scheduler.explaining import Explaining, Following
-from shadowtime.services.scheduler.handler import Scheduler
-from shadowtime.services.scoreboard.handler import Scoreboard
-from shadowtime.services.wait_bound.handler import WaitBounds
-from shadowtime.services.walltime_adjustment.handler import WalltimeAdjustments
-from shadowtime.shared import topics
-from shadowtime.shared.events import ClusterOpened
-from shadowtime.shared.explanation import Explains
-from shadowtime.shared.stage import Stage, chained
+from shadowtime.services.runtime_distribution import RuntimeDistribution
+from shadowtime.services.scheduler import Explaining, Following, Scheduler
+from shadowtime.services.scoreboard import Scoreboard
+from shadowtime.services.wait_bound import WaitBounds
+from shadowtime.services.walltime_adjustment import WalltimeAdjustments
+from shadowtime.shared.messages import ClusterOpened, Explains
+from shadowtime.shared.stages import Stage, chained, topics
 
 STAGES = chained(
     Stage("runtime_distribution", topics.JOBS, topics.RUNTIME_DISTRIBUTIONS, RuntimeDistribution, ("run_time",)),

@@ -2,51 +2,51 @@
 
 import sys
 
-from shadowtime.shared.start_up import run
+from shadowtime.shared.cli import run
 
 GROUPS = {
     "Replay": {
-        "replay": ("replayer.command_line", "replay logs under policies and compare them"),
-        "compare": ("replayer.compare_command", "replay logs under six policies, with a report"),
+        "replay": ("replayer.commands.replay", "replay logs under policies and compare them"),
+        "compare": ("replayer.commands.compare", "replay logs under six policies, with a report"),
         "campaign": ("replayer.campaign.command_line", "carry out a grid of replays, on all cores or on Dask"),
-        "reproduce": ("replayer.campaign.reproduce", "make a table of a paper again"),
-        "check": ("replayer.check_command", "say what a log tells, what it lacks and what is odd about it"),
-        "check-starts": ("replayer.check_starts", "say how near policies come to what a site really did"),
-        "check-schedule": ("replayer.check_schedule", "compare another simulator's schedule with a policy's"),
-        "convert": ("replayer.convert", "write the jobs of a log that a replay uses as a clean log"),
-        "generate": ("replayer.generate_command", "write a log of a synthetic workload"),
-        "fit-slurm": ("replayer.slurm_fit_command", "fit the policy slurm to what a site really did"),
-        "slurm-site": ("replayer.slurm_site_command", "write what a Slurm is set to, for the policy slurm"),
-        "search-templates": ("replayer.template_search_command", "find templates of similar jobs for a log"),
-        "list": ("replayer.list_command", "list policies, predictors, … and their keys"),
+        "reproduce": ("replayer.campaign.command_line", "make a table of a paper again"),
+        "check": ("replayer.commands.check", "say what a log tells, what it lacks and what is odd about it"),
+        "check-starts": ("replayer.commands.check_starts", "say how near policies come to what a site really did"),
+        "check-schedule": ("replayer.commands.check_schedule", "compare another simulator's schedule with a policy's"),
+        "convert": ("replayer.commands.convert", "write the jobs of a log that a replay uses as a clean log"),
+        "generate": ("replayer.commands.generate", "write a log of a synthetic workload"),
+        "fit-slurm": ("replayer.commands.fit_slurm", "fit the policy slurm to what a site really did"),
+        "slurm-site": ("replayer.commands.slurm_site", "write what a Slurm is set to, for the policy slurm"),
+        "search-templates": ("replayer.commands.search_templates", "find templates of similar jobs for a log"),
+        "list": ("replayer.commands.list", "list policies, predictors, … and their keys"),
     },
     "On the stream": {
-        "follow": ("replayer.following.command_line", "follow a Slurm, a PBS or another cluster as it is now"),
-        "shadow": ("replayer.twin.command_line", "play other policies beside a run, as it goes on"),
-        "scores": ("replayer.scores_command", "tell how a run stands, also one that never ends"),
-        "twin": ("replayer.twin.twin_command", "tell how its shadows fare beside a cluster"),
-        "serve": ("services.workers", "run a worker: a stage, or the writer of metrics"),
-        "live": ("replayer.live_command", "serve the live page"),
-        "ask": ("services.command_line", "bound the wait of a job that one might submit now"),
-        "watch": ("services.command_line", "show the messages of a topic as they come"),
-        "rebuild": ("services.command_line", "make the state of a stage anew from its topic"),
-        "topics": ("services.command_line", "create the topics that are missing"),
-        "settings": ("services.command_line", "print every setting with its flag and value"),
-        "asyncapi": ("services.command_line", "print the topics as an AsyncAPI document"),
+        "follow": ("services.follower.command_line", "follow a Slurm, a PBS or another cluster as it is now"),
+        "shadow": ("services.shadows.command_line", "play other policies beside a run, as it goes on"),
+        "scores": ("replayer.commands.scores", "tell how a run stands, also one that never ends"),
+        "twin": ("services.shadows.compare_command", "tell how its shadows fare beside a cluster"),
+        "serve": ("services.processes.workers", "run a worker: a stage, or the writer of metrics"),
+        "live": ("services.processes.live_command", "serve the live page"),
+        "ask": ("services.processes.command_line", "bound the wait of a job that one might submit now"),
+        "watch": ("services.processes.command_line", "show the messages of a topic as they come"),
+        "rebuild": ("services.processes.command_line", "make the state of a stage anew from its topic"),
+        "topics": ("services.processes.command_line", "create the topics that are missing"),
+        "settings": ("services.processes.command_line", "print every setting with its flag and value"),
+        "asyncapi": ("services.processes.command_line", "print the topics as an AsyncAPI document"),
     },
     "Servers and dashboards": {
-        "stack": ("stack.command_line", "run servers and workers as local processes: up, down"),
+        "stack": ("stack.local.command_line", "run servers and workers as local processes: up, down"),
         "dashboards": ("dashboards.command_line", "generate dashboards and push them into a Grafana"),
     },
     "This installation": {
-        "doctor": ("stack.doctor", "say what is installed, which servers answer, and what to do"),
+        "doctor": ("stack.local.doctor", "say what is installed, which servers answer, and what to do"),
         "completion": ("completion", "print what bash, zsh or fish need to complete commands"),
     },
 }
 """Module and one line of help of each sub-command, in groups."""
 
 COMMANDS = {name: module for group in GROUPS.values() for name, (module, _) in group.items()}
-SHARED = {name for name, module in COMMANDS.items() if module == "services.command_line"}
+SHARED = {name for name, module in COMMANDS.items() if list(COMMANDS.values()).count(module) > 1}
 """Sub-commands that are commands of one command line, which takes their name."""
 
 

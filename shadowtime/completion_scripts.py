@@ -12,8 +12,8 @@ import shtab
 import typer
 
 from shadowtime.__main__ import COMMANDS, GROUPS, SHARED
-from shadowtime.replayer.catalogue_table import everything
 from shadowtime.replayer.options import KINDS
+from shadowtime.replayer.presentation import everything
 
 NAMES = {option: sorted(name for kind, name, _, _ in everything() if kind == option) for option in KINDS.values()}
 """What may follow an option, by its name: SPECs begin with a name."""

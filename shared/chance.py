@@ -5,7 +5,16 @@ from hashlib import blake2b
 import numpy as np
 import numpy.typing as npt
 
-from shadowtime.shared.arrays import Floats, FloatTable, Integers
+from shadowtime.shared.bounds import MAX_INTEGER
+from shadowtime.shared.errors import SettingsError
+from shadowtime.shared.kernels import Floats, FloatTable, Integers
+
+
+def require_seed(number: int) -> None:
+    """Raise `SettingsError` if a number is no seed that events can carry."""
+    if not 0 <= number <= MAX_INTEGER:
+        raise SettingsError(f"--seed {number}: expected 0 to {MAX_INTEGER}")
+
 
 Bits = npt.NDArray[np.uint64]
 

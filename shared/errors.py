@@ -11,7 +11,7 @@ ShadowtimeError
 │   └── Refused              Kafka never takes this message, however often it is sent
 ├── StoreError           Redis cannot be used
 │   └── Fenced           another worker owns the run, or Redis lost its last second
-├── ServerError          a server of the local stack does not start or stop (stack/server.py)
+├── ServerError          a server of the local stack does not start or stop (stack/servers/server.py)
 ├── PinError             no registry says what an image's tag stands for (stack/registry.py)
 ├── PushError            Grafana does not take dashboards
 ├── FollowError          what tells of a cluster cannot be read, now or ever
@@ -23,7 +23,7 @@ that the project raises on purpose reaches a user.
 
 from typing import TYPE_CHECKING
 
-from shadowtime.shared.wording import QUOTED, shortened
+from shadowtime.shared.quoting import QUOTED, quoted, shortened
 
 if TYPE_CHECKING:  # whoever has one to tell of has loaded it
     from pydantic import ValidationError
@@ -99,7 +99,7 @@ def first_of(error: "ValidationError", whole: str | None = None) -> str:
     million things it would take seconds to name the first: there are just many.
 
     >>> from pydantic import ValidationError
-    >>> from shadowtime.shared.events import SchedulingPoint
+    >>> from shadowtime.shared.messages.envelope import SchedulingPoint
     >>> try:
     ...     SchedulingPoint(time=2**60)
     ... except ValidationError as error:
@@ -123,3 +123,19 @@ def reason_of(error: BaseException) -> str:
     ('no route', 'TimeoutError')
     """
     return str(error) or type(error).__name__
+
+
+MAX_QUOTED_LENGTH = 40
+"""Characters that an error quotes of what was given."""
+
+
+class Unanswerable(ShadowtimeError):
+    """A question that has no answer; `status` is HTTP's word for the reason."""
+
+    def __init__(self, status: int, reason: str, parameter: str | None = None) -> None:
+        if parameter is not None and len(parameter) > MAX_QUOTED_LENGTH:
+            parameter = quoted(parameter, MAX_QUOTED_LENGTH)
+        super().__init__(reason if parameter is None else f"{parameter}: {reason}")
+        self.status = status
+        self.reason = reason
+        self.parameter = parameter

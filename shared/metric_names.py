@@ -1,14 +1,55 @@
-"""Every metric there is: its name, its labels beside those of its source, its unit and what it means.
+"""What a metric is."""
 
-Results of a run bear trace time and the labels `RUN`; the scoreboard samples them, and `services/metrics/run.py` writes
-them. Health figures are scraped from the processes and bear the time of the scrape. Whatever draws, alarms or emits
-takes the names from here.
-"""
+from typing import Final, NamedTuple
 
-from typing import Final
 
-from shadowtime.shared import twin_metric_names
-from shadowtime.shared.metric import Metric as Metric
+class Metric(NamedTuple):
+    """One metric.
+
+    Parameters
+    ----------
+    name
+        As VictoriaMetrics knows it; that of a sum which only grows ends in `_total`.
+    labels
+        What tells its series apart, beside the labels of all metrics of its kind.
+    unit
+        Of its values; `share` is in 0 to 1, `1` counts things.
+    meaning
+        One sentence for people.
+    """
+
+    name: str
+    labels: tuple[str, ...]
+    unit: str
+    meaning: str
+
+
+# Metrics of shadows, and of what they come to beside the real cluster.
+
+SHADOW_EVENTS = Metric("shadowtime_shadow_events_total", ("shadow",), "1", "Events of a shadow that were told.")
+SHADOW_BEHIND = Metric("shadowtime_shadow_behind_seconds", ("shadow",), "seconds", "How far it is behind its cluster.")
+
+
+def _twin(name: str, unit: str, meaning: str, *labels: str) -> Metric:
+    return Metric(f"shadowtime_twin_{name}", ("shadow", *labels), unit, meaning)
+
+
+TWIN_JOBS = _twin("jobs", "jobs", "Jobs of a cluster that are compared with the same in a shadow.", "shape")
+TWIN_WAIT = _twin("wait_seconds", "seconds", "Their mean wait, really and in the shadow.", "shape", "of")
+TWIN_LONGEST = _twin("longest_wait_seconds", "seconds", "Their longest wait.", "shape", "of")
+TWIN_SLOWDOWN = _twin("slowdown", "1", "Their mean bounded slowdown (10 s, clamped at 1).", "shape", "of")
+TWIN_CHANGE = _twin("wait_change", "share", "Change of their mean wait, and its 95 % interval.", "shape", "bound")
+TWIN_MOVED = _twin("moved_share", "share", "Jobs that start a minute sooner or later in the shadow.", "shape", "when")
+TWIN_BUSY = _twin("utilization", "share", "Processors that run jobs, of all, really and in the shadow.", "of")
+TWIN_WAITING = _twin("longest_waiting_seconds", "seconds", "How long the longest waiting job has waited.", "of")
+TWIN_EVIDENCE = _twin("evidence", "1", "Evidence that waits differ; from 20 on the difference is real.")
+
+
+# Every metric there is: its name, its labels beside those of its source, its unit and what it means.
+#
+# Results of a run bear trace time and the labels `RUN`; the scoreboard samples them, and `services/processes/metrics/run.py` writes
+# them. Health figures are scraped from the processes and bear the time of the scrape. Whatever draws, alarms or emits
+# takes the names from here.
 
 RUN: Final = ("cluster", "experiment", "policy", "run")
 """Labels of every result: the cluster's name, what was started together, the name of a policy in it, the run."""
@@ -211,9 +252,7 @@ FOLLOW_JOB: Final = "followers"
 ANSWERS: Final = f'up{{job="{SCRAPE_JOB}"}}'
 """VictoriaMetrics' own: 1 of a process that answered the last scrape, 0 of one that did not; by the label `worker`."""
 
-METRICS: Final = tuple(
-    each for each in (*vars(twin_metric_names).values(), *list(globals().values())) if isinstance(each, Metric)
-)
+METRICS: Final = tuple(each for each in list(globals().values()) if isinstance(each, Metric))
 OF_PROCESSES: Final = (
     "shadowtime_worker",
     "shadowtime_metrics",

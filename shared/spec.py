@@ -7,14 +7,37 @@
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Generic, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from shadowtime.shared.bounds import MAX_KEYS, MAX_SPEC_DEPTH, MAX_SPEC_LENGTH
 from shadowtime.shared.errors import SettingsError
-from shadowtime.shared.plug_ins import Classes
-from shadowtime.shared.wording import QUOTED, quoted, shortened
+from shadowtime.shared.plugins import Classes
+from shadowtime.shared.quoting import QUOTED, quoted, shortened
+
+
+class Spelled(NamedTuple):
+    """A SPEC with all its keys, each as `key=value`: those that make it what it is, and those at their defaults."""
+
+    name: str
+    chosen: tuple[str, ...]
+    defaults: tuple[str, ...]
+
+    def __str__(self) -> str:
+        """Return the SPEC, which can be typed: what was chosen comes first."""
+        keys = ",".join(self.chosen + self.defaults)
+        return f"{self.name}({keys})" if keys else self.name
+
+    @property
+    def short(self) -> str:
+        """The same SPEC without what goes without saying.
+
+        >>> Spelled("empirical", (), ("prior=2",)).short
+        'empirical'
+        """
+        return str(Spelled(self.name, self.chosen, ()))
+
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_/-]*\Z")
 

@@ -12,8 +12,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from shadowtime.stack.commands import run
-from shadowtime.stack.server import ServerError
+from shadowtime.stack.servers import ServerError, run
 
 VARIABLE = "SHADOWTIME_APT"
 SERVICES = {"mariadb-server": "mariadb"}

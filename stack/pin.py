@@ -13,9 +13,9 @@ from argparse import ArgumentParser
 from collections.abc import Sequence
 from pathlib import Path
 
-from shadowtime.shared.command_line import one_line, run_app
+from shadowtime.shared.cli import ROOT, run_app
 from shadowtime.shared.errors import ShadowtimeError
-from shadowtime.shared.paths import ROOT
+from shadowtime.shared.quoting import one_line
 
 IMAGE = re.compile(r"^\s*(?:image:|FROM)\s+(?!shadowtime)([a-z0-9][a-z0-9._/:-]*):\$\{(\w+)(?::-[^}]*)?\}", re.M)
 """An image from a registry and the variable of its version. The names of images built here begin with ours."""

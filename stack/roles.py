@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
 
-from shadowtime.shared.topics import DEAD_LETTERS, DECISIONS, FLOW, JOBS, SCORES
+from shadowtime.shared.stages import DEAD_LETTERS, DECISIONS, FLOW, JOBS, SCORES
 
 NAME = "shadowtime"
 """With what groups and keys begin."""

@@ -16,7 +16,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from shadowtime.stack.browser import CHROMIUM, axe_file, missing
+from shadowtime.stack.install import CHROMIUM, axe_file, missing
 from tests.patience import PATIENCE
 
 FLAGS = (

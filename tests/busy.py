@@ -10,9 +10,9 @@ import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
-from shadowtime.shared.command_line import run_app
-from shadowtime.shared.paths import ROOT
-from shadowtime.stack.parent_death import start_guarded
+from shadowtime.shared.cli.command_line import run_app
+from shadowtime.shared.cli.paths import ROOT
+from shadowtime.stack.servers.server import start_guarded
 
 LOOP = [sys.executable, "-c", "while True: pass"]
 TESTS = ["tests/parity", "tests/faults", "-m", "not archive"]

@@ -4,12 +4,12 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from shadowtime.replayer.workload import Workload
+from shadowtime.replayer.logs.workload import Workload
 from shadowtime.services.pipeline import STAGES
-from shadowtime.shared.events import ClusterOpened, Envelope, JobSubmitted
-from shadowtime.shared.predictions import RunTimePrediction
-from shadowtime.shared.stage import Stage
-from shadowtime.shared.stage_handler import StageHandler
+from shadowtime.shared.messages.envelope import ClusterOpened, Envelope, JobSubmitted
+from shadowtime.shared.messages.predictions import RunTimePrediction
+from shadowtime.shared.stages.handler import StageHandler
+from shadowtime.shared.stages.stage import Stage
 
 
 class Clairvoyant(StageHandler):

@@ -12,10 +12,10 @@ import tempfile
 from hashlib import sha256
 from pathlib import Path
 
+from shadowtime.shared.streaming.kafka.topic_admin import prepare_topics
 from shadowtime.shared.streaming.settings import Settings
-from shadowtime.shared.streaming.topic_admin import prepare_topics
-from shadowtime.stack.jars import jar_folder
-from shadowtime.stack.servers import Kafka
+from shadowtime.stack.servers.jars import jar_folder
+from shadowtime.stack.servers.servers import Kafka
 
 FOR_A_MINUTE = "-XX:TieredStopAtLevel=1"
 

@@ -12,9 +12,9 @@ from _pytest.doctest import DoctestModule
 from hypothesis import settings
 from pydantic.dataclasses import rebuild_dataclass
 
-import shadowtime.shared.events  # noqa: F401 - every message, to be completed below
-from shadowtime.shared.message import Frozen
-from shadowtime.stack import ports
+import shadowtime.shared.messages.envelope  # noqa: F401 - every message, to be completed below
+from shadowtime.shared.messages.base import Frozen
+from shadowtime.stack.servers import ports
 from tests.watcher import watch
 
 pytest_plugins = ["tests.real_servers"]

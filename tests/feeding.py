@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from shadowtime.shared.paths import ROOT
+from shadowtime.shared.cli.paths import ROOT
 from tests.patience import PATIENCE
 
 PAGE = (ROOT / "docs" / "feeding.md").read_text()

@@ -9,18 +9,18 @@ import sys
 from multiprocessing import get_context
 from pathlib import Path
 
-from shadowtime.shared.paths import ROOT
-from shadowtime.shared.start_up import run
+from shadowtime.shared.cli.paths import ROOT
+from shadowtime.shared.cli.start_up import run
 
 COMMANDS = {
-    "services": "shadowtime.services.command_line",
-    "replayer": "shadowtime.replayer.command_line",
-    "live": "shadowtime.replayer.live_command",
+    "services": "shadowtime.services.processes.command_line",
+    "replayer": "shadowtime.replayer.commands.replay",
+    "live": "shadowtime.services.processes.live_command",
 }
 
 _context = get_context("forkserver")
 _context.set_forkserver_preload(
-    ["pytest", *COMMANDS.values(), "shadowtime.replayer.streamed", "tests.loaded", __name__]
+    ["pytest", *COMMANDS.values(), "shadowtime.replayer.io.streamed", "tests.loaded", __name__]
 )
 
 

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from shadowtime.services.pipeline import STAGES
+from shadowtime.shared.streaming.kafka.topic_admin import prepare_topics
 from shadowtime.shared.streaming.settings import Settings
-from shadowtime.shared.streaming.topic_admin import prepare_topics
-from shadowtime.stack.plan import Plan
-from shadowtime.stack.ports import free_port
+from shadowtime.stack.local.plan import Plan
 from shadowtime.stack.roles import ADMIN, SUBSCRIBER
-from shadowtime.stack.servers import SERVERS, Kafka, Redis, VictoriaMetrics
+from shadowtime.stack.servers.ports import free_port
+from shadowtime.stack.servers.servers import SERVERS, Kafka, Redis, VictoriaMetrics
 from tests.patience import PATIENCE
 from tests.real_servers import require
 

@@ -9,10 +9,10 @@ from typing import Any
 from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.errors import KafkaError
 
+from shadowtime.shared.streaming.kafka.topic_admin import prepare_topics
 from shadowtime.shared.streaming.settings import Settings
-from shadowtime.shared.streaming.topic_admin import prepare_topics
-from shadowtime.stack.ports import HOST
-from shadowtime.stack.servers import Kafka
+from shadowtime.stack.servers.ports import HOST
+from shadowtime.stack.servers.servers import Kafka
 from tests.patience import PATIENCE
 
 BROKERS = 3

@@ -16,8 +16,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from xml.etree import ElementTree
 
-from shadowtime.shared.command_line import run_app
-from shadowtime.shared.paths import ROOT
+from shadowtime.shared.cli.command_line import run_app
+from shadowtime.shared.cli.paths import ROOT
 from tests.class_archive import java_options
 
 PYTEST = ("pytest", "-q", "--hypothesis-profile", "nightly", "--durations", "40", "--durations-min", "15")

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from shadowtime.shared.decisions import Start
-from shadowtime.shared.events import (
+from shadowtime.shared.messages.decisions import Start
+from shadowtime.shared.messages.envelope import (
     CapacityChanged,
     Event,
     JobChanged,
@@ -15,8 +15,8 @@ from shadowtime.shared.events import (
     JobSuspended,
     JobWithdrawn,
 )
-from shadowtime.shared.jobs_in_system import new_request
-from shadowtime.shared.pools import Pool
+from shadowtime.shared.messages.pools import Pool
+from shadowtime.shared.stages.jobs_in_system import new_request
 
 RESOURCES = ("processors", "memory", "gpus")
 Size = dict[str, int]

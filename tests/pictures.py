@@ -21,8 +21,8 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from shadowtime.shared.paths import ROOT
-from shadowtime.stack.plan import Plan
+from shadowtime.shared.cli.paths import ROOT
+from shadowtime.stack.local.plan import Plan
 from tests.browser import Page, browser
 from tests.stack.test_supervisor import new_plan, options, stack
 
@@ -31,11 +31,11 @@ MADE_OF = PICTURES / "made-of.json"
 
 SHOWN = {
     "terminal.svg": ("replayer/*_table.py", "shared/formatting.py"),
-    "watch.svg": ("services/watch/*.py", "shared/sentences.py", "shared/formatting.py"),
-    "report.webp": ("dashboards/report/*.py", "dashboards/report/*.css", "shared/colours.py"),
-    "live.webp": ("services/live/*.py", "services/live/assets/*", "shared/sentences.py", "shared/colours.py"),
-    "advice.webp": ("services/live/assets/*", "services/ask/ad*.py", "services/ask/alternatives.py"),
-    "job.webp": ("services/live/*.py", "services/live/assets/*", "shared/sentences.py"),
+    "watch.svg": ("services/watch/*.py", "shared/text/events.py", "shared/formatting.py"),
+    "report.webp": ("dashboards/report/*.py", "dashboards/report/*.css", "shared/text/colours.py"),
+    "live.webp": ("services/live/*.py", "services/live/assets/*", "shared/text/events.py", "shared/text/colours.py"),
+    "advice.webp": ("services/live/assets/*", "services/ask/ad*.py", "services/processes/ask/alternatives.py"),
+    "job.webp": ("services/live/*.py", "services/live/assets/*", "shared/text/events.py"),
 }
 """Which code each picture shows."""
 

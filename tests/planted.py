@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from shadowtime.replayer.workload import Workload
-from shadowtime.shared.arrays import Integers
+from shadowtime.replayer.logs.workload import Workload
+from shadowtime.shared.kernels.arrays import Integers
 
 AT_LEAST = 60
 """Seconds that a job still asks for once requests are halved."""

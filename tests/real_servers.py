@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 import redis
 
-from shadowtime.stack.servers import Kafka, Redis, Server, VictoriaMetrics
+from shadowtime.stack.servers.servers import Kafka, Redis, Server, VictoriaMetrics
 
 
 def require(server: type[Server]) -> None:

@@ -8,8 +8,8 @@ from types import TracebackType
 import redis
 from redis.crc import key_slot
 
-from shadowtime.stack.ports import free_port
-from shadowtime.stack.servers import Redis
+from shadowtime.stack.servers.ports import free_port
+from shadowtime.stack.servers.servers import Redis
 from tests.patience import PATIENCE
 
 PRIMARIES = 3

@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 
 from shadowtime.services.pipeline import STAGES
-from shadowtime.shared.events import Envelope, Event, Rejected
-from shadowtime.shared.stage import StageRun
+from shadowtime.shared.messages.envelope import Envelope, Event, Rejected
+from shadowtime.shared.stages.stage import StageRun
 
 
 def as_log(events: Iterable[Event]) -> list[Envelope]:

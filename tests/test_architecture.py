@@ -10,10 +10,10 @@ from statistics import median
 import pytest
 
 from shadowtime.services.pipeline import STAGES
-from shadowtime.shared import topics
-from shadowtime.shared.events import ClusterOpened
-from shadowtime.shared.paths import ROOT
-from shadowtime.shared.stage import Stage
+from shadowtime.shared.cli.paths import ROOT
+from shadowtime.shared.messages.envelope import ClusterOpened
+from shadowtime.shared.stages import topics
+from shadowtime.shared.stages.stage import Stage
 
 PRODUCT = ("services", "shared", "replayer")
 SERVICES = sorted(stage.name for stage in STAGES)
@@ -27,26 +27,26 @@ MEETS_THE_WORLD = (
     "services/live/",
     "services/metrics/",
     "services/watch/",
-    "services/command_line.py",
-    "services/worker_start.py",
-    "replayer/kafka_run.py",
-    "replayer/streamed.py",
-    "replayer/following/follower.py",
-    "replayer/following/run.py",
-    "replayer/following/pages.py",
-    "replayer/following/commands.py",
-    "replayer/following/line_inbox.py",
-    "replayer/following/mirrored.py",
-    "replayer/following/slurm.py",
-    "replayer/following/slurm_commands.py",
-    "replayer/following/slurm_rest.py",
-    "replayer/following/slurmrestd.py",
-    "replayer/following/tailed.py",
-    "replayer/following/waker.py",
-    "replayer/twin/pages.py",
-    "replayer/twin/real_run.py",
-    "replayer/twin/run.py",
-    "replayer/twin/shadow.py",
+    "services/processes/command_line.py",
+    "services/processes/worker_start.py",
+    "replayer/io/kafka_run.py",
+    "replayer/io/streamed.py",
+    "services/follower/io/follower.py",
+    "services/follower/io/process.py",
+    "services/follower/io/process.py",
+    "services/follower/io/commands.py",
+    "services/follower/io/http_inbox.py",
+    "services/follower/io/mirrored.py",
+    "services/follower/io/slurm.py",
+    "services/follower/io/slurm_commands.py",
+    "services/follower/io/slurm_rest.py",
+    "services/follower/io/rest_client.py",
+    "services/follower/io/tailed.py",
+    "services/follower/io/slurm.py",
+    "services/shadows/io/pages.py",
+    "services/shadows/io/source.py",
+    "services/shadows/io/process.py",
+    "services/shadows/io/source.py",
 )
 """Where time passes and others answer: `shared/streaming/`, the readers of the stream, the entry points."""
 CLOCKS_AND_CHANCE = {"time", "datetime", "random", "secrets", "uuid"}
@@ -78,7 +78,9 @@ def packages(path: Path) -> set[str]:
 
 
 def test_imports_are_found() -> None:
-    assert "shadowtime.services.scheduler.easy.Easy" in set(imports(ROOT / "services" / "scheduler" / "policies.py"))
+    assert "shadowtime.services.scheduler.policies.easy.Easy" in set(
+        imports(ROOT / "services" / "scheduler" / "policies.py")
+    )
 
 
 @pytest.mark.parametrize("service", SERVICES)
@@ -159,7 +161,7 @@ def test_no_circle_not_even_for_types() -> None:
         }
     )
     order.prepare()
-    assert "shadowtime.replayer.api" in {owner(each, modules) for each in imports(modules["shadowtime"])}
+    assert "shadowtime.replayer.api.api" in {owner(each, modules) for each in imports(modules["shadowtime"])}
 
 
 def dotted(path: Path) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from shadowtime.services.catalogue import REGISTRIES
-from shadowtime.shared.paths import ROOT
+from shadowtime.shared.cli.paths import ROOT
 
 FOLDERS = ("services", "shared", "replayer", "dashboards", "stack", "tests", "docs")
 ALGORITHMS = (ROOT / "docs/algorithms.md").read_text()

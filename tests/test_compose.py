@@ -16,13 +16,13 @@ import yaml  # type: ignore[import-untyped]
 
 from shadowtime._version import __version__
 from shadowtime.services.pipeline import STAGES
+from shadowtime.shared.cli.paths import ROOT
 from shadowtime.shared.metric_names import FOLLOW_JOB, SCRAPE_JOB
-from shadowtime.shared.paths import ROOT
 from shadowtime.shared.streaming.role_settings import VARIABLE
 from shadowtime.shared.streaming.settings import Settings, read_settings
-from shadowtime.stack import env
-from shadowtime.stack.credentials import FLOW as STAGE_NAMES
-from shadowtime.stack.credentials import (
+from shadowtime.stack.compose import env
+from shadowtime.stack.compose.credentials import FLOW as STAGE_NAMES
+from shadowtime.stack.compose.credentials import (
     GIVEN,
     OURS,
     READS,
@@ -36,9 +36,9 @@ from shadowtime.stack.credentials import (
     files,
     names,
 )
-from shadowtime.stack.jars import kafka_version
-from shadowtime.stack.private_file import write_private
 from shadowtime.stack.roles import ADMIN, FOLLOW, HEALTH, KAFKA, REDIS, SHADOW, roles
+from shadowtime.stack.servers.jars import kafka_version
+from shadowtime.stack.servers.private_file import write_private
 from tests.patience import PATIENCE
 from tests.stack.compose import EXAMPLE, FILE, dockerfile, raw, resolved, services, variables
 
@@ -239,7 +239,7 @@ def test_nobody_may_write_kernels_finding_07() -> None:
     (settings,) = [rest for name, rest in lines if name == "ENV"]
     assert {
         "NUMBA_CPU_NAME=generic",
-        "NUMBA_CACHE_LOCATOR_CLASSES=shadowtime.shared.kernel_cache.CompiledBefore",
+        "NUMBA_CACHE_LOCATOR_CLASSES=shadowtime.shared.kernels.cache.CompiledBefore",
     } < set(settings.split())
 
 
@@ -281,7 +281,7 @@ def test_results_are_written_where_vmauth_listens() -> None:
 @pytest.mark.parametrize("name", [*FLOW, METRICS, FOLLOW, SHADOW])
 def test_health_is_asked_at_the_web_port(name: str) -> None:
     port = settings_of(name)["web_port"]
-    check = ["CMD", "python", "-m", "shadowtime.stack.health", f"http://127.0.0.1:{port}/health"]
+    check = ["CMD", "python", "-m", "shadowtime.stack.compose.health", f"http://127.0.0.1:{port}/health"]
     assert services()[name]["healthcheck"]["test"] == check
 
 

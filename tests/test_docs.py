@@ -19,16 +19,16 @@ import pytest
 import typer
 
 from shadowtime.__main__ import GROUPS
-from shadowtime.replayer.accounting.sacct import COMMAND
 from shadowtime.replayer.campaign.logs import ARCHIVE
-from shadowtime.replayer.generate import generate
-from shadowtime.replayer.swf import read_swf, write_swf
-from shadowtime.replayer.workload import prepare
+from shadowtime.replayer.logs.swf import read_swf, write_swf
+from shadowtime.replayer.logs.workload import prepare
+from shadowtime.replayer.synthetic.generator import generate
 from shadowtime.services.catalogue import configure
-from shadowtime.shared.command_line import application
-from shadowtime.shared.paths import ROOT
+from shadowtime.shared.accounting.sacct import COMMAND
+from shadowtime.shared.cli.command_line import application
+from shadowtime.shared.cli.paths import ROOT
 from shadowtime.shared.streaming.settings import Settings, read_settings
-from shadowtime.stack.servers import Kafka, Redis
+from shadowtime.stack.servers.servers import Kafka, Redis
 from tests.benchmarks.__main__ import BENCHMARKS
 from tests.feeding import feed
 from tests.parity.workers import Workers

@@ -9,13 +9,13 @@ import orjson
 import pytest
 
 from shadowtime.services.asyncapi import document
-from shadowtime.shared.decisions import Start
-from shadowtime.shared.events import Decided, Envelope, Rejected
-from shadowtime.shared.streaming import topic_admin
-from shadowtime.shared.streaming.log_reader import read_log
+from shadowtime.shared.messages.decisions import Start
+from shadowtime.shared.messages.envelope import Decided, Envelope, Rejected
+from shadowtime.shared.stages.topics import DEAD_LETTERS, DECISIONS, JOBS
+from shadowtime.shared.streaming.kafka import topic_admin
+from shadowtime.shared.streaming.kafka.log_reader import read_log
 from shadowtime.shared.streaming.settings import Settings
-from shadowtime.shared.topics import DEAD_LETTERS, DECISIONS, JOBS
-from shadowtime.stack.servers import Kafka, Redis
+from shadowtime.stack.servers.servers import Kafka, Redis
 from tests.feeding import CODE, EVENTS, feed
 from tests.parity.workers import Workers
 from tests.patience import PATIENCE

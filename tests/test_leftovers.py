@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from shadowtime.shared.paths import ROOT
+from shadowtime.shared.cli.paths import ROOT
 from tests.patience import PATIENCE
 from tests.stack.processes import alive, wait_until
 

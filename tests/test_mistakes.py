@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from shadowtime.stack.ports import free_port
+from shadowtime.stack.servers.ports import free_port
 from tests.replayer.small_logs import job, write_log
 
 MISTAKES = {  # LOG stands for a small log, GONE for a port where nobody listens, TAKEN for one where somebody does
@@ -76,9 +76,9 @@ MISTAKES = {  # LOG stands for a small log, GONE for a port where nobody listens
     "services watch decisions --kind Decision": "'Decision'",
     "services watch dead-letters --user 3": "dead letters",
     "services watch decisions --kafka-bootstrap 127.0.0.1:GONE --connect-seconds 0.2": "127.0.0.1:GONE",
-    "shadowtime.replayer.live_command --port http": "--port",
-    "shadowtime.replayer.live_command --port 70000": "--port",
-    "shadowtime.replayer.live_command --kafka-bootstrap 127.0.0.1:GONE --connect-seconds 0.2": "127.0.0.1:GONE",
+    "shadowtime.services.processes.live_command --port http": "--port",
+    "shadowtime.services.processes.live_command --port 70000": "--port",
+    "shadowtime.services.processes.live_command --kafka-bootstrap 127.0.0.1:GONE --connect-seconds 0.2": "127.0.0.1:GONE",
     "services rebuild": "stage",
     "services rebuild sheduler": "'sheduler'",
     "services rebuild scheduler --kafka-bootstrap 127.0.0.1:GONE --connect-seconds 0.2": "127.0.0.1:GONE",

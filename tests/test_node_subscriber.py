@@ -13,16 +13,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from shadowtime.shared.events import Envelope, JobSubmitted
-from shadowtime.shared.paths import ROOT
-from shadowtime.shared.predictions import RunTimePrediction
-from shadowtime.shared.run_time_bins import mass_before
-from shadowtime.shared.streaming import bus
-from shadowtime.shared.streaming.log_reader import read_log
+from shadowtime.shared.cli.paths import ROOT
+from shadowtime.shared.distributions.bins import mass_before
+from shadowtime.shared.messages.envelope import Envelope, JobSubmitted
+from shadowtime.shared.messages.predictions import RunTimePrediction
+from shadowtime.shared.stages.topics import RUNTIME_DISTRIBUTIONS
+from shadowtime.shared.streaming.kafka import clients as bus
+from shadowtime.shared.streaming.kafka.log_reader import read_log
 from shadowtime.shared.streaming.settings import Settings
-from shadowtime.shared.topics import RUNTIME_DISTRIBUTIONS
 from shadowtime.stack.roles import SUBSCRIBER
-from shadowtime.stack.servers import Kafka, Redis
+from shadowtime.stack.servers.servers import Kafka, Redis
 from tests.guarded import guarded
 from tests.parity.workers import Workers
 from tests.patience import PATIENCE

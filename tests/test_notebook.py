@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from shadowtime.replayer.swf import BUNDLED
-from shadowtime.shared.paths import ROOT
+from shadowtime.replayer.logs.swf import BUNDLED
+from shadowtime.shared.cli.paths import ROOT
 from tests.gates.archive import FILES, TRACES, needs_archive
 
 if TYPE_CHECKING:

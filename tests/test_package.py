@@ -12,15 +12,15 @@ import pytest
 from shadowtime.__main__ import COMMANDS
 from shadowtime.completion import SHELLS
 from shadowtime.completion_scripts import script
-from shadowtime.replayer.generate import generate
-from shadowtime.replayer.swf import write_swf
-from shadowtime.shared.paths import ROOT
+from shadowtime.replayer.logs.swf import write_swf
+from shadowtime.replayer.synthetic.generator import generate
+from shadowtime.shared.cli.paths import ROOT
 from tests.patience import PATIENCE
 
 WITHOUT_STREAM = """
 import sys
 from itertools import chain
-from shadowtime.shared.start_up import EXTRAS
+from shadowtime.shared.cli.start_up import EXTRAS
 lacking = [*chain.from_iterable(EXTRAS.values()), "grafana_client"]
 sys.modules.update(dict.fromkeys(lacking))  # None in the place of a module: it cannot be imported
 from shadowtime.__main__ import main

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from shadowtime.shared.paths import ROOT
+from shadowtime.shared.cli.paths import ROOT
 from tests.pictures import MADE_OF, PICTURES, SHOWN, made_of
 
 HEAVY = 400_000

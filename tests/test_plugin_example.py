@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from shadowtime.shared.paths import ROOT
-from shadowtime.stack.servers import Kafka, Redis
+from shadowtime.shared.cli.paths import ROOT
+from shadowtime.stack.servers.servers import Kafka, Redis
 from tests.parity.embedded import embedded
 from tests.parity.workers import Workers
 from tests.patience import PATIENCE

@@ -7,13 +7,14 @@ import subprocess
 import sys
 from pathlib import Path
 
-from shadowtime.shared.decisions import Start
-from shadowtime.shared.events import Decided, Envelope
-from shadowtime.shared.paths import ROOT
-from shadowtime.shared.reasons import FitsNow
-from shadowtime.shared.streaming import bus, topic_admin
+from shadowtime.shared.cli.paths import ROOT
+from shadowtime.shared.messages.decisions import Start
+from shadowtime.shared.messages.envelope import Decided, Envelope
+from shadowtime.shared.messages.reasons import FitsNow
+from shadowtime.shared.streaming.kafka import clients as bus
+from shadowtime.shared.streaming.kafka import topic_admin
 from shadowtime.shared.streaming.settings import Settings
-from shadowtime.stack.servers import Kafka
+from shadowtime.stack.servers.servers import Kafka
 from tests.real_servers import require
 
 README = (ROOT / "README.md").read_text()

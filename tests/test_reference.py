@@ -11,7 +11,7 @@ import pytest
 
 from shadowtime.completion import SCRIPTS, SHELLS
 from shadowtime.completion_scripts import script
-from shadowtime.shared.paths import ROOT
+from shadowtime.shared.cli.paths import ROOT
 
 WRITTEN = "run: .venv/bin/python docs/generate.py"
 

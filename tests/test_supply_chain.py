@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from shadowtime.shared.paths import ROOT
+from shadowtime.shared.cli.paths import ROOT
 from tests.patience import PATIENCE
 from tests.test_architecture import PRODUCT, files, name
 

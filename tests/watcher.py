@@ -1,7 +1,7 @@
 """Let no process outlive the tests that started it, directly or not, however they end.
 
 The watcher knows processes by a variable of their environment. Some servers overwrite their environment (Redis does):
-those have guards (`stack/parent_death.py`), which the watcher leaves alone.
+those have guards (`stack/servers/server.py`), which the watcher leaves alone.
 """
 
 import os

@@ -13,8 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from shadowtime.services.pipeline import EXPLAINED, STAGES
-from shadowtime.services.scheduler.explaining import Explaining
-from shadowtime.shared.events import (
+from shadowtime.services.scheduler.explain.stage import Explaining
+from shadowtime.shared.formatting import clock, duration
+from shadowtime.shared.messages.envelope import (
     CapacityChanged,
     ClusterOpened,
     Decided,
@@ -25,10 +26,9 @@ from shadowtime.shared.events import (
     JobSubmitted,
     SchedulingPoint,
 )
-from shadowtime.shared.explained import sentences_of
-from shadowtime.shared.explanation import Explanation
-from shadowtime.shared.formatting import clock, duration
-from shadowtime.shared.stage import Stage, StageRun
+from shadowtime.shared.messages.explanation import Explanation
+from shadowtime.shared.stages.stage import Stage, StageRun
+from shadowtime.shared.text.explanations import sentences_of
 from tests.services.scheduler.textbook_orders import Waits, in_order
 
 (SCHEDULER,) = (stage for stage in STAGES if stage.name == "scheduler")

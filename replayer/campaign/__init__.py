@@ -1,1 +1,1 @@
-"""Campaigns: a grid of logs, policies, settings and seeds, each cell of it one replay, on all cores or on a cluster."""
+"""Grids of replays, carried out on all cores or on a cluster, and their tables."""

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from shadowtime.shared.scores import AdjustmentScores, PolicyScores, RunTimeScores, WaitForecastScores
+from shadowtime.shared.messages import AdjustmentScores, PolicyScores, RunTimeScores, WaitForecastScores
 
 Unit = Literal["s", "min", "h", "days", "%", ""]
 FACTORS: dict[Unit, float] = {"s": 1, "min": 1 / 60, "h": 1 / 3600, "days": 1 / 86_400, "%": 100, "": 1}

@@ -10,12 +10,11 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from shadowtime.replayer.arguments import parse_speedup
 from shadowtime.replayer.campaign.columns import DEFAULT_COLUMNS, Column
 from shadowtime.replayer.options import Oversized, Requests
-from shadowtime.replayer.sources import SOURCES
+from shadowtime.replayer.simulation import SOURCES
 from shadowtime.services.catalogue import canonical, configure
-from shadowtime.shared.bounds import MAX_LINES
+from shadowtime.shared.bounds import MAX_INTEGER, MAX_LINES
 from shadowtime.shared.errors import SettingsError, ShadowtimeError
-from shadowtime.shared.message import MAX_INTEGER
-from shadowtime.shared.wording import quoted
+from shadowtime.shared.quoting import quoted
 
 
 def _checked(check: Callable[[str], object]) -> AfterValidator:

@@ -1,10 +1,12 @@
 """The cells of a campaign: each is one replay, named by the digest of everything that its result depends on."""
 
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from hashlib import sha256
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import orjson
@@ -13,13 +15,32 @@ from shadowtime._version import __version__
 from shadowtime.replayer.arguments import parse_speedup, require_different
 from shadowtime.replayer.campaign.file import Campaign, PolicyEntry
 from shadowtime.replayer.campaign.logs import Log
-from shadowtime.replayer.campaign.plug_in_code import code_of
-from shadowtime.replayer.source import JobTraits
-from shadowtime.replayer.sources import SOURCES
+from shadowtime.replayer.simulation import SOURCES, JobTraits
 from shadowtime.services.catalogue import DEFAULTS, REGISTRIES, Configuration, canonical, configure
 from shadowtime.shared.errors import SettingsError
+from shadowtime.shared.quoting import quoted
 from shadowtime.shared.spec import parse
-from shadowtime.shared.wording import quoted
+
+# What tells one version of a plug-in from another: whoever works on one changes its code, and not its version.
+
+
+def code_of(loaded: type[object]) -> str | None:
+    """Return the SHA-256 of the package or module that a class is in; None of a class of the project's own."""
+    package = loaded.__module__.partition(".")[0]
+    return None if package == __name__.partition(".")[0] else _code_of(package)
+
+
+@cache
+def _code_of(package: str) -> str:
+    module, found = sys.modules[package], sha256()
+    roots = [Path(each) for each in getattr(module, "__path__", ())] or [Path(str(module.__file__))]
+    for root in sorted(roots):
+        for path in sorted(root.rglob("*")) if root.is_dir() else [root]:
+            if path.is_file() and path.suffix != ".pyc":
+                contents = path.read_bytes()
+                found.update(f"{path.relative_to(root.parent)} {len(contents)}\n".encode(errors="surrogateescape"))
+                found.update(contents)
+    return found.hexdigest()
 
 
 @dataclass(frozen=True)

@@ -5,20 +5,16 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from shadowtime._version import __version__
-from shadowtime.dashboards.report import figures, tables
-from shadowtime.dashboards.report.markup import cell as shown
-from shadowtime.dashboards.report.markup import escape, table
-from shadowtime.dashboards.report.page import whole
-from shadowtime.dashboards.report.statistics import paired
-from shadowtime.replayer.baseline import baseline_of
 from shadowtime.replayer.campaign.cell_run import Figures
 from shadowtime.replayer.campaign.columns import Column
 from shadowtime.replayer.campaign.file import Campaign
 from shadowtime.replayer.campaign.grid import Cell
-from shadowtime.replayer.campaign.shown import heading, labels_of, remarks_of
 from shadowtime.replayer.campaign.store import Store
-from shadowtime.replayer.campaign.tables import LogTable, figure_of
-from shadowtime.replayer.sources import SOURCES
+from shadowtime.replayer.campaign.tables import LogTable, figure_of, heading, labels_of, remarks_of
+from shadowtime.replayer.comparison import baseline_of
+from shadowtime.replayer.report import cell as shown
+from shadowtime.replayer.report import escape, figures, paired, table, tables, whole
+from shadowtime.replayer.simulation import SOURCES
 from shadowtime.shared.chance import key_of
 
 FRONTIER = ("max_wait", "mean_bounded_slowdown")

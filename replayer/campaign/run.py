@@ -1,25 +1,53 @@
 """A campaign, step by step: find its logs, carry out what is not done, write and tell what came of it."""
 
 import os
-from collections.abc import Callable, Generator, Sequence
+import time
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
+
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from shadowtime.replayer.campaign.cell_run import Figures, Outcome
+from shadowtime.replayer.campaign.executors import on_cores
 from shadowtime.replayer.campaign.file import Campaign
 from shadowtime.replayer.campaign.grid import Cell, grid_of
 from shadowtime.replayer.campaign.logs import find_logs
-from shadowtime.replayer.campaign.pool import on_cores
-from shadowtime.replayer.campaign.progress import with_progress
-from shadowtime.replayer.campaign.shown import as_latex, print_tables
-from shadowtime.replayer.campaign.tables import tables_of
-from shadowtime.replayer.output import require_places, result_file
-from shadowtime.shared.command_line import say
+from shadowtime.replayer.campaign.tables import as_latex, print_tables, tables_of
+from shadowtime.shared.cli import messages, say
 from shadowtime.shared.errors import SettingsError
 from shadowtime.shared.formatting import duration
-from shadowtime.shared.wording import quoted
+from shadowtime.shared.output import require_places, result_file
+from shadowtime.shared.quoting import quoted
+
+# How far a campaign is, and how long it will take: one line that is renewed, or one now and then in a pipe.
+
+Each = TypeVar("Each")
+EVERY = 30.0
+"""Seconds between two lines in a pipe."""
+
+
+def with_progress(results: Iterator[Each], total: int) -> Iterator[Each]:
+    """Yield what is yielded, and tell how many of them there have been."""
+    if not messages.is_terminal:
+        yield from _in_lines(results, total)
+        return
+    columns = (TextColumn("cells"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=messages, transient=True) as progress:
+        yield from progress.track(results, total=total)
+
+
+def _in_lines(results: Iterator[Each], total: int) -> Iterator[Each]:
+    began = told = time.monotonic()
+    for done, each in enumerate(results, 1):
+        yield each
+        now = time.monotonic()
+        if now - told >= EVERY and done < total:
+            told = now
+            say(f"{done:,} of {total:,} cells, about {duration((now - began) / done * (total - done))} left")
+
 
 if TYPE_CHECKING:
     from shadowtime.replayer.campaign.store import Store
@@ -82,7 +110,7 @@ def _place(how: How) -> CarryOut:
         return lambda cells: on_cores(cells, processes)
     if place != "dask":
         raise SettingsError(f"--on {quoted(how.on)}: expected cores, dask or dask=ADDRESS")
-    from shadowtime.replayer.campaign.on_dask import on_dask
+    from shadowtime.replayer.campaign.executors import on_dask
 
     return lambda cells: on_dask(cells, processes, address or None)
 

@@ -11,9 +11,9 @@ import pyarrow.parquet as pq
 
 from shadowtime.replayer.campaign.cell_run import Figures, Outcome
 from shadowtime.replayer.campaign.grid import Cell
-from shadowtime.replayer.output import result_file
-from shadowtime.replayer.run_record import JobTimes
+from shadowtime.replayer.comparison import JobTimes
 from shadowtime.shared.errors import OutputError
+from shadowtime.shared.output import result_file
 
 MEASURED = ("elapsed_seconds", "cpu_seconds", "cpu_milliseconds_per_job")
 """Figures of a clock: each cell has its own, the table of all has none, so that it is the same whoever makes it."""

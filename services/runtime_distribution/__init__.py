@@ -1,1 +1,26 @@
 """How long will this job run: a prediction for every job at its submission."""
+
+from shadowtime.services.runtime_distribution.handler import PREDICTORS, RuntimeDistribution
+from shadowtime.services.runtime_distribution.history import remembered
+from shadowtime.services.runtime_distribution.templates import (
+    ELITE,
+    ENDED,
+    SUBMITTED,
+    Genes,
+    TemplateErrors,
+    TemplatesSettings,
+    search,
+)
+
+__all__ = [
+    "ELITE",
+    "ENDED",
+    "PREDICTORS",
+    "SUBMITTED",
+    "Genes",
+    "RuntimeDistribution",
+    "TemplateErrors",
+    "TemplatesSettings",
+    "remembered",
+    "search",
+]

@@ -6,17 +6,15 @@ from typing import ClassVar
 
 import numpy as np
 
-from shadowtime.services.runtime_distribution.remembered_jobs import (
+from shadowtime.services.runtime_distribution.history import (
     RememberedJob,
     Remembering,
     RememberingSettings,
     as_predicted,
     remembered,
 )
-from shadowtime.shared.arrays import Floats
-from shadowtime.shared.events import JobSubmitted
-from shadowtime.shared.kernel import kernel
-from shadowtime.shared.predictions import RunTimePrediction
+from shadowtime.shared.kernels import Floats, kernel
+from shadowtime.shared.messages import JobSubmitted, RunTimePrediction
 
 Logarithms = Floats
 """Of run times of at least one second, rising; shape (jobs,)."""

@@ -27,8 +27,8 @@ class Empirical(SimilarJobs):
 
     Examples
     --------
-    >>> from shadowtime.shared.events import JobSubmitted
-    >>> from shadowtime.shared.run_time_bins import bin_of
+    >>> from shadowtime.shared.messages.envelope import JobSubmitted
+    >>> from shadowtime.shared.distributions.bins import bin_of
     >>> predictor = Empirical(EmpiricalSettings(prior=0.5))
     >>> job = JobSubmitted(time=0, job_number=1, requested_processors=1, requested_time=3600, user_id=7)
     >>> for run_time in (5, 5, 500):
@@ -47,3 +47,70 @@ class Empirical(SimilarJobs):
 
     def __init__(self, settings: EmpiricalSettings) -> None:
         super().__init__(settings.window, [Weighting(settings.prior)], settings.forgetting, 1, settings.beyond)
+
+
+# The user's last run times, those of jobs with a like request first.
+
+LIKE = "weight of a job with another {}, where one with the same weighs 1"
+
+
+class EmpiricalRequestSettings(SpecSettings):
+    """Settings of `EmpiricalRequest`."""
+
+    window: int = Field(60, ge=1, le=1000, description="ended jobs that are remembered of each user")
+    prior: float = Field(
+        2.0, ge=1e-9, le=1e6, description="pseudo-counts of the histogram of all jobs of like request and size"
+    )
+    recency: float = Field(0.95, gt=0, le=1, description="factor for each job of the user that ended since")
+    request: float = Field(0.1, ge=0, le=1, description=LIKE.format("request"))
+    processors: float = Field(0.3, ge=0, le=1, description=LIKE.format("number of processors"))
+    executable: float = Field(0.1, ge=0, le=1, description=LIKE.format("executable"))
+    spread: float = Field(0.05, ge=0, le=0.5, description="share of a job's weight in either neighbouring bin")
+    scaled: bool = Field(
+        True, description="whether a run time under another request counts in proportion to the request"
+    )
+    forgetting: float = Field(
+        0.005, ge=0, lt=1, description="share of the weight of a class so far that is forgotten with each that ends"
+    )
+    beyond: float = Field(0.5, ge=0, le=1, description=BEYOND)
+
+
+class EmpiricalRequest(SimilarJobs):
+    """Predict from the user's last jobs, weighted by request, size, executable and age, and from everybody's like them.
+
+    Backing off is smooth: a user's jobs with another request count little, yet more than nothing; with no evidence of
+    the user's own, jobs of the same class of request and size speak, behind them those of like request, behind them
+    all. Memory is bounded by users times window and by the classes. A prediction is O(window + bins), an end O(window).
+
+    Examples
+    --------
+    >>> from shadowtime.shared.messages.envelope import JobSubmitted
+    >>> predictor = EmpiricalRequest(EmpiricalRequestSettings())
+    >>> short = JobSubmitted(time=0, job_number=1, requested_processors=1, requested_time=600, user_id=7)
+    >>> long = short.model_copy(update={"requested_time": 36000})
+    >>> for _ in range(20):
+    ...     predictor.learn_one(short, 60)
+    ...     predictor.learn_one(long, 30000)
+    >>> [round(predictor.predict_one(job).point) for job in (short, long)]
+    [94, 26672]
+
+    References
+    ----------
+    docs/algorithms.md#similar-jobs-of-a-user (Nadaraya 1964, for weights by likeness; Tsafrir 2007, section 3: recent
+    jobs of the same user tell most).
+    """
+
+    name = "empirical-request"
+    Settings = EmpiricalRequestSettings
+
+    def __init__(self, settings: EmpiricalRequestSettings) -> None:
+        weighting = Weighting(
+            settings.prior,
+            settings.recency,
+            settings.request,
+            settings.processors,
+            settings.executable,
+            settings.spread,
+            settings.scaled,
+        )
+        super().__init__(settings.window, [weighting], settings.forgetting, 3, settings.beyond)

@@ -5,16 +5,15 @@ from collections.abc import Iterable
 import numpy as np
 from pydantic import Field
 
-from shadowtime.services.runtime_distribution.remembered_jobs import (
+from shadowtime.services.runtime_distribution.history import (
     RememberedJob,
     Remembering,
     RememberingSettings,
     as_predicted,
     remembered,
 )
-from shadowtime.shared.arrays import Floats
-from shadowtime.shared.events import JobSubmitted
-from shadowtime.shared.predictions import RunTimePrediction
+from shadowtime.shared.kernels import Floats
+from shadowtime.shared.messages import JobSubmitted, RunTimePrediction
 
 MIN_VARIANCE = 1.0
 """Square seconds; no smaller variance is believed, so that equal run times do not outweigh all others."""

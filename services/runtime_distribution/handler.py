@@ -1,25 +1,15 @@
 """The stage: adds a run-time prediction to every submission, and learns from every end."""
 
-from shadowtime.services.runtime_distribution.boosted import Boosted
-from shadowtime.services.runtime_distribution.class_mean_sigma import ClassMeanSigma
-from shadowtime.services.runtime_distribution.class_p90 import ClassP90
 from shadowtime.services.runtime_distribution.downey import DowneyMean, DowneyMedian
-from shadowtime.services.runtime_distribution.empirical import Empirical
-from shadowtime.services.runtime_distribution.empirical_request import EmpiricalRequest
-from shadowtime.services.runtime_distribution.experts import Experts
+from shadowtime.services.runtime_distribution.empirical import Empirical, EmpiricalRequest
+from shadowtime.services.runtime_distribution.ensembles import Boosted, Experts, Mixture
 from shadowtime.services.runtime_distribution.gibbons import Gibbons
 from shadowtime.services.runtime_distribution.hmm import Hmm
-from shadowtime.services.runtime_distribution.last_two import LastTwo
-from shadowtime.services.runtime_distribution.mixture import Mixture
-from shadowtime.services.runtime_distribution.queue_maximum import QueueMaximum
-from shadowtime.services.runtime_distribution.requested import Requested
+from shadowtime.services.runtime_distribution.simple import ClassMeanSigma, ClassP90, LastTwo, QueueMaximum, Requested
 from shadowtime.services.runtime_distribution.templates import Templates
-from shadowtime.shared.events import ClusterOpened, Envelope, JobEnded, JobSubmitted
-from shadowtime.shared.jobs_in_system import RunningJob
-from shadowtime.shared.predicting_stage import PredictingStage
-from shadowtime.shared.predictions import RunTimePrediction
-from shadowtime.shared.predictor import Predictor
+from shadowtime.shared.messages import ClusterOpened, Envelope, JobEnded, JobSubmitted, RunTimePrediction
 from shadowtime.shared.spec import Registry, parse
+from shadowtime.shared.stages import PredictingStage, Predictor, RunningJob
 
 RunTimePredictor = Predictor[JobSubmitted, int, RunTimePrediction]
 """A prediction is at least one second and at most the request (docs/algorithms.md#limits-of-a-prediction)."""

@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from shadowtime.shared.arrays import Floats, FloatTable
-from shadowtime.shared.events import JobSubmitted
-from shadowtime.shared.kernel import kernel
-from shadowtime.shared.run_time_bins import BINS, Masses, bin_of
+from shadowtime.shared.distributions import BINS, Masses, bin_of
+from shadowtime.shared.kernels import Floats, FloatTable, kernel
+from shadowtime.shared.messages import JobSubmitted
 
 BACKING = 20.0
 """Pseudo-counts of the wider class in the narrower: how many jobs of its own make a class count as much as that."""

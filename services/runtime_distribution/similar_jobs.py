@@ -5,14 +5,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from shadowtime.services.runtime_distribution.history import MAX_OWNERS, renew
 from shadowtime.services.runtime_distribution.job_classes import JobClasses
-from shadowtime.services.runtime_distribution.renewed import MAX_OWNERS, renew
-from shadowtime.shared.arrays import Floats, FloatTable, Integers, IntegerTable
-from shadowtime.shared.events import JobSubmitted
-from shadowtime.shared.kernel import kernel
-from shadowtime.shared.predictions import RunTimePrediction
-from shadowtime.shared.predictor import Predictor
-from shadowtime.shared.run_time_bins import Masses, bin_of
+from shadowtime.shared.distributions import Masses, bin_of
+from shadowtime.shared.kernels import Floats, FloatTable, Integers, IntegerTable, kernel
+from shadowtime.shared.messages import JobSubmitted, RunTimePrediction
+from shadowtime.shared.stages import Predictor
 
 Jobs = IntegerTable
 """Ended jobs, last first, shape (jobs, 4): run time and request in seconds, processors, executable; -1 if unknown."""

@@ -4,22 +4,30 @@ Each pool has a picture and a policy of its own, `PoolScheduler`; here events fi
 of, and what is decided becomes one answer.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from copy import deepcopy
 from typing import Any, NamedTuple
 
-from shadowtime.services.scheduler.if_submitted import starts_if_submitted
+import numpy as np
+
+from shadowtime.services.scheduler.forecasting import State, starts_within, why_none
+from shadowtime.services.scheduler.history import Passes
 from shadowtime.services.scheduler.limits import MAX_STARTS
-from shadowtime.services.scheduler.passes import Passes
 from shadowtime.services.scheduler.policy import Output
-from shadowtime.services.scheduler.pool_scheduler import PoolScheduler
-from shadowtime.shared.advises import Start as AdvisedStart
+from shadowtime.services.scheduler.pool import PoolScheduler
+from shadowtime.services.scheduler.tables import enqueue, forget
 from shadowtime.shared.bounds import MAX_LIVE_JOBS
-from shadowtime.shared.decisions import Again, Chosen, CutShort, Evaluated, Kill, Start
-from shadowtime.shared.events import (
+from shadowtime.shared.distributions import point_masses
+from shadowtime.shared.kernels import Integers
+from shadowtime.shared.messages import (
+    Again,
     CapacityChanged,
+    Chosen,
     ClusterOpened,
+    CutShort,
     Decided,
     Envelope,
+    Evaluated,
     Event,
     JobChanged,
     JobEnded,
@@ -28,12 +36,64 @@ from shadowtime.shared.events import (
     JobSubmitted,
     JobSuspended,
     JobWithdrawn,
+    Kill,
+    RunTimePrediction,
     SchedulingPoint,
+    Start,
+    WaitForecast,
+    WalltimeAdjustment,
+    trusted,
 )
-from shadowtime.shared.jobs_in_system import RunningJob, only_priority
-from shadowtime.shared.message import trusted
-from shadowtime.shared.predictions import RunTimePrediction, WaitForecast, WalltimeAdjustment
-from shadowtime.shared.stage_handler import StageHandler
+from shadowtime.shared.stages import AdvisedStart, RunningJob, StageHandler, only_priority
+
+# When a job would start that one might submit now; nothing of the pool changes.
+
+
+def starts_if_submitted(
+    pool: PoolScheduler, now: int, asked: Sequence[tuple[JobSubmitted, RunTimePrediction | None]]
+) -> Iterator[AdvisedStart]:
+    """Yield of each job when it would start if it alone were submitted now, with what is predicted of it.
+
+    All are run ahead through the same futures, on processors alone; quantiles are calibrated where those of the run
+    are. O(queue), and for each job the cost of a sampled forecast.
+
+    References
+    ----------
+    docs/algorithms.md#sampled-futures.
+    """
+    futures = pool.policy.futures()
+    if futures is None:
+        name = pool.policy.name
+        why = (
+            f"policy {name} is not run ahead as it is set: EASY and probabilistic are, in order of arrival or priority"
+        )
+        yield from (AdvisedStart(reason=why) for _ in asked)
+        return
+    queue = deepcopy(pool.queue)
+    numbers = (queue.job_number, pool.running.job_number)
+    number = 1 + max(int(each.max(initial=0)) for each in numbers)
+    for job, prediction in asked:
+        job = job.model_copy(update={"time": now, "job_number": number})
+        told = Envelope(run="ask", sequence=0, event=job, run_time=prediction)
+        further = [getattr(job, each) or 0 for each in pool.further]
+        enqueue(queue, job, told, pool.policy.settings, further)
+        row = int(np.flatnonzero(queue.job_number == number)[0])
+        starts = futures.starts(State(now, queue, pool.running, pool.free), row)
+        forget(queue, queue.remove(number))
+        reason = why_none(now, int(starts.min())) or why_none(now, int(starts.max()))
+        if reason is not None:
+            yield AdvisedStart(reason=reason)
+        else:
+            yield _told(pool, now, starts)
+
+
+def _told(pool: PoolScheduler, now: int, starts: Integers) -> AdvisedStart:
+    within = starts_within(now, starts)
+    if pool.forecaster is None or pool.forecaster.calibrated is None:
+        return AdvisedStart(float(starts.mean()) - now, within)
+    within = pool.forecaster.calibrated.shifted(within)
+    return AdvisedStart(round(sum(mass * seconds for mass, seconds in point_masses(within)), 6), within)
+
 
 BLOCKED = WaitForecast(reason="the site lets it not start for now")
 

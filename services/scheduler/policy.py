@@ -3,14 +3,25 @@
 from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar, Protocol
 
-from shadowtime.services.scheduler.forecast import Forecaster, Futures
-from shadowtime.services.scheduler.job_table import NEVER, Queue, Running
-from shadowtime.services.scheduler.policy_settings import PolicySettings
-from shadowtime.shared.arrays import Integers
-from shadowtime.shared.decisions import Again, Chosen, CutShort, Decision, Evaluated, Start
-from shadowtime.shared.events import ClusterOpened, Event
-from shadowtime.shared.message import MAX_DURATION, trusted
-from shadowtime.shared.reasons import Backfilled, FitsNow, Reason
+from shadowtime.services.scheduler.forecasting import Forecaster, Futures
+from shadowtime.services.scheduler.settings import PolicySettings
+from shadowtime.services.scheduler.tables import NEVER, Queue, Running
+from shadowtime.shared.bounds import MAX_DURATION
+from shadowtime.shared.kernels import Integers
+from shadowtime.shared.messages import (
+    Again,
+    Backfilled,
+    Chosen,
+    ClusterOpened,
+    CutShort,
+    Decision,
+    Evaluated,
+    Event,
+    FitsNow,
+    Reason,
+    Start,
+    trusted,
+)
 
 FITS_NOW = FitsNow()
 

@@ -1,1 +1,7 @@
 """What was better: the scores of a run."""
+
+from shadowtime.services.scoreboard.handler import Scoreboard
+
+__all__ = [
+    "Scoreboard",
+]

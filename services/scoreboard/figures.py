@@ -7,19 +7,15 @@ from typing import get_args
 
 import numpy as np
 
-from shadowtime.services.scoreboard.reliability_table import BINS as TENTHS
-from shadowtime.services.scoreboard.reliability_table import ReliabilityTable
 from shadowtime.services.scoreboard.sampling import ALL, MAX_QUEUES, OTHERS, Sampling
+from shadowtime.services.scoreboard.scores import BINS as TENTHS
+from shadowtime.services.scoreboard.scores import ReliabilityTable
 from shadowtime.services.scoreboard.tally import Tally
 from shadowtime.shared import metric_names as names
-from shadowtime.shared.events import ClusterOpened
+from shadowtime.shared.distributions import EDGES, SHAPES
+from shadowtime.shared.messages import AdjustmentClass, ClusterOpened, Figure, Happenings, label
 from shadowtime.shared.metric_names import Metric
-from shadowtime.shared.run_time_bins import EDGES
-from shadowtime.shared.samples import Figure, label
-from shadowtime.shared.scores import Happenings
-from shadowtime.shared.shapes import SHAPES
-from shadowtime.shared.stage_handler import StageHandler
-from shadowtime.shared.walltime_accuracy import AdjustmentClass
+from shadowtime.shared.stages import StageHandler
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
 PREDICTED_QUANTILES = (0.1, 0.5, 0.9)

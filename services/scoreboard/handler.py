@@ -8,7 +8,7 @@ from shadowtime.services.scoreboard.sampling import Sampling
 from shadowtime.services.scoreboard.tally import Tally
 from shadowtime.shared.bounds import MAX_FIGURES
 from shadowtime.shared.errors import RuleBroken
-from shadowtime.shared.events import (
+from shadowtime.shared.messages import (
     CapacityChanged,
     ClusterClosed,
     ClusterOpened,
@@ -24,13 +24,14 @@ from shadowtime.shared.events import (
     JobWithdrawn,
     OfJob,
     Rejected,
+    RunTimePrediction,
+    Sample,
+    label,
     moment,
+    name_label,
 )
-from shadowtime.shared.jobs_in_system import RunningJob
-from shadowtime.shared.predictions import RunTimePrediction
-from shadowtime.shared.samples import Sample, label, name_label
 from shadowtime.shared.spec import parse
-from shadowtime.shared.stage_handler import StageHandler
+from shadowtime.shared.stages import RunningJob, StageHandler
 
 
 class Scoreboard(StageHandler):

@@ -6,11 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from shadowtime.services.scoreboard.wait_quantiles import WaitQuantiles
-from shadowtime.shared.events import Decided, Envelope, JobSubmitted
-from shadowtime.shared.reasons import ProbablyHarmless
-from shadowtime.shared.run_time_bins import BINS
-from shadowtime.shared.shapes import HOUR_AND_EIGHT, SHAPES, shape_of
+from shadowtime.shared.distributions import BINS, HOUR_AND_EIGHT, SHAPES, shape_of
+from shadowtime.shared.messages import Decided, Envelope, JobSubmitted, ProbablyHarmless
+from shadowtime.shared.statistics import WaitQuantiles
 
 MAX_QUEUES = 20
 """Queues with figures of their own, those that came first; the others share a label."""

@@ -4,23 +4,23 @@ from collections import Counter
 from math import inf
 from typing import Any
 
-from shadowtime.services.scoreboard.calibration import Calibration
-from shadowtime.services.scoreboard.capacity import Capacity
-from shadowtime.services.scoreboard.coverage import WaitBoundCoverage
-from shadowtime.services.scoreboard.expected_starts import ExpectedStarts
-from shadowtime.services.scoreboard.members import Members
-from shadowtime.services.scoreboard.predictions_held import PredictionsHeld
-from shadowtime.services.scoreboard.run_time_distribution import RunTimeDistributionScores
-from shadowtime.services.scoreboard.run_time_errors import RunTimeErrors
-from shadowtime.services.scoreboard.said_probabilities import SaidProbabilities
-from shadowtime.services.scoreboard.start_distributions import StartDistributions
-from shadowtime.services.scoreboard.wait_forecasts import WaitForecastErrors
-from shadowtime.services.scoreboard.waits import WaitScores
-from shadowtime.services.scoreboard.walltime_accuracy import WalltimeAccuracy
+from shadowtime.services.scoreboard.drift_monitor import PredictionsHeld
+from shadowtime.services.scoreboard.scores import (
+    Calibration,
+    Capacity,
+    ExpectedStarts,
+    Members,
+    RunTimeDistributionScores,
+    RunTimeErrors,
+    SaidProbabilities,
+    StartDistributions,
+    WaitBoundCoverage,
+    WaitForecastErrors,
+    WaitScores,
+    WalltimeAccuracy,
+)
 from shadowtime.shared.bounds import saturated, storable
-from shadowtime.shared.events import JobEnded, JobSubmitted
-from shadowtime.shared.predictions import RunTimePrediction
-from shadowtime.shared.scores import Happenings, PolicyScores, Scores
+from shadowtime.shared.messages import Happenings, JobEnded, JobSubmitted, PolicyScores, RunTimePrediction, Scores
 
 
 class Tally:

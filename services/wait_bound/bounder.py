@@ -2,9 +2,8 @@
 
 from typing import NamedTuple, Protocol
 
-from shadowtime.shared.events import JobSubmitted
-from shadowtime.shared.predictions import ChangePoint, Coverage, RunTimePrediction, WaitBound
-from shadowtime.shared.predictor import Predictor
+from shadowtime.shared.messages import ChangePoint, Coverage, JobSubmitted, RunTimePrediction, WaitBound
+from shadowtime.shared.stages import Passthrough, Predictor
 
 
 class Updates(NamedTuple):
@@ -27,3 +26,14 @@ class Bounder(Predictor[JobSubmitted, int, tuple[WaitBound, ...]], Protocol):
     def bounds_at(self, x: JobSubmitted, now: int, quantile: float, confidence: float) -> tuple[WaitBound, ...]:
         """Return the bounds that a job would have now, in seconds, at any quantile and confidence; pure."""
         ...
+
+
+# No bound on the wait.
+
+
+class Unbounded(Passthrough, Bounder):
+    """Say nothing about the wait."""
+
+    def bounds_at(self, x: JobSubmitted, now: int, quantile: float, confidence: float) -> tuple[()]:
+        """Return no bounds."""
+        return ()

@@ -1,15 +1,12 @@
 """The stage: adds bounds on the wait to every submission, learns from every wait, and says how the bounds fare."""
 
-from shadowtime.services.wait_bound.bounder import Bounder
-from shadowtime.services.wait_bound.bounds import BmbpBounds
+from shadowtime.services.wait_bound.bounder import Bounder, Unbounded
 from shadowtime.services.wait_bound.futures import FuturesBound
-from shadowtime.services.wait_bound.unbounded import Unbounded
-from shadowtime.shared.events import ClusterOpened, Envelope, Event, JobChanged, JobSubmitted
-from shadowtime.shared.jobs_in_system import RunningJob
-from shadowtime.shared.message import MAX_DURATION
-from shadowtime.shared.predicting_stage import PredictingStage
-from shadowtime.shared.predictions import WaitBound
+from shadowtime.services.wait_bound.groups import BmbpBounds
+from shadowtime.shared.bounds import MAX_DURATION
+from shadowtime.shared.messages import ClusterOpened, Envelope, Event, JobChanged, JobSubmitted, WaitBound
 from shadowtime.shared.spec import Registry, parse
+from shadowtime.shared.stages import PredictingStage, RunningJob
 
 BOUNDERS: Registry[Bounder] = Registry(
     "wait bound",

@@ -5,17 +5,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from pydantic import Field
 
-from shadowtime.services.walltime_adjustment.adjustment_settings import AdjustmentSettings
-from shadowtime.services.walltime_adjustment.cut import cuts
 from shadowtime.services.walltime_adjustment.keys import WINDOWS, Traits, coarser
 from shadowtime.services.walltime_adjustment.percentile import ratio
-from shadowtime.services.walltime_adjustment.rank import positions
 from shadowtime.services.walltime_adjustment.scheme_scores import SchemeScores, Times
+from shadowtime.services.walltime_adjustment.settings import AdjustmentSettings, cuts, positions
 from shadowtime.services.walltime_adjustment.sliding_ratios import SlidingRatios
-from shadowtime.shared.events import Event, JobEnded, JobSubmitted, JobWithdrawn
-from shadowtime.shared.predictions import WalltimeAdjustment
-from shadowtime.shared.predictor import Predictor
-from shadowtime.shared.run_time_bins import bin_of
+from shadowtime.shared.distributions import bin_of
+from shadowtime.shared.messages import Event, JobEnded, JobSubmitted, JobWithdrawn, WalltimeAdjustment
+from shadowtime.shared.stages import Predictor
 
 CHAINS = ("user", "user+request", "user+project+request", "project")
 """Settings tried, each with its coarser ones where it has too little history."""

@@ -4,14 +4,23 @@ from typing import Any
 
 from shadowtime.services.walltime_adjustment.auto import Auto
 from shadowtime.services.walltime_adjustment.percentile import Percentile
-from shadowtime.services.walltime_adjustment.unadjusted import Unadjusted
-from shadowtime.shared.events import ClusterOpened, Envelope, JobEnded, JobSubmitted
-from shadowtime.shared.jobs_in_system import RunningJob
-from shadowtime.shared.predicting_stage import PredictingStage
-from shadowtime.shared.predictions import WalltimeAdjustment
-from shadowtime.shared.predictor import Predictor
+from shadowtime.shared.messages import (
+    ClusterOpened,
+    Envelope,
+    JobEnded,
+    JobSubmitted,
+    WalltimeAdjustment,
+    adjustment_class,
+)
 from shadowtime.shared.spec import Registry, parse
-from shadowtime.shared.walltime_accuracy import adjustment_class
+from shadowtime.shared.stages import Passthrough, PredictingStage, Predictor, RunningJob
+
+# No adjustment: requests stand as they were made.
+
+
+class Unadjusted(Passthrough):
+    """Leave every request as it is."""
+
 
 Adjuster = Predictor[JobSubmitted, JobEnded, WalltimeAdjustment]
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from operator import itemgetter
 from typing import NamedTuple
 
-from shadowtime.shared.events import JobSubmitted
+from shadowtime.shared.messages import JobSubmitted
 
 MONTH = 30 * 86_400
 """Seconds."""

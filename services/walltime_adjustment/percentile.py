@@ -4,14 +4,11 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from shadowtime.services.walltime_adjustment.adjustment_settings import AdjustmentSettings
-from shadowtime.services.walltime_adjustment.cut import cut
 from shadowtime.services.walltime_adjustment.keys import WINDOWS, Traits, coarser
-from shadowtime.services.walltime_adjustment.rank import positions
+from shadowtime.services.walltime_adjustment.settings import AdjustmentSettings, cut, positions
 from shadowtime.services.walltime_adjustment.sliding_ratios import SlidingRatios
-from shadowtime.shared.events import Event, JobEnded, JobSubmitted
-from shadowtime.shared.predictions import WalltimeAdjustment
-from shadowtime.shared.predictor import Predictor
+from shadowtime.shared.messages import Event, JobEnded, JobSubmitted, WalltimeAdjustment
+from shadowtime.shared.stages import Predictor
 
 
 class PercentileSettings(AdjustmentSettings):

@@ -5,10 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from shadowtime.shared.arrays import Floats, Integers
-from shadowtime.shared.kernel import kernel
-from shadowtime.shared.run_time_bins import BINS
-from shadowtime.shared.walltime_accuracy import BAD_GAP
+from shadowtime.shared.distributions import BINS
+from shadowtime.shared.kernels import Floats, Integers, kernel
+from shadowtime.shared.messages import BAD_GAP
 
 Times = Integers
 """Seconds."""

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
-from shadowtime.replayer.source import Archived
+from shadowtime.replayer.simulation import Archived
 from shadowtime.services.pipeline import STAGES
-from shadowtime.shared.events import ClusterClosed, ClusterOpened, Decided, Envelope, Event, Rejected
-from shadowtime.shared.stage import StageRun
+from shadowtime.shared.messages import ClusterClosed, ClusterOpened, Decided, Envelope, Event, Rejected
+from shadowtime.shared.stages import StageRun
 
 
 class Chain:

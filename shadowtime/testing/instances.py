@@ -6,10 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from hypothesis import strategies as st
 
-from shadowtime.services.scheduler.adjusted_times import PlannedTimes
-from shadowtime.services.scheduler.histograms import Histograms
-from shadowtime.services.scheduler.job_table import NEVER, Queue, Running
-from shadowtime.services.scheduler.policy_settings import PolicySettings
+from shadowtime.services.scheduler import NEVER, Histograms, PlannedTimes, PolicySettings, Queue, Running
 
 
 class WaitingJob(NamedTuple):

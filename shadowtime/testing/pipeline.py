@@ -8,13 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shadowtime.replayer.comparison import Plan
-from shadowtime.replayer.workload import Workload
+from shadowtime.replayer.logs import Workload
 from shadowtime.services.catalogue import DEFAULTS, canonical, configure
 from shadowtime.services.pipeline import STAGES
 from shadowtime.shared.errors import SettingsError
-from shadowtime.shared.events import Decided, Envelope, JobEnded, SchedulingPoint
+from shadowtime.shared.messages import Decided, Envelope, JobEnded, SchedulingPoint
 from shadowtime.shared.spec import parse
-from shadowtime.shared.stage import StageRun
+from shadowtime.shared.stages import StageRun
 from shadowtime.testing.examples import examples
 from shadowtime.testing.workloads import TraceRow, workload, workloads
 

@@ -5,13 +5,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shadowtime.replayer.embedded import EmbeddedReplay
-from shadowtime.replayer.machine import Machine
-from shadowtime.replayer.workload import Workload
-from shadowtime.services.scheduler.policies import POLICIES
-from shadowtime.services.scheduler.policy import Output, Policy
-from shadowtime.shared.decisions import Again, Chosen, CutShort, Evaluated, Kill, Start
-from shadowtime.shared.events import ClusterOpened, Decided, Envelope, JobEnded, JobStarted, SchedulingPoint
+from shadowtime.replayer.logs import Workload
+from shadowtime.replayer.simulation import EmbeddedReplay, Machine
+from shadowtime.services.scheduler import POLICIES, Output, Policy
+from shadowtime.shared.messages import (
+    Again,
+    Chosen,
+    ClusterOpened,
+    CutShort,
+    Decided,
+    Envelope,
+    Evaluated,
+    JobEnded,
+    JobStarted,
+    Kill,
+    SchedulingPoint,
+    Start,
+)
 from shadowtime.shared.spec import parse
 from shadowtime.testing.examples import examples
 from shadowtime.testing.instances import Instance, contents, instances

@@ -8,12 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shadowtime.replayer.comparison import Plan
-from shadowtime.replayer.event_order import EVENT_ORDER
-from shadowtime.replayer.source import Archived
-from shadowtime.replayer.sources import SOURCES
-from shadowtime.replayer.workload import Workload
+from shadowtime.replayer.logs import Workload
+from shadowtime.replayer.simulation import SOURCES, Archived
 from shadowtime.services.catalogue import configure
-from shadowtime.shared.events import CapacityChanged, Envelope, Event, JobEnded, JobSubmitted, SchedulingPoint
+from shadowtime.shared.cluster import EVENT_ORDER
+from shadowtime.shared.messages import CapacityChanged, Envelope, Event, JobEnded, JobSubmitted, SchedulingPoint
 from shadowtime.testing.examples import examples
 from shadowtime.testing.pipeline import foresees_nothing, played
 from shadowtime.testing.workloads import workloads

@@ -5,9 +5,9 @@ from collections.abc import Iterable
 import pytest
 
 from shadowtime.replayer.options import KINDS
-from shadowtime.replayer.sources import SOURCES
+from shadowtime.replayer.simulation import SOURCES
 from shadowtime.shared.errors import SettingsError
-from shadowtime.shared.wording import quoted
+from shadowtime.shared.quoting import quoted
 from shadowtime.testing.listed import choices, specs
 from shadowtime.testing.policies import Policies
 from shadowtime.testing.predictors import Adjusters, Bounders, Predictors

@@ -6,8 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from hypothesis import strategies as st
 
-from shadowtime.replayer.swf import FIELDS, Trace
-from shadowtime.replayer.workload import Workload, prepare
+from shadowtime.replayer.logs import FIELDS, Trace, Workload, prepare
 
 
 class TraceRow(NamedTuple):

@@ -1,1 +1,158 @@
 """All that talks to Kafka, Redis or HTTP: workers and their state, readers of the stream, servers of pages."""
+
+from typing import TYPE_CHECKING
+
+from shadowtime.shared.lazy import lazy_exports
+
+if TYPE_CHECKING:
+    from shadowtime.shared.streaming.kafka import (
+        GroupFollower,
+        Message,
+        Offsets,
+        PartitionFeed,
+        RunClients,
+        TopicFollower,
+        clients,
+        keep_topics,
+        prepare_topics,
+        read_log,
+        released,
+        shared,
+        subscribe,
+        topic_admin,
+    )
+    from shadowtime.shared.streaming.protocols import Transaction
+    from shadowtime.shared.streaming.role_settings import FOLLOW_PORT, SHADOW_PORT, VARIABLE, read_secret, written
+    from shadowtime.shared.streaming.server_checks import CHECKS
+    from shadowtime.shared.streaming.settings import Settings, read_settings
+    from shadowtime.shared.streaming.state import (
+        Position,
+        RedisReader,
+        RedisStore,
+        RunFollower,
+        RunReader,
+        connect,
+        reading,
+        reading_later,
+    )
+    from shadowtime.shared.streaming.state_rebuild import rebuild
+    from shadowtime.shared.streaming.urls import bearer_token, http_url
+    from shadowtime.shared.streaming.web import (
+        Handler,
+        Route,
+        address_of,
+        listening,
+        require_port,
+        shutdown_event,
+        split_names,
+    )
+    from shadowtime.shared.streaming.worker import run_stage, worker_pages
+
+__all__ = [
+    "CHECKS",
+    "FOLLOW_PORT",
+    "SHADOW_PORT",
+    "VARIABLE",
+    "GroupFollower",
+    "Handler",
+    "Message",
+    "Offsets",
+    "PartitionFeed",
+    "Position",
+    "RedisReader",
+    "RedisStore",
+    "Route",
+    "RunClients",
+    "RunFollower",
+    "RunReader",
+    "Settings",
+    "TopicFollower",
+    "Transaction",
+    "address_of",
+    "bearer_token",
+    "clients",
+    "connect",
+    "http_url",
+    "keep_topics",
+    "listening",
+    "prepare_topics",
+    "read_log",
+    "read_secret",
+    "read_settings",
+    "reading",
+    "reading_later",
+    "rebuild",
+    "released",
+    "require_port",
+    "run_stage",
+    "shared",
+    "shutdown_event",
+    "split_names",
+    "subscribe",
+    "topic_admin",
+    "worker_pages",
+    "written",
+]
+
+__getattr__ = lazy_exports(
+    __name__,
+    {
+        "kafka": (
+            "GroupFollower",
+            "Message",
+            "Offsets",
+            "PartitionFeed",
+            "RunClients",
+            "TopicFollower",
+            "clients",
+            "keep_topics",
+            "prepare_topics",
+            "read_log",
+            "released",
+            "shared",
+            "subscribe",
+            "topic_admin",
+        ),
+        "protocols": ("Transaction",),
+        "role_settings": (
+            "FOLLOW_PORT",
+            "SHADOW_PORT",
+            "VARIABLE",
+            "read_secret",
+            "written",
+        ),
+        "server_checks": ("CHECKS",),
+        "settings": (
+            "Settings",
+            "read_settings",
+        ),
+        "state": (
+            "Position",
+            "RedisReader",
+            "RedisStore",
+            "RunFollower",
+            "RunReader",
+            "connect",
+            "reading",
+            "reading_later",
+        ),
+        "state_rebuild": ("rebuild",),
+        "urls": (
+            "bearer_token",
+            "http_url",
+        ),
+        "web": (
+            "Handler",
+            "Route",
+            "address_of",
+            "listening",
+            "require_port",
+            "shutdown_event",
+            "split_names",
+        ),
+        "worker": (
+            "run_stage",
+            "worker_pages",
+        ),
+    },
+)

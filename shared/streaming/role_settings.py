@@ -13,8 +13,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from shadowtime.shared.cli import ROOT
 from shadowtime.shared.errors import SettingsError
-from shadowtime.shared.paths import ROOT
 
 VARIABLE = "SHADOWTIME_ACCESS"
 """Names the folder that has a file for each role, or one such file."""

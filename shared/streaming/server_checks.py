@@ -5,12 +5,11 @@ import urllib.request
 from collections.abc import Callable, Mapping
 from http.client import HTTPException
 
-from shadowtime.shared import topics
 from shadowtime.shared.errors import StoreError
-from shadowtime.shared.streaming.redis_client import connect
-from shadowtime.shared.streaming.redis_store import RedisStore
+from shadowtime.shared.stages import topics
+from shadowtime.shared.streaming.kafka import partitions_of
 from shadowtime.shared.streaming.settings import Settings, read_settings
-from shadowtime.shared.streaming.topic_admin import partitions_of
+from shadowtime.shared.streaming.state import RedisStore, connect
 
 
 def kafka(seconds: float) -> str | None:

@@ -10,8 +10,7 @@ from pydantic_settings import SettingsError as SourceError
 
 from shadowtime.shared.bounds import MAX_DURATION
 from shadowtime.shared.errors import SettingsError
-from shadowtime.shared.streaming.http_access import http_url
-from shadowtime.shared.streaming.redis_url import cluster_nodes
+from shadowtime.shared.quoting import shortened
 from shadowtime.shared.streaming.role_settings import (
     FOLLOW_PORT,
     OWN,
@@ -21,7 +20,7 @@ from shadowtime.shared.streaming.role_settings import (
     read_file,
     read_secret,
 )
-from shadowtime.shared.wording import shortened
+from shadowtime.shared.streaming.urls import cluster_nodes, http_url
 
 
 class Settings(BaseSettings):

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from shadowtime.shared.command_line import run_app, say
+from shadowtime.shared.cli.command_line import run_app, say
 from shadowtime.shared.errors import TraceError
 from tests.benchmarks.accounting import accounting
 from tests.benchmarks.adjusted_requests import BENCHMARKS as ADJUSTMENTS

@@ -13,12 +13,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from shadowtime.replayer.accounting.reading import Reading
-from shadowtime.replayer.accounting.table import parse_columns
-from shadowtime.replayer.log_formats import read_trace
-from shadowtime.replayer.workload import prepare
-from shadowtime.shared.command_line import run_app
-from shadowtime.shared.paths import ROOT
+from shadowtime.replayer.logs.formats import read_trace
+from shadowtime.replayer.logs.workload import prepare
+from shadowtime.shared.accounting.reading import Reading
+from shadowtime.shared.accounting.table import parse_columns
+from shadowtime.shared.cli.command_line import run_app
+from shadowtime.shared.cli.paths import ROOT
 from tests.benchmarks.memory import peak, resident
 
 SACCT = ROOT / "tests" / "replayer" / "accounting" / "samples" / "slurm-22.05.txt"

@@ -16,16 +16,16 @@ import numpy as np
 import orjson
 import typer
 
-from shadowtime.replayer.comparison import Plan, carry_out
-from shadowtime.replayer.recorded import Recorded
-from shadowtime.replayer.workload import Workload
+from shadowtime.replayer.comparison.plan import Plan, carry_out
+from shadowtime.replayer.logs.workload import Workload
+from shadowtime.replayer.simulation.recorded import Recorded
 from shadowtime.services.catalogue import configure
-from shadowtime.services.scoreboard.walltime_accuracy import WalltimeAccuracy
+from shadowtime.services.scoreboard.scores.request_accuracy import WalltimeAccuracy
 from shadowtime.services.walltime_adjustment.handler import ADJUSTERS, Adjuster
 from shadowtime.services.walltime_adjustment.keys import KEYS, MONTH, WINDOWS
 from shadowtime.services.walltime_adjustment.percentile import Percentile
-from shadowtime.shared.command_line import application, run_app
-from shadowtime.shared.events import JobEnded, JobSubmitted
+from shadowtime.shared.cli.command_line import application, run_app
+from shadowtime.shared.messages.envelope import JobEnded, JobSubmitted
 from shadowtime.shared.spec import parse
 from tests.benchmarks.logs import HELP, METAVAR, log
 

@@ -14,22 +14,21 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from shadowtime.replayer.block_bootstrap import mean_over_time
-from shadowtime.replayer.comparison import Plan
-from shadowtime.replayer.embedded import EmbeddedReplay
-from shadowtime.replayer.machine import Machine
-from shadowtime.services.ask.advice import alternative
-from shadowtime.services.ask.alternatives import Shape, marked, risk_of, shapes
+from shadowtime.replayer.comparison.plan import Plan
+from shadowtime.replayer.simulation.embedded import EmbeddedReplay
+from shadowtime.replayer.simulation.machine import Machine
 from shadowtime.services.catalogue import configure
 from shadowtime.services.pipeline import STAGES
+from shadowtime.services.processes.ask.advice import alternative
+from shadowtime.services.processes.ask.alternatives import Shape, marked, risk_of, shapes
 from shadowtime.services.runtime_distribution.handler import RuntimeDistribution
-from shadowtime.services.scheduler.handler import Scheduler
-from shadowtime.services.scheduler.if_submitted import starts_if_submitted
-from shadowtime.shared.arrays import Flags, Integers
+from shadowtime.services.scheduler.handler import Scheduler, starts_if_submitted
 from shadowtime.shared.chance import key_of, uniform
-from shadowtime.shared.command_line import application, run_app
-from shadowtime.shared.events import ClusterOpened, Envelope, JobEnded, JobStarted, JobSubmitted
-from shadowtime.shared.stage import Stage
+from shadowtime.shared.cli.command_line import application, run_app
+from shadowtime.shared.kernels.arrays import Flags, Integers
+from shadowtime.shared.messages.envelope import ClusterOpened, Envelope, JobEnded, JobStarted, JobSubmitted
+from shadowtime.shared.stages.stage import Stage
+from shadowtime.shared.statistics.bootstrap import mean_over_time
 from tests.benchmarks.logs import HELP, METAVAR, log
 
 KEY = key_of(0, "advice")

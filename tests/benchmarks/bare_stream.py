@@ -12,8 +12,9 @@ import uvloop
 from aiokafka import TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 
-from shadowtime.shared.paths import ROOT
-from shadowtime.shared.streaming import bus, topic_admin
+from shadowtime.shared.cli.paths import ROOT
+from shadowtime.shared.streaming.kafka import clients as bus
+from shadowtime.shared.streaming.kafka import topic_admin
 from shadowtime.shared.streaming.settings import Settings
 
 

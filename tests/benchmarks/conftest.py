@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from shadowtime.replayer.generate import generate
-from shadowtime.replayer.swf import write_swf
+from shadowtime.replayer.logs.swf import write_swf
+from shadowtime.replayer.synthetic.generator import generate
 
 
 @pytest.fixture

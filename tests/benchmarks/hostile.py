@@ -24,19 +24,19 @@ import aiohttp
 import uvloop
 from prometheus_client.parser import text_string_to_metric_families
 
-from shadowtime.replayer.comparison import Plan
-from shadowtime.replayer.records import DecisionLog
-from shadowtime.replayer.swf import BUNDLED, read_swf
-from shadowtime.replayer.workload import prepare
+from shadowtime.replayer.comparison.plan import Plan
+from shadowtime.replayer.comparison.records import DecisionLog
+from shadowtime.replayer.logs.swf import BUNDLED, read_swf
+from shadowtime.replayer.logs.workload import prepare
 from shadowtime.services.catalogue import configure
-from shadowtime.shared.paths import ROOT
-from shadowtime.shared.streaming import topic_admin
-from shadowtime.shared.streaming.log_reader import read_log
-from shadowtime.shared.streaming.redis_client import connect
+from shadowtime.shared.cli.paths import ROOT
+from shadowtime.shared.stages.topics import DEAD_LETTERS
+from shadowtime.shared.streaming.kafka import topic_admin
+from shadowtime.shared.streaming.kafka.log_reader import read_log
 from shadowtime.shared.streaming.settings import Settings
-from shadowtime.shared.topics import DEAD_LETTERS
-from shadowtime.stack.ports import free_port
-from shadowtime.stack.servers import Kafka, Redis
+from shadowtime.shared.streaming.state.redis_client import connect
+from shadowtime.stack.servers.ports import free_port
+from shadowtime.stack.servers.servers import Kafka, Redis
 from tests.benchmarks.bare_stream import spread
 from tests.benchmarks.stream import Timed
 from tests.parity.workers import Process, Workers

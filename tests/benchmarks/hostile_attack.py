@@ -9,7 +9,8 @@ import aiohttp
 import uvloop
 from aiokafka.errors import KafkaError
 
-from shadowtime.shared.streaming import bus, topic_admin
+from shadowtime.shared.streaming.kafka import clients as bus
+from shadowtime.shared.streaming.kafka import topic_admin
 from shadowtime.shared.streaming.settings import Settings
 from tests.fuzz.attack import attack
 

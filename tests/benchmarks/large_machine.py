@@ -8,13 +8,14 @@ from unittest.mock import patch
 import numba
 import numpy as np
 
-from shadowtime.replayer.comparison import Plan, carry_out
-from shadowtime.replayer.generate import generate
-from shadowtime.replayer.swf import Trace
-from shadowtime.replayer.workload import Workload, prepare
+from shadowtime.replayer.comparison.plan import Plan, carry_out
+from shadowtime.replayer.logs.swf import Trace
+from shadowtime.replayer.logs.workload import Workload, prepare
+from shadowtime.replayer.synthetic.generator import generate
 from shadowtime.services.catalogue import configure
-from shadowtime.services.scheduler import candidates, probabilistic
-from shadowtime.services.scheduler.candidates import Evaluation, evaluate_candidates
+from shadowtime.services.scheduler.probabilistic import evaluation as candidates
+from shadowtime.services.scheduler.probabilistic import policy as probabilistic
+from shadowtime.services.scheduler.probabilistic.evaluation import Evaluation, evaluate_candidates
 
 PROCESSORS, JOBS, LIMIT = 80_000, 300_000, 600.0
 POLICY = "probabilistic:runtime=empirical"

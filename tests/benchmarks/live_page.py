@@ -9,14 +9,22 @@ from typing import Any
 
 import aiohttp
 
-from shadowtime.services.live import page as live
-from shadowtime.services.live.page import LivePage
-from shadowtime.services.live.view import LiveRuns
-from shadowtime.shared.decisions import Start
-from shadowtime.shared.events import ClusterOpened, Decided, Envelope, Event, JobEnded, JobStarted, JobSubmitted
-from shadowtime.shared.predictions import RunTimePrediction, WaitBound, WaitForecast, WalltimeAdjustment
-from shadowtime.shared.reasons import Backfilled
-from shadowtime.shared.streaming.web import address_of, listening
+from shadowtime.services.processes.live import page as live
+from shadowtime.services.processes.live.page import LivePage
+from shadowtime.services.processes.live.view import LiveRuns
+from shadowtime.shared.messages.decisions import Start
+from shadowtime.shared.messages.envelope import (
+    ClusterOpened,
+    Decided,
+    Envelope,
+    Event,
+    JobEnded,
+    JobStarted,
+    JobSubmitted,
+)
+from shadowtime.shared.messages.predictions import RunTimePrediction, WaitBound, WaitForecast, WalltimeAdjustment
+from shadowtime.shared.messages.reasons import Backfilled
+from shadowtime.shared.streaming.web.server import address_of, listening
 from tests.browser import Page, browser
 
 PROCESSORS = 1_024

@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from shadowtime.replayer.arguments import Preparation, read_cluster, split_size
-from shadowtime.replayer.workload import Workload
-from shadowtime.shared.command_line import say
+from shadowtime.replayer.logs.workload import Workload
+from shadowtime.shared.cli.command_line import say
 from shadowtime.shared.errors import TraceError
 from tests.gates.archive import path_of, workload
 

@@ -15,13 +15,13 @@ from typing import Annotated, Any
 
 import typer
 
-from shadowtime.replayer.comparison import Plan
-from shadowtime.replayer.generate import generate
-from shadowtime.replayer.long_workload import read_in_pieces
-from shadowtime.replayer.swf import FIELDS, write_swf
+from shadowtime.replayer.comparison.plan import Plan
+from shadowtime.replayer.logs.chunked_workload import read_in_pieces
+from shadowtime.replayer.logs.swf import FIELDS, write_swf
+from shadowtime.replayer.synthetic.generator import generate
 from shadowtime.services.catalogue import configure
-from shadowtime.shared.command_line import application, run_app
-from shadowtime.shared.events import JobEnded
+from shadowtime.shared.cli.command_line import application, run_app
+from shadowtime.shared.messages.envelope import JobEnded
 from tests.benchmarks.memory import peak, resident
 from tests.benchmarks.start_forecasts import fixed_loop
 

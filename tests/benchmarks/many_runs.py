@@ -9,7 +9,7 @@ from typing import Any
 import uvloop
 
 from shadowtime.shared.streaming.settings import Settings
-from shadowtime.stack.servers import Kafka, Redis
+from shadowtime.stack.servers.servers import Kafka, Redis
 from tests.benchmarks.logs import require
 from tests.benchmarks.memory import peak, resident
 from tests.benchmarks.stream import TRACE, side_by_side, warm_up

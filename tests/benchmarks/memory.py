@@ -8,11 +8,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from shadowtime.replayer.comparison import Plan
+from shadowtime.replayer.comparison.plan import Plan
 from shadowtime.services.catalogue import configure
-from shadowtime.shared.command_line import run_app
-from shadowtime.shared.events import Envelope, JobEnded, JobSubmitted
-from shadowtime.shared.paths import ROOT
+from shadowtime.shared.cli.command_line import run_app
+from shadowtime.shared.cli.paths import ROOT
+from shadowtime.shared.messages.envelope import Envelope, JobEnded, JobSubmitted
 from tests.benchmarks.logs import log, require
 
 EVERY = 50_000  # jobs seen between two looks

@@ -7,13 +7,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from shadowtime.services.scheduler.adjusted_times import planned_times
-from shadowtime.services.scheduler.histograms import Histograms
-from shadowtime.services.scheduler.job_table import Queue, Running
-from shadowtime.services.scheduler.probabilistic import Probabilistic
-from shadowtime.services.scheduler.probabilistic_settings import ProbabilisticSettings
-from shadowtime.services.scheduler.release_walk import UNBOUNDED, walk
-from shadowtime.services.scheduler.terminations import Distributions, RunningEnds, refined_edges, terminations
+from shadowtime.services.scheduler.kernels.release_walk import UNBOUNDED, walk
+from shadowtime.services.scheduler.kernels.terminations import Distributions, RunningEnds, refined_edges, terminations
+from shadowtime.services.scheduler.probabilistic.policy import Probabilistic
+from shadowtime.services.scheduler.probabilistic.settings import ProbabilisticSettings
+from shadowtime.services.scheduler.tables.histograms import Histograms
+from shadowtime.services.scheduler.tables.job_table import Queue, Running, planned_times
 from tests.benchmarks.scheduling_pass import NOW, median_microseconds
 
 DAY = 86_400

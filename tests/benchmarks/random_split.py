@@ -11,17 +11,17 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from shadowtime.replayer.recorded import Recorded
-from shadowtime.replayer.workload import Workload
-from shadowtime.services.runtime_distribution.growing import POINT
-from shadowtime.services.runtime_distribution.job_features import FEATURES, JobGroups
-from shadowtime.services.runtime_distribution.remembered_jobs import RememberedJob, remembered
-from shadowtime.services.runtime_distribution.request_outcomes import scale
-from shadowtime.shared.arrays import Floats, Integers
-from shadowtime.shared.boosted_trees import asked, grown, said
-from shadowtime.shared.command_line import application, run_app
-from shadowtime.shared.events import JobEnded, JobStarted, JobSubmitted
-from shadowtime.shared.outcome_rows import Rows
+from shadowtime.replayer.logs.workload import Workload
+from shadowtime.replayer.simulation.recorded import Recorded
+from shadowtime.services.runtime_distribution.ensembles.boosted import POINT
+from shadowtime.services.runtime_distribution.ensembles.features import FEATURES, JobGroups
+from shadowtime.services.runtime_distribution.ensembles.outcomes import scale
+from shadowtime.services.runtime_distribution.history import RememberedJob, remembered
+from shadowtime.shared.cli.command_line import application, run_app
+from shadowtime.shared.distributions.boosted_trees import asked, grown, said
+from shadowtime.shared.distributions.outcome_rows import Rows
+from shadowtime.shared.kernels.arrays import Floats, Integers
+from shadowtime.shared.messages.envelope import JobEnded, JobStarted, JobSubmitted
 from tests.benchmarks.logs import HELP, METAVAR, log
 
 TREES = 500

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shadowtime.replayer.accounting.sacct import FIELDS
+from shadowtime.shared.accounting.sacct import FIELDS
 from tests.slurm.cluster import DAEMONS, SlurmCluster, unavailable
 
 SEED = 23

@@ -7,16 +7,16 @@ from dataclasses import replace
 from typing import Any, Self
 from unittest.mock import patch
 
-from shadowtime.replayer.comparison import Plan, carry_out
-from shadowtime.replayer.embedded import EmbeddedReplay
+from shadowtime.replayer.comparison.plan import Plan, carry_out
+from shadowtime.replayer.simulation.embedded import EmbeddedReplay
 from shadowtime.services.catalogue import configure
 from shadowtime.services.pipeline import STAGES
 from shadowtime.services.scheduler.handler import Scheduler
-from shadowtime.services.scheduler.job_table import Queue, Running
 from shadowtime.services.scheduler.policy import Output, Policy
-from shadowtime.services.scheduler.policy_settings import PolicySettings
-from shadowtime.shared.events import ClusterOpened, Envelope, Event
-from shadowtime.shared.stage import StageRun
+from shadowtime.services.scheduler.settings import PolicySettings
+from shadowtime.services.scheduler.tables.job_table import Queue, Running
+from shadowtime.shared.messages.envelope import ClusterOpened, Envelope, Event
+from shadowtime.shared.stages.stage import StageRun
 from tests.benchmarks.logs import log
 
 

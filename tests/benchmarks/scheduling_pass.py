@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from shadowtime.services.scheduler.adjusted_times import planned_times
-from shadowtime.services.scheduler.histograms import UNKNOWN
-from shadowtime.services.scheduler.job_table import Queue, Running
-from shadowtime.services.scheduler.policies import POLICIES
+from shadowtime.services.scheduler.registry import POLICIES
+from shadowtime.services.scheduler.tables.histograms import UNKNOWN
+from shadowtime.services.scheduler.tables.job_table import Queue, Running, planned_times
 from shadowtime.shared.spec import parse
 
 QUEUES = (100, 1_000, 10_000, 100_000, 200_000)

@@ -15,17 +15,16 @@ import numpy as np
 import orjson
 import typer
 
-from shadowtime.replayer.recorded import Recorded
-from shadowtime.replayer.template_search import errors_on
-from shadowtime.replayer.workload import Workload
+from shadowtime.replayer.analysis.template_search import errors_on
+from shadowtime.replayer.logs.workload import Workload
+from shadowtime.replayer.simulation.recorded import Recorded
 from shadowtime.services.runtime_distribution.handler import PREDICTORS
-from shadowtime.services.runtime_distribution.template import DEFAULT, templates_of
-from shadowtime.services.runtime_distribution.template_genes import Genes
-from shadowtime.services.runtime_distribution.template_search import search
-from shadowtime.services.runtime_distribution.templates import TemplatesSettings
-from shadowtime.services.scoreboard.run_time_errors import RunTimeErrors
-from shadowtime.shared.command_line import application, run_app
-from shadowtime.shared.events import JobEnded, JobSubmitted
+from shadowtime.services.runtime_distribution.templates.predictor import TemplatesSettings
+from shadowtime.services.runtime_distribution.templates.search import Genes, search
+from shadowtime.services.runtime_distribution.templates.template import DEFAULT, templates_of
+from shadowtime.services.scoreboard.scores.run_time_errors import RunTimeErrors
+from shadowtime.shared.cli.command_line import application, run_app
+from shadowtime.shared.messages.envelope import JobEnded, JobSubmitted
 from shadowtime.shared.spec import parse
 from tests.benchmarks.logs import HELP, METAVAR, log
 

@@ -21,11 +21,11 @@ from typing import Annotated, Any, NamedTuple
 import typer
 
 from shadowtime._version import __version__
-from shadowtime.replayer.generate import generate
-from shadowtime.replayer.swf import FIELDS, write_swf
-from shadowtime.shared.command_line import application, run_app, say
+from shadowtime.replayer.logs.swf import FIELDS, write_swf
+from shadowtime.replayer.synthetic.generator import generate
+from shadowtime.shared.cli.command_line import application, run_app, say
+from shadowtime.shared.cli.paths import ROOT
 from shadowtime.shared.errors import TraceError
-from shadowtime.shared.paths import ROOT
 
 HISTORY = ROOT / "tests" / "benchmarks" / "history"
 WORSE = 1.1

@@ -17,24 +17,24 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from shadowtime.replayer.comparison import Plan
-from shadowtime.replayer.embedded import EmbeddedReplay
-from shadowtime.replayer.workload import Workload
+from shadowtime.replayer.comparison.plan import Plan
+from shadowtime.replayer.logs.workload import Workload
+from shadowtime.replayer.simulation.embedded import EmbeddedReplay
 from shadowtime.services.catalogue import canonical, configure
 from shadowtime.services.pipeline import STAGES
 from shadowtime.services.scheduler.handler import Scheduler
-from shadowtime.services.scheduler.job_table import Queue, Running
-from shadowtime.services.scoreboard.start_distributions import StartDistributions
-from shadowtime.shared.arrays import Floats
+from shadowtime.services.scheduler.tables.job_table import Queue, Running
+from shadowtime.services.scoreboard.scores.start_distributions import StartDistributions
 from shadowtime.shared.chance import key_of, uniform
-from shadowtime.shared.command_line import application, run_app
-from shadowtime.shared.events import ClusterOpened, Envelope, JobStarted, JobSubmitted
-from shadowtime.shared.message import MAX_DURATION
-from shadowtime.shared.predictions import RunTimePrediction, WaitForecast
-from shadowtime.shared.run_time_bins import BINS, bin_of
-from shadowtime.shared.sampled_times import sampled_times
-from shadowtime.shared.stage import Stage
-from shadowtime.shared.stage_handler import StageHandler
+from shadowtime.shared.cli.command_line import application, run_app
+from shadowtime.shared.distributions.bins import BINS, bin_of
+from shadowtime.shared.distributions.sampling import sampled_times
+from shadowtime.shared.kernels.arrays import Floats
+from shadowtime.shared.messages.base import MAX_DURATION
+from shadowtime.shared.messages.envelope import ClusterOpened, Envelope, JobStarted, JobSubmitted
+from shadowtime.shared.messages.predictions import RunTimePrediction, WaitForecast
+from shadowtime.shared.stages.handler import StageHandler
+from shadowtime.shared.stages.stage import Stage
 from tests.benchmarks.logs import HELP, METAVAR, log
 from tests.clairvoyance import clairvoyant_stages
 

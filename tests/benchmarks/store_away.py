@@ -10,10 +10,10 @@ from typing import Any
 
 import uvloop
 
-from shadowtime.replayer.streamed import StreamedReplay
+from shadowtime.replayer.io.streamed import StreamedReplay
 from shadowtime.shared.streaming.settings import Settings
-from shadowtime.stack.ports import HOST
-from shadowtime.stack.servers import Kafka, Redis, VictoriaMetrics
+from shadowtime.stack.servers.ports import HOST
+from shadowtime.stack.servers.servers import Kafka, Redis, VictoriaMetrics
 from tests.benchmarks.logs import require
 from tests.benchmarks.stream import TRACE, plan
 from tests.parity.store import exported

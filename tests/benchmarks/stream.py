@@ -15,20 +15,21 @@ from typing import Any
 
 import uvloop
 
-from shadowtime.replayer.comparison import Plan
-from shadowtime.replayer.recorded import Recorded
-from shadowtime.replayer.streamed import StreamedReplay
-from shadowtime.replayer.workload import Workload
+from shadowtime.replayer.comparison.plan import Plan
+from shadowtime.replayer.io.streamed import StreamedReplay
+from shadowtime.replayer.logs.workload import Workload
+from shadowtime.replayer.simulation.recorded import Recorded
 from shadowtime.services.catalogue import configure
 from shadowtime.services.pipeline import STAGES
-from shadowtime.shared.events import ClusterClosed, Decided, Envelope, Event
-from shadowtime.shared.paths import ROOT
-from shadowtime.shared.streaming import bus, topic_admin
-from shadowtime.shared.streaming.log_reader import read_log
+from shadowtime.shared.cli.paths import ROOT
+from shadowtime.shared.messages.envelope import ClusterClosed, Decided, Envelope, Event
+from shadowtime.shared.stages.topics import FLOW, JOBS
+from shadowtime.shared.streaming.kafka import clients as bus
+from shadowtime.shared.streaming.kafka import topic_admin
+from shadowtime.shared.streaming.kafka.log_reader import read_log
 from shadowtime.shared.streaming.settings import Settings
-from shadowtime.shared.topics import FLOW, JOBS
 from shadowtime.stack.roles import ADMIN
-from shadowtime.stack.servers import Kafka, Redis
+from shadowtime.stack.servers.servers import Kafka, Redis
 from tests.benchmarks.bare_stream import bare_aiokafka, bare_faust, drained, fill, spread
 from tests.benchmarks.logs import log, require
 from tests.guarded import guarded

@@ -14,15 +14,15 @@ from typing import Any
 
 import uvloop
 
-from shadowtime.replayer.comparison import Plan
-from shadowtime.replayer.streamed import StreamedReplay
-from shadowtime.replayer.workload import Workload
+from shadowtime.replayer.comparison.plan import Plan
+from shadowtime.replayer.io.streamed import StreamedReplay
+from shadowtime.replayer.logs.workload import Workload
 from shadowtime.services.catalogue import configure
 from shadowtime.services.pipeline import STAGES
-from shadowtime.shared.events import Envelope, JobEnded, JobSubmitted
-from shadowtime.shared.streaming.redis_client import connect
+from shadowtime.shared.messages.envelope import Envelope, JobEnded, JobSubmitted
 from shadowtime.shared.streaming.settings import Settings
-from shadowtime.stack.servers import Kafka, Redis
+from shadowtime.shared.streaming.state.redis_client import connect
+from shadowtime.stack.servers.servers import Kafka, Redis
 from tests.benchmarks.logs import log
 from tests.benchmarks.stream import workers
 

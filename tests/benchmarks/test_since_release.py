@@ -9,7 +9,7 @@ import pytest
 
 import tests.benchmarks.since_release as since
 from shadowtime._version import __version__
-from shadowtime.shared.command_line import application, run_app
+from shadowtime.shared.cli.command_line import application, run_app
 from shadowtime.shared.errors import TraceError
 from tests.benchmarks.since_release import Figure, _of_stream, last_release
 

@@ -6,17 +6,16 @@ from unittest.mock import patch
 
 import numpy as np
 
-from shadowtime.replayer.comparison import Plan, carry_out
+from shadowtime.replayer.comparison.plan import Plan, carry_out
 from shadowtime.services.catalogue import configure
-from shadowtime.services.scheduler import tuned
-from shadowtime.services.scheduler.choice import Aims, Comparison, compare
-from shadowtime.services.scheduler.job_table import Queue, Running
-from shadowtime.services.scheduler.known_jobs import RUN_TIME, STARTED, SUBMITTED, USER
-from shadowtime.services.scheduler.portfolio import TunedSettings
-from shadowtime.services.scheduler.settled import LONGEST, POWER, SLOWDOWN, TAIL, UNIT, WAIT
-from shadowtime.services.scheduler.shadows import Shadows
-from shadowtime.shared.arrays import Floats
-from shadowtime.shared.slowdown import RUN_TIME_FLOOR
+from shadowtime.services.scheduler.tables.job_table import Queue, Running
+from shadowtime.services.scheduler.tuned import policy as tuned
+from shadowtime.services.scheduler.tuned.job_log import RUN_TIME, STARTED, SUBMITTED, USER
+from shadowtime.services.scheduler.tuned.policy import Aims, Comparison, compare
+from shadowtime.services.scheduler.tuned.settings import TunedSettings
+from shadowtime.services.scheduler.tuned.simulated_machines import LONGEST, POWER, SLOWDOWN, TAIL, UNIT, WAIT, Shadows
+from shadowtime.shared.kernels.arrays import Floats
+from shadowtime.shared.statistics.slowdown import RUN_TIME_FLOOR
 from tests.benchmarks.logs import log
 
 SPEC = "tuned:runtime=empirical"

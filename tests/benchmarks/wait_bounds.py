@@ -16,14 +16,14 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 import typer
 
-from shadowtime.replayer.comparison import Plan
-from shadowtime.replayer.embedded import EmbeddedReplay
+from shadowtime.replayer.comparison.plan import Plan
+from shadowtime.replayer.simulation.embedded import EmbeddedReplay
 from shadowtime.services.catalogue import canonical, configure
 from shadowtime.services.pipeline import STAGES
 from shadowtime.services.wait_bound.handler import WaitBounds
-from shadowtime.shared.arrays import Flags, Floats
-from shadowtime.shared.command_line import application, run_app
-from shadowtime.shared.events import ClusterOpened, Envelope, JobStarted, JobSubmitted, JobWithdrawn
+from shadowtime.shared.cli.command_line import application, run_app
+from shadowtime.shared.kernels.arrays import Flags, Floats
+from shadowtime.shared.messages.envelope import ClusterOpened, Envelope, JobStarted, JobSubmitted, JobWithdrawn
 from tests.benchmarks.logs import HELP, METAVAR, log
 
 TRACES = ("CTC", "SDSC-SP2", "HPC2N")

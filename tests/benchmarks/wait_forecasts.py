@@ -13,20 +13,19 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from shadowtime.replayer.comparison import Plan
-from shadowtime.replayer.embedded import EmbeddedReplay
+from shadowtime.replayer.comparison.plan import Plan
+from shadowtime.replayer.simulation.embedded import EmbeddedReplay
 from shadowtime.services.catalogue import configure
 from shadowtime.services.pipeline import STAGES
-from shadowtime.services.scheduler.adjusted_times import planned_times
 from shadowtime.services.scheduler.handler import Scheduler
-from shadowtime.services.scheduler.histograms import UNKNOWN
-from shadowtime.services.scheduler.job_table import Queue, Running
-from shadowtime.services.scheduler.policies import POLICIES
-from shadowtime.shared.command_line import application, run_app
-from shadowtime.shared.events import ClusterOpened
-from shadowtime.shared.predictions import WaitForecast
+from shadowtime.services.scheduler.registry import POLICIES
+from shadowtime.services.scheduler.tables.histograms import UNKNOWN
+from shadowtime.services.scheduler.tables.job_table import Queue, Running, planned_times
+from shadowtime.shared.cli.command_line import application, run_app
+from shadowtime.shared.messages.envelope import ClusterOpened
+from shadowtime.shared.messages.predictions import WaitForecast
 from shadowtime.shared.spec import parse
-from shadowtime.shared.stage import Stage
+from shadowtime.shared.stages.stage import Stage
 from tests.benchmarks.logs import HELP, METAVAR, log
 from tests.benchmarks.scheduling_pass import FREE, NOW, median_microseconds, queue_of, running_of
 from tests.clairvoyance import clairvoyant_stages

@@ -14,7 +14,9 @@ from typing import Any
 
 from shadowtime.services.catalogue import canonical, configure
 from shadowtime.services.pipeline import STAGES
-from shadowtime.shared.events import (
+from shadowtime.shared.distributions.bins import BINS
+from shadowtime.shared.messages.base import MAX_INTEGER
+from shadowtime.shared.messages.envelope import (
     ClusterClosed,
     ClusterOpened,
     Decided,
@@ -26,10 +28,8 @@ from shadowtime.shared.events import (
     Rejected,
     SchedulingPoint,
 )
-from shadowtime.shared.message import MAX_INTEGER
-from shadowtime.shared.predictions import RunTimePrediction, WaitBound
-from shadowtime.shared.run_time_bins import BINS
-from shadowtime.shared.stage import StageRun
+from shadowtime.shared.messages.predictions import RunTimePrediction, WaitBound
+from shadowtime.shared.stages.stage import StageRun
 
 JOBS = 100_000
 """That run, and that wait: as many as a run may have alive."""

@@ -8,8 +8,8 @@ from hypothesis import HealthCheck, given
 from shadowtime.services.catalogue import canonical
 from shadowtime.services.pipeline import STAGES
 from shadowtime.shared.bounds import MAX_TIME
-from shadowtime.shared.events import Decided, Envelope, Rejected
-from shadowtime.shared.stage import Stage, StageRun
+from shadowtime.shared.messages.envelope import Decided, Envelope, Rejected
+from shadowtime.shared.stages.stage import Stage, StageRun
 from shadowtime.testing.examples import examples
 from tests.strategies.hostile import OPENINGS, STREAMS, Json, events
 

@@ -5,12 +5,11 @@ from collections.abc import Sequence
 import pytest
 from hypothesis import given
 
-from shadowtime.replayer.embedded import EmbeddedReplay
-from shadowtime.replayer.machine import Machine
+from shadowtime.replayer.simulation.embedded import EmbeddedReplay
+from shadowtime.replayer.simulation.machine import Machine
 from shadowtime.services.pipeline import STAGES
-from shadowtime.shared.checked_log import CheckedLog
 from shadowtime.shared.errors import RuleBroken, SnapshotMismatch
-from shadowtime.shared.events import (
+from shadowtime.shared.messages.envelope import (
     ClusterClosed,
     ClusterOpened,
     Envelope,
@@ -20,8 +19,9 @@ from shadowtime.shared.events import (
     Rejected,
     SchedulingPoint,
 )
-from shadowtime.shared.stage import StageRun
-from shadowtime.shared.stage_handler import StageHandler, read_together
+from shadowtime.shared.stages.handler import StageHandler, read_together
+from shadowtime.shared.stages.run_log import CheckedLog
+from shadowtime.shared.stages.stage import StageRun
 from shadowtime.testing.examples import examples
 from shadowtime.testing.workloads import TraceRow, workload
 from tests.strategies.logs import wild_logs

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shadowtime.replayer.recorded import Recorded
-from shadowtime.replayer.swf import BUNDLED, read_swf
-from shadowtime.replayer.workload import prepare
+from shadowtime.replayer.logs.swf import BUNDLED, read_swf
+from shadowtime.replayer.logs.workload import prepare
+from shadowtime.replayer.simulation.recorded import Recorded
 from shadowtime.services.catalogue import canonical
-from shadowtime.services.scheduler.policies import POLICIES
-from shadowtime.shared.events import (
+from shadowtime.services.scheduler.registry import POLICIES
+from shadowtime.shared.messages.envelope import (
     ClusterClosed,
     ClusterOpened,
     Event,
@@ -22,8 +22,8 @@ from shadowtime.shared.events import (
     JobWithdrawn,
     SchedulingPoint,
 )
-from shadowtime.shared.predicting_stage import PredictingStage
-from shadowtime.shared.scores import Happenings, Scores
+from shadowtime.shared.messages.scores import Happenings, Scores
+from shadowtime.shared.stages.predicting_stage import PredictingStage
 from shadowtime.testing.chain import Chain
 from tests.strategies.logs import eventful, eventful_logs
 

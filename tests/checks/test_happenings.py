@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shadowtime.replayer.machine import Machine
-from shadowtime.replayer.source import Archived
-from shadowtime.replayer.workload import Workload
+from shadowtime.replayer.logs.workload import Workload
+from shadowtime.replayer.simulation.machine import Machine
+from shadowtime.replayer.simulation.source import Archived
 from shadowtime.services.scheduler.handler import Scheduler
-from shadowtime.services.scheduler.tuned import Tuned
-from shadowtime.shared.events import (
+from shadowtime.services.scheduler.tuned.policy import Tuned
+from shadowtime.shared.messages.envelope import (
     ClusterClosed,
     ClusterOpened,
     Decided,
@@ -29,7 +29,7 @@ from shadowtime.shared.events import (
     Rejected,
     SchedulingPoint,
 )
-from shadowtime.shared.scores import Happenings, Scores
+from shadowtime.shared.messages.scores import Happenings, Scores
 from shadowtime.testing.chain import Chain
 from shadowtime.testing.workloads import TraceRow, workload, workloads
 

@@ -8,17 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shadowtime.replayer.machine import Machine
-from shadowtime.replayer.workload import Workload
+from shadowtime.replayer.logs.workload import Workload
+from shadowtime.replayer.simulation.machine import Machine
 from shadowtime.services.pipeline import STAGES
-from shadowtime.shared.events import (
-    CapacityChanged,
-    ClusterOpened,
-    Decided,
-    Event,
-    JobStarted,
-)
-from shadowtime.shared.stage import StageRun
+from shadowtime.shared.messages.envelope import CapacityChanged, ClusterOpened, Decided, Event, JobStarted
+from shadowtime.shared.stages.stage import StageRun
 from shadowtime.testing.chain import Chain
 from shadowtime.testing.examples import examples
 from tests.occupancy import Occupancy

@@ -9,11 +9,11 @@ import pytest
 import redis
 
 from shadowtime.shared.errors import Fenced, StoreError
-from shadowtime.shared.streaming.redis_client import connect
-from shadowtime.shared.streaming.redis_store import RedisStore
+from shadowtime.shared.streaming.protocols import StateStore, Transaction
 from shadowtime.shared.streaming.settings import Settings
-from shadowtime.shared.streaming.state_store import StateStore, Transaction
-from shadowtime.stack.servers import Redis
+from shadowtime.shared.streaming.state.redis_client import connect
+from shadowtime.shared.streaming.state.redis_store import RedisStore
+from shadowtime.stack.servers.servers import Redis
 from tests.real_servers import require
 from tests.redis_cluster import RedisCluster
 from tests.shared.streaming.memory_store import MemoryStore

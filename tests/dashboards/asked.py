@@ -5,12 +5,12 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from shadowtime.dashboards.generate import ALERTING, PROVISIONING
-from shadowtime.dashboards.health import UNSCRAPED
-from shadowtime.dashboards.home import NOTHING
+from shadowtime.dashboards.command_line import ALERTING, PROVISIONING
 from shadowtime.dashboards.panels import NO_RUN
+from shadowtime.dashboards.screens.health import UNSCRAPED
+from shadowtime.dashboards.screens.home import NOTHING
 from shadowtime.shared.metric_names import ANSWERS, METRICS
-from shadowtime.stack.servers import VictoriaMetrics
+from shadowtime.stack.servers.servers import VictoriaMetrics
 from tests.parity.store import ask
 
 NEVER_EMPTY = {NO_RUN, UNSCRAPED, NOTHING}

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from shadowtime.replayer.comparison import Plan, carry_out
-from shadowtime.replayer.comparison_json import as_json
-from shadowtime.replayer.run_record import RunRecord
-from shadowtime.replayer.workload import Workload
+from shadowtime.replayer.comparison.document import as_json
+from shadowtime.replayer.comparison.plan import Plan, carry_out
+from shadowtime.replayer.comparison.run_record import RunRecord
+from shadowtime.replayer.logs.workload import Workload
 from shadowtime.services.catalogue import canonical, configure
 from tests.replayer.small_logs import generated, plan_of
 

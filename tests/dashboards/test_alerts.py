@@ -6,10 +6,10 @@ from pathlib import Path
 
 from shadowtime.dashboards.alerts import ALERTS
 from shadowtime.shared.metric_names import SCRAPE_JOB
-from shadowtime.stack.credentials import FLOW, SCRAPE, files, names
-from shadowtime.stack.ports import HOST, free_port
+from shadowtime.stack.compose.credentials import FLOW, SCRAPE, files, names
 from shadowtime.stack.roles import roles
-from shadowtime.stack.servers import VictoriaMetrics
+from shadowtime.stack.servers.ports import HOST, free_port
+from shadowtime.stack.servers.servers import VictoriaMetrics
 from tests.parity.store import ask
 from tests.real_servers import require
 from tests.stack.processes import wait_until

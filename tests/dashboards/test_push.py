@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from shadowtime.dashboards.push import Push, Pushed
+from shadowtime.shared.cli.paths import ROOT
 from shadowtime.shared.errors import PushError
-from shadowtime.shared.paths import ROOT
-from shadowtime.stack.ports import HOST, free_port
+from shadowtime.stack.servers.ports import HOST, free_port
 from tests.dashboards.asked import alert_rules, boards
 from tests.patience import PATIENCE
 

@@ -15,13 +15,13 @@ import pytest
 
 from shadowtime.dashboards.push import holds
 from shadowtime.dashboards.queries import MOST
-from shadowtime.replayer.swf import read_swf
+from shadowtime.replayer.logs.swf import read_swf
 from shadowtime.services.pipeline import STAGES
+from shadowtime.shared.cli.paths import ROOT
 from shadowtime.shared.metric_names import METRICS, RESULTS, RUN_TIME_STATE
-from shadowtime.shared.paths import ROOT
 from shadowtime.shared.streaming.settings import Settings
-from shadowtime.stack.plan import Plan
-from shadowtime.stack.servers import SERVERS, VictoriaMetrics
+from shadowtime.stack.local.plan import Plan
+from shadowtime.stack.servers.servers import SERVERS, VictoriaMetrics
 from tests.dashboards.asked import (
     Asked,
     answered,

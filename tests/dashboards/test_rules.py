@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from shadowtime.shared.colours import BAD, GOOD, NEUTRAL, POLICY_COLOURS, WARNING
-from shadowtime.shared.paths import ROOT
+from shadowtime.shared.cli.paths import ROOT
+from shadowtime.shared.text.colours import BAD, GOOD, NEUTRAL, POLICY_COLOURS, WARNING
 from tests.dashboards.asked import asked, boards, panels, variables
 
 LETTERS_PER_COLUMN = 4.2

@@ -13,11 +13,19 @@ from aiokafka import AIOKafkaProducer
 from aiokafka.record._crecords import default_records
 
 from shadowtime.shared.bounds import MAX_UNPACKED
-from shadowtime.shared.events import SCHEMA_VERSION, ClusterOpened, Envelope, Event, JobStarted, SchedulingPoint
-from shadowtime.shared.streaming import bus, topic_admin
+from shadowtime.shared.messages.envelope import (
+    SCHEMA_VERSION,
+    ClusterOpened,
+    Envelope,
+    Event,
+    JobStarted,
+    SchedulingPoint,
+)
+from shadowtime.shared.stages.topics import FLOW
+from shadowtime.shared.streaming.kafka import clients as bus
+from shadowtime.shared.streaming.kafka import topic_admin
 from shadowtime.shared.streaming.settings import Settings
-from shadowtime.shared.topics import FLOW
-from shadowtime.stack.servers import Kafka, Redis
+from shadowtime.stack.servers.servers import Kafka, Redis
 from tests.forked import Forked
 from tests.parity.embedded import embedded
 from tests.parity.workers import Workers

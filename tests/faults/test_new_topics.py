@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 from aiokafka import TopicPartition
 
-from shadowtime.shared.streaming import bus, topic_admin
+from shadowtime.shared.stages.topics import FLOW
+from shadowtime.shared.streaming.kafka import clients as bus
+from shadowtime.shared.streaming.kafka import topic_admin
 from shadowtime.shared.streaming.settings import Settings
-from shadowtime.shared.topics import FLOW
-from shadowtime.stack.servers import Kafka
+from shadowtime.stack.servers.servers import Kafka
 from tests.patience import PATIENCE
 from tests.real_servers import require
 

@@ -11,14 +11,14 @@ from urllib.request import urlopen
 
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 
-from shadowtime.shared.events import ClusterOpened, Envelope, Event, SchedulingPoint
-from shadowtime.shared.paths import ROOT
-from shadowtime.shared.streaming import bus
-from shadowtime.shared.streaming.log_reader import read_log
+from shadowtime.shared.cli.paths import ROOT
+from shadowtime.shared.messages.envelope import ClusterOpened, Envelope, Event, SchedulingPoint
+from shadowtime.shared.stages.topics import DEAD_LETTERS, FLOW
+from shadowtime.shared.streaming.kafka import clients as bus
+from shadowtime.shared.streaming.kafka.log_reader import read_log
 from shadowtime.shared.streaming.settings import Settings
-from shadowtime.shared.topics import DEAD_LETTERS, FLOW
-from shadowtime.stack.ports import free_port
-from shadowtime.stack.servers import Kafka, Redis
+from shadowtime.stack.servers.ports import free_port
+from shadowtime.stack.servers.servers import Kafka, Redis
 from tests.parity.workers import Workers
 from tests.patience import PATIENCE
 from tests.real_servers import require

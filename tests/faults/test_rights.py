@@ -24,12 +24,12 @@ from aiokafka.errors import KafkaError
 from aiokafka.protocol.admin import ApiVersionRequest
 from aiokafka.protocol.metadata import MetadataRequest
 
+from shadowtime.shared.cli.paths import ROOT
 from shadowtime.shared.errors import BusError
-from shadowtime.shared.paths import ROOT
-from shadowtime.shared.streaming import bus, topic_admin
+from shadowtime.shared.stages.topics import DEAD_LETTERS, FLOW
+from shadowtime.shared.streaming.kafka import clients as bus
+from shadowtime.shared.streaming.kafka import topic_admin
 from shadowtime.shared.streaming.role_settings import VARIABLE
-from shadowtime.shared.topics import DEAD_LETTERS, FLOW
-from shadowtime.stack.ports import free_port
 from shadowtime.stack.roles import (
     ADMIN,
     ASK,
@@ -48,7 +48,8 @@ from shadowtime.stack.roles import (
     roles,
     secret_names,
 )
-from shadowtime.stack.victoria_metrics import USER
+from shadowtime.stack.servers.ports import free_port
+from shadowtime.stack.servers.victoria_metrics import USER
 from tests.guarded import FLOW as STAGES
 from tests.guarded import Guarded, guarded
 from tests.parity.embedded import embedded
@@ -340,7 +341,7 @@ def test_finding_08_samples_are_written_read_and_deleted_with_keys_only(servers:
 SUBSCRIBE = """
 import asyncio
 from shadowtime.shared.streaming.settings import read_settings
-from shadowtime.shared.streaming.subscribe import subscribe
+from shadowtime.shared.streaming.kafka.topic_follower import subscribe
 async def main():
     async for messages in subscribe(read_settings(role="subscriber"), "decisions", beginning=True):
         for message in messages:

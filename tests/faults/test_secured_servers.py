@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from shadowtime.shared.paths import ROOT
-from shadowtime.stack.jars import jar_folder
-from shadowtime.stack.ports import HOST, free_port
-from shadowtime.stack.servers import Kafka, Redis
+from shadowtime.shared.cli.paths import ROOT
+from shadowtime.stack.servers.jars import jar_folder
+from shadowtime.stack.servers.ports import HOST, free_port
+from shadowtime.stack.servers.servers import Kafka, Redis
 from tests.parity.embedded import embedded
 from tests.parity.workers import Workers
 from tests.patience import PATIENCE

@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 from shadowtime.services.pipeline import STAGES
-from shadowtime.shared.events import Envelope, SchedulingPoint
-from shadowtime.shared.paths import ROOT
-from shadowtime.shared.stage import SNAPSHOT_SCHEMA
-from shadowtime.shared.streaming.bus import partition_of
-from shadowtime.shared.streaming.redis_client import connect
+from shadowtime.shared.cli.paths import ROOT
+from shadowtime.shared.messages.envelope import Envelope, SchedulingPoint
+from shadowtime.shared.stages.stage import SNAPSHOT_SCHEMA
+from shadowtime.shared.streaming.kafka.clients import partition_of
 from shadowtime.shared.streaming.settings import Settings
-from shadowtime.stack.servers import Kafka, Redis
+from shadowtime.shared.streaming.state.redis_client import connect
+from shadowtime.stack.servers.servers import Kafka, Redis
 from tests.faults.test_bad_messages import dead_letters, publish
 from tests.parity.embedded import embedded
 from tests.parity.topic_logs import sequences, without_duplicates

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 from shadowtime.services.catalogue import configure
 from shadowtime.shared.bounds import MAX_PROCESSORS
-from shadowtime.shared.events import ClusterOpened, JobStarted, JobSubmitted, SchedulingPoint
-from shadowtime.shared.streaming.bus import partition_of
-from shadowtime.shared.topics import FLOW, JOBS
+from shadowtime.shared.messages.envelope import ClusterOpened, JobStarted, JobSubmitted, SchedulingPoint
+from shadowtime.shared.stages.topics import FLOW, JOBS
+from shadowtime.shared.streaming.kafka.clients import partition_of
 from tests.fuzz.mutations import FOREIGN, HUGE, MUTATIONS, Json, damaged, mutated, spec_at_its_bounds
 from tests.fuzz.streams import SETTINGS, passed_on, published, right_events
 

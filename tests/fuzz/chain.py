@@ -8,19 +8,15 @@ from random import Random
 
 from shadowtime.services.pipeline import STAGES
 from shadowtime.shared.errors import BusError
-from shadowtime.shared.events import Envelope, Rejected
-from shadowtime.shared.stage import Stage, StageRun
-from shadowtime.shared.streaming.admission import Refuse, admitted
-from shadowtime.shared.streaming.handling import Received
-from shadowtime.shared.streaming.run_slice import SLICE_BYTES
+from shadowtime.shared.messages.envelope import Envelope, Rejected
+from shadowtime.shared.stages.stage import Stage, StageRun
+from shadowtime.shared.stages.topics import FLOW, JOBS
+from shadowtime.shared.streaming.protocols import Record, Transaction
 from shadowtime.shared.streaming.settings import Settings
-from shadowtime.shared.streaming.stage_worker import StageWorker
-from shadowtime.shared.streaming.state_store import Transaction
-from shadowtime.shared.streaming.stream import Record
-from shadowtime.shared.streaming.turns import Turns
-from shadowtime.shared.streaming.worker_context import WorkerContext
-from shadowtime.shared.streaming.worker_metrics import WorkerMetrics
-from shadowtime.shared.topics import FLOW, JOBS
+from shadowtime.shared.streaming.worker.context import WorkerContext, WorkerMetrics
+from shadowtime.shared.streaming.worker.fair_queue import Turns
+from shadowtime.shared.streaming.worker.run_state import SLICE_BYTES
+from shadowtime.shared.streaming.worker.stage_worker import Received, Refuse, StageWorker, admitted
 from tests.shared.streaming.memory_store import MemoryStore
 from tests.shared.streaming.test_stage_worker import MemoryStream, Message, no_sleep
 

@@ -4,15 +4,15 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
-from shadowtime.replayer.embedded import EmbeddedReplay
-from shadowtime.replayer.generate import generate
-from shadowtime.replayer.machine import Machine
-from shadowtime.replayer.swf import Trace
-from shadowtime.replayer.workload import prepare
+from shadowtime.replayer.logs.swf import Trace
+from shadowtime.replayer.logs.workload import prepare
+from shadowtime.replayer.simulation.embedded import EmbeddedReplay
+from shadowtime.replayer.simulation.machine import Machine
+from shadowtime.replayer.synthetic.generator import generate
 from shadowtime.services.catalogue import canonical, configure
 from shadowtime.services.pipeline import STAGES
-from shadowtime.shared.events import ClusterOpened, Decided, Envelope, Event, SchedulingPoint
-from shadowtime.shared.stage import StageRun
+from shadowtime.shared.messages.envelope import ClusterOpened, Decided, Envelope, Event, SchedulingPoint
+from shadowtime.shared.stages.stage import StageRun
 
 SETTINGS: tuple[tuple[str, str, str], ...] = (
     ("easy", "none", "none"),

@@ -11,7 +11,7 @@ from random import Random
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from shadowtime.shared.topics import FLOW, JOBS
+from shadowtime.shared.stages.topics import FLOW, JOBS
 from shadowtime.testing.examples import examples
 from tests.fuzz.chain import Chain, Sent, check
 from tests.fuzz.mutations import MUTATIONS, Mutation, damaged, mutated, reordered, spec_at_its_bounds

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from shadowtime.shared.events import Envelope
+from shadowtime.shared.messages.envelope import Envelope
 
 MANY = 5_000
 DECIDED = {"kind": "Decided", "time": 0}

@@ -11,15 +11,15 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from shadowtime.replayer.comparison import Plan, Result, carry_out
+from shadowtime.replayer.comparison.plan import Plan, Result, carry_out
+from shadowtime.replayer.comparison.records import Schedule
+from shadowtime.replayer.logs.swf import read_swf
+from shadowtime.replayer.logs.workload import Workload, prepare
 from shadowtime.replayer.options import Requests
-from shadowtime.replayer.records import Schedule
-from shadowtime.replayer.swf import read_swf
-from shadowtime.replayer.workload import Workload, prepare
 from shadowtime.services.catalogue import configure
+from shadowtime.shared.cli.paths import ROOT
 from shadowtime.shared.errors import TraceError
-from shadowtime.shared.events import Envelope, JobStarted
-from shadowtime.shared.paths import ROOT
+from shadowtime.shared.messages.envelope import Envelope, JobStarted
 
 SHARED = ROOT.parent / "shared"
 TRACES, REFERENCE = SHARED / "traces", SHARED / "reference"

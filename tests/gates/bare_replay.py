@@ -3,8 +3,8 @@
 import time
 from heapq import heappop, heappush
 
-from shadowtime.replayer.logged_job import Job
-from shadowtime.replayer.workload import Workload
+from shadowtime.replayer.logs.workload import Workload
+from shadowtime.shared.cluster.job import Job
 
 REPEATED = 10
 

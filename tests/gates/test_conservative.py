@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from shadowtime.replayer.comparison import carry_out
+from shadowtime.replayer.comparison.plan import carry_out
 from tests.gates.archive import needs_archive, plan, replayed
 
 pytestmark = [pytest.mark.archive, needs_archive]

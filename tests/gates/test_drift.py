@@ -4,11 +4,11 @@ import json
 
 import pytest
 
-from shadowtime.replayer.comparison import Plan, carry_out
-from shadowtime.replayer.workload import Workload
+from shadowtime.replayer.comparison.plan import Plan, carry_out
+from shadowtime.replayer.logs.workload import Workload
 from shadowtime.services.catalogue import canonical, configure
-from shadowtime.shared.drifts import DriftEpisode, DriftScores
 from shadowtime.shared.formatting import DAY
+from shadowtime.shared.messages.drifts import DriftEpisode, DriftScores
 from tests.gates.archive import needs_archive, workload
 from tests.planted import CHANGES, middle
 

@@ -5,8 +5,8 @@ from io import BytesIO
 
 import pytest
 
-from shadowtime.replayer.comparison import carry_out
-from shadowtime.replayer.records import DecisionLog
+from shadowtime.replayer.comparison.plan import carry_out
+from shadowtime.replayer.comparison.records import DecisionLog
 from tests.gates.archive import needs_archive, plan
 
 pytestmark = [pytest.mark.archive, needs_archive]

@@ -5,7 +5,7 @@ import math
 
 import pytest
 
-from shadowtime.shared.scores import PolicyScores
+from shadowtime.shared.messages.scores import PolicyScores
 from tests.gates.archive import needs_archive, replayed
 
 pytestmark = [pytest.mark.archive, needs_archive]

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from shadowtime.replayer.comparison import Plan
+from shadowtime.replayer.comparison.plan import Plan
 from shadowtime.services.catalogue import configure
 from tests.gates.archive import needs_archive, published, start_times, workload
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from shadowtime.replayer.check_schedule import check_schedule
-from shadowtime.shared.command_line import application
+from shadowtime.replayer.commands.check_schedule import check_schedule
+from shadowtime.shared.cli.command_line import application
 from tests.gates.archive import needs_archive, path_of, plan, published, start_times
 
 pytestmark = [pytest.mark.archive, needs_archive]

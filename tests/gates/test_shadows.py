@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from shadowtime.shared.events import Envelope, JobStarted
+from shadowtime.shared.messages.envelope import Envelope, JobStarted
 from tests.gates.archive import needs_archive, workload
 from tests.replayer.twin.beside import Beside, closed, played, settings, told
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from shadowtime.stack.servers import Kafka, Redis
+from shadowtime.stack.servers.servers import Kafka, Redis
 from tests.gates.archive import FILES, needs_archive, path_of
 from tests.parity.embedded import embedded
 from tests.parity.workers import Workers

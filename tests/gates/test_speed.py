@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from shadowtime.replayer.comparison import carry_out
+from shadowtime.replayer.comparison.plan import carry_out
 from tests.gates.archive import needs_archive, plan
 from tests.gates.bare_replay import bare_seconds
 

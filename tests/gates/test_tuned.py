@@ -5,7 +5,7 @@ from math import prod
 
 import pytest
 
-from shadowtime.replayer.comparison import Result
+from shadowtime.replayer.comparison.plan import Result
 from tests.gates.archive import needs_archive, replayed
 
 pytestmark = [pytest.mark.archive, needs_archive]

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from shadowtime.replayer.comparison import Plan, Result, carry_out
-from shadowtime.replayer.comparison_json import wait_bound_rows
+from shadowtime.replayer.comparison.document import wait_bound_rows
+from shadowtime.replayer.comparison.plan import Plan, Result, carry_out
 from shadowtime.services.catalogue import canonical, configure
 from tests.gates.archive import needs_archive, workload
 

@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from shadowtime.replayer.comparison import carry_out
+from shadowtime.replayer.comparison.plan import carry_out
 from shadowtime.services.catalogue import canonical
-from shadowtime.shared.events import Envelope
+from shadowtime.shared.messages.envelope import Envelope
 from tests.gates.archive import needs_archive, plan
 from tests.why_by_hand import asked
 

@@ -8,13 +8,13 @@ from typing import Any
 
 import orjson
 
-from shadowtime.replayer.comparison import Plan, carry_out
-from shadowtime.replayer.records import DecisionLog
-from shadowtime.replayer.swf import BUNDLED, read_swf
-from shadowtime.replayer.workload import Workload, prepare
+from shadowtime.replayer.comparison.plan import Plan, carry_out
+from shadowtime.replayer.comparison.records import DecisionLog
+from shadowtime.replayer.logs.swf import BUNDLED, read_swf
+from shadowtime.replayer.logs.workload import Workload, prepare
 from shadowtime.services.catalogue import REGISTRIES, canonical, configure
 from shadowtime.services.pipeline import STAGES
-from shadowtime.shared.events import Envelope
+from shadowtime.shared.messages.envelope import Envelope
 
 STAGE_OF = {"runtime": "runtime_distribution", "adjustment": "walltime_adjustment", "wait-bound": "wait_bound"}
 WITH_KEYS = [("wait-bound", f"bmbp:publish={name}") for name in ("nodes", "ensemble", "conformal")]

@@ -14,7 +14,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from shadowtime.shared.paths import ROOT
+from shadowtime.shared.cli.paths import ROOT
 from tests.mutation.configuration import Configuration, configuration
 from tests.mutation.trial import copied, processes, trial
 

@@ -6,8 +6,8 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
-from shadowtime.shared.paths import ROOT
-from shadowtime.shared.streaming.bus import partition_of
+from shadowtime.shared.cli.paths import ROOT
+from shadowtime.shared.streaming.kafka.clients import partition_of
 from shadowtime.shared.streaming.settings import Settings
 from tests.parity.topic_logs import sequences, without_duplicates
 

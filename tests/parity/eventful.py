@@ -5,10 +5,10 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from shadowtime.replayer.recorded import Recorded
-from shadowtime.replayer.source import DEFAULT_TRAITS, JobTraits
-from shadowtime.replayer.workload import Workload
-from shadowtime.shared.events import CapacityChanged, Event, SchedulingPoint
+from shadowtime.replayer.logs.workload import Workload
+from shadowtime.replayer.simulation.recorded import Recorded
+from shadowtime.replayer.simulation.source import DEFAULT_TRAITS, JobTraits
+from shadowtime.shared.messages.envelope import CapacityChanged, Event, SchedulingPoint
 from tests.strategies.logs import eventful
 
 

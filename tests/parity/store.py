@@ -7,7 +7,7 @@ import urllib.request
 from math import isclose
 from typing import Any
 
-from shadowtime.stack.servers import VictoriaMetrics
+from shadowtime.stack.servers.servers import VictoriaMetrics
 from tests.patience import PATIENCE
 
 

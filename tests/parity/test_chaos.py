@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from shadowtime.shared.paths import ROOT
-from shadowtime.stack.servers import Kafka, Redis
+from shadowtime.shared.cli.paths import ROOT
+from shadowtime.stack.servers.servers import Kafka, Redis
 from tests.guarded import guarded
 from tests.parity.embedded import assert_complete, embedded
 from tests.parity.eventful import install

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from shadowtime.shared.streaming.bus import partition_of
-from shadowtime.shared.topics import JOBS
-from shadowtime.stack.servers import Kafka, Redis
+from shadowtime.shared.stages.topics import JOBS
+from shadowtime.shared.streaming.kafka.clients import partition_of
+from shadowtime.stack.servers.servers import Kafka, Redis
 from tests.kafka_cluster import KafkaCluster
 from tests.parity.embedded import assert_complete, embedded
 from tests.parity.workers import Workers

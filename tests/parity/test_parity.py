@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from shadowtime.shared.streaming.settings import Settings
-from shadowtime.stack.servers import Kafka, Redis
+from shadowtime.stack.servers.servers import Kafka, Redis
 from tests.parity.embedded import assert_complete, embedded
 from tests.parity.workers import Workers
 from tests.patience import PATIENCE

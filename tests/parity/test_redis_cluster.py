@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from shadowtime.stack.servers import Kafka, Redis
+from shadowtime.stack.servers.servers import Kafka, Redis
 from tests.parity.embedded import assert_complete, embedded
 from tests.parity.workers import Workers
 from tests.real_servers import require

@@ -2,11 +2,11 @@
 
 import asyncio
 
-from shadowtime.shared.events import Envelope
-from shadowtime.shared.streaming.log_reader import read_log
+from shadowtime.shared.messages.envelope import Envelope
+from shadowtime.shared.stages.topics import FLOW
+from shadowtime.shared.streaming.kafka.log_reader import read_log
+from shadowtime.shared.streaming.kafka.topic_admin import prepare_topics
 from shadowtime.shared.streaming.settings import Settings
-from shadowtime.shared.streaming.topic_admin import prepare_topics
-from shadowtime.shared.topics import FLOW
 from tests.patience import PATIENCE
 
 

@@ -10,12 +10,12 @@ from pathlib import Path
 from types import TracebackType
 
 from shadowtime.services.pipeline import STAGES
-from shadowtime.shared.paths import ROOT
-from shadowtime.shared.streaming.bus import partition_of
+from shadowtime.shared.cli.paths import ROOT
+from shadowtime.shared.stages.topics import DECISIONS, SCORES
+from shadowtime.shared.streaming.kafka.clients import partition_of
 from shadowtime.shared.streaming.settings import Settings
-from shadowtime.shared.topics import DECISIONS, SCORES
 from shadowtime.stack.roles import SUBSCRIBER
-from shadowtime.stack.servers import Kafka, Redis
+from shadowtime.stack.servers.servers import Kafka, Redis
 from tests.forked import Forked
 from tests.kafka_cluster import KafkaCluster
 from tests.parity.topic_logs import sequences

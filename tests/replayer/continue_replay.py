@@ -4,9 +4,9 @@ import json
 import sys
 from pathlib import Path
 
-from shadowtime.replayer.records import DecisionLog
-from shadowtime.replayer.swf import read_swf
-from shadowtime.replayer.workload import prepare
+from shadowtime.replayer.comparison.records import DecisionLog
+from shadowtime.replayer.logs.swf import read_swf
+from shadowtime.replayer.logs.workload import prepare
 from tests.replayer.small_logs import plan_of
 
 

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import numpy as np
 
-from shadowtime.replayer.comparison import Plan
-from shadowtime.replayer.generate import generate
+from shadowtime.replayer.comparison.plan import Plan
+from shadowtime.replayer.logs.swf import FIELDS, Trace, write_swf
+from shadowtime.replayer.logs.workload import Workload, prepare
 from shadowtime.replayer.options import Requests
-from shadowtime.replayer.swf import FIELDS, Trace, write_swf
-from shadowtime.replayer.workload import Workload, prepare
+from shadowtime.replayer.synthetic.generator import generate
 from shadowtime.services.catalogue import configure
 
 

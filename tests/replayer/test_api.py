@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 import shadowtime
-from shadowtime.dashboards.report.statistics import FEW, NOTICED
-from shadowtime.replayer import api
+from shadowtime.replayer.api import api
+from shadowtime.replayer.report.statistics import FEW, NOTICED
+from shadowtime.shared.cli.paths import ROOT
 from shadowtime.shared.errors import OutputError, SettingsError
-from shadowtime.shared.paths import ROOT
-from shadowtime.shared.slowdown import bounded_slowdown
+from shadowtime.shared.statistics.slowdown import bounded_slowdown
 from tests.replayer.small_logs import generated
 
 JOBS = 400

@@ -6,8 +6,8 @@ from itertools import product
 import numpy as np
 import pytest
 
-from shadowtime.replayer.block_bootstrap import BLOCKS, MIN_BLOCKS, Interval, mean_over_time, ratio_over_time
-from shadowtime.shared.arrays import Floats
+from shadowtime.shared.kernels.arrays import Floats
+from shadowtime.shared.statistics.bootstrap import BLOCKS, MIN_BLOCKS, Interval, mean_over_time, ratio_over_time
 
 DAYS = 365
 

@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
-from shadowtime.replayer.catalogue_table import everything
 from shadowtime.replayer.options import KINDS
+from shadowtime.replayer.presentation.catalogue import everything
 from shadowtime.services.catalogue import REGISTRIES
 from tests.patience import PATIENCE
 

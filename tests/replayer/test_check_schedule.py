@@ -11,17 +11,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from shadowtime.replayer.check_schedule import check_schedule
-from shadowtime.replayer.comparison import Plan
-from shadowtime.replayer.deviation import first_deviation, starts_of
-from shadowtime.replayer.other_schedule import read_starts
-from shadowtime.replayer.records import Schedule
-from shadowtime.replayer.schedule_file import write_schedule
-from shadowtime.replayer.swf import write_swf
-from shadowtime.replayer.swf_text import table_of
-from shadowtime.replayer.workload import Workload
+from shadowtime.replayer.analysis.schedule_difference import first_deviation, starts_of
+from shadowtime.replayer.commands.check_schedule import check_schedule
+from shadowtime.replayer.comparison.plan import Plan
+from shadowtime.replayer.comparison.records import Schedule
+from shadowtime.replayer.comparison.rows import write_schedule
+from shadowtime.replayer.logs.other_schedule import read_starts
+from shadowtime.replayer.logs.swf import write_swf
+from shadowtime.replayer.logs.swf_text import table_of
+from shadowtime.replayer.logs.workload import Workload
 from shadowtime.services.catalogue import configure
-from shadowtime.shared.command_line import application
+from shadowtime.shared.cli.command_line import application
 from shadowtime.shared.errors import TraceError
 from shadowtime.testing.examples import examples
 from shadowtime.testing.workloads import TraceRow, workload, workloads

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from shadowtime.replayer.clocks import CLOCKS
-from shadowtime.shared.kernel import Kernel
+from shadowtime.replayer.io.timing import CLOCKS
+from shadowtime.shared.kernels.kernel import Kernel
 
 
 def test_they_stand_still_while_a_kernel_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,13 +16,13 @@ from typing import Any, NamedTuple
 import pytest
 from pyarrow import parquet
 
-import shadowtime.replayer.command_line as replayer_main
-from shadowtime.replayer import compare
-from shadowtime.replayer.generate import generate
-from shadowtime.replayer.swf import write_swf
+import shadowtime.replayer.commands.replay as replayer_main
+from shadowtime.replayer.commands import replay_run as compare
+from shadowtime.replayer.logs.swf import write_swf
+from shadowtime.replayer.synthetic.generator import generate
 from shadowtime.services.catalogue import configure
-from shadowtime.services.scheduler.policies import BEST, POLICIES
-from shadowtime.shared.paths import ROOT
+from shadowtime.services.scheduler.registry import BEST, POLICIES
+from shadowtime.shared.cli.paths import ROOT
 from tests.patience import PATIENCE
 from tests.replayer.small_logs import job, write_log
 

@@ -10,17 +10,17 @@ import orjson
 import pytest
 from rich.console import Console
 
-from shadowtime.replayer.comparison import Plan, Result, carry_out, run_name
-from shadowtime.replayer.comparison_json import as_json
-from shadowtime.replayer.comparison_table import comparison_table, forecast_table
-from shadowtime.replayer.fitted_table import FittedTable
-from shadowtime.replayer.prediction_table import prediction_table
-from shadowtime.replayer.swf import BUNDLED, read_swf
-from shadowtime.replayer.workload import prepare
+from shadowtime.replayer.comparison.document import as_json
+from shadowtime.replayer.comparison.plan import Plan, Result, carry_out
+from shadowtime.replayer.logs.swf import BUNDLED, read_swf
+from shadowtime.replayer.logs.workload import prepare
+from shadowtime.replayer.presentation.policies import comparison_table, forecast_table
+from shadowtime.replayer.presentation.predictions import prediction_table
 from shadowtime.services.catalogue import configure
-from shadowtime.shared.events import ClusterOpened, Envelope
+from shadowtime.shared.cli.fitted_table import FittedTable
 from shadowtime.shared.formatting import duration, work
-from shadowtime.shared.scores import CalibrationScores, WaitForecastScores
+from shadowtime.shared.messages.envelope import ClusterOpened, Envelope, run_name
+from shadowtime.shared.messages.scores import CalibrationScores, WaitForecastScores
 from tests.replayer.small_logs import generated, job, plan_of, workload_of
 
 # The design fixes these: tools outside the project read them.

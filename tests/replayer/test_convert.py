@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from shadowtime.replayer.logged_job import OF_ANY_LOG, Job
-from shadowtime.replayer.swf import BUNDLED, read_swf
-from shadowtime.replayer.workload import prepare
+from shadowtime.replayer.logs.swf import BUNDLED, read_swf
+from shadowtime.replayer.logs.workload import prepare
+from shadowtime.shared.cluster.job import OF_ANY_LOG, Job
 from tests.patience import PATIENCE
 
 

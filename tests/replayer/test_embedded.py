@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from shadowtime.replayer.embedded import EmbeddedReplay
-from shadowtime.replayer.source import Archived
+from shadowtime.replayer.simulation.embedded import EmbeddedReplay
+from shadowtime.replayer.simulation.source import Archived
 from shadowtime.shared.errors import ReplayError, SequenceGap
-from shadowtime.shared.events import (
+from shadowtime.shared.messages.envelope import (
     ClusterClosed,
     ClusterOpened,
     Decided,
@@ -182,6 +182,6 @@ def test_whatever_a_source_raises_is_one_line_that_names_it(source: Archived, re
 @pytest.mark.parametrize("decisions", [["rubbish"], iter(())])
 def test_decisions_that_are_none_are_rejected(monkeypatch: pytest.MonkeyPatch, decisions: Any) -> None:
     """An iterator would be used up by the starts, and its kills be lost."""
-    monkeypatch.setattr("shadowtime.services.scheduler.fcfs.Fcfs.schedule", lambda *_: decisions)
+    monkeypatch.setattr("shadowtime.services.scheduler.policies.fcfs.Fcfs.schedule", lambda *_: decisions)
     with pytest.raises(ReplayError, match="was rejected: scheduler failed: TypeError"):
         plan_of(workload_of(job(1)), "fcfs").replay().run_to_end()

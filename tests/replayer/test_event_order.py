@@ -5,12 +5,12 @@ from typing import get_args
 
 import pytest
 
-from shadowtime.replayer.event_order import EVENT_ORDER, in_order
-from shadowtime.replayer.machine import Machine
-from shadowtime.replayer.recorded import Recorded
-from shadowtime.replayer.source import Archived
-from shadowtime.shared.decisions import Start
-from shadowtime.shared.events import (
+from shadowtime.replayer.simulation.machine import Machine
+from shadowtime.replayer.simulation.recorded import Recorded
+from shadowtime.replayer.simulation.source import Archived
+from shadowtime.shared.cluster.event_order import EVENT_ORDER, in_order
+from shadowtime.shared.messages.decisions import Start
+from shadowtime.shared.messages.envelope import (
     CapacityChanged,
     ClusterClosed,
     ClusterOpened,
@@ -27,7 +27,7 @@ from shadowtime.shared.events import (
     Rejected,
     SchedulingPoint,
 )
-from shadowtime.shared.reasons import FitsNow
+from shadowtime.shared.messages.reasons import FitsNow
 from tests.replayer.small_logs import job, workload_of
 
 AT_ONCE: tuple[Event, ...] = (

@@ -7,19 +7,19 @@ import orjson
 import pytest
 from rich.console import Console
 
-from shadowtime.dashboards.report.page import page
-from shadowtime.replayer.comparison import Plan, Result
-from shadowtime.replayer.comparison_json import as_json
-from shadowtime.replayer.embedded import EmbeddedReplay
-from shadowtime.replayer.expected_starts import expected_table, words
-from shadowtime.replayer.recorded import Recorded
-from shadowtime.replayer.results import print_tables
-from shadowtime.replayer.source import Archived
-from shadowtime.replayer.swf import BUNDLED, read_swf
-from shadowtime.replayer.workload import prepare
+from shadowtime.replayer.commands.outputs import print_tables
+from shadowtime.replayer.comparison.document import as_json
+from shadowtime.replayer.comparison.plan import Plan, Result
+from shadowtime.replayer.logs.swf import BUNDLED, read_swf
+from shadowtime.replayer.logs.workload import prepare
+from shadowtime.replayer.presentation.site_expectations import expected_table, words
+from shadowtime.replayer.report.report import page
+from shadowtime.replayer.simulation.embedded import EmbeddedReplay
+from shadowtime.replayer.simulation.recorded import Recorded
+from shadowtime.replayer.simulation.source import Archived
 from shadowtime.services.catalogue import canonical, configure
 from shadowtime.shared.formatting import duration
-from shadowtime.shared.scores import ExpectedStartScores
+from shadowtime.shared.messages.scores import ExpectedStartScores
 from tests.parity.eventful import Eventful
 
 SECTION = "gainst the site's own word"

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from shadowtime.replayer.generate import generate
-from shadowtime.replayer.population import POPULAR_REQUESTS
-from shadowtime.replayer.swf import BUNDLED, FIELDS, read_swf
-from shadowtime.replayer.workload import prepare
+from shadowtime.replayer.logs.swf import BUNDLED, FIELDS, read_swf
+from shadowtime.replayer.logs.workload import prepare
+from shadowtime.replayer.synthetic.generator import generate
+from shadowtime.replayer.synthetic.users import POPULAR_REQUESTS
 from shadowtime.shared.errors import SettingsError
 from shadowtime.testing.examples import examples
 from tests.replayer.test_lublin import is_power_of_two

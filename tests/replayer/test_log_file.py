@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
-import shadowtime.replayer.command_line as replayer_main
-from shadowtime.replayer import log_file, swf_text
-from shadowtime.replayer.log_file import lines_of
-from shadowtime.replayer.swf import read_swf
+import shadowtime.replayer.commands.replay as replayer_main
+from shadowtime.replayer.logs import swf_text
+from shadowtime.replayer.logs.swf import read_swf
+from shadowtime.shared.accounting import text_file as log_file
+from shadowtime.shared.accounting.text_file import lines_of
 from shadowtime.shared.bounds import MAX_DURATION, MAX_LINE_LENGTH, MAX_TIME
 from shadowtime.shared.errors import TraceError
 

@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shadowtime.replayer import log_file
-from shadowtime.replayer.comparison import Plan
-from shadowtime.replayer.long_workload import read_in_pieces
-from shadowtime.replayer.swf import BUNDLED, FIELDS, read_swf, write_swf
-from shadowtime.replayer.workload import Workload, prepare
+from shadowtime.replayer.comparison.plan import Plan
+from shadowtime.replayer.logs.chunked_workload import read_in_pieces
+from shadowtime.replayer.logs.swf import BUNDLED, FIELDS, read_swf, write_swf
+from shadowtime.replayer.logs.workload import Workload, prepare
 from shadowtime.services.catalogue import configure
+from shadowtime.shared.accounting import text_file as log_file
 from shadowtime.shared.errors import TraceError
-from shadowtime.shared.events import Envelope
+from shadowtime.shared.messages.envelope import Envelope
 from shadowtime.testing.examples import examples
 
 POLICY = configure("easy", "last-two")

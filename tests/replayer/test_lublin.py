@@ -5,7 +5,7 @@ import pytest
 from numpy.random import PCG64, Generator
 from numpy.typing import NDArray
 
-from shadowtime.replayer.lublin import (
+from shadowtime.replayer.synthetic.lublin import (
     RUN_TIME_GAMMAS,
     SHORT_SHARE_OF_NONE,
     SHORT_SHARE_SLOPE,

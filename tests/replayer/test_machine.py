@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from shadowtime.replayer.machine import Machine
-from shadowtime.replayer.source import JobTraits
-from shadowtime.shared.decisions import Kill, Start
+from shadowtime.replayer.simulation.machine import Machine
+from shadowtime.replayer.simulation.source import JobTraits
 from shadowtime.shared.errors import ReplayError
-from shadowtime.shared.events import (
+from shadowtime.shared.messages.decisions import Kill, Start
+from shadowtime.shared.messages.envelope import (
     CapacityChanged,
     Decided,
     Event,
@@ -20,7 +20,7 @@ from shadowtime.shared.events import (
     Outcome,
     SchedulingPoint,
 )
-from shadowtime.shared.reasons import FitsNow
+from shadowtime.shared.messages.reasons import FitsNow
 from tests.replayer.small_logs import generated, job, workload_of
 
 

@@ -8,16 +8,16 @@ import orjson
 import pytest
 from typer.testing import CliRunner
 
-from shadowtime.replayer.check_starts import check_starts
-from shadowtime.replayer.comparison import Plan
-from shadowtime.replayer.deviation import starts_of
-from shadowtime.replayer.met_starts import met, met_by
-from shadowtime.replayer.real_starts import real_starts
-from shadowtime.replayer.slurm_fit import first_of, fit
-from shadowtime.replayer.swf import BUNDLED, read_swf, write_swf
-from shadowtime.replayer.workload import Workload, prepare
+from shadowtime.replayer.analysis.schedule_difference import starts_of
+from shadowtime.replayer.analysis.slurm_fit import first_of, fit
+from shadowtime.replayer.analysis.start_accuracy import met, met_by
+from shadowtime.replayer.commands.check_starts import check_starts
+from shadowtime.replayer.comparison.plan import Plan
+from shadowtime.replayer.logs.other_schedule import real_starts
+from shadowtime.replayer.logs.swf import BUNDLED, read_swf, write_swf
+from shadowtime.replayer.logs.workload import Workload, prepare
 from shadowtime.services.catalogue import configure
-from shadowtime.shared.command_line import application
+from shadowtime.shared.cli.command_line import application
 from shadowtime.shared.errors import TraceError
 from tests.replayer.small_logs import generated, job, trace_of, workload_of
 

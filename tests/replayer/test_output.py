@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from shadowtime.replayer.output import result_file
 from shadowtime.shared.errors import OutputError
+from shadowtime.shared.output import result_file
 
 
 def test_appears_when_it_is_complete(tmp_path: Path) -> None:

@@ -4,10 +4,10 @@ from itertools import pairwise
 
 import pytest
 
-from shadowtime.replayer.comparison import carry_out, carry_out_paced
-from shadowtime.replayer.pace import Pace
+from shadowtime.replayer.comparison.plan import carry_out, carry_out_paced
+from shadowtime.replayer.io.timing import Pace
 from shadowtime.shared.errors import SettingsError
-from shadowtime.shared.events import Envelope
+from shadowtime.shared.messages.envelope import Envelope
 from tests.replayer.small_logs import generated, plan_of
 
 

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from shadowtime.replayer.comparison import carry_out
-from shadowtime.services.scheduler.job_table import Queue, Running
+from shadowtime.replayer.comparison.plan import carry_out
 from shadowtime.services.scheduler.policy import FITS_NOW, Output, start
-from shadowtime.shared.decisions import Kill
-from shadowtime.shared.events import Envelope, JobEnded, JobStarted
+from shadowtime.services.scheduler.tables.job_table import Queue, Running
+from shadowtime.shared.messages.decisions import Kill
+from shadowtime.shared.messages.envelope import Envelope, JobEnded, JobStarted
 from tests.replayer.small_logs import job, plan_of, workload_of
 
 
@@ -29,8 +29,8 @@ def narrow_first(self: Any, now: int, queue: Queue, running: Running, free: int)
 
 
 def test_a_preempted_job_waits_and_runs_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shadowtime.services.scheduler.fcfs.Fcfs.schedule", narrow_first)
-    monkeypatch.setattr("shadowtime.services.scheduler.fcfs.Fcfs.starts_only", False)
+    monkeypatch.setattr("shadowtime.services.scheduler.policies.fcfs.Fcfs.schedule", narrow_first)
+    monkeypatch.setattr("shadowtime.services.scheduler.policies.fcfs.Fcfs.starts_only", False)
     log: list[Envelope] = []
     workload = workload_of(job(1, processors=4, run_time=60), job(2, submit_time=10, run_time=20))
     carry_out(plan_of(workload, "fcfs"), [log.append])

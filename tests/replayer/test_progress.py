@@ -6,8 +6,8 @@ from collections.abc import Sequence
 import pytest
 from rich.progress import Progress
 
-from shadowtime.replayer.comparison import Plan, Result, carry_out
-from shadowtime.replayer.progress import Observers, _Bar, with_progress
+from shadowtime.replayer.comparison.plan import Plan, Result, carry_out
+from shadowtime.replayer.comparison.progress import Observers, _Bar, with_progress
 from tests.replayer.small_logs import generated, plan_of
 
 

@@ -4,12 +4,12 @@ import json
 
 import pytest
 
+from shadowtime.replayer.logs.workload import Workload
 from shadowtime.replayer.options import Requests
-from shadowtime.replayer.recorded import Recorded
-from shadowtime.replayer.workload import Workload
-from shadowtime.shared.decisions import Start
+from shadowtime.replayer.simulation.recorded import Recorded
 from shadowtime.shared.errors import TraceError
-from shadowtime.shared.events import (
+from shadowtime.shared.messages.decisions import Start
+from shadowtime.shared.messages.envelope import (
     CapacityChanged,
     Decided,
     Event,
@@ -18,7 +18,7 @@ from shadowtime.shared.events import (
     JobSubmitted,
     SchedulingPoint,
 )
-from shadowtime.shared.reasons import FitsNow
+from shadowtime.shared.messages.reasons import FitsNow
 from tests.replayer.small_logs import job, plan_of, workload_of
 
 

@@ -3,9 +3,9 @@
 import json
 from io import BytesIO
 
-from shadowtime.replayer.embedded import EmbeddedReplay
-from shadowtime.replayer.records import DecisionLog, Schedule
-from shadowtime.shared.events import (
+from shadowtime.replayer.comparison.records import DecisionLog, Schedule
+from shadowtime.replayer.simulation.embedded import EmbeddedReplay
+from shadowtime.shared.messages.envelope import (
     CapacityChanged,
     Envelope,
     Event,

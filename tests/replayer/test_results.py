@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from shadowtime.replayer.comparison import carry_out
-from shadowtime.replayer.comparison_json import as_json
-from shadowtime.replayer.results import Targets, in_parts, result_files
+from shadowtime.replayer.commands.outputs import Targets, in_parts, result_files
+from shadowtime.replayer.comparison.document import as_json
+from shadowtime.replayer.comparison.plan import carry_out
 from shadowtime.shared.errors import SettingsError
 from tests.replayer.small_logs import generated, plan_of
 

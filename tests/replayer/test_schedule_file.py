@@ -5,11 +5,11 @@ from pathlib import Path
 
 import numpy as np
 
-from shadowtime.replayer.comparison import Plan, carry_out
-from shadowtime.replayer.records import Schedule
-from shadowtime.replayer.schedule_file import write_schedule
-from shadowtime.replayer.swf import BUNDLED, FIELDS, Trace, read_swf
-from shadowtime.replayer.workload import prepare
+from shadowtime.replayer.comparison.plan import Plan, carry_out
+from shadowtime.replayer.comparison.records import Schedule
+from shadowtime.replayer.comparison.rows import write_schedule
+from shadowtime.replayer.logs.swf import BUNDLED, FIELDS, Trace, read_swf
+from shadowtime.replayer.logs.workload import prepare
 from shadowtime.services.catalogue import configure
 from tests.replayer.small_logs import plan_of
 

@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
-from shadowtime.replayer.embedded import EmbeddedReplay
-from shadowtime.replayer.machine import Machine
+from shadowtime.replayer.simulation.embedded import EmbeddedReplay
+from shadowtime.replayer.simulation.machine import Machine
 from shadowtime.services.pipeline import STAGES
 from shadowtime.services.scheduler.handler import Scheduler
-from shadowtime.shared.decisions import Kill, Start
 from shadowtime.shared.errors import SnapshotMismatch
-from shadowtime.shared.events import CapacityChanged, ClusterOpened, Decided, Envelope, JobEnded
-from shadowtime.shared.reasons import FitsNow
-from shadowtime.shared.stage import StageRun
+from shadowtime.shared.messages.decisions import Kill, Start
+from shadowtime.shared.messages.envelope import CapacityChanged, ClusterOpened, Decided, Envelope, JobEnded
+from shadowtime.shared.messages.reasons import FitsNow
+from shadowtime.shared.stages.stage import StageRun
 from tests.replayer.small_logs import generated, job, plan_of, workload_of
 
 OPENED = ClusterOpened(time=0, cluster="c", processors=4)

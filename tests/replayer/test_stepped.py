@@ -2,9 +2,9 @@
 
 import pytest
 
-from shadowtime.replayer.real_starts import real_starts
-from shadowtime.replayer.stepped import Stepped, stepped_starts
-from shadowtime.shared.events import Decided, SchedulingPoint
+from shadowtime.replayer.analysis.stepped import Stepped, stepped_starts
+from shadowtime.replayer.logs.other_schedule import real_starts
+from shadowtime.shared.messages.envelope import Decided, SchedulingPoint
 from tests.replayer.small_logs import job, plan_of, workload_of
 
 

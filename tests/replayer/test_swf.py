@@ -12,12 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from shadowtime.replayer.logged_job import Job
-from shadowtime.replayer.swf import Trace, read_swf, write_swf
-from shadowtime.replayer.workload import prepare
+from shadowtime.replayer.logs.swf import Trace, read_swf, write_swf
+from shadowtime.replayer.logs.workload import prepare
 from shadowtime.shared.bounds import MAX_TIME
+from shadowtime.shared.cli.paths import ROOT
+from shadowtime.shared.cluster.job import Job
 from shadowtime.shared.errors import OutputError, TraceError
-from shadowtime.shared.paths import ROOT
 from tests.replayer.small_logs import job, trace_of
 
 ARCHIVE = ROOT.parent / "shared" / "traces"

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from shadowtime.replayer.swf import BUNDLED, FIELDS, write_swf
+from shadowtime.replayer.logs.swf import BUNDLED, FIELDS, write_swf
 from shadowtime.services.catalogue import canonical
-from shadowtime.services.runtime_distribution.template import CHARACTERISTICS
+from shadowtime.services.runtime_distribution.templates.template import CHARACTERISTICS
 from tests.patience import PATIENCE
 
 FEW = ("--population", "6", "--generations", "3", "--jobs", "300")

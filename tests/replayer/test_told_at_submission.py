@@ -8,10 +8,10 @@ from typing import Any
 import orjson
 import pytest
 
-from shadowtime.replayer.bounded_waits import BoundedWaits
-from shadowtime.replayer.comparison import carry_out
-from shadowtime.replayer.told_at_submission import telling
-from shadowtime.shared.paths import ROOT
+from shadowtime.replayer.comparison.plan import carry_out
+from shadowtime.replayer.comparison.wait_coverage import BoundedWaits
+from shadowtime.replayer.presentation.predictions_run import telling
+from shadowtime.shared.cli.paths import ROOT
 from tests.replayer.small_logs import generated, plan_of
 
 

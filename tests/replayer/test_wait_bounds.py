@@ -10,19 +10,18 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-import shadowtime.replayer.command_line as replayer_main
+import shadowtime.replayer.commands.replay as replayer_main
 from shadowtime.replayer.arguments import parse_wait_bound
-from shadowtime.replayer.comparison import Plan, Result, carry_out, carry_out_paced
-from shadowtime.replayer.comparison_json import as_json
-from shadowtime.replayer.comparison_table import wait_bound_table
-from shadowtime.replayer.pace import Pace
-from shadowtime.replayer.stopwatch import Stopwatch
+from shadowtime.replayer.comparison.document import as_json
+from shadowtime.replayer.comparison.plan import Plan, Result, carry_out, carry_out_paced
+from shadowtime.replayer.io.timing import Pace, Stopwatch
+from shadowtime.replayer.presentation.policies import wait_bound_table
 from shadowtime.services.catalogue import configure
+from shadowtime.services.wait_bound.bounder import Unbounded
 from shadowtime.services.wait_bound.handler import BOUNDERS
-from shadowtime.services.wait_bound.unbounded import Unbounded
 from shadowtime.shared.errors import SettingsError
-from shadowtime.shared.events import JobSubmitted
-from shadowtime.shared.predictions import WaitBound
+from shadowtime.shared.messages.envelope import JobSubmitted
+from shadowtime.shared.messages.predictions import WaitBound
 from shadowtime.shared.spec import SpecSettings
 from tests.replayer.small_logs import job, workload_of, write_log
 

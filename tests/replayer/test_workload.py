@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from shadowtime.replayer.logs.swf import BUNDLED, FIELDS, Trace, read_swf
+from shadowtime.replayer.logs.workload import Workload, prepare
 from shadowtime.replayer.options import Oversized, Requests
-from shadowtime.replayer.swf import BUNDLED, FIELDS, Trace, read_swf
-from shadowtime.replayer.workload import Workload, prepare
 from shadowtime.shared.errors import SettingsError, TraceError
 
 

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from shadowtime.replayer.embedded import EmbeddedReplay
-from shadowtime.replayer.machine import Machine
+from shadowtime.replayer.simulation.embedded import EmbeddedReplay
+from shadowtime.replayer.simulation.machine import Machine
 from shadowtime.services.catalogue import configure
-from shadowtime.shared.events import ClusterOpened, Envelope, JobStarted
+from shadowtime.shared.messages.envelope import ClusterOpened, Envelope, JobStarted
 from shadowtime.testing.workloads import TraceRow, workload
 
 SCENARIOS = sorted(Path(__file__).parent.glob("*.txt"))

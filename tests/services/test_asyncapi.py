@@ -3,10 +3,10 @@
 import orjson
 
 from shadowtime.services.asyncapi import document
-from shadowtime.shared.events import ClusterOpened, Envelope
-from shadowtime.shared.paths import ROOT
-from shadowtime.shared.run_time_bins import EDGES
-from shadowtime.shared.topics import DEAD_LETTERS, FLOW
+from shadowtime.shared.cli.paths import ROOT
+from shadowtime.shared.distributions.bins import EDGES
+from shadowtime.shared.messages.envelope import ClusterOpened, Envelope
+from shadowtime.shared.stages.topics import DEAD_LETTERS, FLOW
 
 COMMITTED = ROOT / "asyncapi.json"
 

@@ -4,8 +4,8 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from shadowtime.services.command_line import app
-from shadowtime.services.workers import TAKES_SETTINGS
+from shadowtime.services.processes.command_line import app
+from shadowtime.shared.cli.command_line import TAKES_SETTINGS
 
 COMMANDS = typer.main.get_command(app).commands  # type: ignore[attr-defined]
 

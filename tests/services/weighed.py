@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from shadowtime.shared.decisions import Evaluated
-from shadowtime.shared.events import Decided, Envelope, JobEnded, JobStarted, JobSubmitted
+from shadowtime.shared.messages.decisions import Evaluated
+from shadowtime.shared.messages.envelope import Decided, Envelope, JobEnded, JobStarted, JobSubmitted
 
 
 class WeighedLog:

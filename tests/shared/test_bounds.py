@@ -8,8 +8,8 @@ import pytest
 from pydantic import ValidationError
 
 from shadowtime.services.catalogue import canonical
-from shadowtime.services.metrics.grafana_live import live_lines
-from shadowtime.shared import bounds, jobs_in_system
+from shadowtime.services.processes.metrics.grafana_live import live_lines
+from shadowtime.shared import bounds
 from shadowtime.shared.bounds import (
     MAX_DURATION,
     MAX_INTEGER,
@@ -18,13 +18,14 @@ from shadowtime.shared.bounds import (
     MAX_SPEC_LENGTH,
     MAX_TIME,
 )
-from shadowtime.shared.decisions import Kill
+from shadowtime.shared.cli.paths import ROOT
 from shadowtime.shared.errors import RuleBroken, SettingsError
-from shadowtime.shared.events import ClusterClosed, Envelope, JobSubmitted, Rejected
-from shadowtime.shared.jobs_in_system import JobsInSystem
-from shadowtime.shared.paths import ROOT
-from shadowtime.shared.predictions import RunTimePrediction
+from shadowtime.shared.messages.decisions import Kill
+from shadowtime.shared.messages.envelope import ClusterClosed, Envelope, JobSubmitted, Rejected
+from shadowtime.shared.messages.predictions import RunTimePrediction
 from shadowtime.shared.spec import parse
+from shadowtime.shared.stages import jobs_in_system
+from shadowtime.shared.stages.jobs_in_system import JobsInSystem
 from tests.checks.test_bounds import answer_all
 
 PAGE = ROOT / "docs" / "bounds.md"

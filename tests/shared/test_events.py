@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
-from shadowtime.replayer.logged_job import Job
-from shadowtime.shared.decisions import Start
-from shadowtime.shared.events import (
+from shadowtime.shared.cluster.job import Job
+from shadowtime.shared.messages.decisions import Start
+from shadowtime.shared.messages.envelope import (
     SCHEMA_VERSION,
     Envelope,
     Event,

@@ -3,8 +3,8 @@
 import pytest
 
 from shadowtime.shared.errors import RuleBroken
-from shadowtime.shared.events import JobEnded, JobStarted, JobSubmitted
-from shadowtime.shared.jobs_in_system import JobsInSystem, RunningJob
+from shadowtime.shared.messages.envelope import JobEnded, JobStarted, JobSubmitted
+from shadowtime.shared.stages.jobs_in_system import JobsInSystem, RunningJob
 
 
 def submitted(job_number: int) -> JobSubmitted:

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from shadowtime.shared.paths import ROOT
+from shadowtime.shared.cli.paths import ROOT
 
 SOURCE = """
 import numpy as np
-from shadowtime.shared.arrays import Integers
-from shadowtime.shared.kernel import kernel
+from shadowtime.shared.kernels.arrays import Integers
+from shadowtime.shared.kernels.kernel import kernel
 
 @kernel
 def total(values: Integers) -> int:
@@ -35,7 +35,7 @@ def test_compiled_kernels_are_read_where_nobody_may_write_finding_07(tmp_path: P
     chosen = {
         "NUMBA_CACHE_DIR": str(folder),
         "NUMBA_CPU_NAME": "generic",
-        "NUMBA_CACHE_LOCATOR_CLASSES": "shadowtime.shared.kernel_cache.CompiledBefore",
+        "NUMBA_CACHE_LOCATOR_CLASSES": "shadowtime.shared.kernels.cache.CompiledBefore",
         "PYTHONPATH": str(ROOT),
     }
 

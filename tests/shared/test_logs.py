@@ -11,7 +11,7 @@ from aiokafka.errors import (
     TopicAuthorizationFailedError,
 )
 
-from shadowtime.shared.logs import StructuredFormatter, start_logging
+from shadowtime.shared.cli.logs import StructuredFormatter, start_logging
 
 HOSTILE = "kth\n2026-01-01 ERROR forged\x1b[2J\x9b31m\u202e"
 

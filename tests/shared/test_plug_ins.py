@@ -10,7 +10,7 @@ import pytest
 from tests.patience import PATIENCE
 
 GOOD = """
-from shadowtime.services.scheduler.fcfs import Fcfs
+from shadowtime.services.scheduler.policies.fcfs import Fcfs
 class Mine(Fcfs):
     "Serve as it likes."
     name = "mine"
@@ -20,10 +20,10 @@ class Bare:
     name = "bare"
 """
 OTHERS = """
-from shadowtime.services.runtime_distribution.last_two import LastTwo
-from shadowtime.services.walltime_adjustment.unadjusted import Unadjusted
-from shadowtime.services.wait_bound.unbounded import Unbounded
-from shadowtime.replayer.machine import Machine
+from shadowtime.services.runtime_distribution.simple import LastTwo
+from shadowtime.services.walltime_adjustment.handler import Unadjusted
+from shadowtime.services.wait_bound.bounder import Unbounded
+from shadowtime.replayer.simulation.machine import Machine
 class Predictor(LastTwo):
     "Predict as it likes."
     name = "mine"
@@ -40,8 +40,8 @@ class Origin(Machine):
 WORKER = """
 from shadowtime.services.pipeline import STAGES
 from shadowtime.shared.errors import ShadowtimeError
-from shadowtime.shared.events import ClusterOpened, Envelope
-from shadowtime.shared.stage import StageRun
+from shadowtime.shared.messages.envelope import ClusterOpened, Envelope
+from shadowtime.shared.stages.stage import StageRun
 import os, sys
 field, spec = sys.argv[1:3]
 settings = {"policy": "easy", "runtime": "last-two", "adjustment": "none", "wait_bound": "none", field: spec}
@@ -115,7 +115,7 @@ def command(folder: Path, *arguments: str) -> "subprocess.CompletedProcess[str]"
 LEAVING = """
 import sys
 from pydantic import field_validator
-from shadowtime.services.scheduler.fcfs import Fcfs
+from shadowtime.services.scheduler.policies.fcfs import Fcfs
 class Leaves(Fcfs):
     "Leave as it likes."
     name = "leaves"
@@ -175,7 +175,7 @@ def test_faulty_plug_ins_are_named_and_stop_nobody_else(folder: Path) -> None:
 
 def test_a_plug_in_whose_settings_make_no_schema_is_named_where_all_are_listed(tmp_path: Path) -> None:
     (tmp_path / "acme.py").write_text(
-        "from shadowtime.services.scheduler.fcfs import Fcfs\n"
+        "from shadowtime.services.scheduler.policies.fcfs import Fcfs\n"
         "class Settings(Fcfs.Settings):\n"
         "    odd: type('Odd', (), {}) = None\n"
         "class Odd(Fcfs):\n"
@@ -198,7 +198,7 @@ def test_what_nobody_names_is_neither_read_nor_imported(every_kind: Path) -> Non
     script = (
         "import sys; sys.argv = ['shadowtime', 'replay', '--jobs', '20', '--policy', 'easy']; "
         "from shadowtime.__main__ import main; from shadowtime.replayer.options import KINDS\n"
-        "from shadowtime.replayer.catalogue_table import classes_of\n"
+        "from shadowtime.replayer.presentation.catalogue import classes_of\n"
         "try: main()\nexcept SystemExit: pass\n"
         "print([classes_of(each)._points for each in KINDS], 'acme' in sys.modules, 'acme_others' in sys.modules)"
     )

@@ -5,9 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from shadowtime.shared.message import MAX_DURATION
-from shadowtime.shared.predictions import RunTimePrediction
-from shadowtime.shared.run_time_bins import BINS, EDGES, bin_of, mean_run_time
+from shadowtime.shared.distributions.bins import BINS, EDGES, bin_of, mean_run_time
+from shadowtime.shared.messages.base import MAX_DURATION
+from shadowtime.shared.messages.predictions import RunTimePrediction
 from tests.vectors.vector import vector
 
 

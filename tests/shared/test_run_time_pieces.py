@@ -8,12 +8,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from shadowtime.services.scoreboard.run_time_distribution import PIT_BINS, RunTimeDistributionScores, crps
-from shadowtime.shared.arrays import Floats
-from shadowtime.shared.predictions import RunTimePrediction
-from shadowtime.shared.run_time_bins import bin_of
-from shadowtime.shared.run_time_outcomes import transformed
-from shadowtime.shared.run_time_pieces import HIGH, LEVELS, LOW, MASS, NO_QUANTILES, pieces, transformed_in
+from shadowtime.services.scoreboard.scores.run_time_distributions import PIT_BINS, RunTimeDistributionScores, crps
+from shadowtime.shared.distributions.bins import bin_of
+from shadowtime.shared.distributions.outcomes import (
+    HIGH,
+    LEVELS,
+    LOW,
+    MASS,
+    NO_QUANTILES,
+    pieces,
+    transformed,
+    transformed_in,
+)
+from shadowtime.shared.kernels.arrays import Floats
+from shadowtime.shared.messages.predictions import RunTimePrediction
 from shadowtime.testing.examples import examples
 
 LIMITS = st.integers(1, 50_000).map(float)

@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shadowtime.shared.because import Log, because
-from shadowtime.shared.decisions import Chosen, Kill, Start
-from shadowtime.shared.events import (
+from shadowtime.shared.messages.decisions import Chosen, Kill, Start
+from shadowtime.shared.messages.envelope import (
     ClusterOpened,
     Decided,
     Envelope,
@@ -24,7 +23,7 @@ from shadowtime.shared.events import (
     Rejected,
     SchedulingPoint,
 )
-from shadowtime.shared.predictions import (
+from shadowtime.shared.messages.predictions import (
     ChangePoint,
     Coverage,
     RunTimePrediction,
@@ -32,8 +31,9 @@ from shadowtime.shared.predictions import (
     WaitForecast,
     WalltimeAdjustment,
 )
-from shadowtime.shared.reasons import Backfilled, FitsNow, ProbablyHarmless, Reason, Reserved, Speculated
-from shadowtime.shared.sentences import bounded, chosen, sentences
+from shadowtime.shared.messages.reasons import Backfilled, FitsNow, ProbablyHarmless, Reason, Reserved, Speculated
+from shadowtime.shared.text.events import bounded, chosen, sentences
+from shadowtime.shared.text.reasons import Log, because
 from tests.strategies.events import EVENT_TYPES, envelopes
 
 

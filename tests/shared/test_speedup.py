@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from shadowtime.shared.message import MAX_DURATION
-from shadowtime.shared.speedup import Amdahl, Downey, SpeedUp, ratio, reshaped_time
+from shadowtime.shared.messages.base import MAX_DURATION
+from shadowtime.shared.messages.speedup import Amdahl, Downey, SpeedUp, ratio, reshaped_time
 
 MODELS: st.SearchStrategy[SpeedUp] = st.one_of(
     st.builds(Amdahl, serial=st.floats(0, 1)),

@@ -8,7 +8,7 @@ import pytest
 
 from shadowtime.services.pipeline import STAGES
 from shadowtime.shared.errors import SequenceGap, SnapshotMismatch
-from shadowtime.shared.events import (
+from shadowtime.shared.messages.envelope import (
     CapacityChanged,
     ClusterOpened,
     Decided,
@@ -20,8 +20,8 @@ from shadowtime.shared.events import (
     Rejected,
     SchedulingPoint,
 )
-from shadowtime.shared.pools import Pool
-from shadowtime.shared.stage import SNAPSHOT_SCHEMA, Stage, StageRun, fingerprint
+from shadowtime.shared.messages.pools import Pool
+from shadowtime.shared.stages.stage import SNAPSHOT_SCHEMA, Stage, StageRun, fingerprint
 
 OPENED = ClusterOpened(time=100, cluster="c", processors=10, runtime="last-two")
 

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from shadowtime.shared.command_line import run_app
-from shadowtime.shared.paths import ROOT
-from shadowtime.shared.start_up import INTERRUPTED
+from shadowtime.shared.cli.command_line import run_app
+from shadowtime.shared.cli.paths import ROOT
+from shadowtime.shared.cli.start_up import INTERRUPTED
 from tests.patience import PATIENCE
 from tests.stack.processes import wait_until
 
@@ -92,7 +92,7 @@ def test_interrupted_while_a_kernel_is_loaded() -> None:
     """LLVM calls back into Python then, where `KeyboardInterrupt` would be lost."""
     program = (
         "import ctypes, os, signal\n"
-        "from shadowtime.shared.start_up import lasting_imports\n"
+        "from shadowtime.shared.cli.start_up import lasting_imports\n"
         "with lasting_imports():\n"
         "    ctypes.CFUNCTYPE(None)(lambda: os.kill(os.getpid(), signal.SIGINT))()\n"
         "print('went on')\n"
@@ -105,7 +105,7 @@ def test_interrupted_where_an_object_is_let_go(tmp_path: Path) -> None:
     """Nothing can be raised there: importlib lets go of a lock after each import, for one."""
     (tmp_path / "lets_go.py").write_text(
         "import os, signal, time\n"
-        "from shadowtime.shared.command_line import run_app\n"
+        "from shadowtime.shared.cli.command_line import run_app\n"
         "class Held:\n"
         "    def __del__(self):\n"
         "        os.kill(os.getpid(), signal.SIGINT)\n"
@@ -115,9 +115,7 @@ def test_interrupted_where_an_object_is_let_go(tmp_path: Path) -> None:
         "def main():\n"
         "    run_app(command)\n"
     )
-    program = (
-        f"import sys; sys.path.append({str(tmp_path)!r}); from shadowtime.shared.start_up import run; run('lets_go')"
-    )
+    program = f"import sys; sys.path.append({str(tmp_path)!r}); from shadowtime.shared.cli.start_up import run; run('lets_go')"
     ended = subprocess.run(
         [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False, timeout=PATIENCE
     )

@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from shadowtime.replayer.comparison import Plan, carry_out
-from shadowtime.replayer.logged_job import UNKNOWN
-from shadowtime.replayer.source import DEFAULT_TRAITS, in_bounds, submission, unchecked
-from shadowtime.replayer.swf import BUNDLED, read_swf
-from shadowtime.replayer.workload import Workload, prepare
+from shadowtime.replayer.comparison.plan import Plan, carry_out
+from shadowtime.replayer.logs.swf import BUNDLED, read_swf
+from shadowtime.replayer.logs.workload import Workload, prepare
+from shadowtime.replayer.simulation.source import DEFAULT_TRAITS, in_bounds, submission, unchecked
 from shadowtime.services.catalogue import configure
-from shadowtime.shared.events import Decided, Envelope, JobSubmitted, SchedulingPoint
-from shadowtime.shared.message import MAX_INTEGER, Frozen, trusted
+from shadowtime.shared.cluster.job import UNKNOWN
+from shadowtime.shared.messages.base import MAX_INTEGER, Frozen, trusted
+from shadowtime.shared.messages.envelope import Decided, Envelope, JobSubmitted, SchedulingPoint
 
 JOBS = 120
 POLICIES = (

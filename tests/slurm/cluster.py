@@ -15,7 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Self
 
-from shadowtime.stack.ports import free_port
+from shadowtime.stack.servers.ports import free_port
 
 COMMANDS = ("munged", "mariadbd", "mariadb-install-db", "slurmdbd", "slurmctld", "slurmd", "squeue", "sacct")
 PLUGIN = "accounting_storage_mysql.so"

@@ -13,14 +13,14 @@ from pathlib import Path
 
 import pytest
 
-from shadowtime.replayer.accounting.sacct import FIELDS
-from shadowtime.replayer.following.follower import STORE
-from shadowtime.shared.events import ClusterOpened, Envelope, JobChanged, JobSuspended
-from shadowtime.shared.paths import ROOT
-from shadowtime.shared.streaming.redis_client import connect
-from shadowtime.shared.streaming.redis_store import RedisStore
+from shadowtime.services.follower.io.follower import STORE
+from shadowtime.shared.accounting.sacct import FIELDS
+from shadowtime.shared.cli.paths import ROOT
+from shadowtime.shared.messages.envelope import ClusterOpened, Envelope, JobChanged, JobSuspended
 from shadowtime.shared.streaming.settings import Settings
-from shadowtime.stack.servers import Kafka, Redis
+from shadowtime.shared.streaming.state.redis_client import connect
+from shadowtime.shared.streaming.state.redis_store import RedisStore
+from shadowtime.stack.servers.servers import Kafka, Redis
 from tests.patience import PATIENCE
 from tests.real_servers import require_reason
 from tests.rejections import rejected

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from shadowtime.replayer.following.given import Given
-from shadowtime.replayer.following.sight import Key, Node, Sight
-from shadowtime.replayer.following.slurm_commands import Asked, ByCommands, Machine
-from shadowtime.replayer.following.slurm_rest import ByRest
+from shadowtime.services.follower.cluster.observation import Key, Node, Sight
+from shadowtime.services.follower.io.slurm_commands import Asked, ByCommands, Machine
+from shadowtime.services.follower.io.slurm_rest import ByRest
+from shadowtime.services.follower.options import Given
 from tests.real_servers import require_reason
 from tests.slurm.cluster import REST_COMMAND, REST_USER, USERS, SlurmCluster, unavailable
 

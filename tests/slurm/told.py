@@ -5,13 +5,13 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from shadowtime.replayer.accounting.reading import Reading
-from shadowtime.replayer.embedded import EmbeddedReplay
-from shadowtime.replayer.log_formats import read_trace
-from shadowtime.replayer.recorded import Recorded
-from shadowtime.replayer.workload import prepare
+from shadowtime.replayer.logs.formats import read_trace
+from shadowtime.replayer.logs.workload import prepare
+from shadowtime.replayer.simulation.embedded import EmbeddedReplay
+from shadowtime.replayer.simulation.recorded import Recorded
 from shadowtime.services.pipeline import STAGES
-from shadowtime.shared.events import (
+from shadowtime.shared.accounting.reading import Reading
+from shadowtime.shared.messages.envelope import (
     ClusterOpened,
     Envelope,
     Event,
@@ -22,11 +22,12 @@ from shadowtime.shared.events import (
     JobWithdrawn,
     moment,
 )
-from shadowtime.shared.stage import StageRun
-from shadowtime.shared.streaming import bus, topic_admin
-from shadowtime.shared.streaming.log_reader import read_log
+from shadowtime.shared.stages.stage import StageRun
+from shadowtime.shared.stages.topics import JOBS
+from shadowtime.shared.streaming.kafka import clients as bus
+from shadowtime.shared.streaming.kafka import topic_admin
+from shadowtime.shared.streaming.kafka.log_reader import read_log
 from shadowtime.shared.streaming.settings import Settings
-from shadowtime.shared.topics import JOBS
 from tests.replayer.accounting.test_real_slurm import Life, printed
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml  # type: ignore[import-untyped]
 
-from shadowtime.shared.paths import ROOT
+from shadowtime.shared.cli.paths import ROOT
 
 FILE = ROOT / "docker-compose.yml"
 EXAMPLE = ROOT / ".env.example"

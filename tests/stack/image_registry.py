@@ -9,7 +9,7 @@ from urllib.error import URLError
 from urllib.parse import urljoin
 from urllib.request import Request, urlopen
 
-from shadowtime.stack.server import Server
+from shadowtime.stack.servers.server import Server
 from tests.patience import PATIENCE
 
 BINARY = "docker-registry"

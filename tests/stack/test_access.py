@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from shadowtime.stack import certificates
-from shadowtime.stack.access import Access
-from shadowtime.stack.certificates import certify
 from shadowtime.stack.roles import ADMIN, KAFKA, REDIS, SUBSCRIBER, kafka_acls, redis_acl, roles, secret_names
+from shadowtime.stack.servers import certificates
+from shadowtime.stack.servers.access import Access
+from shadowtime.stack.servers.certificates import certify
 from tests.guarded import FLOW
 
 

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from shadowtime.stack import browser, install
-from shadowtime.stack.server import ServerError
+from shadowtime.stack import install
+from shadowtime.stack import install as browser
+from shadowtime.stack.servers.server import ServerError
 from tests.browser import require_browser
 
 

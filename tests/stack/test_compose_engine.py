@@ -26,14 +26,14 @@ from urllib.parse import quote
 
 import pytest
 
+from shadowtime.shared.cli.paths import ROOT
 from shadowtime.shared.metric_names import FOLLOW_EVENTS, FOLLOW_JOB, SCRAPE_JOB
-from shadowtime.shared.paths import ROOT
-from shadowtime.stack.credentials import FLOW, USERS
+from shadowtime.stack.compose.credentials import FLOW, USERS
 from shadowtime.stack.install import install
 from shadowtime.stack.packages import consent
-from shadowtime.stack.ports import free_port
 from shadowtime.stack.roles import FOLLOW
-from shadowtime.stack.servers import Kafka
+from shadowtime.stack.servers.ports import free_port
+from shadowtime.stack.servers.servers import Kafka
 from tests.patience import PATIENCE
 from tests.stack.compose import resolved, services
 
@@ -229,7 +229,7 @@ def test_health_tells_how_a_worker_is(project: Project) -> None:
     assert json.loads(told[-1])["state"] == "running"
     quiet = project.run(
         *("docker", "compose", "exec", "-T", "scheduler"),
-        *("python", "-m", "shadowtime.stack.health", "http://127.0.0.1:6067/health"),
+        *("python", "-m", "shadowtime.stack.compose.health", "http://127.0.0.1:6067/health"),
         check=False,
     )
     assert quiet.startswith("starting: nothing answers")

@@ -15,15 +15,16 @@ import redis
 from aiokafka.errors import TopicAuthorizationFailedError
 
 from shadowtime.shared.errors import BusError
-from shadowtime.shared.streaming import bus, topic_admin
-from shadowtime.shared.streaming.log_reader import read_log
+from shadowtime.shared.streaming.kafka import clients as bus
+from shadowtime.shared.streaming.kafka import topic_admin
+from shadowtime.shared.streaming.kafka.log_reader import read_log
 from shadowtime.shared.streaming.settings import Settings
-from shadowtime.stack.credentials import FLOW, GIVEN, SCRAPE, files, give, make, names
-from shadowtime.stack.kafka_rights import prepare
-from shadowtime.stack.ports import free_port
+from shadowtime.stack.compose.credentials import FLOW, GIVEN, SCRAPE, files, give, make, names
+from shadowtime.stack.compose.kafka_rights import prepare
 from shadowtime.stack.roles import KAFKA, kafka_acls, roles
-from shadowtime.stack.server import Server
-from shadowtime.stack.servers import Kafka, Redis, VictoriaMetrics
+from shadowtime.stack.servers.ports import free_port
+from shadowtime.stack.servers.server import Server
+from shadowtime.stack.servers.servers import Kafka, Redis, VictoriaMetrics
 from tests.patience import PATIENCE
 from tests.real_servers import require
 from tests.stack.compose import services

@@ -7,8 +7,19 @@ from pathlib import Path
 
 import pytest
 
-from shadowtime.stack import credentials
-from shadowtime.stack.credentials import FLOW, KEPT, TLS, TOKEN, USERS, add_certificates, files, give, make, names
+from shadowtime.stack.compose import credentials
+from shadowtime.stack.compose.credentials import (
+    FLOW,
+    KEPT,
+    TLS,
+    TOKEN,
+    USERS,
+    add_certificates,
+    files,
+    give,
+    make,
+    names,
+)
 from shadowtime.stack.roles import roles
 
 ROLES = roles(FLOW)

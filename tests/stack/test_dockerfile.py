@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from shadowtime.services.pipeline import STAGES
-from shadowtime.shared.paths import ROOT
+from shadowtime.shared.cli.paths import ROOT
 from tests.patience import PATIENCE
 from tests.stack.compose import dockerfile
 

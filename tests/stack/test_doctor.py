@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from shadowtime.shared.paths import ROOT
-from shadowtime.stack.ports import HOST, free_port
-from shadowtime.stack.servers import Redis
+from shadowtime.shared.cli.paths import ROOT
+from shadowtime.stack.servers.ports import HOST, free_port
+from shadowtime.stack.servers.servers import Redis
 from tests.patience import PATIENCE
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from shadowtime.shared.paths import ROOT
+from shadowtime.shared.cli.paths import ROOT
 from tests.patience import PATIENCE
 
 TEST = "tests/stack/test_compose_engine.py::test_everything_is_healthy_after_one_command"

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from shadowtime.shared.errors import PushError
-from shadowtime.stack import grafana_token
-from shadowtime.stack.grafana_token import NONE, make_token
-from shadowtime.stack.ports import HOST
+from shadowtime.stack.compose import grafana_token
+from shadowtime.stack.compose.grafana_token import NONE, make_token
+from shadowtime.stack.servers.ports import HOST
 from tests.stack.engine import grafana
 
 

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from shadowtime.shared.paths import ROOT
-from shadowtime.stack.ports import free_port
+from shadowtime.shared.cli.paths import ROOT
+from shadowtime.stack.servers.ports import free_port
 from tests.patience import PATIENCE
 
 
@@ -35,7 +35,7 @@ def port() -> Iterator[int]:
 
 def check(*arguments: str) -> tuple[int, str]:
     """Run it as a container does; without site packages, so that it takes the standard library alone."""
-    command = [sys.executable, "-S", "-m", "shadowtime.stack.health", *arguments]
+    command = [sys.executable, "-S", "-m", "shadowtime.stack.compose.health", *arguments]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE, check=False)
     return done.returncode, done.stdout + done.stderr
 

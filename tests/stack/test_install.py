@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from shadowtime.shared.paths import ROOT
+from shadowtime.shared.cli.paths import ROOT
 from shadowtime.stack import install
-from shadowtime.stack.checksums import read_sums
-from shadowtime.stack.jars import SUMS, jar_folder, kafka_version
-from shadowtime.stack.servers import SERVERS, Kafka, Redis
+from shadowtime.stack.servers.checksums import read_sums
+from shadowtime.stack.servers.jars import SUMS, jar_folder, kafka_version
+from shadowtime.stack.servers.servers import SERVERS, Kafka, Redis
 from tests.real_servers import require
 
 

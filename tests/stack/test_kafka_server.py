@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from shadowtime.stack.checksums import read_sums
-from shadowtime.stack.jars import SUMS, jar_folder, kafka_version
-from shadowtime.stack.servers import Kafka, ServerError
+from shadowtime.stack.servers.checksums import read_sums
+from shadowtime.stack.servers.jars import SUMS, jar_folder, kafka_version
+from shadowtime.stack.servers.servers import Kafka, ServerError
 from tests.patience import PATIENCE
 from tests.real_servers import require
 

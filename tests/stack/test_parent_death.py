@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from shadowtime.shared.paths import ROOT
+from shadowtime.shared.cli.paths import ROOT
 from tests.stack.processes import alive, descendants, wait_until
 
 BEFORE_THE_GUARD = """
@@ -23,7 +23,7 @@ parent_death.start_guarded([sys.executable, "-c", f"open({sys.argv[1]!r}, 'w'); 
 
 WATCHED = """
 import subprocess, time
-from shadowtime.stack.parent_death import start_guarded
+from shadowtime.stack.servers.server import start_guarded
 from tests.watcher import watch
 
 watch()

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from shadowtime.stack import pin
-from shadowtime.stack.ports import free_port
+from shadowtime.stack.servers.ports import free_port
 from tests.real_servers import require
 from tests.stack.compose import EXAMPLE, FILE, raw, variables
 from tests.stack.image_registry import Registry

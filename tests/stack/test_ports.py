@@ -2,7 +2,7 @@
 
 import pytest
 
-from shadowtime.stack import ports
+from shadowtime.stack.servers import ports
 
 
 def test_no_port_is_given_twice_and_none_that_is_not_allowed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 from redis import Redis as Client
 
-from shadowtime.shared.topics import FLOW
-from shadowtime.stack.access import Access
+from shadowtime.shared.stages.topics import FLOW
 from shadowtime.stack.roles import FOLLOW, REDIS, roles
-from shadowtime.stack.servers import Redis
+from shadowtime.stack.servers.access import Access
+from shadowtime.stack.servers.servers import Redis
 from tests.patience import PATIENCE
 from tests.real_servers import require
 

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from shadowtime.stack import restart_loop
-from shadowtime.stack.restart_loop import RestartLoop
-from shadowtime.stack.server import Server
+from shadowtime.stack.local import restart_loop
+from shadowtime.stack.local.restart_loop import RestartLoop
+from shadowtime.stack.servers.server import Server
 from tests.patience import PATIENCE
 from tests.stack.processes import wait_until
 

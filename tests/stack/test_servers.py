@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from shadowtime.shared.paths import ROOT
-from shadowtime.stack.ports import HOST, free_port
-from shadowtime.stack.servers import SERVERS, Kafka, Redis, Server, ServerError, VictoriaMetrics
+from shadowtime.shared.cli.paths import ROOT
+from shadowtime.stack.servers.ports import HOST, free_port
+from shadowtime.stack.servers.servers import SERVERS, Kafka, Redis, Server, ServerError, VictoriaMetrics
 from tests.patience import PATIENCE
 from tests.real_servers import require
 

@@ -15,19 +15,19 @@ from pathlib import Path
 import pytest
 
 from shadowtime.services.pipeline import STAGES
+from shadowtime.shared.cli.paths import ROOT
 from shadowtime.shared.errors import BusError
 from shadowtime.shared.metric_names import FOLLOW_JOB, SCRAPE_JOB
-from shadowtime.shared.paths import ROOT
+from shadowtime.shared.streaming.kafka.topic_admin import prepare_topics
 from shadowtime.shared.streaming.role_settings import FOLLOW_PORT
 from shadowtime.shared.streaming.settings import Settings
-from shadowtime.shared.streaming.topic_admin import prepare_topics
-from shadowtime.stack.command_line import culprit
-from shadowtime.stack.plan import FOLLOWERS, METRICS, Plan
-from shadowtime.stack.ports import HOST, free_port, is_free
+from shadowtime.stack.local.command_line import culprit
+from shadowtime.stack.local.plan import FOLLOWERS, METRICS, Plan
+from shadowtime.stack.local.state import Process, State, read_state, supervisor_of
 from shadowtime.stack.roles import ADMIN, REDIS
-from shadowtime.stack.servers import SERVERS, ServerError
-from shadowtime.stack.state import Process, State, read_state, supervisor_of
-from shadowtime.stack.worker import Worker
+from shadowtime.stack.servers.ports import HOST, free_port, is_free
+from shadowtime.stack.servers.servers import SERVERS, ServerError
+from shadowtime.stack.servers.worker import Worker
 from tests.patience import PATIENCE
 from tests.real_servers import require
 from tests.stack.processes import alive, descendants, wait_until
@@ -236,7 +236,7 @@ def test_down_under_load_leaves_no_process(running: Plan) -> None:
 SLOW_TO_END = """
 import signal, sys, time
 from pathlib import Path
-from shadowtime.stack.state import hold_lock
+from shadowtime.stack.local.state import hold_lock
 
 ended = []
 signal.signal(signal.SIGTERM, lambda *_: ended.append(True))
@@ -271,7 +271,9 @@ def test_a_killed_supervisor_takes_everything_with_it(tmp_path: Path) -> None:
         require(server)
     plan = new_plan(tmp_path, FLOW[:1])
     plan.write()
-    with subprocess.Popen([sys.executable, "-m", "shadowtime.stack.supervisor", plan.folder], cwd=ROOT) as supervisor:
+    with subprocess.Popen(
+        [sys.executable, "-m", "shadowtime.stack.local.supervisor", plan.folder], cwd=ROOT
+    ) as supervisor:
         try:
             wait_until(lambda: (state := read_state(tmp_path)) is not None and state.healthy, "it does not come up")
             everything = descendants(supervisor.pid)

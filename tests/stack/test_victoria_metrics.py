@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from shadowtime.stack.servers import ServerError, VictoriaMetrics
+from shadowtime.stack.servers.servers import ServerError, VictoriaMetrics
 from tests.patience import PATIENCE
 from tests.real_servers import require
 

@@ -2,8 +2,8 @@
 
 from hypothesis import strategies as st
 
-from shadowtime.shared.decisions import Evaluated, Kill, Start
-from shadowtime.shared.reasons import Backfilled, FitsNow, ProbablyHarmless, Risk
+from shadowtime.shared.messages.decisions import Evaluated, Kill, Start
+from shadowtime.shared.messages.reasons import Backfilled, FitsNow, ProbablyHarmless, Risk
 from tests.strategies.numbers import COUNTS, PROBABILITIES, SIZES, TIMES, WORDS, some
 
 STARTS = st.builds(

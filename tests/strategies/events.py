@@ -4,7 +4,7 @@ from typing import Any, get_args
 
 from hypothesis import strategies as st
 
-from shadowtime.shared.events import (
+from shadowtime.shared.messages.envelope import (
     CapacityChanged,
     ClusterClosed,
     ClusterOpened,
@@ -23,7 +23,7 @@ from shadowtime.shared.events import (
     Rejected,
     SchedulingPoint,
 )
-from shadowtime.shared.predictions import WaitForecast
+from shadowtime.shared.messages.predictions import WaitForecast
 from tests.strategies.decisions import EVALUATED, KILLS, STARTS
 from tests.strategies.numbers import COUNTS, LABELS, SIZES, SPANS, TIMES, WORDS, some
 from tests.strategies.predictions import ADJUSTMENTS, BOUNDS, CHANGE_POINTS, COVERAGES, DRIFTS, PREDICTIONS

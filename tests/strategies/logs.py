@@ -5,9 +5,9 @@ from typing import get_args
 
 from hypothesis import strategies as st
 
-from shadowtime.replayer.event_order import in_order
-from shadowtime.replayer.recorded import Recorded
-from shadowtime.shared.events import (
+from shadowtime.replayer.simulation.recorded import Recorded
+from shadowtime.shared.cluster.event_order import in_order
+from shadowtime.shared.messages.envelope import (
     CapacityChanged,
     ClusterOpened,
     Decided,
@@ -24,8 +24,8 @@ from shadowtime.shared.events import (
     Outcome,
     SchedulingPoint,
 )
-from shadowtime.shared.pools import Pool
-from shadowtime.shared.predictions import RunTimePrediction, WalltimeAdjustment
+from shadowtime.shared.messages.pools import Pool
+from shadowtime.shared.messages.predictions import RunTimePrediction, WalltimeAdjustment
 from shadowtime.testing.listed import specs
 from shadowtime.testing.workloads import workloads
 

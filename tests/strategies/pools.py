@@ -8,10 +8,17 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from shadowtime.replayer.recorded import Recorded
-from shadowtime.replayer.workload import Workload
-from shadowtime.shared.events import CapacityChanged, ClusterOpened, Event, JobChanged, JobSubmitted, SchedulingPoint
-from shadowtime.shared.pools import Pool
+from shadowtime.replayer.logs.workload import Workload
+from shadowtime.replayer.simulation.recorded import Recorded
+from shadowtime.shared.messages.envelope import (
+    CapacityChanged,
+    ClusterOpened,
+    Event,
+    JobChanged,
+    JobSubmitted,
+    SchedulingPoint,
+)
+from shadowtime.shared.messages.pools import Pool
 from shadowtime.testing.workloads import workloads
 from tests.strategies.logs import OPENINGS, eventful
 

@@ -3,9 +3,15 @@
 from hypothesis import strategies as st
 
 from shadowtime.shared.bounds import MAX_DURATION
-from shadowtime.shared.drifts import Drift
-from shadowtime.shared.predictions import ChangePoint, Coverage, RunTimePrediction, WaitBound, WalltimeAdjustment
-from shadowtime.shared.run_time_bins import BINS
+from shadowtime.shared.distributions.bins import BINS
+from shadowtime.shared.messages.drifts import Drift
+from shadowtime.shared.messages.predictions import (
+    ChangePoint,
+    Coverage,
+    RunTimePrediction,
+    WaitBound,
+    WalltimeAdjustment,
+)
 from tests.strategies.numbers import COUNTS, INNER, LABELS, PROBABILITIES, SIZES, SPANS, WORDS, as_distribution, some
 
 PREDICTIONS = st.builds(

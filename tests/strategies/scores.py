@@ -2,26 +2,24 @@
 
 from hypothesis import strategies as st
 
-from shadowtime.shared.scores import (
+from shadowtime.shared.messages.scores import (
     AdjustmentScores,
     CalibrationScores,
     ExpectedStartScores,
     ForetoldScores,
+    IntervalScores,
     PairedStartScores,
     PolicyScores,
+    ProbabilityBin,
+    ProbabilityScores,
     Reliability,
     ReliabilityBin,
     RunTimeScores,
     Scores,
+    StartDistributionScores,
     StartProbabilityScores,
     WaitBoundScores,
     WaitForecastScores,
-)
-from shadowtime.shared.start_scores import (
-    IntervalScores,
-    ProbabilityBin,
-    ProbabilityScores,
-    StartDistributionScores,
 )
 from tests.strategies.numbers import COUNTS, INNER, LABELS, NUMBERS, PROBABILITIES, SHARES, WORDS, some
 

@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
-from shadowtime.replayer.machine import Machine
-from shadowtime.replayer.sources import SOURCES
+from shadowtime.replayer.simulation.machine import Machine
+from shadowtime.replayer.simulation.sources import SOURCES
 from shadowtime.services.runtime_distribution.handler import PREDICTORS
-from shadowtime.services.runtime_distribution.last_two import LastTwo
-from shadowtime.services.scheduler.fcfs import Fcfs
-from shadowtime.services.scheduler.policies import POLICIES
+from shadowtime.services.runtime_distribution.simple import LastTwo
+from shadowtime.services.scheduler.policies.fcfs import Fcfs
 from shadowtime.services.scheduler.policy import FITS_NOW, start
+from shadowtime.services.scheduler.registry import POLICIES
 from shadowtime.shared.errors import SettingsError
-from shadowtime.shared.events import JobSubmitted
+from shadowtime.shared.messages.envelope import JobSubmitted
 from shadowtime.testing import conformance
 from shadowtime.testing.suites import SUITES
 

@@ -3,8 +3,8 @@
 import pytest
 
 from shadowtime.services.walltime_adjustment.handler import ADJUSTERS
-from shadowtime.shared.events import JobEnded, JobSubmitted
-from shadowtime.shared.predictions import WalltimeAdjustment
+from shadowtime.shared.messages.envelope import JobEnded, JobSubmitted
+from shadowtime.shared.messages.predictions import WalltimeAdjustment
 from shadowtime.shared.spec import parse
 from tests.vectors.vector import vector
 

@@ -5,17 +5,17 @@ import math
 import numpy as np
 import pytest
 
-from shadowtime.replayer.comparison import Plan
+from shadowtime.replayer.comparison.plan import Plan
 from shadowtime.services.catalogue import configure
-from shadowtime.services.scheduler.adaptation import Mode, sizes
-from shadowtime.services.scheduler.job_table import Queue
-from shadowtime.services.scheduler.orders import ORDERS, PRIORITIES
-from shadowtime.services.scheduler.run_time_measures import RunTimeMeasures
-from shadowtime.services.scheduler.speculation import MAX_TEST, MIN_TEST, TEST_ABOVE, attempt, next_time
-from shadowtime.services.scheduler.waiting import Waiting
-from shadowtime.shared.arrays import Floats
-from shadowtime.shared.events import Envelope, JobStarted
-from shadowtime.shared.speedup import ratio, reshaped_time
+from shadowtime.services.scheduler.ordering.columns import Waiting
+from shadowtime.services.scheduler.ordering.distribution_measures import RunTimeMeasures
+from shadowtime.services.scheduler.ordering.orders import ORDERS, PRIORITIES
+from shadowtime.services.scheduler.policies.shapes import Mode, sizes
+from shadowtime.services.scheduler.policies.trial_runs import MAX_TEST, MIN_TEST, TEST_ABOVE, attempt, next_time
+from shadowtime.services.scheduler.tables.job_table import Queue
+from shadowtime.shared.kernels.arrays import Floats
+from shadowtime.shared.messages.envelope import Envelope, JobStarted
+from shadowtime.shared.messages.speedup import ratio, reshaped_time
 from shadowtime.testing.workloads import TraceRow, workload
 from tests.vectors.vector import vector
 

@@ -5,15 +5,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from shadowtime.services.scheduler.expected_end import expected_ends
-from shadowtime.services.scheduler.head_record import add_risk
-from shadowtime.services.scheduler.orders import wfp3
-from shadowtime.services.scheduler.policies import POLICIES
-from shadowtime.services.scheduler.run_time_measures import RunTimeMeasures
-from shadowtime.services.scheduler.waiting import Waiting
-from shadowtime.shared.decisions import Evaluated, Start
-from shadowtime.shared.reasons import Backfilled
-from shadowtime.shared.scheduling.easy import easy_pass, shadow_of
+from shadowtime.services.scheduler.ordering.columns import Waiting
+from shadowtime.services.scheduler.ordering.distribution_measures import RunTimeMeasures
+from shadowtime.services.scheduler.ordering.orders import wfp3
+from shadowtime.services.scheduler.probabilistic.head_guard import add_risk
+from shadowtime.services.scheduler.registry import POLICIES
+from shadowtime.services.scheduler.tables.expected_end import expected_ends
+from shadowtime.shared.kernels.easy import easy_pass, shadow_of
+from shadowtime.shared.messages.decisions import Evaluated, Start
+from shadowtime.shared.messages.reasons import Backfilled
 from shadowtime.shared.spec import Spec
 from shadowtime.testing.instances import Instance, StartedJob, WaitingJob
 from tests.services.scheduler.told import REGULAR, SELECTIVE, UNUSED, Told

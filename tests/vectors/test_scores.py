@@ -4,10 +4,10 @@ from math import exp
 
 import pytest
 
-from shadowtime.services.scoreboard.waits import WAIT_FLOOR, WaitScores, geometric_term, wfp_priority
-from shadowtime.services.scoreboard.walltime_accuracy import WalltimeAccuracy
-from shadowtime.shared.slowdown import bounded_slowdown, unclamped_slowdown
-from shadowtime.shared.walltime_accuracy import accuracy, adjustment_class
+from shadowtime.services.scoreboard.scores.request_accuracy import WalltimeAccuracy
+from shadowtime.services.scoreboard.scores.waits import WAIT_FLOOR, WaitScores, geometric_term, wfp_priority
+from shadowtime.shared.messages.predictions import accuracy, adjustment_class
+from shadowtime.shared.statistics.slowdown import bounded_slowdown, unclamped_slowdown
 from tests.vectors.vector import vector
 
 

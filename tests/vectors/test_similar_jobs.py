@@ -14,11 +14,11 @@ from shadowtime.services.runtime_distribution.downey import (
     fit,
 )
 from shadowtime.services.runtime_distribution.gibbons import Gibbons, GibbonsSettings, Sums, range_of, weighted_fit
-from shadowtime.services.runtime_distribution.prediction_interval import t_quantiles
-from shadowtime.services.runtime_distribution.remembered_jobs import RememberedJob, remembered
-from shadowtime.services.runtime_distribution.template import template_of
-from shadowtime.services.runtime_distribution.templates import Templates, TemplatesSettings, key_of
-from shadowtime.shared.events import JobSubmitted
+from shadowtime.services.runtime_distribution.history import RememberedJob, remembered
+from shadowtime.services.runtime_distribution.templates.category_sums import t_quantiles
+from shadowtime.services.runtime_distribution.templates.predictor import Templates, TemplatesSettings, key_of
+from shadowtime.services.runtime_distribution.templates.template import template_of
+from shadowtime.shared.messages.envelope import JobSubmitted
 from tests.vectors.vector import vector
 
 

@@ -4,8 +4,16 @@ import numpy as np
 import pytest
 from numpy.random import PCG64, Generator
 
-from shadowtime.services.runtime_distribution.template import CHARACTERISTICS, MAX_TEMPLATES, PREDICTIONS
-from shadowtime.services.runtime_distribution.template_genes import RANGES, Cut, Genes, chosen, crossover, cut, fitness
+from shadowtime.services.runtime_distribution.templates.search import (
+    RANGES,
+    Cut,
+    Genes,
+    chosen,
+    crossover,
+    cut,
+    fitness,
+)
+from shadowtime.services.runtime_distribution.templates.template import CHARACTERISTICS, MAX_TEMPLATES, PREDICTIONS
 from tests.vectors.vector import vector
 
 

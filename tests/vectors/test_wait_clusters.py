@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from shadowtime.services.wait_bound.change_point_table import THRESHOLDS
-from shadowtime.services.wait_bound.clusters import Clusters, clusterings, cut, initial
-from shadowtime.shared.arrays import Floats, Integers
+from shadowtime.services.wait_bound.groups.change_point_table import THRESHOLDS
+from shadowtime.services.wait_bound.groups.clustering import Clusters, clusterings, cut, initial
+from shadowtime.shared.kernels.arrays import Floats, Integers
 from tests.vectors.vector import vector
 
 

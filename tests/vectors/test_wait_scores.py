@@ -2,7 +2,7 @@
 
 import pytest
 
-from shadowtime.services.scoreboard.coverage import CoverageSums
+from shadowtime.services.scoreboard.scores.bound_coverage import CoverageSums
 from tests.vectors.vector import vector
 
 

@@ -2,11 +2,11 @@
 
 from pydantic import Field
 
-from shadowtime.services.scheduler.job_table import Queue, Running
 from shadowtime.services.scheduler.limits import MAX_STARTS
 from shadowtime.services.scheduler.policy import FITS_NOW, Policy, start
-from shadowtime.services.scheduler.policy_settings import PolicySettings
-from shadowtime.shared.decisions import Start
+from shadowtime.services.scheduler.settings import PolicySettings
+from shadowtime.services.scheduler.tables.job_table import Queue, Running
+from shadowtime.shared.messages.decisions import Start
 
 
 class FirstFitSettings(PolicySettings):

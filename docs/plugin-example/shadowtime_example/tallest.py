@@ -1,8 +1,8 @@
 """An order of waiting jobs that plugs into Shadowtime."""
 
-from shadowtime.services.scheduler.orders import steady
-from shadowtime.services.scheduler.waiting import Waiting
-from shadowtime.shared.arrays import Floats
+from shadowtime.services.scheduler.ordering.columns import Waiting
+from shadowtime.services.scheduler.ordering.orders import steady
+from shadowtime.shared.kernels.arrays import Floats
 
 
 @steady

@@ -4,10 +4,10 @@ from typing import Any
 
 from pydantic import Field
 
-from shadowtime.shared.events import JobSubmitted
-from shadowtime.shared.predictions import RunTimePrediction
-from shadowtime.shared.predictor import Predictor
+from shadowtime.shared.messages.envelope import JobSubmitted
+from shadowtime.shared.messages.predictions import RunTimePrediction
 from shadowtime.shared.spec import SpecSettings
+from shadowtime.shared.stages.predictor import Predictor
 
 
 class UsualShareSettings(SpecSettings):

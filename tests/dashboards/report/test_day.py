@@ -7,9 +7,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shadowtime.dashboards.report.day import choose, day_that_most_waited, processor_bars
-from shadowtime.dashboards.report.machine_and_queue import MAX_BARS, STEP, machine_and_queue, one_day
-from shadowtime.replayer.run_record import Jobs, RunRecord
+from shadowtime.replayer.comparison.run_record import Jobs, RunRecord
+from shadowtime.replayer.report.day import choose, day_that_most_waited, processor_bars
+from shadowtime.replayer.report.machine_and_queue import MAX_BARS, STEP, machine_and_queue, one_day
 from shadowtime.shared.formatting import DAY
 from tests.dashboards.recorded_runs import replayed
 from tests.replayer.small_logs import generated, job, plan_of, workload_of

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from shadowtime.dashboards.report.page import page as report
-from shadowtime.replayer.swf import BUNDLED, read_swf
-from shadowtime.replayer.workload import prepare
+from shadowtime.replayer.logs.swf import BUNDLED, read_swf
+from shadowtime.replayer.logs.workload import prepare
+from shadowtime.replayer.report.report import page as report
 from tests.browser import Page, browser, require_browser
 from tests.dashboards.recorded_runs import compared, recorded
 

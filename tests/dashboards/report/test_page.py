@@ -15,20 +15,20 @@ import numpy as np
 import orjson
 import pytest
 
-from shadowtime.dashboards.report.figures import frontier
-from shadowtime.dashboards.report.page import page
-from shadowtime.dashboards.report.statistics import months, slowdowns
-from shadowtime.dashboards.report.tables import COLUMNS, WASTE
-from shadowtime.dashboards.report.tables import comparison as scores_table
-from shadowtime.replayer.comparison import carry_out
-from shadowtime.replayer.comparison_json import as_json
-from shadowtime.replayer.records import DecisionLog
-from shadowtime.replayer.swf import BUNDLED, read_swf
-from shadowtime.replayer.workload import prepare
+from shadowtime.replayer.comparison.document import as_json
+from shadowtime.replayer.comparison.plan import carry_out
+from shadowtime.replayer.comparison.records import DecisionLog
+from shadowtime.replayer.logs.swf import BUNDLED, read_swf
+from shadowtime.replayer.logs.workload import prepare
+from shadowtime.replayer.report.figures import frontier
+from shadowtime.replayer.report.report import page
+from shadowtime.replayer.report.statistics import months, slowdowns
+from shadowtime.replayer.report.tables import COLUMNS, WASTE
+from shadowtime.replayer.report.tables import comparison as scores_table
 from shadowtime.services.catalogue import canonical
 from shadowtime.shared.bounds import MAX_TIME
+from shadowtime.shared.cli.paths import ROOT
 from shadowtime.shared.formatting import DAY, percent
-from shadowtime.shared.paths import ROOT
 from tests.dashboards.recorded_runs import POLICIES, compared, recorded, replayed
 from tests.replayer.small_logs import generated, job, plan_of, trace_of
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from shadowtime.dashboards.report.page import page
-from shadowtime.replayer.run_record import Jobs, RunRecord
-from shadowtime.replayer.swf import FIELDS, Trace
-from shadowtime.replayer.workload import prepare
+from shadowtime.replayer.comparison.run_record import Jobs, RunRecord
+from shadowtime.replayer.logs.swf import FIELDS, Trace
+from shadowtime.replayer.logs.workload import prepare
+from shadowtime.replayer.report.report import page
 from shadowtime.shared.formatting import DAY
 from tests.dashboards.recorded_runs import compared
 from tests.replayer.small_logs import plan_of

@@ -6,15 +6,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from shadowtime.dashboards.report.page import page
-from shadowtime.dashboards.report.verdict import limits, verdict
-from shadowtime.dashboards.report.whom import whom_table
-from shadowtime.replayer.baseline import baseline_of
-from shadowtime.replayer.comparison import carry_out
-from shadowtime.replayer.comparison_json import as_json
-from shadowtime.replayer.run_record import Jobs, RunRecord
-from shadowtime.replayer.swf import BUNDLED, read_swf
-from shadowtime.replayer.workload import prepare
+from shadowtime.replayer.comparison.document import as_json, baseline_of
+from shadowtime.replayer.comparison.plan import carry_out
+from shadowtime.replayer.comparison.run_record import Jobs, RunRecord
+from shadowtime.replayer.logs.swf import BUNDLED, read_swf
+from shadowtime.replayer.logs.workload import prepare
+from shadowtime.replayer.report.affected_classes import whom_table
+from shadowtime.replayer.report.report import page
+from shadowtime.replayer.report.verdict import limits, verdict
 from shadowtime.services.catalogue import canonical, configure, spelled_out
 from tests.dashboards.recorded_runs import compared, recorded, replayed
 from tests.replayer.small_logs import generated, job, plan_of, workload_of

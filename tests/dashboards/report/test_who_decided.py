@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from shadowtime.dashboards.report.page import page
-from shadowtime.dashboards.report.who_decided import MOST, who_decided
+from shadowtime.replayer.report.report import page
+from shadowtime.replayer.report.sections import MOST, who_decided
 from tests.dashboards.recorded_runs import replayed
 from tests.replayer.small_logs import generated, plan_of
 

@@ -5,15 +5,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from shadowtime.replayer.accounting.reading import Reading
-from shadowtime.replayer.accounting.sacct import FIELDS
-from shadowtime.replayer.log_formats import read_trace
-from shadowtime.replayer.machine import Machine
-from shadowtime.replayer.recorded import Recorded
-from shadowtime.replayer.swf import Trace
-from shadowtime.replayer.workload import prepare
+from shadowtime.replayer.logs.formats import read_trace
+from shadowtime.replayer.logs.swf import Trace
+from shadowtime.replayer.logs.workload import prepare
+from shadowtime.replayer.simulation.machine import Machine
+from shadowtime.replayer.simulation.recorded import Recorded
+from shadowtime.shared.accounting.reading import Reading
+from shadowtime.shared.accounting.sacct import FIELDS
 from shadowtime.shared.errors import SettingsError, TraceError
-from shadowtime.shared.message import MAX_DURATION
+from shadowtime.shared.messages.base import MAX_DURATION
 
 JOB = {
     "JobIDRaw": "1",

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from shadowtime.replayer.machine import Machine
-from shadowtime.replayer.workload import prepare
+from shadowtime.replayer.logs.workload import prepare
+from shadowtime.replayer.simulation.machine import Machine
 from tests.replayer.accounting.test_bad_input import read
 
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from shadowtime.replayer.log_formats import read_trace
-from shadowtime.replayer.workload import Workload, prepare
+from shadowtime.replayer.logs.formats import read_trace
+from shadowtime.replayer.logs.workload import Workload, prepare
 from shadowtime.shared.errors import TraceError
 
 ASKED = (

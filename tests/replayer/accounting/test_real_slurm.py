@@ -7,16 +7,16 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from shadowtime.replayer.accounting.numbers import LIFE, number_of
-from shadowtime.replayer.accounting.reading import Reading
-from shadowtime.replayer.comparison import Plan
-from shadowtime.replayer.comparison_json import requests_as_run_times
-from shadowtime.replayer.embedded import EmbeddedReplay
-from shadowtime.replayer.log_formats import read_trace
-from shadowtime.replayer.recorded import Recorded
-from shadowtime.replayer.workload import Workload, prepare
+from shadowtime.replayer.comparison.document import requests_as_run_times
+from shadowtime.replayer.comparison.plan import Plan
+from shadowtime.replayer.logs.formats import read_trace
+from shadowtime.replayer.logs.workload import Workload, prepare
+from shadowtime.replayer.simulation.embedded import EmbeddedReplay
+from shadowtime.replayer.simulation.recorded import Recorded
 from shadowtime.services.catalogue import configure
-from shadowtime.shared.events import (
+from shadowtime.shared.accounting.numbers import LIFE, number_of
+from shadowtime.shared.accounting.reading import Reading
+from shadowtime.shared.messages.envelope import (
     ClusterOpened,
     Envelope,
     JobChanged,

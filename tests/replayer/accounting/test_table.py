@@ -8,12 +8,12 @@ import pyarrow
 import pytest
 from pyarrow import csv, parquet
 
-from shadowtime.replayer.accounting.reading import Reading
-from shadowtime.replayer.accounting.table import parse_columns
-from shadowtime.replayer.api import read_log
-from shadowtime.replayer.log_formats import read_trace
-from shadowtime.replayer.swf import BUNDLED
-from shadowtime.replayer.workload import Workload, prepare
+from shadowtime.replayer.api.api import read_log
+from shadowtime.replayer.logs.formats import read_trace
+from shadowtime.replayer.logs.swf import BUNDLED
+from shadowtime.replayer.logs.workload import Workload, prepare
+from shadowtime.shared.accounting.reading import Reading
+from shadowtime.shared.accounting.table import parse_columns
 from shadowtime.shared.errors import SettingsError, TraceError
 from tests.replayer.accounting.test_real_slurm import SACCT
 from tests.replayer.test_convert import convert

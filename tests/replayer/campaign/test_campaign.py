@@ -15,10 +15,10 @@ import pytest
 
 from shadowtime.replayer.campaign.file import read_campaign
 from shadowtime.replayer.campaign.logs import find_logs, workload_of
-from shadowtime.replayer.generate import generate
-from shadowtime.replayer.swf import write_swf
+from shadowtime.replayer.logs.swf import write_swf
+from shadowtime.replayer.synthetic.generator import generate
+from shadowtime.shared.cli.paths import ROOT
 from shadowtime.shared.errors import TraceError
-from shadowtime.shared.paths import ROOT
 from tests.patience import PATIENCE
 
 FILE = """

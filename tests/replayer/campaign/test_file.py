@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from shadowtime.replayer.campaign.command_line import CAMPAIGNS
 from shadowtime.replayer.campaign.file import read_campaign
 from shadowtime.replayer.campaign.grid import grid_of
 from shadowtime.replayer.campaign.logs import ARCHIVE, Log, find_logs
-from shadowtime.replayer.campaign.reproduce import CAMPAIGNS
+from shadowtime.shared.cli.paths import ROOT
 from shadowtime.shared.errors import SettingsError, TraceError
-from shadowtime.shared.paths import ROOT
 from tests.patience import PATIENCE
 from tests.replayer.small_logs import job, write_log
 
@@ -120,7 +120,7 @@ def test_a_share_of_a_row_that_there_is_not_is_named(tmp_path: Path) -> None:
 
 
 PLUG_IN = """
-from shadowtime.services.scheduler.fcfs import Fcfs
+from shadowtime.services.scheduler.policies.fcfs import Fcfs
 class Mine(Fcfs):
     "Serve as it likes."
     name = "mine"

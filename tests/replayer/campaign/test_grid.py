@@ -5,8 +5,8 @@ from pathlib import Path
 from shadowtime.replayer.campaign.file import read_campaign
 from shadowtime.replayer.campaign.grid import grid_of
 from shadowtime.replayer.campaign.logs import find_logs
-from shadowtime.replayer.generate import generate
-from shadowtime.replayer.swf import write_swf
+from shadowtime.replayer.logs.swf import write_swf
+from shadowtime.replayer.synthetic.generator import generate
 
 FILE = """
 name = "ceilings"

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from shadowtime.replayer.campaign.perturbed import MAX_SHIFT, perturbed
+from shadowtime.replayer.campaign.logs import MAX_SHIFT, perturbed
 from tests.replayer.small_logs import generated
 
 

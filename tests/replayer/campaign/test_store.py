@@ -11,8 +11,8 @@ from shadowtime.replayer.campaign.cell_run import Outcome, carry_out_cell
 from shadowtime.replayer.campaign.grid import Cell
 from shadowtime.replayer.campaign.logs import Log
 from shadowtime.replayer.campaign.store import Store
-from shadowtime.replayer.run_record import JobTimes
-from shadowtime.replayer.source import DEFAULT_TRAITS
+from shadowtime.replayer.comparison.run_record import JobTimes
+from shadowtime.replayer.simulation.source import DEFAULT_TRAITS
 from shadowtime.services.catalogue import configure
 from shadowtime.shared.errors import OutputError, ReplayError
 

@@ -2,8 +2,7 @@
 
 from shadowtime.replayer.campaign.columns import Column
 from shadowtime.replayer.campaign.file import Campaign
-from shadowtime.replayer.campaign.shown import as_latex
-from shadowtime.replayer.campaign.tables import Figure, LogTable, Row, _rows, figure_of
+from shadowtime.replayer.campaign.tables import Figure, LogTable, Row, _rows, as_latex, figure_of
 
 
 def test_seeds_that_change_nothing_do_not_narrow_the_interval_over_copies() -> None:

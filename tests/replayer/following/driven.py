@@ -6,8 +6,8 @@ from collections.abc import Callable
 from random import Random
 from typing import Any, Self
 
-from shadowtime.replayer.following.live_source import LiveSource
-from shadowtime.shared.events import ClusterOpened, Event
+from shadowtime.services.follower.cluster.live_source import LiveSource
+from shadowtime.shared.messages.envelope import ClusterOpened, Event
 
 
 class Driven:

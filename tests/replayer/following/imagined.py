@@ -3,10 +3,10 @@
 from dataclasses import dataclass, replace
 from random import Random
 
-from shadowtime.replayer.accounting.machine_parts import MachineParts
-from shadowtime.replayer.accounting.numbers import number_of
-from shadowtime.replayer.following.sight import Key, Sight
-from shadowtime.shared.pools import Pool
+from shadowtime.services.follower.cluster.observation import Key, Sight
+from shadowtime.shared.accounting.machine_parts import MachineParts
+from shadowtime.shared.accounting.numbers import number_of
+from shadowtime.shared.messages.pools import Pool
 
 PARTS = MachineParts((Pool(name="batch", processors=16),), {"batch": 0}, {"n1": 0})
 SHOWN = 300

@@ -5,8 +5,8 @@ import json
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
-from shadowtime.replayer.following.given import Given
-from shadowtime.replayer.following.slurm_rest import ByRest
+from shadowtime.services.follower.io.slurm_rest import ByRest
+from shadowtime.services.follower.options import Given
 
 JOB: dict[str, Any] = {
     "account": "projecta",

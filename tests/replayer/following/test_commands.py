@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from shadowtime.replayer.following.commands import Commands
+from shadowtime.services.follower.io.commands import Commands
 from shadowtime.shared.errors import FollowError
 
 

@@ -15,11 +15,11 @@ import pytest
 from aiohttp import ClientSession
 from prometheus_client import CollectorRegistry
 
-from shadowtime.replayer.following.given import Given
-from shadowtime.replayer.following.line_inbox import MAX_BODY, MEDIA_TYPE
-from shadowtime.replayer.following.lines import Lines, read_line
+from shadowtime.services.follower.io.http_inbox import MAX_BODY, MEDIA_TYPE
+from shadowtime.services.follower.io.json_lines import Lines, read_line
+from shadowtime.services.follower.options import Given
 from shadowtime.shared.errors import SettingsError
-from shadowtime.shared.events import (
+from shadowtime.shared.messages.envelope import (
     CapacityChanged,
     JobEnded,
     JobExpected,
@@ -27,8 +27,8 @@ from shadowtime.shared.events import (
     JobSubmitted,
     JobWithdrawn,
 )
-from shadowtime.shared.streaming.web import address_of, listening
-from shadowtime.shared.streaming.worker_pages import worker_pages
+from shadowtime.shared.streaming.web.server import address_of, listening
+from shadowtime.shared.streaming.worker.pages import worker_pages
 from tests.rejections import as_log, rejected
 from tests.replayer.following.driven import Driven
 from tests.replayer.following.imagined import Lived, lived

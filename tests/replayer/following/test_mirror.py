@@ -6,11 +6,11 @@ from random import Random
 import orjson
 import pytest
 
-from shadowtime.replayer.accounting.names import Names
-from shadowtime.replayer.event_order import EVENT_ORDER
-from shadowtime.replayer.following.mirror import Mirror
-from shadowtime.replayer.following.name_table import NameTable
-from shadowtime.shared.events import (
+from shadowtime.services.follower.cluster.mirror import Mirror
+from shadowtime.services.follower.cluster.name_table import NameTable
+from shadowtime.shared.accounting.names import Names
+from shadowtime.shared.cluster.event_order import EVENT_ORDER
+from shadowtime.shared.messages.envelope import (
     ClusterOpened,
     Event,
     JobEnded,

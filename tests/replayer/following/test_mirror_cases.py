@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from shadowtime.replayer.accounting.machine_parts import MachineParts
-from shadowtime.replayer.accounting.names import Names
-from shadowtime.replayer.following.mirror import Mirror
-from shadowtime.replayer.following.name_table import NameTable
-from shadowtime.replayer.following.sight import Key, Node, Sight
-from shadowtime.shared.events import (
+from shadowtime.services.follower.cluster.mirror import Mirror
+from shadowtime.services.follower.cluster.name_table import NameTable
+from shadowtime.services.follower.cluster.observation import Key, Node, Sight
+from shadowtime.shared.accounting.machine_parts import MachineParts
+from shadowtime.shared.accounting.names import Names
+from shadowtime.shared.messages.envelope import (
     CapacityChanged,
     Event,
     JobChanged,
@@ -21,7 +21,7 @@ from shadowtime.shared.events import (
     JobWithdrawn,
     SchedulingPoint,
 )
-from shadowtime.shared.pools import Pool
+from shadowtime.shared.messages.pools import Pool
 
 PARTS = MachineParts((Pool(name="batch", processors=16, memory=4000),), {"batch": 0}, {"n1": 0, "n2": 0})
 WAITS = Sight(Key(7, -1, 10), "waiting", eligible=10, limit=600, processors=4, partition="batch", user="eve")

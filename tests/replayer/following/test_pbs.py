@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 import pytest
 
-from shadowtime.replayer.accounting.numbers import LIFE, number_of
-from shadowtime.replayer.following.given import Given
-from shadowtime.replayer.following.pbs import Pbs
-from shadowtime.shared.events import JobEnded, JobStarted, JobSubmitted, moment
+from shadowtime.services.follower.io.pbs import Pbs
+from shadowtime.services.follower.options import Given
+from shadowtime.shared.accounting.numbers import LIFE, number_of
+from shadowtime.shared.messages.envelope import JobEnded, JobStarted, JobSubmitted, moment
 from tests.replayer.accounting.test_real_slurm import Life
 from tests.replayer.following.driven import Driven
 from tests.slurm.told import late, lives_told

@@ -13,13 +13,14 @@ from aiokafka import TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, RecordsToDelete
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 
-from shadowtime.shared.events import Envelope, JobSubmitted
-from shadowtime.shared.paths import ROOT
-from shadowtime.shared.streaming import bus, topic_admin
-from shadowtime.shared.streaming.log_reader import read_log
+from shadowtime.shared.cli.paths import ROOT
+from shadowtime.shared.messages.envelope import Envelope, JobSubmitted
+from shadowtime.shared.stages.topics import DEAD_LETTERS, FLOW, JOBS, SCORES
+from shadowtime.shared.streaming.kafka import clients as bus
+from shadowtime.shared.streaming.kafka import topic_admin
+from shadowtime.shared.streaming.kafka.log_reader import read_log
 from shadowtime.shared.streaming.settings import Settings
-from shadowtime.shared.topics import DEAD_LETTERS, FLOW, JOBS, SCORES
-from shadowtime.stack.servers import Kafka, Redis
+from shadowtime.stack.servers.servers import Kafka, Redis
 from tests.parity.workers import Workers
 from tests.patience import PATIENCE
 

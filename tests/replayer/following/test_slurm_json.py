@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from shadowtime.replayer.following.sight import Key, Sight
-from shadowtime.replayer.following.slurm_json import load_of, sinfo_rows, squeue_rows
-from shadowtime.replayer.following.slurm_load import Load
-from shadowtime.replayer.following.slurm_text import nodes_of, nodes_of_rows, sights_of_rows, tiers_of_rows
+from shadowtime.services.follower.cluster.observation import Key, Sight
+from shadowtime.services.follower.slurm.json import load_of, sinfo_rows, squeue_rows
+from shadowtime.services.follower.slurm.load import Load
+from shadowtime.services.follower.slurm.text import nodes_of, nodes_of_rows, sights_of_rows, tiers_of_rows
 from shadowtime.shared.errors import FollowError
 from tests.replayer.following.slurmrestd_answers import DIAG, JOB, NODES, OVER, PARTITIONS, RUNS, newer
 from tests.replayer.following.test_slurm_text import NODES as PRINTED_NODES

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from shadowtime.replayer.following import slurmrestd
-from shadowtime.replayer.following.given import Given
-from shadowtime.replayer.following.sight import Key
-from shadowtime.replayer.following.slurm import Slurm
-from shadowtime.replayer.following.slurm_rest import ByRest
+from shadowtime.services.follower.cluster.observation import Key
+from shadowtime.services.follower.io import rest_client as slurmrestd
+from shadowtime.services.follower.io.slurm import Slurm
+from shadowtime.services.follower.io.slurm_rest import ByRest
+from shadowtime.services.follower.options import Given
 from shadowtime.shared.errors import FollowError, SettingsError
 from tests.replayer.following.slurmrestd_answers import (
     ACCOUNTED,

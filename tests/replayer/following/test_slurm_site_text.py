@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from shadowtime.replayer.accounting.machine_parts import read_parts
-from shadowtime.replayer.accounting.names import Names
-from shadowtime.replayer.following.slurm_site_text import site_of
-from shadowtime.replayer.slurm_site import as_toml
+from shadowtime.replayer.analysis.slurm_site import as_toml
 from shadowtime.services.catalogue import canonical
+from shadowtime.services.follower.slurm.site_text import site_of
+from shadowtime.shared.accounting.machine_parts import read_parts
+from shadowtime.shared.accounting.names import Names
 from shadowtime.shared.errors import FollowError
 
 CONFIG = """Configuration data as of 1795570300

@@ -2,10 +2,10 @@
 
 import pytest
 
-from shadowtime.replayer.accounting.machine_parts import gpus_of
-from shadowtime.replayer.following.sight import Key, Sight
-from shadowtime.replayer.following.slurm_load import load_of
-from shadowtime.replayer.following.slurm_text import FIELDS, nodes_of, sights_of, tiers_of
+from shadowtime.services.follower.cluster.observation import Key, Sight
+from shadowtime.services.follower.slurm.load import load_of
+from shadowtime.services.follower.slurm.text import FIELDS, nodes_of, sights_of, tiers_of
+from shadowtime.shared.accounting.machine_parts import gpus_of
 from shadowtime.shared.errors import FollowError
 
 WAITS = {

@@ -9,7 +9,7 @@ from random import Random
 
 import pytest
 
-from shadowtime.replayer.following.tail import PIECE, Tail
+from shadowtime.services.follower.io.tail import PIECE, Tail
 from shadowtime.shared.errors import FollowError
 
 DAILY = re.compile(r"[0-9]{8}")

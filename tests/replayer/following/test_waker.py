@@ -7,9 +7,9 @@ import pytest
 from aiokafka import AIOKafkaProducer
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 
-from shadowtime.replayer.following.waker import Waker
+from shadowtime.services.follower.io.slurm import Waker
 from shadowtime.shared.errors import SettingsError
-from shadowtime.stack.servers import Kafka
+from shadowtime.stack.servers.servers import Kafka
 
 
 def test_a_message_ends_the_wait(kafka: Kafka) -> None:

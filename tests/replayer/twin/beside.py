@@ -6,13 +6,13 @@ from functools import partial
 from random import Random
 from typing import Any
 
-from shadowtime.replayer.embedded import EmbeddedReplay
-from shadowtime.replayer.machine import Machine
-from shadowtime.replayer.source import DEFAULT_TRAITS, Archived, JobTraits
-from shadowtime.replayer.twin.twin import Twin
-from shadowtime.replayer.workload import Workload
+from shadowtime.replayer.logs.workload import Workload
+from shadowtime.replayer.simulation.embedded import EmbeddedReplay
+from shadowtime.replayer.simulation.machine import Machine
+from shadowtime.replayer.simulation.source import DEFAULT_TRAITS, Archived, JobTraits
 from shadowtime.services.catalogue import configure
-from shadowtime.shared.events import (
+from shadowtime.services.shadows.machine.machine import Twin
+from shadowtime.shared.messages.envelope import (
     CapacityChanged,
     ClusterOpened,
     Decided,

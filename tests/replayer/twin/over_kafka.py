@@ -8,13 +8,13 @@ import subprocess
 import sys
 import time
 
-from shadowtime.replayer.records import DecisionLog
-from shadowtime.shared.events import ClusterClosed, Envelope
-from shadowtime.shared.paths import ROOT
-from shadowtime.shared.streaming.bus import partition_of
-from shadowtime.shared.streaming.log_reader import read_log
+from shadowtime.replayer.comparison.records import DecisionLog
+from shadowtime.shared.cli.paths import ROOT
+from shadowtime.shared.messages.envelope import ClusterClosed, Envelope
+from shadowtime.shared.stages.topics import DECISIONS
+from shadowtime.shared.streaming.kafka.clients import partition_of
+from shadowtime.shared.streaming.kafka.log_reader import read_log
 from shadowtime.shared.streaming.settings import Settings
-from shadowtime.shared.topics import DECISIONS
 from tests.parity.embedded import assert_complete
 from tests.parity.workers import Workers
 

@@ -6,13 +6,12 @@ from collections.abc import Awaitable, Callable
 import orjson
 import pytest
 
-from shadowtime.replayer.twin import kept as module
-from shadowtime.replayer.twin.kept import Kept
-from shadowtime.replayer.twin.shown import Shadows
-from shadowtime.replayer.twin.twin_tables import MAX_USERS_SHOWN
-from shadowtime.services.ask.questions import Unanswerable
-from shadowtime.shared.errors import StoreError
-from shadowtime.shared.streaming.state_store import Transaction
+from shadowtime.services.shadows.comparison import stored as module
+from shadowtime.services.shadows.comparison.live_page import Shadows
+from shadowtime.services.shadows.comparison.stored import Kept
+from shadowtime.services.shadows.comparison.text import MAX_USERS_SHOWN
+from shadowtime.shared.errors import StoreError, Unanswerable
+from shadowtime.shared.streaming.protocols import Transaction
 from tests.replayer.twin.test_twin_tables import stored
 from tests.shared.streaming.test_run_follower import MemoryReader
 

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from shadowtime.shared.events import JobStarted
-from shadowtime.shared.paths import ROOT
-from shadowtime.shared.streaming.log_reader import read_log
+from shadowtime.shared.cli.paths import ROOT
+from shadowtime.shared.messages.envelope import JobStarted
+from shadowtime.shared.stages.topics import DEAD_LETTERS
+from shadowtime.shared.streaming.kafka.log_reader import read_log
 from shadowtime.shared.streaming.settings import Settings
-from shadowtime.shared.topics import DEAD_LETTERS
-from shadowtime.stack.servers import Kafka, Redis
+from shadowtime.stack.servers.servers import Kafka, Redis
 from tests.parity.embedded import embedded
 from tests.parity.workers import Workers
 from tests.patience import PATIENCE

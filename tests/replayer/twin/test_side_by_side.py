@@ -7,15 +7,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from shadowtime.replayer.api import read_log
-from shadowtime.replayer.comparison import Plan, carry_out
-from shadowtime.replayer.twin.compared import Comparison
-from shadowtime.replayer.twin.open_days import PATIENCE
-from shadowtime.replayer.twin.side_by_side import REAL, SHADOW, SideBySide
+from shadowtime.replayer.api.api import read_log
+from shadowtime.replayer.comparison.plan import Plan, carry_out
 from shadowtime.services.catalogue import configure
-from shadowtime.shared.events import Envelope, Event, JobEnded, JobStarted, JobSubmitted
+from shadowtime.services.shadows.comparison.open_days import PATIENCE
+from shadowtime.services.shadows.comparison.schema import Comparison
+from shadowtime.services.shadows.comparison.side_by_side import REAL, SHADOW, SideBySide
 from shadowtime.shared.formatting import DAY
-from shadowtime.shared.slowdown import bounded_slowdown
+from shadowtime.shared.messages.envelope import Envelope, Event, JobEnded, JobStarted, JobSubmitted
+from shadowtime.shared.statistics.slowdown import bounded_slowdown
 
 JOBS = 1_500
 

@@ -6,13 +6,13 @@ from random import Random
 
 import pytest
 
-from shadowtime.replayer.api import read_log
-from shadowtime.replayer.recorded import Recorded
-from shadowtime.replayer.twin.given import ShadowOf, Wanted
-from shadowtime.replayer.workload import Workload
+from shadowtime.replayer.api.api import read_log
+from shadowtime.replayer.logs.workload import Workload
+from shadowtime.replayer.simulation.recorded import Recorded
 from shadowtime.services.catalogue import configure
+from shadowtime.services.shadows.options import ShadowOf, Wanted
 from shadowtime.shared.errors import SettingsError
-from shadowtime.shared.events import (
+from shadowtime.shared.messages.envelope import (
     CapacityChanged,
     ClusterClosed,
     ClusterOpened,

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import redis.asyncio as client
 
-from shadowtime.replayer.twin.stored import STORE
-from shadowtime.shared.streaming.redis_store import RedisStore
-from shadowtime.shared.streaming.state_store import Transaction
-from shadowtime.stack.servers import Redis
+from shadowtime.services.shadows.comparison.stored import STORE
+from shadowtime.shared.streaming.protocols import Transaction
+from shadowtime.shared.streaming.state.redis_store import RedisStore
+from shadowtime.stack.servers.servers import Redis
 from tests.patience import PATIENCE
 from tests.real_servers import require
 from tests.replayer.twin.test_twin_tables import stored

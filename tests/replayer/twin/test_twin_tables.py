@@ -6,12 +6,12 @@ import orjson
 import pytest
 from rich.console import Console
 
-from shadowtime.replayer.twin.side_by_side import REAL, SHADOW, SideBySide
-from shadowtime.replayer.twin.stored import read
-from shadowtime.replayer.twin.twin_tables import tables
+from shadowtime.services.shadows.comparison.side_by_side import REAL, SHADOW, SideBySide
+from shadowtime.services.shadows.comparison.stored import read
+from shadowtime.services.shadows.comparison.text import tables
 from shadowtime.shared.errors import SnapshotMismatch
 from shadowtime.shared.formatting import DAY
-from shadowtime.shared.job_events import JobSubmitted
+from shadowtime.shared.messages.job_events import JobSubmitted
 
 
 def stored(days: int) -> bytes:

@@ -9,22 +9,23 @@ import pytest
 from aiohttp.test_utils import TestClient, TestServer
 from rich.console import Console
 
-from shadowtime.replayer.comparison import Plan
-from shadowtime.replayer.embedded import EmbeddedReplay
-from shadowtime.replayer.swf import BUNDLED, read_swf
-from shadowtime.replayer.workload import prepare
-from shadowtime.services.ask.advice import Advice, AdviceQuestion, Advising
-from shadowtime.services.ask.advice_table import advice_table
-from shadowtime.services.ask.alternatives import Alternative, Shape, marked, risk_of, shapes
-from shadowtime.services.ask.answers import Answers
-from shadowtime.services.ask.http import application
-from shadowtime.services.ask.once import ADVISE
-from shadowtime.services.ask.openapi import document
-from shadowtime.services.ask.questions import Unanswerable, read_as
+from shadowtime.replayer.comparison.plan import Plan
+from shadowtime.replayer.logs.swf import BUNDLED, read_swf
+from shadowtime.replayer.logs.workload import prepare
+from shadowtime.replayer.simulation.embedded import EmbeddedReplay
 from shadowtime.services.catalogue import canonical, configure
 from shadowtime.services.pipeline import STAGES
-from shadowtime.shared.stage import Stage, StageRun
-from shadowtime.shared.streaming.state_store import Transaction
+from shadowtime.services.processes.ask.advice import Advice, AdviceQuestion, Advising
+from shadowtime.services.processes.ask.alternatives import Alternative, Shape, marked, risk_of, shapes
+from shadowtime.services.processes.ask.answers import Answers
+from shadowtime.services.processes.ask.http import application
+from shadowtime.services.processes.ask.once import ADVISE
+from shadowtime.services.processes.ask.openapi import document
+from shadowtime.services.processes.ask.questions import read_as
+from shadowtime.services.processes.ask.tables import advice_table
+from shadowtime.shared.errors import Unanswerable
+from shadowtime.shared.stages.stage import Stage, StageRun
+from shadowtime.shared.streaming.protocols import Transaction
 from tests.shared.streaming.test_run_follower import MemoryReader
 
 NAMED = {stage.name: stage for stage in STAGES}

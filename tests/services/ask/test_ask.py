@@ -18,19 +18,15 @@ from rich.console import Console
 from rich.table import Table
 from yarl import URL
 
-from shadowtime.services.ask.answer_table import answer_table
-from shadowtime.services.ask.answers import MAX_AT_ONCE, MAX_FOLLOWED, Answers
-from shadowtime.services.ask.http import application
-from shadowtime.services.ask.openapi import document
-from shadowtime.services.ask.questions import (
-    Answer,
-    Problem,
-    Question,
-    Unanswerable,
-    read_question,
-)
-from shadowtime.shared.errors import StoreError
-from shadowtime.shared.events import (
+from shadowtime.services.processes.ask.answers import MAX_AT_ONCE, MAX_FOLLOWED, Answers
+from shadowtime.services.processes.ask.http import application
+from shadowtime.services.processes.ask.openapi import document
+from shadowtime.services.processes.ask.questions import Answer, Problem, Question, read_question
+from shadowtime.services.processes.ask.tables import answer_table
+from shadowtime.shared.cli.logs import MAX_LINES
+from shadowtime.shared.cli.paths import ROOT
+from shadowtime.shared.errors import StoreError, Unanswerable
+from shadowtime.shared.messages.envelope import (
     CapacityChanged,
     ClusterOpened,
     Envelope,
@@ -39,12 +35,10 @@ from shadowtime.shared.events import (
     Rejected,
     SchedulingPoint,
 )
-from shadowtime.shared.logs import MAX_LINES
-from shadowtime.shared.paths import ROOT
-from shadowtime.shared.predictions import WaitBound
-from shadowtime.shared.stage import Stage, StageRun
-from shadowtime.shared.stage_handler import StageHandler
-from shadowtime.shared.streaming.state_store import Transaction
+from shadowtime.shared.messages.predictions import WaitBound
+from shadowtime.shared.stages.handler import StageHandler
+from shadowtime.shared.stages.stage import Stage, StageRun
+from shadowtime.shared.streaming.protocols import Transaction
 from tests.patience import PATIENCE
 from tests.shared.streaming.test_run_follower import MemoryReader
 

@@ -15,20 +15,20 @@ from urllib.parse import urlencode
 import orjson
 import pytest
 
-from shadowtime.replayer.comparison import Plan
-from shadowtime.replayer.embedded import EmbeddedReplay
-from shadowtime.replayer.swf import read_swf
-from shadowtime.replayer.workload import prepare
-from shadowtime.services.ask.questions import Answer
+from shadowtime.replayer.comparison.plan import Plan
+from shadowtime.replayer.logs.swf import read_swf
+from shadowtime.replayer.logs.workload import prepare
+from shadowtime.replayer.simulation.embedded import EmbeddedReplay
 from shadowtime.services.catalogue import canonical, configure
 from shadowtime.services.pipeline import STAGES
+from shadowtime.services.processes.ask.questions import Answer
 from shadowtime.services.wait_bound.handler import WaitBounds
-from shadowtime.shared.events import ClusterOpened, JobSubmitted
+from shadowtime.shared.cli.paths import ROOT
 from shadowtime.shared.formatting import duration
-from shadowtime.shared.paths import ROOT
-from shadowtime.shared.stage import Stage
-from shadowtime.stack.ports import free_port
-from shadowtime.stack.servers import Kafka, Redis
+from shadowtime.shared.messages.envelope import ClusterOpened, JobSubmitted
+from shadowtime.shared.stages.stage import Stage
+from shadowtime.stack.servers.ports import free_port
+from shadowtime.stack.servers.servers import Kafka, Redis
 from tests.parity.workers import Workers
 from tests.patience import PATIENCE
 from tests.real_servers import require

@@ -8,21 +8,29 @@ import sys
 import pytest
 from aiohttp.test_utils import TestClient, TestServer
 
-from shadowtime.services.ask.answers import Answers
-from shadowtime.services.ask.http import application
-from shadowtime.services.ask.once import STAGE
-from shadowtime.services.ask.openapi import document
-from shadowtime.services.ask.questions import Unanswerable, read_as
-from shadowtime.services.ask.why import COLUMNS, Explanations, JobQuestion, Why, why_text
 from shadowtime.services.pipeline import EXPLAINED, STAGES
-from shadowtime.shared.events import ClusterOpened, Envelope, Event, JobStarted, JobSubmitted, SchedulingPoint
-from shadowtime.shared.paths import ROOT
-from shadowtime.shared.stage import StageRun
-from shadowtime.shared.streaming.redis_client import connect
-from shadowtime.shared.streaming.redis_store import RedisStore
+from shadowtime.services.processes.ask.answers import Answers
+from shadowtime.services.processes.ask.http import application
+from shadowtime.services.processes.ask.once import STAGE
+from shadowtime.services.processes.ask.openapi import document
+from shadowtime.services.processes.ask.questions import read_as
+from shadowtime.services.processes.ask.why import COLUMNS, Explanations, JobQuestion, Why, why_text
+from shadowtime.shared.cli.paths import ROOT
+from shadowtime.shared.errors import Unanswerable
+from shadowtime.shared.messages.envelope import (
+    ClusterOpened,
+    Envelope,
+    Event,
+    JobStarted,
+    JobSubmitted,
+    SchedulingPoint,
+)
+from shadowtime.shared.stages.stage import StageRun
+from shadowtime.shared.streaming.protocols import StateStore, Transaction
 from shadowtime.shared.streaming.settings import Settings
-from shadowtime.shared.streaming.state_store import StateStore, Transaction
-from shadowtime.stack.servers import Redis
+from shadowtime.shared.streaming.state.redis_client import connect
+from shadowtime.shared.streaming.state.redis_store import RedisStore
+from shadowtime.stack.servers.servers import Redis
 from tests.patience import PATIENCE
 from tests.shared.streaming.test_run_follower import MemoryReader
 

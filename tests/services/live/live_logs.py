@@ -5,11 +5,11 @@ from typing import Any
 
 import orjson
 
-from shadowtime.replayer.comparison import Plan
+from shadowtime.replayer.comparison.plan import Plan
 from shadowtime.services.catalogue import canonical, configure
-from shadowtime.services.live.changes import ROWS, changes
-from shadowtime.services.live.view import LiveRuns
-from shadowtime.shared.events import Envelope
+from shadowtime.services.processes.live.page import ROWS, changes
+from shadowtime.services.processes.live.view import LiveRuns
+from shadowtime.shared.messages.envelope import Envelope
 from tests.replayer.small_logs import generated
 
 HOSTILE = "<img src=x onerror=\"document.title='owned'\"></script><script>document.title='owned'</script>\n\x1b[2J{{1}}"

@@ -7,15 +7,15 @@ from typing import Any
 import pytest
 from aiohttp.test_utils import TestClient, TestServer
 
-from shadowtime.replayer.twin.kept import Kept
-from shadowtime.replayer.twin.shown import Shadows, Twin
-from shadowtime.services.ask.advice import Advice, AdviceQuestion, RunTime
-from shadowtime.services.ask.answers import Answers
-from shadowtime.services.ask.http import application
-from shadowtime.services.ask.once import STAGE
-from shadowtime.services.live.asked import MAX_ASKED, InTurn, asked
-from shadowtime.services.live.page import LivePage
-from shadowtime.services.live.view import LiveRuns
+from shadowtime.services.processes.ask.advice import Advice, AdviceQuestion, RunTime
+from shadowtime.services.processes.ask.answers import Answers
+from shadowtime.services.processes.ask.http import application
+from shadowtime.services.processes.ask.once import STAGE
+from shadowtime.services.processes.live.asked import MAX_ASKED, InTurn, asked
+from shadowtime.services.processes.live.page import LivePage
+from shadowtime.services.processes.live.view import LiveRuns
+from shadowtime.services.shadows.comparison.live_page import Shadows, Twin
+from shadowtime.services.shadows.comparison.stored import Kept
 from shadowtime.shared.errors import StoreError
 from tests.replayer.twin.test_kept import BEST, keeping
 from tests.replayer.twin.test_twin_tables import stored as shadow

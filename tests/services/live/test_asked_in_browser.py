@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from shadowtime.replayer.twin.kept import Kept
-from shadowtime.replayer.twin.shown import Shadows
-from shadowtime.services.ask.advice import AdviceQuestion
-from shadowtime.services.live.asked import asked
-from shadowtime.services.live.page import LivePage
-from shadowtime.services.live.view import LiveRuns
+from shadowtime.services.processes.ask.advice import AdviceQuestion
+from shadowtime.services.processes.live.asked import asked
+from shadowtime.services.processes.live.page import LivePage
+from shadowtime.services.processes.live.view import LiveRuns
+from shadowtime.services.shadows.comparison.live_page import Shadows
+from shadowtime.services.shadows.comparison.stored import Kept
 from shadowtime.shared.errors import StoreError
-from shadowtime.shared.streaming.web import address_of, listening
+from shadowtime.shared.streaming.web.server import address_of, listening
 from tests.browser import Page, browser, require_browser
 from tests.replayer.twin.test_kept import BEST, keeping
 from tests.replayer.twin.test_twin_tables import stored as shadow

@@ -8,14 +8,14 @@ from typing import Any
 import aiohttp
 import redis.asyncio as client
 
-from shadowtime.replayer.twin.stored import STORE
-from shadowtime.services.ask.advice import Advice, AdviceQuestion
-from shadowtime.services.ask.once import ADVISE
-from shadowtime.shared.streaming.redis_store import RedisStore
+from shadowtime.services.processes.ask.advice import Advice, AdviceQuestion
+from shadowtime.services.processes.ask.once import ADVISE
+from shadowtime.services.shadows.comparison.stored import STORE
+from shadowtime.shared.streaming.protocols import Transaction
 from shadowtime.shared.streaming.settings import Settings
-from shadowtime.shared.streaming.state_store import Transaction
-from shadowtime.stack.ports import free_port
-from shadowtime.stack.servers import Kafka, Redis
+from shadowtime.shared.streaming.state.redis_store import RedisStore
+from shadowtime.stack.servers.ports import free_port
+from shadowtime.stack.servers.servers import Kafka, Redis
 from tests.patience import PATIENCE
 from tests.real_servers import require
 from tests.replayer.twin.test_twin_tables import stored as shadow

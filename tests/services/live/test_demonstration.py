@@ -5,8 +5,8 @@ from itertools import pairwise
 
 import pytest
 
-from shadowtime.shared.paths import ROOT
-from shadowtime.stack.command_line import DEMONSTRATION
+from shadowtime.shared.cli.paths import ROOT
+from shadowtime.stack.local.command_line import DEMONSTRATION
 
 WORDS = shlex.split(DEMONSTRATION)
 

@@ -9,15 +9,15 @@ import pytest
 from rich.console import Console
 
 from shadowtime.dashboards import command_line as dashboards
-from shadowtime.replayer.comparison import Plan, carry_out
-from shadowtime.replayer.comparison_table import comparison_table, wait_bound_table
-from shadowtime.replayer.prediction_table import prediction_table
-from shadowtime.services import command_line as services
-from shadowtime.services.ask.answer_table import answer_table
-from shadowtime.services.ask.questions import Answer, Question
+from shadowtime.replayer.comparison.plan import Plan, carry_out
+from shadowtime.replayer.presentation.policies import comparison_table, wait_bound_table
+from shadowtime.replayer.presentation.predictions import prediction_table
 from shadowtime.services.catalogue import canonical, configure
+from shadowtime.services.processes import command_line as services
+from shadowtime.services.processes.ask.questions import Answer, Question
+from shadowtime.services.processes.ask.tables import answer_table
+from shadowtime.shared.cli.paths import ROOT
 from shadowtime.shared.errors import SettingsError
-from shadowtime.shared.paths import ROOT
 from tests.patience import PATIENCE
 from tests.replayer.small_logs import generated
 from tests.services.live.live_logs import HOSTILE

@@ -8,13 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from shadowtime.services.live import page as live
-from shadowtime.services.live.changes import ROWS
-from shadowtime.services.live.page import PAGE, LivePage
-from shadowtime.services.live.view import LiveRuns
-from shadowtime.shared.events import Envelope
+from shadowtime.services.processes.live import page as live
+from shadowtime.services.processes.live.page import PAGE, ROWS, LivePage
+from shadowtime.services.processes.live.view import LiveRuns
 from shadowtime.shared.formatting import clock
-from shadowtime.shared.streaming.web import address_of, listening
+from shadowtime.shared.messages.envelope import Envelope
+from shadowtime.shared.streaming.web.server import address_of, listening
 from tests.browser import Page, browser, require_browser
 from tests.services.live.live_logs import log_of
 

@@ -4,15 +4,15 @@ from typing import Any, Literal
 
 import pytest
 
-from shadowtime.replayer.comparison import Plan
+from shadowtime.replayer.comparison.plan import Plan
 from shadowtime.services.catalogue import canonical, configure
-from shadowtime.services.live.job_page import job_page
-from shadowtime.services.live.run_view import LiveView
-from shadowtime.services.live.shown import found, overview, queue
-from shadowtime.services.live.view import LiveRuns
-from shadowtime.shared.decisions import Start
-from shadowtime.shared.drifts import Drift
-from shadowtime.shared.events import (
+from shadowtime.services.processes.live.job_page import job_page
+from shadowtime.services.processes.live.page_data import found, overview, queue
+from shadowtime.services.processes.live.run_view import LiveView
+from shadowtime.services.processes.live.view import LiveRuns
+from shadowtime.shared.messages.decisions import Start
+from shadowtime.shared.messages.drifts import Drift
+from shadowtime.shared.messages.envelope import (
     CapacityChanged,
     ClusterOpened,
     Decided,
@@ -27,8 +27,8 @@ from shadowtime.shared.events import (
     JobSuspended,
     JobWithdrawn,
 )
-from shadowtime.shared.predictions import RunTimePrediction, WaitBound, WaitForecast, WalltimeAdjustment
-from shadowtime.shared.reasons import Backfilled, FitsNow
+from shadowtime.shared.messages.predictions import RunTimePrediction, WaitBound, WaitForecast, WalltimeAdjustment
+from shadowtime.shared.messages.reasons import Backfilled, FitsNow
 from tests.replayer.small_logs import generated
 
 
@@ -268,8 +268,8 @@ def test_what_is_said_of_every_job_agrees_with_the_log(log: list[Envelope]) -> N
 
 
 def test_jobs_are_let_go_of_and_what_is_kept_is_counted(log: list[Envelope], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shadowtime.services.live.run_stories.MAX_ENDED", 20)
-    monkeypatch.setattr("shadowtime.services.live.picture.MAX_BLOCKS", 10)
+    monkeypatch.setattr("shadowtime.services.processes.live.run_stories.MAX_ENDED", 20)
+    monkeypatch.setattr("shadowtime.services.processes.live.rows.MAX_BLOCKS", 10)
     runs = LiveRuns()
     for envelope in log[:-1]:
         runs.push(envelope)

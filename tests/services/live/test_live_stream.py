@@ -15,19 +15,20 @@ import aiohttp
 import orjson
 import pytest
 
-from shadowtime.services.live.page import LivePage
-from shadowtime.services.live.view import LiveRuns
-from shadowtime.shared.decisions import Start
-from shadowtime.shared.events import ClusterOpened, Decided, Envelope, Event, JobStarted, JobSubmitted
+from shadowtime.services.processes.live.page import LivePage
+from shadowtime.services.processes.live.view import LiveRuns
+from shadowtime.shared.cli.paths import ROOT
 from shadowtime.shared.formatting import clock
-from shadowtime.shared.paths import ROOT
-from shadowtime.shared.reasons import FitsNow
-from shadowtime.shared.streaming import bus, topic_admin
+from shadowtime.shared.messages.decisions import Start
+from shadowtime.shared.messages.envelope import ClusterOpened, Decided, Envelope, Event, JobStarted, JobSubmitted
+from shadowtime.shared.messages.reasons import FitsNow
+from shadowtime.shared.stages.topics import SCORES
+from shadowtime.shared.streaming.kafka import clients as bus
+from shadowtime.shared.streaming.kafka import topic_admin
 from shadowtime.shared.streaming.settings import Settings
-from shadowtime.shared.streaming.web import address_of, listening
-from shadowtime.shared.topics import SCORES
-from shadowtime.stack.ports import free_port
-from shadowtime.stack.servers import Kafka
+from shadowtime.shared.streaming.web.server import address_of, listening
+from shadowtime.stack.servers.ports import free_port
+from shadowtime.stack.servers.servers import Kafka
 from tests.browser import Page, browser, require_browser
 from tests.forked import Forked
 from tests.patience import PATIENCE

@@ -11,13 +11,13 @@ import aiohttp
 import orjson
 import pytest
 
-from shadowtime.services.live import page as live
-from shadowtime.services.live.page import FILES, MAX_VISITORS, LivePage
-from shadowtime.services.live.view import LiveRuns
+from shadowtime.services.processes.live import page as live
+from shadowtime.services.processes.live.page import FILES, MAX_VISITORS, LivePage
+from shadowtime.services.processes.live.view import LiveRuns
 from shadowtime.shared.errors import SettingsError
-from shadowtime.shared.events import Envelope, SchedulingPoint
-from shadowtime.shared.streaming import web_connections
-from shadowtime.shared.streaming.web import address_of, listening
+from shadowtime.shared.messages.envelope import Envelope, SchedulingPoint
+from shadowtime.shared.streaming.web import connections as web_connections
+from shadowtime.shared.streaming.web.server import address_of, listening
 from tests.patience import PATIENCE
 from tests.services.live.live_logs import HOSTILE, as_sent, log_of, taken
 from tests.shared.streaming.web_server import LOOPS, Served, is_ended, serving

@@ -6,11 +6,11 @@ from typing import Any
 import orjson
 import pytest
 
-from shadowtime.services.live.changes import changes
-from shadowtime.services.live.run_stories import DECISIONS
-from shadowtime.services.live.shown import PAGE
-from shadowtime.services.live.view import MAX_RUNS, LiveRuns
-from shadowtime.shared.events import (
+from shadowtime.services.processes.live.page import changes
+from shadowtime.services.processes.live.page_data import PAGE
+from shadowtime.services.processes.live.run_stories import DECISIONS
+from shadowtime.services.processes.live.view import MAX_RUNS, LiveRuns
+from shadowtime.shared.messages.envelope import (
     ClusterClosed,
     ClusterOpened,
     Decided,
@@ -20,7 +20,7 @@ from shadowtime.shared.events import (
     JobSubmitted,
     SchedulingPoint,
 )
-from shadowtime.shared.sentences import chosen
+from shadowtime.shared.text.events import chosen
 from tests.benchmarks.live_page import full_machine
 from tests.services.live.live_logs import log_of
 
@@ -181,7 +181,7 @@ def submitted(number: int) -> JobSubmitted:
 
 def test_runs_make_room_for_jobs_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
     """Fifty runs of a hundred thousand jobs each would take gigabytes."""
-    monkeypatch.setattr("shadowtime.services.live.view.MAX_JOBS_SHOWN", 5)
+    monkeypatch.setattr("shadowtime.services.processes.live.view.MAX_JOBS_SHOWN", 5)
     runs = LiveRuns()
     for number in range(3):
         runs.push(opened(f"run {number}"))

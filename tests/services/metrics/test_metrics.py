@@ -16,21 +16,22 @@ from typing import Any
 
 import pytest
 
-from shadowtime.replayer.comparison import Plan
-from shadowtime.replayer.swf import BUNDLED, read_swf
-from shadowtime.replayer.workload import prepare
+from shadowtime.replayer.comparison.plan import Plan
+from shadowtime.replayer.logs.swf import BUNDLED, read_swf
+from shadowtime.replayer.logs.workload import prepare
 from shadowtime.services.catalogue import configure
-from shadowtime.services.metrics.grafana_live import live_lines
-from shadowtime.services.metrics.import_lines import import_lines
-from shadowtime.shared.decisions import Kill
-from shadowtime.shared.events import Decided, Envelope, JobSubmitted, SchedulingPoint
-from shadowtime.shared.paths import ROOT
-from shadowtime.shared.samples import Sample
-from shadowtime.shared.streaming import bus, topic_admin
+from shadowtime.services.processes.metrics.grafana_live import live_lines
+from shadowtime.services.processes.metrics.writer import import_lines
+from shadowtime.shared.cli.paths import ROOT
+from shadowtime.shared.messages.decisions import Kill
+from shadowtime.shared.messages.envelope import Decided, Envelope, JobSubmitted, SchedulingPoint
+from shadowtime.shared.messages.samples import Sample
+from shadowtime.shared.stages.topics import DECISIONS, SCORES
+from shadowtime.shared.streaming.kafka import clients as bus
+from shadowtime.shared.streaming.kafka import topic_admin
 from shadowtime.shared.streaming.settings import Settings
-from shadowtime.shared.topics import DECISIONS, SCORES
-from shadowtime.stack.ports import HOST, free_port
-from shadowtime.stack.servers import Kafka, VictoriaMetrics
+from shadowtime.stack.servers.ports import HOST, free_port
+from shadowtime.stack.servers.servers import Kafka, VictoriaMetrics
 from tests.forked import Forked
 from tests.parity.store import alike, ask, exported
 from tests.patience import PATIENCE

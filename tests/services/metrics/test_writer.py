@@ -9,10 +9,10 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from shadowtime.services.metrics.health import MetricsHealth
-from shadowtime.services.metrics.writer import MetricsWriter
-from shadowtime.shared.events import Envelope, SchedulingPoint
-from shadowtime.shared.samples import Sample
+from shadowtime.services.processes.metrics.health import MetricsHealth
+from shadowtime.services.processes.metrics.writer import MetricsWriter
+from shadowtime.shared.messages.envelope import Envelope, SchedulingPoint
+from shadowtime.shared.messages.samples import Sample
 
 SAMPLE = Sample(time=60, cluster="k", policy="easy", figures=(("shadowtime_running_jobs", (), 3.0),))
 VALUE = Envelope(run="r", sequence=1, event=SchedulingPoint(time=61), samples=(SAMPLE,)).to_bytes()

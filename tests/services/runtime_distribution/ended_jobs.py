@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from hypothesis import strategies as st
 
-from shadowtime.shared.events import JobSubmitted
+from shadowtime.shared.messages.envelope import JobSubmitted
 
 
 class Ended(NamedTuple):

@@ -6,8 +6,8 @@ import numpy as np
 import orjson
 
 from shadowtime.services.runtime_distribution.handler import PREDICTORS
-from shadowtime.shared.events import Event, JobEnded, JobStarted, JobSubmitted, JobWithdrawn
-from shadowtime.shared.predictions import RunTimePrediction
+from shadowtime.shared.messages.envelope import Event, JobEnded, JobStarted, JobSubmitted, JobWithdrawn
+from shadowtime.shared.messages.predictions import RunTimePrediction
 from shadowtime.shared.spec import parse
 
 EVERY = 700

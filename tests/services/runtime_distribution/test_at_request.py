@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shadowtime.services.runtime_distribution.at_request import AtRequest, share_at_request
-from shadowtime.shared.run_time_bins import EDGES, bin_of
+from shadowtime.services.runtime_distribution.ensembles.within_bins import AtRequest, share_at_request
+from shadowtime.shared.distributions.bins import EDGES, bin_of
 
 NONE = np.zeros((0, 4), np.int64)
 

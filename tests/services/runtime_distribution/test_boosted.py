@@ -7,14 +7,14 @@ import lightgbm
 import numpy as np
 import pytest
 
-from shadowtime.services.runtime_distribution import boosted as module
-from shadowtime.services.runtime_distribution.boosted import Boosted, BoostedSettings
+from shadowtime.services.runtime_distribution.ensembles import boosted as module
+from shadowtime.services.runtime_distribution.ensembles.boosted import Boosted, BoostedSettings
+from shadowtime.services.runtime_distribution.ensembles.features import ITSELF, OF_GROUP, JobGroups
 from shadowtime.services.runtime_distribution.handler import PREDICTORS
-from shadowtime.services.runtime_distribution.job_features import ITSELF, OF_GROUP, JobGroups
-from shadowtime.services.runtime_distribution.remembered_jobs import RememberedJob
-from shadowtime.shared.boosted_trees import ALWAYS, asked, grown, said
+from shadowtime.services.runtime_distribution.history import RememberedJob
+from shadowtime.shared.distributions.boosted_trees import ALWAYS, asked, grown, said
 from shadowtime.shared.errors import SettingsError
-from shadowtime.shared.events import JobEnded, JobStarted, JobSubmitted
+from shadowtime.shared.messages.envelope import JobEnded, JobStarted, JobSubmitted
 from shadowtime.shared.spec import parse
 from tests.services.runtime_distribution.followed import EVERY, Followed, happenings, restarted_at
 

@@ -8,11 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shadowtime.services.runtime_distribution.class_mean_sigma import ClassMeanSigma
-from shadowtime.services.runtime_distribution.class_p90 import ClassP90
-from shadowtime.services.runtime_distribution.owner_classes import OwnerClassSettings
-from shadowtime.services.runtime_distribution.queue_maximum import QueueMaximum
-from shadowtime.shared.events import JobSubmitted
+from shadowtime.services.runtime_distribution.simple import ClassMeanSigma, ClassP90, OwnerClassSettings, QueueMaximum
+from shadowtime.shared.messages.envelope import JobSubmitted
 from shadowtime.shared.spec import SpecSettings
 from tests.services.runtime_distribution.ended_jobs import ENDED, Ended
 

@@ -14,9 +14,9 @@ from shadowtime.services.runtime_distribution.downey import (
     conditional_median,
     fit,
 )
-from shadowtime.services.runtime_distribution.remembered_jobs import RememberingSettings
-from shadowtime.shared.events import JobSubmitted
-from shadowtime.shared.predictor import Predictor
+from shadowtime.services.runtime_distribution.history import RememberingSettings
+from shadowtime.shared.messages.envelope import JobSubmitted
+from shadowtime.shared.stages.predictor import Predictor
 
 RUN_TIMES = st.lists(st.integers(0, 100_000), min_size=1, max_size=60)
 

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shadowtime.services.runtime_distribution.empirical import Empirical, EmpiricalSettings
-from shadowtime.shared.predictions import RunTimePrediction
-from shadowtime.shared.run_time_bins import BINS, Masses, bin_of
+from shadowtime.shared.distributions.bins import BINS, Masses, bin_of
+from shadowtime.shared.messages.predictions import RunTimePrediction
 from shadowtime.testing.examples import examples
 from tests.services.runtime_distribution.ended_jobs import ENDED, Ended
 

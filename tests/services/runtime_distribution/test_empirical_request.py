@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shadowtime.services.runtime_distribution.empirical_request import EmpiricalRequest, EmpiricalRequestSettings
+from shadowtime.services.runtime_distribution.empirical import EmpiricalRequest, EmpiricalRequestSettings
 from shadowtime.services.runtime_distribution.job_classes import BACKING, JobClasses, backed
 from shadowtime.services.runtime_distribution.similar_jobs import UserHistories, Weighting, described, weighted_masses
-from shadowtime.shared.predictions import RunTimePrediction
-from shadowtime.shared.run_time_bins import BINS, Masses, bin_of
+from shadowtime.shared.distributions.bins import BINS, Masses, bin_of
+from shadowtime.shared.messages.predictions import RunTimePrediction
 from shadowtime.testing.examples import examples
 from tests.services.runtime_distribution.ended_jobs import ENDED, Ended
 from tests.services.runtime_distribution.test_empirical import histogram

@@ -8,12 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shadowtime.services.runtime_distribution import experts as module
-from shadowtime.services.runtime_distribution.experts import EXPERTS, Experts, ExpertsSettings
+from shadowtime.services.runtime_distribution.ensembles import experts as module
+from shadowtime.services.runtime_distribution.ensembles.experts import EXPERTS, Experts, ExpertsSettings, reweighted
 from shadowtime.services.runtime_distribution.similar_jobs import Weighting
-from shadowtime.services.runtime_distribution.user_weights import reweighted
-from shadowtime.shared.events import JobEnded, JobStarted
-from shadowtime.shared.run_time_bins import BINS, bin_of
+from shadowtime.shared.distributions.bins import BINS, bin_of
+from shadowtime.shared.messages.envelope import JobEnded, JobStarted
 from tests.services.runtime_distribution.ended_jobs import Ended
 
 

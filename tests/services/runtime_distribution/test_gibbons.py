@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shadowtime.services.runtime_distribution.gibbons import MIN_ENDED, MIN_VARIANCE, Gibbons, GibbonsSettings, range_of
-from shadowtime.shared.predictions import RunTimePrediction
+from shadowtime.shared.messages.predictions import RunTimePrediction
 from tests.services.runtime_distribution.ended_jobs import ENDED, Ended
 
 

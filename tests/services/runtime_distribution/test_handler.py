@@ -3,8 +3,16 @@
 import pytest
 
 from shadowtime.services.runtime_distribution.handler import RuntimeDistribution
-from shadowtime.shared.events import ClusterOpened, Envelope, Event, JobEnded, JobStarted, JobSubmitted, Outcome
-from shadowtime.shared.predictions import RunTimePrediction
+from shadowtime.shared.messages.envelope import (
+    ClusterOpened,
+    Envelope,
+    Event,
+    JobEnded,
+    JobStarted,
+    JobSubmitted,
+    Outcome,
+)
+from shadowtime.shared.messages.predictions import RunTimePrediction
 
 
 def opened_stage() -> RuntimeDistribution:

@@ -14,16 +14,15 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from shadowtime.services.runtime_distribution.handler import PREDICTORS
-from shadowtime.services.runtime_distribution.hmm import Hmm
-from shadowtime.services.runtime_distribution.hmm_filter import Model, add_unfinished, forward, log_likelihoods
-from shadowtime.services.runtime_distribution.hmm_learning import start
-from shadowtime.services.runtime_distribution.hmm_settings import DAY, MAX_LEARNED, SLICE, WEEK, HmmSettings
-from shadowtime.shared.arrays import Floats
+from shadowtime.services.runtime_distribution.hmm.filter import Model, add_unfinished, forward, log_likelihoods
+from shadowtime.services.runtime_distribution.hmm.learning import start
+from shadowtime.services.runtime_distribution.hmm.predictor import DAY, MAX_LEARNED, SLICE, WEEK, Hmm, HmmSettings
 from shadowtime.shared.bounds import MAX_TIME
+from shadowtime.shared.distributions.bins import BINS, bin_of
+from shadowtime.shared.distributions.outcome_rows import unpacked
 from shadowtime.shared.errors import SettingsError
-from shadowtime.shared.events import Event, JobEnded, JobStarted, JobSubmitted
-from shadowtime.shared.packed_table import unpacked
-from shadowtime.shared.run_time_bins import BINS, bin_of
+from shadowtime.shared.kernels.arrays import Floats
+from shadowtime.shared.messages.envelope import Event, JobEnded, JobStarted, JobSubmitted
 from shadowtime.shared.spec import parse
 from shadowtime.testing.examples import examples
 
@@ -267,8 +266,8 @@ def test_a_snapshot_serves_another_process() -> None:
     play(predictor, events[:told])
     program = (
         "import sys, orjson\n"
-        "from shadowtime.services.runtime_distribution.hmm import Hmm\n"
-        "from shadowtime.services.runtime_distribution.hmm_settings import HmmSettings\n"
+        "from shadowtime.services.runtime_distribution.hmm.predictor import Hmm\n"
+        "from shadowtime.services.runtime_distribution.hmm.predictor import HmmSettings\n"
         "from tests.services.runtime_distribution.test_hmm import log, play\n"
         "predictor = Hmm(HmmSettings(states=3))\n"
         "predictor.restore(orjson.loads(sys.stdin.buffer.read()))\n"

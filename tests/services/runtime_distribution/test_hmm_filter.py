@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shadowtime.services.runtime_distribution.hmm_filter import (
+from shadowtime.services.runtime_distribution.hmm.filter import (
     Counts,
     Model,
     add_unfinished,
@@ -16,8 +16,8 @@ from shadowtime.services.runtime_distribution.hmm_filter import (
     log_likelihoods,
     propagate,
 )
-from shadowtime.shared.arrays import Floats
-from shadowtime.shared.run_time_bins import EDGES
+from shadowtime.shared.distributions.bins import EDGES
+from shadowtime.shared.kernels.arrays import Floats
 from tests.vectors.vector import vector
 
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shadowtime.services.runtime_distribution.hmm_filter import Counts, Model, forward, log_likelihoods
-from shadowtime.services.runtime_distribution.hmm_learning import (
+from shadowtime.services.runtime_distribution.hmm.filter import Counts, Model, forward, log_likelihoods
+from shadowtime.services.runtime_distribution.hmm.learning import (
     PASSES,
     SMOOTHING,
     Method,
@@ -25,7 +25,7 @@ from shadowtime.services.runtime_distribution.hmm_learning import (
     start,
     unlearned,
 )
-from shadowtime.shared.arrays import Floats
+from shadowtime.shared.kernels.arrays import Floats
 
 METHODS = pytest.mark.parametrize("method", ["em", "baum-welch"])
 

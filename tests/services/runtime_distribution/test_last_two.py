@@ -4,9 +4,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shadowtime.services.runtime_distribution.handler import PREDICTORS
-from shadowtime.services.runtime_distribution.last_two import LastTwo
-from shadowtime.shared.events import JobSubmitted
-from shadowtime.shared.predictions import RunTimePrediction
+from shadowtime.services.runtime_distribution.simple import LastTwo
+from shadowtime.shared.messages.envelope import JobSubmitted
+from shadowtime.shared.messages.predictions import RunTimePrediction
 from shadowtime.shared.spec import SpecSettings, parse
 
 

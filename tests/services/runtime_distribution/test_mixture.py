@@ -5,13 +5,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from shadowtime.services.runtime_distribution import boosted
-from shadowtime.services.runtime_distribution import mixture as module
-from shadowtime.services.runtime_distribution.handler import PREDICTORS
-from shadowtime.services.runtime_distribution.mixture import KINDS, Mixture, MixtureSettings
-from shadowtime.services.runtime_distribution.recalibration import Recalibration
-from shadowtime.services.runtime_distribution.similar_jobs import UserHistories
-from shadowtime.services.runtime_distribution.within_bins import (
+from shadowtime.services.runtime_distribution.ensembles import boosted
+from shadowtime.services.runtime_distribution.ensembles import mixture as module
+from shadowtime.services.runtime_distribution.ensembles.mixture import KINDS, Mixture, MixtureSettings
+from shadowtime.services.runtime_distribution.ensembles.recalibration import Recalibration
+from shadowtime.services.runtime_distribution.ensembles.within_bins import (
     NearRequest,
     gathered,
     parts_of,
@@ -19,14 +17,16 @@ from shadowtime.services.runtime_distribution.within_bins import (
     spread,
     transformed_within,
 )
-from shadowtime.services.scoreboard.run_time_distribution import RunTimeDistributionScores
+from shadowtime.services.runtime_distribution.handler import PREDICTORS
+from shadowtime.services.runtime_distribution.similar_jobs import UserHistories
+from shadowtime.services.scoreboard.scores.run_time_distributions import RunTimeDistributionScores
+from shadowtime.shared.distributions.bins import EDGES, bin_of
+from shadowtime.shared.distributions.outcomes import outcome_of
 from shadowtime.shared.errors import SettingsError
-from shadowtime.shared.events import Event, JobEnded, JobSubmitted, JobWithdrawn
-from shadowtime.shared.predictions import RunTimePrediction
-from shadowtime.shared.predictor import Predictor
-from shadowtime.shared.run_time_bins import EDGES, bin_of
-from shadowtime.shared.run_time_outcomes import outcome_of
+from shadowtime.shared.messages.envelope import Event, JobEnded, JobSubmitted, JobWithdrawn
+from shadowtime.shared.messages.predictions import RunTimePrediction
 from shadowtime.shared.spec import SpecSettings, parse
+from shadowtime.shared.stages.predictor import Predictor
 from tests.services.runtime_distribution.followed import EVERY, Followed, happenings, restarted_at
 
 LIMIT = 3600.0

@@ -4,8 +4,8 @@ import numpy as np
 import orjson
 import pytest
 
-from shadowtime.services.runtime_distribution.recalibration import PARTS, Recalibration, moved
-from shadowtime.shared.run_time_outcomes import transformed
+from shadowtime.services.runtime_distribution.ensembles.recalibration import PARTS, Recalibration, moved
+from shadowtime.shared.distributions.outcomes import transformed
 
 
 def test_what_comes_true_stays_as_it_is() -> None:

@@ -10,24 +10,31 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.random import PCG64, Generator
 
-from shadowtime.replayer.recorded import Recorded
-from shadowtime.replayer.source import submission
-from shadowtime.replayer.swf import BUNDLED, read_swf
-from shadowtime.replayer.template_search import told
-from shadowtime.replayer.workload import prepare
-from shadowtime.services.runtime_distribution.remembered_jobs import remembered
-from shadowtime.services.runtime_distribution.template import (
+from shadowtime.replayer.analysis.template_search import told
+from shadowtime.replayer.logs.swf import BUNDLED, read_swf
+from shadowtime.replayer.logs.workload import prepare
+from shadowtime.replayer.simulation.recorded import Recorded
+from shadowtime.replayer.simulation.source import submission
+from shadowtime.services.runtime_distribution.history import remembered
+from shadowtime.services.runtime_distribution.templates.predictor import Templates, TemplatesSettings
+from shadowtime.services.runtime_distribution.templates.search import (
+    ELITE,
+    Generation,
+    Genes,
+    crossover,
+    cut,
+    mutated,
+    search,
+)
+from shadowtime.services.runtime_distribution.templates.search_errors import TemplateErrors
+from shadowtime.services.runtime_distribution.templates.template import (
     CHARACTERISTICS,
     DEFAULT,
     MAX_TEMPLATES,
     Template,
     templates_of,
 )
-from shadowtime.services.runtime_distribution.template_errors import TemplateErrors
-from shadowtime.services.runtime_distribution.template_genes import Genes, crossover, cut, mutated
-from shadowtime.services.runtime_distribution.template_search import ELITE, Generation, search
-from shadowtime.services.runtime_distribution.templates import Templates, TemplatesSettings
-from shadowtime.shared.events import JobEnded, JobSubmitted
+from shadowtime.shared.messages.envelope import JobEnded, JobSubmitted
 
 GENES = Genes(list(CHARACTERISTICS))
 WORKLOAD = prepare(read_swf(BUNDLED), limit=400)

@@ -13,24 +13,23 @@ from scipy.stats import linregress
 from scipy.stats import t as student
 
 from shadowtime.services.catalogue import canonical, configure
-from shadowtime.services.runtime_distribution.category_sums import UNIT
 from shadowtime.services.runtime_distribution.handler import PREDICTORS
-from shadowtime.services.runtime_distribution.prediction_interval import estimate
-from shadowtime.services.runtime_distribution.template import (
+from shadowtime.services.runtime_distribution.templates.category_sums import UNIT, estimate
+from shadowtime.services.runtime_distribution.templates.predictor import Templates, TemplatesSettings
+from shadowtime.services.runtime_distribution.templates.template import (
     CHARACTERISTICS,
     DEFAULT,
     DEFAULT_SET,
     PREDICTIONS,
     Template,
+    spelled_out,
     template_of,
 )
-from shadowtime.services.runtime_distribution.template_file import spelled_out
-from shadowtime.services.runtime_distribution.templates import Templates, TemplatesSettings
+from shadowtime.shared.cli.paths import ROOT
+from shadowtime.shared.distributions.bins import bin_of
 from shadowtime.shared.errors import SettingsError
-from shadowtime.shared.events import JobSubmitted
-from shadowtime.shared.paths import ROOT
-from shadowtime.shared.predictions import RunTimePrediction
-from shadowtime.shared.run_time_bins import bin_of
+from shadowtime.shared.messages.envelope import JobSubmitted
+from shadowtime.shared.messages.predictions import RunTimePrediction
 from shadowtime.shared.spec import parse
 from tests.services.runtime_distribution.ended_jobs import ENDED, Ended
 
@@ -141,7 +140,7 @@ def test_what_no_job_fills_takes_no_memory() -> None:
     In a process of its own: where much was freed before, the allocator may fill what it gives out again with zeros.
     """
     program = (
-        "from shadowtime.services.runtime_distribution.templates import Templates, TemplatesSettings\n"
+        "from shadowtime.services.runtime_distribution.templates.predictor import Templates, TemplatesSettings\n"
         "from tests.benchmarks.memory import resident\n"
         "keys = ';'.join(f'mean(key=user,processors={2**power})' for power in range(10))\n"
         "settings = TemplatesSettings(set=keys, history=200_000)\n"

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shadowtime.services.runtime_distribution.within_bins import (
+from shadowtime.services.runtime_distribution.ensembles.within_bins import (
     PARTS,
     NearRequest,
     gathered,
@@ -18,9 +18,8 @@ from shadowtime.services.runtime_distribution.within_bins import (
     transformed_within,
 )
 from shadowtime.shared.bounds import MAX_DURATION
-from shadowtime.shared.run_time_bins import bin_of
-from shadowtime.shared.run_time_outcomes import transformed
-from shadowtime.shared.run_time_pieces import LEVELS, pieces, transformed_in
+from shadowtime.shared.distributions.bins import bin_of
+from shadowtime.shared.distributions.outcomes import LEVELS, pieces, transformed, transformed_in
 from shadowtime.testing.examples import examples
 
 LIMITS = st.just(math.inf) | st.integers(2, 400_000).map(float)  # with one of 1 s all ends are at it

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shadowtime.services.scheduler.adaptation import LONG, Mode, Shapes, shape_of, sizes
-from shadowtime.services.scheduler.job_table import NEVER
-from shadowtime.shared.events import JobEnded, JobSubmitted
-from shadowtime.shared.speedup import Amdahl, Downey
+from shadowtime.services.scheduler.policies.shapes import LONG, Mode, Shapes, shape_of, sizes
+from shadowtime.services.scheduler.tables.job_table import NEVER
+from shadowtime.shared.messages.envelope import JobEnded, JobSubmitted
+from shadowtime.shared.messages.speedup import Amdahl, Downey
 
 JOBS = st.lists(
     st.tuples(

@@ -4,9 +4,9 @@ import math
 
 import pytest
 
-from shadowtime.services.scheduler.histograms import UNKNOWN
-from shadowtime.shared.events import Decided, SchedulingPoint
-from shadowtime.shared.run_time_bins import EDGES, bin_of
+from shadowtime.services.scheduler.tables.histograms import UNKNOWN
+from shadowtime.shared.distributions.bins import EDGES, bin_of
+from shadowtime.shared.messages.envelope import Decided, SchedulingPoint
 from tests.services.scheduler.told import REGULAR, SELECTIVE, Told, uses
 
 EITHER = (0.0,) * 5 + (0.5, 0.5)

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shadowtime.services.scheduler.adjusted_prior import reweighted
-from shadowtime.services.scheduler.job_table import NEVER
-from shadowtime.shared.predictions import WalltimeAdjustment
-from shadowtime.shared.run_time_bins import EDGES, bin_of
+from shadowtime.services.scheduler.tables.enqueue import reweighted
+from shadowtime.services.scheduler.tables.job_table import NEVER
+from shadowtime.shared.distributions.bins import EDGES, bin_of
+from shadowtime.shared.messages.predictions import WalltimeAdjustment
 
 MASSES = st.lists(st.sampled_from([0.0, 0.0, 0.1, 0.25, 1.0]), max_size=25).map(
     lambda masses: tuple(mass / sum(masses) for mass in masses) if any(masses) else ()

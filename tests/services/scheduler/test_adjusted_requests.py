@@ -4,13 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shadowtime.replayer.machine import Machine
-from shadowtime.replayer.workload import Workload
-from shadowtime.shared.decisions import Start
-from shadowtime.shared.events import ClusterOpened, JobSubmitted, SchedulingPoint
-from shadowtime.shared.predictions import WalltimeAdjustment
-from shadowtime.shared.reasons import Backfilled, FitsNow
-from shadowtime.shared.stage import StageRun
+from shadowtime.replayer.logs.workload import Workload
+from shadowtime.replayer.simulation.machine import Machine
+from shadowtime.shared.messages.decisions import Start
+from shadowtime.shared.messages.envelope import ClusterOpened, JobSubmitted, SchedulingPoint
+from shadowtime.shared.messages.predictions import WalltimeAdjustment
+from shadowtime.shared.messages.reasons import Backfilled, FitsNow
+from shadowtime.shared.stages.stage import StageRun
 from shadowtime.testing.chain import Chain
 from shadowtime.testing.examples import examples
 from shadowtime.testing.workloads import workloads

@@ -7,13 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shadowtime.services.catalogue import canonical
-from shadowtime.services.scheduler.adjusted_times import planned_times
-from shadowtime.services.scheduler.histograms import UNKNOWN
-from shadowtime.services.scheduler.job_table import NEVER, Queue, Running
-from shadowtime.services.scheduler.policies import POLICIES
-from shadowtime.services.scheduler.policy_settings import PolicySettings
+from shadowtime.services.scheduler.registry import POLICIES
+from shadowtime.services.scheduler.settings import PolicySettings
+from shadowtime.services.scheduler.tables.histograms import UNKNOWN
+from shadowtime.services.scheduler.tables.job_table import NEVER, Queue, Running, planned_times
 from shadowtime.shared.errors import SettingsError
-from shadowtime.shared.predictions import RunTimePrediction, WalltimeAdjustment
+from shadowtime.shared.messages.predictions import RunTimePrediction, WalltimeAdjustment
 from shadowtime.shared.spec import parse
 
 

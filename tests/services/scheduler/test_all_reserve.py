@@ -3,9 +3,9 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shadowtime.services.scheduler.policies import POLICIES
-from shadowtime.shared.decisions import Start
-from shadowtime.shared.reasons import FitsNow, Reserved
+from shadowtime.services.scheduler.registry import POLICIES
+from shadowtime.shared.messages.decisions import Start
+from shadowtime.shared.messages.reasons import FitsNow, Reserved
 from shadowtime.shared.spec import parse
 from shadowtime.testing.examples import examples
 from shadowtime.testing.instances import Instance, instances

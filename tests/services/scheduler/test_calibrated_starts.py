@@ -10,16 +10,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from shadowtime.replayer.comparison import Plan
-from shadowtime.replayer.embedded import EmbeddedReplay
-from shadowtime.replayer.swf import BUNDLED, read_swf
-from shadowtime.replayer.workload import prepare
+from shadowtime.replayer.comparison.plan import Plan
+from shadowtime.replayer.logs.swf import BUNDLED, read_swf
+from shadowtime.replayer.logs.workload import prepare
+from shadowtime.replayer.simulation.embedded import EmbeddedReplay
 from shadowtime.services.catalogue import configure
-from shadowtime.services.scheduler import sampled_futures
-from shadowtime.services.scheduler.calibrated_starts import NEAR, STEP, CalibratedStarts
-from shadowtime.services.scheduler.start_levels import LEVELS, Within
-from shadowtime.shared.arrays import Integers
-from shadowtime.shared.message import MAX_DURATION
+from shadowtime.services.scheduler.forecasting import sampled as sampled_futures
+from shadowtime.services.scheduler.forecasting.calibrated import LEVELS, NEAR, STEP, CalibratedStarts, Within
+from shadowtime.shared.kernels.arrays import Integers
+from shadowtime.shared.messages.base import MAX_DURATION
 
 
 def within(seconds: list[int]) -> Within:

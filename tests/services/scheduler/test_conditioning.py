@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shadowtime.services.scheduler.conditioning import condition, conditional
-from shadowtime.shared.run_time_bins import BINS, EDGES
+from shadowtime.services.scheduler.kernels.terminations import condition, conditional
+from shadowtime.shared.distributions.bins import BINS, EDGES
 from shadowtime.testing.examples import examples
 from tests.vectors.vector import vector
 

@@ -6,21 +6,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shadowtime.replayer.comparison import Plan
-from shadowtime.replayer.source import DEFAULT_TRAITS, JobTraits
-from shadowtime.replayer.workload import Workload
+from shadowtime.replayer.comparison.plan import Plan
+from shadowtime.replayer.logs.workload import Workload
+from shadowtime.replayer.simulation.source import DEFAULT_TRAITS, JobTraits
 from shadowtime.services.catalogue import configure
 from shadowtime.services.pipeline import STAGES
-from shadowtime.services.scheduler.adjusted_times import planned_times
-from shadowtime.services.scheduler.conservative import Conservative
-from shadowtime.services.scheduler.histograms import UNKNOWN
-from shadowtime.services.scheduler.job_table import NEVER, Queue, Running
-from shadowtime.services.scheduler.policies import POLICIES
-from shadowtime.services.scheduler.speculation import Attempt
-from shadowtime.services.scheduler.trials import Suspended, Trials
-from shadowtime.shared.decisions import Start
+from shadowtime.services.scheduler.policies.conservative import Conservative
+from shadowtime.services.scheduler.policies.trial_runs import Attempt, Suspended, Trials
+from shadowtime.services.scheduler.registry import POLICIES
+from shadowtime.services.scheduler.tables.histograms import UNKNOWN
+from shadowtime.services.scheduler.tables.job_table import NEVER, Queue, Running, planned_times
 from shadowtime.shared.errors import SettingsError
-from shadowtime.shared.events import (
+from shadowtime.shared.messages.decisions import Start
+from shadowtime.shared.messages.envelope import (
     ClusterOpened,
     Decided,
     Envelope,
@@ -30,10 +28,10 @@ from shadowtime.shared.events import (
     JobSubmitted,
     JobWithdrawn,
 )
-from shadowtime.shared.reasons import Reserved, Speculated
+from shadowtime.shared.messages.reasons import Reserved, Speculated
+from shadowtime.shared.messages.speedup import Amdahl, Downey, ratio, reshaped_time
 from shadowtime.shared.spec import parse
-from shadowtime.shared.speedup import Amdahl, Downey, ratio, reshaped_time
-from shadowtime.shared.stage import StageRun
+from shadowtime.shared.stages.stage import StageRun
 from shadowtime.testing.chain import Chain
 from shadowtime.testing.examples import examples
 from shadowtime.testing.workloads import TraceRow, workload, workloads

@@ -6,8 +6,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from shadowtime.services.scheduler.delay_probability import delay_bound, delay_of, delay_probability, walk_over
-from shadowtime.services.scheduler.release_walk import READY, UNBOUNDED, add_job, below, by_time, walk
+from shadowtime.services.scheduler.kernels.release_walk import READY, UNBOUNDED, add_job, below, by_time, walk
+from shadowtime.services.scheduler.probabilistic.delay_probability import (
+    delay_bound,
+    delay_of,
+    delay_probability,
+    walk_over,
+)
 from tests.services.scheduler.enumeration import Job, enumerated, enumerated_bound
 from tests.vectors.vector import vector
 

@@ -7,17 +7,17 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from shadowtime.replayer.machine import Machine
-from shadowtime.replayer.workload import Workload
-from shadowtime.services.scheduler.expected_end import expected_ends
+from shadowtime.replayer.logs.workload import Workload
+from shadowtime.replayer.simulation.machine import Machine
 from shadowtime.services.scheduler.handler import Scheduler
-from shadowtime.services.scheduler.job_table import NEVER
-from shadowtime.services.scheduler.policies import POLICIES
 from shadowtime.services.scheduler.policy import Policy
-from shadowtime.shared.decisions import Start
-from shadowtime.shared.events import ClusterOpened, Decided, JobStarted, SchedulingPoint
-from shadowtime.shared.reasons import Backfilled, FitsNow
-from shadowtime.shared.scheduling.easy import easy_pass, shadow_of
+from shadowtime.services.scheduler.registry import POLICIES
+from shadowtime.services.scheduler.tables.expected_end import expected_ends
+from shadowtime.services.scheduler.tables.job_table import NEVER
+from shadowtime.shared.kernels.easy import easy_pass, shadow_of
+from shadowtime.shared.messages.decisions import Start
+from shadowtime.shared.messages.envelope import ClusterOpened, Decided, JobStarted, SchedulingPoint
+from shadowtime.shared.messages.reasons import Backfilled, FitsNow
 from shadowtime.shared.spec import Spec
 from shadowtime.testing.chain import Chain
 from shadowtime.testing.examples import examples

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shadowtime.services.scheduler.expected_end import CORRECTIONS, RunningJobs, expected_ends
-from shadowtime.services.scheduler.job_table import NEVER
+from shadowtime.services.scheduler.tables.expected_end import CORRECTIONS, RunningJobs, expected_ends
+from shadowtime.services.scheduler.tables.job_table import NEVER
 from shadowtime.testing.examples import examples
 from shadowtime.testing.instances import Instance, instances
 from tests.services.scheduler.textbook_easy import expected_end

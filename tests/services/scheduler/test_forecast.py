@@ -7,20 +7,27 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shadowtime.replayer.embedded import EmbeddedReplay
-from shadowtime.replayer.machine import Machine
-from shadowtime.replayer.recorded import Recorded
-from shadowtime.replayer.swf import BUNDLED, read_swf
-from shadowtime.replayer.workload import Workload, prepare
+from shadowtime.replayer.logs.swf import BUNDLED, read_swf
+from shadowtime.replayer.logs.workload import Workload, prepare
+from shadowtime.replayer.simulation.embedded import EmbeddedReplay
+from shadowtime.replayer.simulation.machine import Machine
+from shadowtime.replayer.simulation.recorded import Recorded
 from shadowtime.services.catalogue import configure
 from shadowtime.services.pipeline import STAGES
 from shadowtime.services.scheduler.handler import Scheduler
-from shadowtime.services.scheduler.policies import POLICIES
+from shadowtime.services.scheduler.registry import POLICIES
 from shadowtime.shared.errors import SettingsError
-from shadowtime.shared.events import CapacityChanged, ClusterOpened, Envelope, Event, JobStarted, JobSubmitted
-from shadowtime.shared.predictions import RunTimePrediction, WaitForecast
+from shadowtime.shared.messages.envelope import (
+    CapacityChanged,
+    ClusterOpened,
+    Envelope,
+    Event,
+    JobStarted,
+    JobSubmitted,
+)
+from shadowtime.shared.messages.predictions import RunTimePrediction, WaitForecast
 from shadowtime.shared.spec import parse
-from shadowtime.shared.stage import Stage, StageRun
+from shadowtime.shared.stages.stage import Stage, StageRun
 from shadowtime.testing.examples import examples
 from shadowtime.testing.workloads import TraceRow, workload, workloads
 from tests.clairvoyance import clairvoyant_stages

@@ -7,7 +7,7 @@ import pytest
 
 from shadowtime.services.catalogue import configure
 from shadowtime.services.pipeline import STAGES
-from shadowtime.shared.events import (
+from shadowtime.shared.messages.envelope import (
     ClusterOpened,
     Decided,
     Envelope,
@@ -18,8 +18,8 @@ from shadowtime.shared.events import (
     JobSubmitted,
     SchedulingPoint,
 )
-from shadowtime.shared.predictions import RunTimePrediction, WaitForecast
-from shadowtime.shared.stage import StageRun
+from shadowtime.shared.messages.predictions import RunTimePrediction, WaitForecast
+from shadowtime.shared.stages.stage import StageRun
 
 PROCESSORS = 16
 (SCHEDULER,) = (stage for stage in STAGES if stage.name == "scheduler")

@@ -5,16 +5,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shadowtime.replayer.machine import Machine
-from shadowtime.replayer.workload import Workload
+from shadowtime.replayer.logs.workload import Workload
+from shadowtime.replayer.simulation.machine import Machine
 from shadowtime.services.catalogue import canonical
-from shadowtime.services.scheduler.compiled_orders import compiled, sort_keys
-from shadowtime.services.scheduler.job_table import Queue
-from shadowtime.services.scheduler.order_settings import OrderedSettings
-from shadowtime.services.scheduler.ordering import Ordering
-from shadowtime.services.scheduler.orders import ORDERS
-from shadowtime.services.scheduler.overtaken import Overtaken
-from shadowtime.shared.events import ClusterOpened, Event, JobEnded, JobStarted, JobSubmitted, SchedulingPoint
+from shadowtime.services.scheduler.ordering.bypassed_work import Overtaken
+from shadowtime.services.scheduler.ordering.compiled import compiled, sort_keys
+from shadowtime.services.scheduler.ordering.ordering import Ordering
+from shadowtime.services.scheduler.ordering.orders import ORDERS
+from shadowtime.services.scheduler.ordering.settings import OrderedSettings
+from shadowtime.services.scheduler.tables.job_table import Queue
+from shadowtime.shared.messages.envelope import (
+    ClusterOpened,
+    Event,
+    JobEnded,
+    JobStarted,
+    JobSubmitted,
+    SchedulingPoint,
+)
 from shadowtime.testing.chain import Chain
 from shadowtime.testing.examples import examples
 from shadowtime.testing.instances import Instance, instances

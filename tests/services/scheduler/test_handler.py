@@ -2,10 +2,10 @@
 
 import pytest
 
-from shadowtime.services.scheduler.job_table import NEVER
-from shadowtime.shared.decisions import Start
-from shadowtime.shared.events import CapacityChanged, Decided, SchedulingPoint
-from shadowtime.shared.reasons import Backfilled, FitsNow
+from shadowtime.services.scheduler.tables.job_table import NEVER
+from shadowtime.shared.messages.decisions import Start
+from shadowtime.shared.messages.envelope import CapacityChanged, Decided, SchedulingPoint
+from shadowtime.shared.messages.reasons import Backfilled, FitsNow
 from tests.services.scheduler.told import Told
 
 

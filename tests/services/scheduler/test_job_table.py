@@ -6,9 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from shadowtime.services.scheduler.histograms import UNKNOWN, Histograms
-from shadowtime.services.scheduler.job_table import JobTable, Queue, Running
-from shadowtime.services.scheduler.remove_row import remove_row
+from shadowtime.services.scheduler.tables.histograms import UNKNOWN, Histograms
+from shadowtime.services.scheduler.tables.job_table import JobTable, Queue, Running, remove_row
 from shadowtime.testing.examples import examples
 
 

@@ -4,14 +4,18 @@ from typing import Any
 
 import pytest
 
-from shadowtime.services.scheduler import all_reserve, conservative, easy, fcfs, lwf, phases, probabilistic, run_ahead
-from shadowtime.services.scheduler import reservations as placing
-from shadowtime.services.scheduler.candidates import TOO_MUCH, evaluate_candidates
+from shadowtime.services.scheduler.forecasting import by_reservation as placing
+from shadowtime.services.scheduler.forecasting import kernels as run_ahead
 from shadowtime.services.scheduler.limits import WALKED
-from shadowtime.shared.decisions import CutShort
-from shadowtime.shared.events import Decided, Envelope, JobSubmitted, SchedulingPoint
-from shadowtime.shared.predictions import RunTimePrediction
-from shadowtime.shared.run_time_bins import BINS
+from shadowtime.services.scheduler.policies import all_reserve, conservative, easy, fcfs
+from shadowtime.services.scheduler.policies import fcfs as lwf
+from shadowtime.services.scheduler.policies import idle_processors as phases
+from shadowtime.services.scheduler.probabilistic import policy as probabilistic
+from shadowtime.services.scheduler.probabilistic.evaluation import TOO_MUCH, evaluate_candidates
+from shadowtime.shared.distributions.bins import BINS
+from shadowtime.shared.messages.decisions import CutShort
+from shadowtime.shared.messages.envelope import Decided, Envelope, JobSubmitted, SchedulingPoint
+from shadowtime.shared.messages.predictions import RunTimePrediction
 from tests.services.scheduler.told import Told
 
 ANYWHERE = (0.0, *[round(1 / (BINS - 1), 6)] * (BINS - 1))

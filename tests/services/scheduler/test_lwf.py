@@ -2,9 +2,9 @@
 
 from hypothesis import given
 
-from shadowtime.services.scheduler.policies import POLICIES
-from shadowtime.shared.decisions import Start
-from shadowtime.shared.reasons import FitsNow
+from shadowtime.services.scheduler.registry import POLICIES
+from shadowtime.shared.messages.decisions import Start
+from shadowtime.shared.messages.reasons import FitsNow
 from shadowtime.shared.spec import Spec
 from shadowtime.testing.examples import examples
 from shadowtime.testing.instances import Instance, instances, times_of

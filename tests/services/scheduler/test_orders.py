@@ -7,20 +7,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shadowtime.replayer.machine import Machine
-from shadowtime.replayer.workload import Workload
+from shadowtime.replayer.logs.workload import Workload
+from shadowtime.replayer.simulation.machine import Machine
 from shadowtime.services.catalogue import canonical
-from shadowtime.services.scheduler.job_table import Queue
-from shadowtime.services.scheduler.order_settings import OrderedSettings
-from shadowtime.services.scheduler.ordering import Ordering
-from shadowtime.services.scheduler.orders import ORDERS
-from shadowtime.services.scheduler.policies import POLICIES
-from shadowtime.services.scheduler.run_time_measures import measures_of
-from shadowtime.shared.decisions import Start
+from shadowtime.services.scheduler.ordering.distribution_measures import measures_of
+from shadowtime.services.scheduler.ordering.ordering import Ordering
+from shadowtime.services.scheduler.ordering.orders import ORDERS
+from shadowtime.services.scheduler.ordering.settings import OrderedSettings
+from shadowtime.services.scheduler.registry import POLICIES
+from shadowtime.services.scheduler.tables.job_table import Queue
+from shadowtime.shared.distributions.bins import EDGES
 from shadowtime.shared.errors import SettingsError
-from shadowtime.shared.events import ClusterOpened, JobStarted
-from shadowtime.shared.reasons import Backfilled, ProbablyHarmless
-from shadowtime.shared.run_time_bins import EDGES
+from shadowtime.shared.messages.decisions import Start
+from shadowtime.shared.messages.envelope import ClusterOpened, JobStarted
+from shadowtime.shared.messages.reasons import Backfilled, ProbablyHarmless
 from shadowtime.shared.spec import parse
 from shadowtime.testing.chain import Chain
 from shadowtime.testing.examples import examples

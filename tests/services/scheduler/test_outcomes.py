@@ -10,17 +10,16 @@ import orjson
 import pytest
 from hypothesis import given
 
-import shadowtime.services.scheduler.outcomes as outcomes
-import shadowtime.services.scheduler.recalibration as recalibration
-from shadowtime.replayer.embedded import EmbeddedReplay
-from shadowtime.replayer.machine import Machine
-from shadowtime.replayer.swf import BUNDLED, read_swf
-from shadowtime.replayer.workload import Workload, prepare
+import shadowtime.services.scheduler.probabilistic.outcomes as outcomes
+import shadowtime.services.scheduler.probabilistic.recalibration as recalibration
+from shadowtime.replayer.logs.swf import BUNDLED, read_swf
+from shadowtime.replayer.logs.workload import Workload, prepare
+from shadowtime.replayer.simulation.embedded import EmbeddedReplay
+from shadowtime.replayer.simulation.machine import Machine
 from shadowtime.services.catalogue import configure
-from shadowtime.services.scheduler.attempt import Outcome
 from shadowtime.services.scheduler.handler import Scheduler
-from shadowtime.services.scheduler.outcomes import Outcomes
-from shadowtime.shared.events import (
+from shadowtime.services.scheduler.probabilistic.outcomes import Outcome, Outcomes
+from shadowtime.shared.messages.envelope import (
     CapacityChanged,
     ClusterOpened,
     Decided,

@@ -7,18 +7,18 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from shadowtime.replayer.machine import Machine
-from shadowtime.replayer.workload import Workload
+from shadowtime.replayer.logs.workload import Workload
+from shadowtime.replayer.simulation.machine import Machine
 from shadowtime.services.pipeline import STAGES
-from shadowtime.services.scheduler.conditioning import conditional
-from shadowtime.services.scheduler.delay_probability import delay_probability
-from shadowtime.services.scheduler.histograms import Histograms
-from shadowtime.services.scheduler.job_table import Queue, Running
-from shadowtime.services.scheduler.policies import POLICIES
+from shadowtime.services.scheduler.kernels.terminations import conditional
 from shadowtime.services.scheduler.policy import FITS_NOW, Policy, start
-from shadowtime.services.scheduler.policy_settings import PolicySettings
-from shadowtime.shared.decisions import Start
-from shadowtime.shared.events import (
+from shadowtime.services.scheduler.probabilistic.delay_probability import delay_probability
+from shadowtime.services.scheduler.registry import POLICIES
+from shadowtime.services.scheduler.settings import PolicySettings
+from shadowtime.services.scheduler.tables.histograms import Histograms
+from shadowtime.services.scheduler.tables.job_table import Queue, Running
+from shadowtime.shared.messages.decisions import Start
+from shadowtime.shared.messages.envelope import (
     CapacityChanged,
     ClusterOpened,
     Decided,
@@ -30,7 +30,7 @@ from shadowtime.shared.events import (
     SchedulingPoint,
 )
 from shadowtime.shared.spec import parse
-from shadowtime.shared.stage import StageRun
+from shadowtime.shared.stages.stage import StageRun
 from shadowtime.testing.chain import Chain
 from shadowtime.testing.examples import examples
 from shadowtime.testing.instances import UNUSED

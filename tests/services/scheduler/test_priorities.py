@@ -9,14 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shadowtime.replayer.event_order import in_order
-from shadowtime.replayer.machine import Machine
-from shadowtime.replayer.workload import Workload
+from shadowtime.replayer.logs.workload import Workload
+from shadowtime.replayer.simulation.machine import Machine
 from shadowtime.services.catalogue import canonical
 from shadowtime.services.scheduler.handler import BLOCKED, Scheduler
-from shadowtime.shared.because import Log
+from shadowtime.shared.cluster.event_order import in_order
 from shadowtime.shared.errors import SettingsError
-from shadowtime.shared.events import (
+from shadowtime.shared.messages.envelope import (
     CapacityChanged,
     ClusterOpened,
     Decided,
@@ -29,12 +28,13 @@ from shadowtime.shared.events import (
     JobWithdrawn,
     SchedulingPoint,
 )
-from shadowtime.shared.jobs_in_system import only_priority
-from shadowtime.shared.pools import Pool
-from shadowtime.shared.predictions import RunTimePrediction
-from shadowtime.shared.reasons import ProbablyHarmless
-from shadowtime.shared.sentences import sentences
-from shadowtime.shared.stage import StageRun
+from shadowtime.shared.messages.pools import Pool
+from shadowtime.shared.messages.predictions import RunTimePrediction
+from shadowtime.shared.messages.reasons import ProbablyHarmless
+from shadowtime.shared.stages.jobs_in_system import only_priority
+from shadowtime.shared.stages.stage import StageRun
+from shadowtime.shared.text.events import sentences
+from shadowtime.shared.text.reasons import Log
 from shadowtime.testing.chain import Chain
 from shadowtime.testing.examples import examples
 from tests.occupancy import Occupancy, Size

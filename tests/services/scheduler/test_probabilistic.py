@@ -8,25 +8,30 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shadowtime.replayer.embedded import EmbeddedReplay
-from shadowtime.replayer.machine import Machine
-from shadowtime.replayer.workload import Workload
+from shadowtime.replayer.logs.workload import Workload
+from shadowtime.replayer.simulation.embedded import EmbeddedReplay
+from shadowtime.replayer.simulation.machine import Machine
 from shadowtime.services.catalogue import configure
-from shadowtime.services.scheduler.candidates import UNITS, Candidates, Rule, evaluate_candidates, in_units
-from shadowtime.services.scheduler.conditioning import conditional
-from shadowtime.services.scheduler.delay_probability import delay_bound, delay_probability
-from shadowtime.services.scheduler.job_table import NEVER, Queue, Running
-from shadowtime.services.scheduler.policies import POLICIES
+from shadowtime.services.scheduler.kernels.terminations import Distributions, RunningEnds, conditional, refined_edges
 from shadowtime.services.scheduler.policy import Policy
-from shadowtime.services.scheduler.probabilistic import Probabilistic
-from shadowtime.services.scheduler.probabilistic_settings import ProbabilisticSettings
-from shadowtime.services.scheduler.recalibration import BINS
-from shadowtime.services.scheduler.terminations import Distributions, RunningEnds, refined_edges
-from shadowtime.shared.decisions import Evaluated, Start
+from shadowtime.services.scheduler.probabilistic.delay_probability import delay_bound, delay_probability
+from shadowtime.services.scheduler.probabilistic.evaluation import (
+    UNITS,
+    Candidates,
+    Rule,
+    evaluate_candidates,
+    in_units,
+)
+from shadowtime.services.scheduler.probabilistic.policy import Probabilistic
+from shadowtime.services.scheduler.probabilistic.recalibration import BINS
+from shadowtime.services.scheduler.probabilistic.settings import ProbabilisticSettings
+from shadowtime.services.scheduler.registry import POLICIES
+from shadowtime.services.scheduler.tables.job_table import NEVER, Queue, Running
+from shadowtime.shared.distributions.bins import EDGES
 from shadowtime.shared.errors import SettingsError
-from shadowtime.shared.events import ClusterOpened, Decided, Envelope, JobEnded, JobStarted, JobSubmitted
-from shadowtime.shared.reasons import Backfilled, FitsNow, ProbablyHarmless
-from shadowtime.shared.run_time_bins import EDGES
+from shadowtime.shared.messages.decisions import Evaluated, Start
+from shadowtime.shared.messages.envelope import ClusterOpened, Decided, Envelope, JobEnded, JobStarted, JobSubmitted
+from shadowtime.shared.messages.reasons import Backfilled, FitsNow, ProbablyHarmless
 from shadowtime.shared.spec import parse
 from shadowtime.testing.examples import examples
 from shadowtime.testing.instances import Instance, StartedJob, WaitingJob, instances

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shadowtime.services.scheduler.profile import FOREVER, begin, earliest, fits, merged, take
+from shadowtime.services.scheduler.kernels.profile import FOREVER, begin, earliest, fits, merged, take
 
 SECONDS = 40
 

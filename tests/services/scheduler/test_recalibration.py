@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from numpy.random import PCG64, Generator
 
-from shadowtime.services.scheduler.attempt import Candidate, Outcome
-from shadowtime.services.scheduler.recalibration import STEP, TERMS, Recalibration, recalibrated
+from shadowtime.services.scheduler.probabilistic.outcomes import Candidate, Outcome
+from shadowtime.services.scheduler.probabilistic.recalibration import STEP, TERMS, Recalibration, recalibrated
 
 LIKELY = np.linspace(0.05, 0.95, 10)
 

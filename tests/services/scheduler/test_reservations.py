@@ -4,8 +4,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shadowtime.services.scheduler.profile import FOREVER
-from shadowtime.services.scheduler.reservations import Reservations
+from shadowtime.services.scheduler.forecasting.by_reservation import Reservations
+from shadowtime.services.scheduler.kernels.profile import FOREVER
 from shadowtime.testing.examples import examples
 from tests.services.scheduler.test_profile import RUNNING, WAITING
 

@@ -5,21 +5,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shadowtime.replayer.comparison import Plan
-from shadowtime.replayer.embedded import EmbeddedReplay
-from shadowtime.replayer.swf import BUNDLED, read_swf
-from shadowtime.replayer.workload import prepare
+from shadowtime.replayer.comparison.plan import Plan
+from shadowtime.replayer.logs.swf import BUNDLED, read_swf
+from shadowtime.replayer.logs.workload import prepare
+from shadowtime.replayer.simulation.embedded import EmbeddedReplay
 from shadowtime.services.catalogue import configure
 from shadowtime.services.pipeline import STAGES
-from shadowtime.services.scheduler.forecast import State
-from shadowtime.services.scheduler.sampled_futures import SAMPLES
-from shadowtime.services.scheduler.start_levels import LEVELS
+from shadowtime.services.scheduler.forecasting.calibrated import LEVELS
+from shadowtime.services.scheduler.forecasting.forecaster import State
+from shadowtime.services.scheduler.forecasting.sampled import SAMPLES
+from shadowtime.shared.distributions.bins import EDGES
+from shadowtime.shared.distributions.sampling import sampled_times
 from shadowtime.shared.errors import SettingsError
-from shadowtime.shared.events import ClusterOpened, Envelope, Event, JobStarted, JobSubmitted
-from shadowtime.shared.predictions import RunTimePrediction, WaitForecast
-from shadowtime.shared.run_time_bins import EDGES
-from shadowtime.shared.sampled_times import sampled_times
-from shadowtime.shared.stage import StageRun
+from shadowtime.shared.messages.envelope import ClusterOpened, Envelope, Event, JobStarted, JobSubmitted
+from shadowtime.shared.messages.predictions import RunTimePrediction, WaitForecast
+from shadowtime.shared.stages.stage import StageRun
 
 (SCHEDULER,) = (stage for stage in STAGES if stage.name == "scheduler")
 WIDE = (0.0,) * 8 + (0.25, 0.25, 0.25, 0.25)

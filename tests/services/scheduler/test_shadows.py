@@ -9,26 +9,34 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shadowtime.replayer.logged_job import Job
-from shadowtime.replayer.machine import Machine
-from shadowtime.replayer.recorded import Recorded
-from shadowtime.replayer.workload import Workload
+from shadowtime.replayer.logs.workload import Workload
+from shadowtime.replayer.simulation.machine import Machine
+from shadowtime.replayer.simulation.recorded import Recorded
 from shadowtime.services.catalogue import canonical
 from shadowtime.services.scheduler.handler import Scheduler
-from shadowtime.services.scheduler.job_table import Queue, Running
-from shadowtime.services.scheduler.known_jobs import RUN_TIME, STARTED, SUBMITTED, KnownJobs
-from shadowtime.services.scheduler.policies import POLICIES
 from shadowtime.services.scheduler.policy import Policy
-from shadowtime.services.scheduler.policy_settings import PolicySettings
-from shadowtime.services.scheduler.portfolio import TunedSettings
-from shadowtime.services.scheduler.settled import LONGEST, SLOWDOWN, WAIT
-from shadowtime.services.scheduler.shadow_machine import CLOCK
-from shadowtime.services.scheduler.tuned import Tuned
+from shadowtime.services.scheduler.registry import POLICIES
+from shadowtime.services.scheduler.settings import PolicySettings
+from shadowtime.services.scheduler.tables.job_table import Queue, Running
+from shadowtime.services.scheduler.tuned.job_log import RUN_TIME, STARTED, SUBMITTED, KnownJobs
+from shadowtime.services.scheduler.tuned.policy import Tuned
+from shadowtime.services.scheduler.tuned.settings import TunedSettings
+from shadowtime.services.scheduler.tuned.simulated_machine import CLOCK
+from shadowtime.services.scheduler.tuned.simulated_machines import LONGEST, SLOWDOWN, WAIT
+from shadowtime.shared.cluster.job import Job
 from shadowtime.shared.errors import SettingsError
-from shadowtime.shared.events import CapacityChanged, ClusterOpened, Decided, Event, JobEnded, JobStarted, JobSubmitted
-from shadowtime.shared.slowdown import bounded_slowdown
+from shadowtime.shared.messages.envelope import (
+    CapacityChanged,
+    ClusterOpened,
+    Decided,
+    Event,
+    JobEnded,
+    JobStarted,
+    JobSubmitted,
+)
 from shadowtime.shared.spec import parse
-from shadowtime.shared.stage import StageRun
+from shadowtime.shared.stages.stage import StageRun
+from shadowtime.shared.statistics.slowdown import bounded_slowdown
 from shadowtime.testing.chain import Chain
 from shadowtime.testing.examples import examples
 from shadowtime.testing.workloads import TraceRow, workload, workloads
@@ -291,7 +299,7 @@ def test_a_job_that_never_starts_is_given_up_after_a_while() -> None:
 
 
 def test_jobs_that_have_ended_make_room_for_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shadowtime.services.scheduler.shadows.MAX_OPEN", 50)
+    monkeypatch.setattr("shadowtime.services.scheduler.tuned.simulated_machines.MAX_OPEN", 50)
     events, policy = held(0)
     last = [each.chosen for each in events if isinstance(each, Decided) and each.chosen and each.chosen.jobs][-1]
     assert last.jobs is not None

@@ -6,13 +6,13 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shadowtime.services.scheduler.busy import Busy
-from shadowtime.services.scheduler.easy import pass_as_submitted
-from shadowtime.services.scheduler.expected_end import expected_ends
-from shadowtime.services.scheduler.job_table import Queue, Running
-from shadowtime.services.scheduler.resources import fits_each, fitting_together, front
-from shadowtime.services.scheduler.sift import room_by, sift, sift_by_deadline
-from shadowtime.shared.scheduling.easy import easy_pass
+from shadowtime.services.scheduler.policies.easy import pass_as_submitted
+from shadowtime.services.scheduler.probabilistic.pass_state import Busy
+from shadowtime.services.scheduler.probabilistic.prefilter import room_by, sift, sift_by_deadline
+from shadowtime.services.scheduler.tables.expected_end import expected_ends
+from shadowtime.services.scheduler.tables.job_table import Queue, Running
+from shadowtime.services.scheduler.tables.resources import fits_each, fitting_together, front
+from shadowtime.shared.kernels.easy import easy_pass
 
 few = st.integers(0, 6)
 

@@ -6,16 +6,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from shadowtime.replayer.embedded import EmbeddedReplay
-from shadowtime.replayer.machine import Machine
-from shadowtime.replayer.workload import Workload
+from shadowtime.replayer.logs.workload import Workload
+from shadowtime.replayer.simulation.embedded import EmbeddedReplay
+from shadowtime.replayer.simulation.machine import Machine
 from shadowtime.services.catalogue import canonical
-from shadowtime.services.scheduler.policies import POLICIES
-from shadowtime.services.scheduler.slurm_settings import SlurmSettings
-from shadowtime.services.scheduler.slurm_times import Times
+from shadowtime.services.scheduler.registry import POLICIES
+from shadowtime.services.scheduler.slurm.policy import Times
+from shadowtime.services.scheduler.slurm.settings import SlurmSettings
 from shadowtime.shared.errors import SettingsError
-from shadowtime.shared.events import ClusterOpened, Decided, Envelope, JobStarted, SchedulingPoint
-from shadowtime.shared.pools import Pool
+from shadowtime.shared.messages.envelope import ClusterOpened, Decided, Envelope, JobStarted, SchedulingPoint
+from shadowtime.shared.messages.pools import Pool
 from shadowtime.shared.spec import parse
 from tests.replayer.small_logs import job, workload_of
 

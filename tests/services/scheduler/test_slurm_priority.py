@@ -7,10 +7,10 @@ from typing import Any
 import orjson
 import pytest
 
-from shadowtime.services.scheduler.slurm_priority import WAITING, KnownJob, Priorities
-from shadowtime.services.scheduler.slurm_settings import SlurmSettings
-from shadowtime.services.scheduler.slurm_shares import Shares
-from shadowtime.shared.events import Event, JobEnded, JobResumed, JobStarted, JobSubmitted, JobSuspended
+from shadowtime.services.scheduler.slurm.fairshare import Shares
+from shadowtime.services.scheduler.slurm.priority import WAITING, KnownJob, Priorities
+from shadowtime.services.scheduler.slurm.settings import SlurmSettings
+from shadowtime.shared.messages.envelope import Event, JobEnded, JobResumed, JobStarted, JobSubmitted, JobSuspended
 
 RECORDED: dict[str, Any] = orjson.loads(
     gzip.decompress(Path(__file__).with_name("recorded_slurm.json.gz").read_bytes())

@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shadowtime.replayer.comparison import Plan
-from shadowtime.replayer.workload import Workload
+from shadowtime.replayer.comparison.plan import Plan
+from shadowtime.replayer.logs.workload import Workload
 from shadowtime.services.catalogue import configure
-from shadowtime.services.scheduler.conditioning import conditional
-from shadowtime.services.scheduler.speculation import worthwhile
-from shadowtime.shared.events import Decided, Envelope, JobEnded
-from shadowtime.shared.reasons import Speculated
-from shadowtime.shared.run_time_bins import BINS, EDGES
+from shadowtime.services.scheduler.kernels.terminations import conditional
+from shadowtime.services.scheduler.policies.trial_runs import worthwhile
+from shadowtime.shared.distributions.bins import BINS, EDGES
+from shadowtime.shared.messages.envelope import Decided, Envelope, JobEnded
+from shadowtime.shared.messages.reasons import Speculated
 from shadowtime.testing.workloads import TraceRow, workload
 
 MASSES = st.lists(st.sampled_from([0.0, 0.1, 0.5, 1.0]), min_size=1, max_size=20).filter(any)

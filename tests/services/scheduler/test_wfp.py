@@ -3,16 +3,16 @@
 import pytest
 from hypothesis import given
 
-from shadowtime.services.scheduler.job_table import NEVER
-from shadowtime.services.scheduler.order_settings import OrderedSettings
-from shadowtime.services.scheduler.ordering import Ordering
-from shadowtime.services.scheduler.orders import wfp3
-from shadowtime.services.scheduler.policies import POLICIES
-from shadowtime.services.scheduler.policy_settings import PolicySettings
-from shadowtime.services.scheduler.run_time_measures import RunTimeMeasures
-from shadowtime.services.scheduler.waiting import Waiting
-from shadowtime.shared.decisions import Start
-from shadowtime.shared.reasons import Backfilled, FitsNow
+from shadowtime.services.scheduler.ordering.columns import Waiting
+from shadowtime.services.scheduler.ordering.distribution_measures import RunTimeMeasures
+from shadowtime.services.scheduler.ordering.ordering import Ordering
+from shadowtime.services.scheduler.ordering.orders import wfp3
+from shadowtime.services.scheduler.ordering.settings import OrderedSettings
+from shadowtime.services.scheduler.registry import POLICIES
+from shadowtime.services.scheduler.settings import PolicySettings
+from shadowtime.services.scheduler.tables.job_table import NEVER
+from shadowtime.shared.messages.decisions import Start
+from shadowtime.shared.messages.reasons import Backfilled, FitsNow
 from shadowtime.shared.spec import Spec
 from shadowtime.testing.examples import examples
 from shadowtime.testing.instances import UNUSED, Instance, StartedJob, WaitingJob, instances

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from shadowtime.replayer.comparison import carry_out
+from shadowtime.replayer.comparison.plan import carry_out
 from shadowtime.services.catalogue import canonical
 from shadowtime.services.pipeline import EXPLAINED, following
-from shadowtime.services.scheduler.explaining import Explaining
-from shadowtime.shared.events import (
+from shadowtime.services.scheduler.explain.stage import Explaining
+from shadowtime.shared.messages.envelope import (
     CapacityChanged,
     ClusterOpened,
     Envelope,
@@ -20,10 +20,10 @@ from shadowtime.shared.events import (
     JobSubmitted,
     SchedulingPoint,
 )
-from shadowtime.shared.explained import sentences_of
-from shadowtime.shared.explanation import Explanation
-from shadowtime.shared.pools import Pool
-from shadowtime.shared.stage import StageRun
+from shadowtime.shared.messages.explanation import Explanation
+from shadowtime.shared.messages.pools import Pool
+from shadowtime.shared.stages.stage import StageRun
+from shadowtime.shared.text.explanations import sentences_of
 from tests.replayer.small_logs import generated, plan_of
 from tests.why_by_hand import Checked, as_read, asked, drawn, explained
 

@@ -6,9 +6,9 @@ docs/algorithms.md#uses-of-an-adjusted-request (Tang 2013, section 5.2).
 
 from fractions import Fraction
 
-from shadowtime.services.scheduler.job_table import NEVER
-from shadowtime.shared.decisions import Start
-from shadowtime.shared.reasons import Backfilled, FitsNow
+from shadowtime.services.scheduler.tables.job_table import NEVER
+from shadowtime.shared.messages.decisions import Start
+from shadowtime.shared.messages.reasons import Backfilled, FitsNow
 from shadowtime.testing.instances import Instance, StartedJob, WaitingJob
 
 

@@ -5,7 +5,7 @@ docs/algorithms.md#pools. Running jobs end at their requests.
 
 from collections.abc import Callable, Iterable, Mapping
 
-from shadowtime.shared.events import JobSubmitted
+from shadowtime.shared.messages.envelope import JobSubmitted
 from tests.occupancy import Held, Occupancy, Size, fits, size_of, without
 
 Taken = tuple[int, int, Size]

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 
 from shadowtime.services.pipeline import STAGES
 from shadowtime.services.scheduler.handler import Scheduler
-from shadowtime.services.scheduler.pool_scheduler import PoolScheduler
-from shadowtime.shared.decisions import Start
-from shadowtime.shared.events import (
+from shadowtime.services.scheduler.pool import PoolScheduler
+from shadowtime.shared.messages.decisions import Start
+from shadowtime.shared.messages.envelope import (
     ClusterOpened,
     Decided,
     Envelope,
@@ -17,9 +17,9 @@ from shadowtime.shared.events import (
     JobSubmitted,
     SchedulingPoint,
 )
-from shadowtime.shared.predictions import RunTimePrediction, WalltimeAdjustment
-from shadowtime.shared.reasons import Backfilled
-from shadowtime.shared.stage import StageRun
+from shadowtime.shared.messages.predictions import RunTimePrediction, WalltimeAdjustment
+from shadowtime.shared.messages.reasons import Backfilled
+from shadowtime.shared.stages.stage import StageRun
 
 
 def uses(**switches: str) -> str:

@@ -9,21 +9,29 @@ from hypothesis import assume, given
 from numpy.random import PCG64, Generator
 from pydantic import ValidationError
 
-from shadowtime.replayer.embedded import EmbeddedReplay
-from shadowtime.replayer.machine import Machine
-from shadowtime.replayer.recorded import Recorded
-from shadowtime.replayer.source import Archived
-from shadowtime.replayer.swf import BUNDLED, read_swf
-from shadowtime.replayer.workload import Workload, prepare
+from shadowtime.replayer.logs.swf import BUNDLED, read_swf
+from shadowtime.replayer.logs.workload import Workload, prepare
+from shadowtime.replayer.simulation.embedded import EmbeddedReplay
+from shadowtime.replayer.simulation.machine import Machine
+from shadowtime.replayer.simulation.recorded import Recorded
+from shadowtime.replayer.simulation.source import Archived
 from shadowtime.services.catalogue import configure
-from shadowtime.services.scoreboard.calibration import Calibration
 from shadowtime.services.scoreboard.handler import Scoreboard
-from shadowtime.services.scoreboard.reliability_table import ReliabilityTable
-from shadowtime.shared.decisions import Evaluated
+from shadowtime.services.scoreboard.scores.calibration import Calibration
+from shadowtime.services.scoreboard.scores.reliability import ReliabilityTable
+from shadowtime.shared.distributions.bins import EDGES, RATIO
 from shadowtime.shared.errors import RuleBroken
-from shadowtime.shared.events import CapacityChanged, ClusterOpened, Decided, Envelope, Event, JobStarted, JobSubmitted
-from shadowtime.shared.run_time_bins import EDGES, RATIO
-from shadowtime.shared.scores import Reliability
+from shadowtime.shared.messages.decisions import Evaluated
+from shadowtime.shared.messages.envelope import (
+    CapacityChanged,
+    ClusterOpened,
+    Decided,
+    Envelope,
+    Event,
+    JobStarted,
+    JobSubmitted,
+)
+from shadowtime.shared.messages.scores import Reliability
 from shadowtime.testing.examples import examples
 from shadowtime.testing.workloads import TraceRow, workload, workloads
 from tests.services.weighed import WeighedLog

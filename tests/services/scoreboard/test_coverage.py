@@ -8,11 +8,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shadowtime.services.scoreboard.coverage import WINDOW, BoundKind, CoverageSums, WaitBoundCoverage
 from shadowtime.services.scoreboard.handler import Scoreboard
-from shadowtime.shared.events import ClusterClosed, ClusterOpened, Envelope, Event, JobEnded, JobStarted, JobSubmitted
-from shadowtime.shared.predictions import WaitBound
-from shadowtime.shared.scores import WaitBoundScores
+from shadowtime.services.scoreboard.scores.bound_coverage import WINDOW, BoundKind, CoverageSums, WaitBoundCoverage
+from shadowtime.shared.messages.envelope import (
+    ClusterClosed,
+    ClusterOpened,
+    Envelope,
+    Event,
+    JobEnded,
+    JobStarted,
+    JobSubmitted,
+)
+from shadowtime.shared.messages.predictions import WaitBound
+from shadowtime.shared.messages.scores import WaitBoundScores
 from shadowtime.testing.examples import examples
 
 

@@ -5,22 +5,28 @@ from collections.abc import Iterator
 import numpy as np
 import orjson
 
-from shadowtime.replayer.generate import generate
-from shadowtime.replayer.swf import Trace
-from shadowtime.replayer.workload import Workload, prepare
+from shadowtime.replayer.logs.swf import Trace
+from shadowtime.replayer.logs.workload import Workload, prepare
+from shadowtime.replayer.synthetic.generator import generate
 from shadowtime.services.pipeline import STAGES
-from shadowtime.services.scoreboard.coverage import WaitBoundCoverage
-from shadowtime.services.scoreboard.drift import PLACES, STATISTICS, DriftWatch, Owner, Statistic
-from shadowtime.services.scoreboard.e_detector import EDetector
-from shadowtime.services.scoreboard.predictions_held import PredictionsHeld
-from shadowtime.services.scoreboard.watched_share import WatchedShare
+from shadowtime.services.scoreboard.drift_monitor import PredictionsHeld
+from shadowtime.services.scoreboard.drift_scopes import PLACES, STATISTICS, DriftWatch, Owner, Statistic
+from shadowtime.services.scoreboard.drift_share import EDetector, WatchedShare
+from shadowtime.services.scoreboard.scores.bound_coverage import WaitBoundCoverage
 from shadowtime.shared.bounds import MAX_DRIFTS
-from shadowtime.shared.drifts import Drift, DriftScores
-from shadowtime.shared.events import ClusterClosed, ClusterOpened, Envelope, JobEnded, JobStarted, JobSubmitted
+from shadowtime.shared.distributions.bins import EDGES
 from shadowtime.shared.formatting import DAY
-from shadowtime.shared.predictions import RunTimePrediction, WaitBound
-from shadowtime.shared.run_time_bins import EDGES
-from shadowtime.shared.stage import StageRun
+from shadowtime.shared.messages.drifts import Drift, DriftScores
+from shadowtime.shared.messages.envelope import (
+    ClusterClosed,
+    ClusterOpened,
+    Envelope,
+    JobEnded,
+    JobStarted,
+    JobSubmitted,
+)
+from shadowtime.shared.messages.predictions import RunTimePrediction, WaitBound
+from shadowtime.shared.stages.stage import StageRun
 from tests.planted import arrivals_tripled, middle, requests_halved, run_times_doubled
 
 LATE = Statistic("run_time", "longer", 0.1)

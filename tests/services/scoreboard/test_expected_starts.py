@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shadowtime.services.scoreboard.coverage import Bound
-from shadowtime.services.scoreboard.expected_starts import ExpectedStarts
 from shadowtime.services.scoreboard.figures import figures
 from shadowtime.services.scoreboard.handler import Scoreboard
+from shadowtime.services.scoreboard.scores.bound_coverage import Bound
+from shadowtime.services.scoreboard.scores.site_expectations import ExpectedStarts
 from shadowtime.shared.bounds import MAX_EXPECTED_QUEUES, MAX_TIME
-from shadowtime.shared.events import (
+from shadowtime.shared.messages.envelope import (
     ClusterClosed,
     ClusterOpened,
     Envelope,
@@ -26,8 +26,8 @@ from shadowtime.shared.events import (
     JobSubmitted,
     JobWithdrawn,
 )
-from shadowtime.shared.predictions import WaitBound, WaitForecast
-from shadowtime.shared.scores import (
+from shadowtime.shared.messages.predictions import WaitBound, WaitForecast
+from shadowtime.shared.messages.scores import (
     ExpectedStartScores,
     ForetoldScores,
     PairedStartScores,

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shadowtime.services.scoreboard.handler import Scoreboard
-from shadowtime.shared.events import (
+from shadowtime.shared.messages.envelope import (
     ClusterClosed,
     ClusterOpened,
     Decided,
@@ -21,8 +21,8 @@ from shadowtime.shared.events import (
     JobSubmitted,
     Outcome,
 )
-from shadowtime.shared.predictions import RunTimePrediction, WalltimeAdjustment
-from shadowtime.shared.scores import Scores
+from shadowtime.shared.messages.predictions import RunTimePrediction, WalltimeAdjustment
+from shadowtime.shared.messages.scores import Scores
 from shadowtime.testing.examples import examples
 
 MACHINE = 64

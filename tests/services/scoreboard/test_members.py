@@ -5,9 +5,9 @@ import pytest
 
 from shadowtime.services.scoreboard.handler import Scoreboard
 from shadowtime.shared.bounds import MAX_MEMBER_CHANGES
-from shadowtime.shared.decisions import Chosen, Standing
-from shadowtime.shared.events import ClusterClosed, ClusterOpened, Decided, Envelope
-from shadowtime.shared.scores import Scores
+from shadowtime.shared.messages.decisions import Chosen, Standing
+from shadowtime.shared.messages.envelope import ClusterClosed, ClusterOpened, Decided, Envelope
+from shadowtime.shared.messages.scores import Scores
 
 OPENED = ClusterOpened(time=0, cluster="c", processors=4)
 

@@ -8,11 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shadowtime.services.scoreboard import run_time_distribution as scores_of
 from shadowtime.services.scoreboard.handler import Scoreboard
-from shadowtime.services.scoreboard.run_time_distribution import MIN_MASS, PIT_BINS, RunTimeDistributionScores
-from shadowtime.shared.arrays import Floats
-from shadowtime.shared.events import (
+from shadowtime.services.scoreboard.scores import run_time_distributions as scores_of
+from shadowtime.services.scoreboard.scores.run_time_distributions import MIN_MASS, PIT_BINS, RunTimeDistributionScores
+from shadowtime.shared.distributions.bins import EDGES, Masses, bin_of, mass_before
+from shadowtime.shared.distributions.outcomes import NO_QUANTILES, outcome_masses, pieces
+from shadowtime.shared.kernels.arrays import Floats
+from shadowtime.shared.messages.envelope import (
     ClusterClosed,
     ClusterOpened,
     Envelope,
@@ -22,11 +24,8 @@ from shadowtime.shared.events import (
     JobSubmitted,
     Outcome,
 )
-from shadowtime.shared.predictions import RunTimePrediction
-from shadowtime.shared.run_time_bins import EDGES, Masses, bin_of, mass_before
-from shadowtime.shared.run_time_outcomes import outcome_masses
-from shadowtime.shared.run_time_pieces import NO_QUANTILES, pieces
-from shadowtime.shared.scores import Scores
+from shadowtime.shared.messages.predictions import RunTimePrediction
+from shadowtime.shared.messages.scores import Scores
 from shadowtime.testing.examples import examples
 
 HISTOGRAMS = (

@@ -5,17 +5,17 @@ from collections.abc import Iterator
 
 import pytest
 
-from shadowtime.replayer.comparison import Plan
-from shadowtime.replayer.swf import BUNDLED, read_swf
-from shadowtime.replayer.workload import prepare
+from shadowtime.replayer.comparison.plan import Plan
+from shadowtime.replayer.logs.swf import BUNDLED, read_swf
+from shadowtime.replayer.logs.workload import prepare
 from shadowtime.services.catalogue import configure
-from shadowtime.services.metrics.import_lines import import_lines
+from shadowtime.services.processes.metrics.writer import import_lines
 from shadowtime.services.scoreboard.handler import Scoreboard
 from shadowtime.services.scoreboard.sampling import MAX_QUEUES, MAX_REASONS, Sampling
-from shadowtime.services.scoreboard.wait_quantiles import WaitQuantiles
 from shadowtime.shared.bounds import MAX_DURATION, MAX_TIME
-from shadowtime.shared.decisions import Kill
-from shadowtime.shared.events import (
+from shadowtime.shared.distributions.job_classes import HOUR_AND_EIGHT, SHAPES, shape_of
+from shadowtime.shared.messages.decisions import Kill
+from shadowtime.shared.messages.envelope import (
     ClusterClosed,
     ClusterOpened,
     Decided,
@@ -25,10 +25,10 @@ from shadowtime.shared.events import (
     JobStarted,
     JobSubmitted,
 )
+from shadowtime.shared.messages.predictions import RunTimePrediction
+from shadowtime.shared.messages.samples import Sample
 from shadowtime.shared.metric_names import RESULTS
-from shadowtime.shared.predictions import RunTimePrediction
-from shadowtime.shared.samples import Sample
-from shadowtime.shared.shapes import HOUR_AND_EIGHT, SHAPES, shape_of
+from shadowtime.shared.statistics.quantile_sketch import WaitQuantiles
 from shadowtime.testing.chain import Chain
 
 EVERY = 900

@@ -8,9 +8,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shadowtime.services.scoreboard.handler import Scoreboard
-from shadowtime.services.scoreboard.wait_forecasts import WaitForecastErrors
-from shadowtime.shared.events import ClusterClosed, ClusterOpened, Envelope, Event, JobEnded, JobStarted, JobSubmitted
-from shadowtime.shared.predictions import WaitBound, WaitForecast
+from shadowtime.services.scoreboard.scores.wait_forecasts import WaitForecastErrors
+from shadowtime.shared.messages.envelope import (
+    ClusterClosed,
+    ClusterOpened,
+    Envelope,
+    Event,
+    JobEnded,
+    JobStarted,
+    JobSubmitted,
+)
+from shadowtime.shared.messages.predictions import WaitBound, WaitForecast
 from shadowtime.testing.examples import examples
 
 JOBS = st.lists(st.tuples(st.integers(0, 50), st.none() | st.integers(0, 50), st.booleans()), max_size=12)

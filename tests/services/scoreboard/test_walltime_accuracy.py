@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shadowtime.services.scoreboard.waits import geometric_term
-from shadowtime.services.scoreboard.walltime_accuracy import STEPS, WalltimeAccuracy
-from shadowtime.shared.slowdown import bounded_slowdown, unclamped_slowdown
-from shadowtime.shared.walltime_accuracy import accuracy, adjustment_class
+from shadowtime.services.scoreboard.scores.request_accuracy import STEPS, WalltimeAccuracy
+from shadowtime.services.scoreboard.scores.waits import geometric_term
+from shadowtime.shared.messages.predictions import accuracy, adjustment_class
+from shadowtime.shared.statistics.slowdown import bounded_slowdown, unclamped_slowdown
 
 SECONDS = st.integers(1, 200_000)
 

@@ -8,15 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shadowtime.services.wait_bound import queue_bounds
-from shadowtime.services.wait_bound.bound_settings import BoundSettings
 from shadowtime.services.wait_bound.bounder import Updates
-from shadowtime.services.wait_bound.bounds import MAX_QUEUES, BmbpBounds
+from shadowtime.services.wait_bound.groups import queue_bounds
+from shadowtime.services.wait_bound.groups.bounders import MAX_QUEUES, BmbpBounds
+from shadowtime.services.wait_bound.groups.queue_bounds import ALL, FIVE, QueueBounds
 from shadowtime.services.wait_bound.handler import BOUNDERS
-from shadowtime.services.wait_bound.queue_bounds import ALL, FIVE, QueueBounds
+from shadowtime.services.wait_bound.settings import BoundSettings
 from shadowtime.shared.errors import SettingsError
-from shadowtime.shared.events import JobSubmitted, SchedulingPoint
-from shadowtime.shared.predictions import WaitBound
+from shadowtime.shared.messages.envelope import JobSubmitted, SchedulingPoint
+from shadowtime.shared.messages.predictions import WaitBound
 from shadowtime.shared.spec import parse
 from shadowtime.testing.examples import examples
 from tests.services.wait_bound.test_queue_bounds import Happening, happenings, made

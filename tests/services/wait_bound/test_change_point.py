@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.random import PCG64, Generator
 
-from shadowtime.services.wait_bound.change_point import (
+from shadowtime.services.wait_bound.groups.change_point import (
     EVERY,
     LEVELS,
     RUNS,
@@ -17,9 +17,9 @@ from shadowtime.services.wait_bound.change_point import (
     misses_that_count,
     replay,
 )
-from shadowtime.services.wait_bound.change_point_table import THRESHOLDS
-from shadowtime.services.wait_bound.group import ranks
-from shadowtime.shared.arrays import Integers
+from shadowtime.services.wait_bound.groups.change_point_table import THRESHOLDS
+from shadowtime.services.wait_bound.groups.group import ranks
+from shadowtime.shared.kernels.arrays import Integers
 from shadowtime.testing.examples import examples
 
 KEEP = 59

@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from shadowtime.services.wait_bound.change_point_table import (
+from shadowtime.services.wait_bound.groups.change_point_table import (
     OBSERVATIONS,
     THRESHOLDS,
     rare_run,

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.random import PCG64, Generator
 
-from shadowtime.services.wait_bound.clusters import Clusters, clusterings, cut, initial, merge_order
+from shadowtime.services.wait_bound.groups.clustering import Clusters, clusterings, cut, initial, merge_order
 
 Group = tuple[int, float]
 

@@ -12,10 +12,10 @@ import numpy.typing as npt
 import pytest
 from numpy.random import PCG64, Generator
 
-from shadowtime.services.wait_bound.change_point import LEVELS, RUNS, replay
 from shadowtime.services.wait_bound.conformal import Conformal
-from shadowtime.services.wait_bound.group import Group, bound, ranks
-from shadowtime.shared.arrays import Floats, Integers
+from shadowtime.services.wait_bound.groups.change_point import LEVELS, RUNS, replay
+from shadowtime.services.wait_bound.groups.group import Group, bound, ranks
+from shadowtime.shared.kernels.arrays import Floats, Integers
 
 Logs = Callable[[Generator], Floats]
 

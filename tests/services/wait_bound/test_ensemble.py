@@ -7,7 +7,7 @@ import orjson
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shadowtime.services.wait_bound.ensemble import LAST, ROUNDING, Ensemble
+from shadowtime.services.wait_bound.groups.queue_bounds import LAST, ROUNDING, Ensemble
 
 Scored = list[tuple[list[int | None], int]]
 

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import HealthCheck, given
 
 from shadowtime.services.pipeline import STAGES
-from shadowtime.services.wait_bound.arrivals import WEEK, Arrivals
-from shadowtime.services.wait_bound.futures import FuturesBound, FutureSettings
+from shadowtime.services.wait_bound.futures.arrivals import WEEK, Arrivals
+from shadowtime.services.wait_bound.futures.bounder import FuturesBound, FutureSettings
+from shadowtime.services.wait_bound.futures.kernels import NEVER
+from shadowtime.services.wait_bound.futures.simulation import MachineFutures
 from shadowtime.services.wait_bound.handler import WaitBounds
-from shadowtime.services.wait_bound.machine_futures import MachineFutures
-from shadowtime.services.wait_bound.starts_ahead import NEVER
-from shadowtime.shared.events import (
+from shadowtime.shared.messages.envelope import (
     CapacityChanged,
     ClusterOpened,
     Envelope,
@@ -25,7 +25,7 @@ from shadowtime.shared.events import (
     JobSuspended,
     JobWithdrawn,
 )
-from shadowtime.shared.stage import StageRun
+from shadowtime.shared.stages.stage import StageRun
 from shadowtime.testing.examples import examples
 from tests.strategies.hostile import OPENINGS, STREAMS, Json, events
 

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from numpy.random import PCG64, Generator
 
 from shadowtime.services.wait_bound.binomial import minimum_history, upper_rank
-from shadowtime.services.wait_bound.change_point import EVERY, RUNS
-from shadowtime.services.wait_bound.group import Group, borrowed, bound, ranks
-from shadowtime.shared.arrays import Integers
+from shadowtime.services.wait_bound.groups.change_point import EVERY, RUNS
+from shadowtime.services.wait_bound.groups.group import Group, borrowed, bound, ranks
+from shadowtime.shared.kernels.arrays import Integers
 from shadowtime.testing.examples import examples
 
 MAX_JOBS, KEEP = 1000, 59

@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.random import PCG64, Generator
 
-from shadowtime.services.wait_bound.clusters import cut
-from shadowtime.services.wait_bound.group import Group
-from shadowtime.services.wait_bound.groupings import NO_REQUEST, Grouping, groupings, nodes, rnprod, rtime
-from shadowtime.shared.events import JobSubmitted
-from shadowtime.shared.message import MAX_DURATION
+from shadowtime.services.wait_bound.groups.clustering import cut
+from shadowtime.services.wait_bound.groups.group import Group
+from shadowtime.services.wait_bound.groups.groupings import NO_REQUEST, Grouping, groupings, nodes, rnprod, rtime
+from shadowtime.shared.messages.base import MAX_DURATION
+from shadowtime.shared.messages.envelope import JobSubmitted
 
 MAX_JOBS, KEEP = 5000, 59
 

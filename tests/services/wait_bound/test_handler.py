@@ -6,17 +6,25 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shadowtime.replayer.recorded import Recorded
+from shadowtime.replayer.simulation.recorded import Recorded
 from shadowtime.services.pipeline import STAGES
-from shadowtime.services.wait_bound import queue_bounds
+from shadowtime.services.wait_bound.bounder import Unbounded
+from shadowtime.services.wait_bound.groups import queue_bounds
+from shadowtime.services.wait_bound.groups.queue_bounds import ALL, FIVE
 from shadowtime.services.wait_bound.handler import BOUNDERS, WaitBounds
-from shadowtime.services.wait_bound.queue_bounds import ALL, FIVE
-from shadowtime.services.wait_bound.unbounded import Unbounded
-from shadowtime.shared.events import ClusterOpened, Envelope, Event, JobEnded, JobStarted, JobSubmitted, Rejected
-from shadowtime.shared.message import MAX_DURATION
-from shadowtime.shared.predictions import WaitBound
+from shadowtime.shared.messages.base import MAX_DURATION
+from shadowtime.shared.messages.envelope import (
+    ClusterOpened,
+    Envelope,
+    Event,
+    JobEnded,
+    JobStarted,
+    JobSubmitted,
+    Rejected,
+)
+from shadowtime.shared.messages.predictions import WaitBound
 from shadowtime.shared.spec import parse
-from shadowtime.shared.stage import StageRun
+from shadowtime.shared.stages.stage import StageRun
 from shadowtime.testing.examples import examples
 from tests.replayer.small_logs import job, workload_of
 from tests.services.wait_bound.test_queue_bounds import happenings, made

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.random import PCG64, Generator
 
-from shadowtime.services.wait_bound import live_coverage
-from shadowtime.services.wait_bound.live_coverage import EVERY, LAST, LiveCoverage
+from shadowtime.services.wait_bound import coverage_monitor as live_coverage
+from shadowtime.services.wait_bound.coverage_monitor import EVERY, LAST, LiveCoverage
 from shadowtime.testing.examples import examples
 
 

@@ -10,16 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.random import PCG64, Generator
 
-from shadowtime.services.wait_bound import queue_bounds
-from shadowtime.services.wait_bound.bound_settings import BoundSettings
 from shadowtime.services.wait_bound.bounder import Updates
-from shadowtime.services.wait_bound.clusters import cut
-from shadowtime.services.wait_bound.group import Group, bound
-from shadowtime.services.wait_bound.groupings import NO_REQUEST
-from shadowtime.services.wait_bound.live_coverage import LiveCoverage
-from shadowtime.services.wait_bound.queue_bounds import ALL, FIVE, RECUT, TABLE, Found, QueueBounds
-from shadowtime.shared.events import JobSubmitted
-from shadowtime.shared.predictions import ChangePoint, WaitBound
+from shadowtime.services.wait_bound.coverage_monitor import LiveCoverage
+from shadowtime.services.wait_bound.groups import queue_bounds
+from shadowtime.services.wait_bound.groups.clustering import cut
+from shadowtime.services.wait_bound.groups.group import Group, bound
+from shadowtime.services.wait_bound.groups.groupings import NO_REQUEST
+from shadowtime.services.wait_bound.groups.queue_bounds import ALL, FIVE, RECUT, TABLE, Found, QueueBounds
+from shadowtime.services.wait_bound.settings import BoundSettings
+from shadowtime.shared.messages.envelope import JobSubmitted
+from shadowtime.shared.messages.predictions import ChangePoint, WaitBound
 from shadowtime.testing.examples import examples
 
 KEYS = BoundSettings()

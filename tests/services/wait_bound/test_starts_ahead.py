@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shadowtime.services.wait_bound.starts_ahead import NEVER, starts_ahead
-from shadowtime.shared.arrays import IntegerTable
+from shadowtime.services.wait_bound.futures.kernels import NEVER, starts_ahead
+from shadowtime.shared.kernels.arrays import IntegerTable
 from shadowtime.testing.examples import examples
 
 PROCESSORS = 8

@@ -9,18 +9,25 @@ import orjson
 import pytest
 
 from shadowtime.services.pipeline import STAGES
-from shadowtime.services.wait_bound import futures as module
-from shadowtime.services.wait_bound import wait_trees
+from shadowtime.services.wait_bound.futures import bounder as module
+from shadowtime.services.wait_bound.futures import wait_trees
+from shadowtime.services.wait_bound.futures.queue_features import OF_QUEUE
+from shadowtime.services.wait_bound.futures.recent_waits import RecentWaits
+from shadowtime.services.wait_bound.futures.simulation import MachineFutures
+from shadowtime.services.wait_bound.futures.wait_trees import WaitTrees
 from shadowtime.services.wait_bound.handler import BOUNDERS
-from shadowtime.services.wait_bound.machine_futures import MachineFutures
-from shadowtime.services.wait_bound.queue_features import OF_QUEUE
-from shadowtime.services.wait_bound.recent_waits import RecentWaits
-from shadowtime.services.wait_bound.wait_trees import WaitTrees
 from shadowtime.shared.errors import SettingsError
-from shadowtime.shared.events import ClusterOpened, Envelope, JobEnded, JobStarted, JobSubmitted, JobWithdrawn
-from shadowtime.shared.predictions import WaitBound
+from shadowtime.shared.messages.envelope import (
+    ClusterOpened,
+    Envelope,
+    JobEnded,
+    JobStarted,
+    JobSubmitted,
+    JobWithdrawn,
+)
+from shadowtime.shared.messages.predictions import WaitBound
 from shadowtime.shared.spec import parse
-from shadowtime.shared.stage import StageRun
+from shadowtime.shared.stages.stage import StageRun
 
 EVERY = 900
 """Seconds between two submissions."""

@@ -5,10 +5,18 @@ from typing import Any
 import pytest
 
 from shadowtime.services.walltime_adjustment.handler import ADJUSTERS, WalltimeAdjustments
-from shadowtime.shared.events import ClusterOpened, Envelope, Event, JobEnded, JobStarted, JobSubmitted, Outcome
-from shadowtime.shared.predictions import WalltimeAdjustment
-from shadowtime.shared.predictor import Passthrough
+from shadowtime.shared.messages.envelope import (
+    ClusterOpened,
+    Envelope,
+    Event,
+    JobEnded,
+    JobStarted,
+    JobSubmitted,
+    Outcome,
+)
+from shadowtime.shared.messages.predictions import WalltimeAdjustment
 from shadowtime.shared.spec import parse
+from shadowtime.shared.stages.predictor import Passthrough
 
 
 class Halved(Passthrough):

@@ -15,11 +15,11 @@ import orjson
 import pytest
 from rich.console import Console
 
-from shadowtime.services.watch.messages import KINDS, MAX_RUNS, JsonLines, Sentences
-from shadowtime.services.watch.wanted import Chosen, Filter, Wanted
-from shadowtime.shared.decisions import Chosen as ChosenMember
-from shadowtime.shared.decisions import Evaluated, Start
-from shadowtime.shared.events import (
+from shadowtime.services.processes.watch import KINDS, MAX_RUNS, Chosen, Filter, JsonLines, Sentences, Wanted
+from shadowtime.shared.cli.paths import ROOT
+from shadowtime.shared.messages.decisions import Chosen as ChosenMember
+from shadowtime.shared.messages.decisions import Evaluated, Start
+from shadowtime.shared.messages.envelope import (
     ClusterOpened,
     Decided,
     Envelope,
@@ -29,14 +29,14 @@ from shadowtime.shared.events import (
     JobSubmitted,
     SchedulingPoint,
 )
-from shadowtime.shared.paths import ROOT
-from shadowtime.shared.predictions import RunTimePrediction, WaitForecast
-from shadowtime.shared.reasons import Backfilled
-from shadowtime.shared.streaming import bus, topic_admin
+from shadowtime.shared.messages.predictions import RunTimePrediction, WaitForecast
+from shadowtime.shared.messages.reasons import Backfilled
+from shadowtime.shared.streaming.kafka import clients as bus
+from shadowtime.shared.streaming.kafka import topic_admin
+from shadowtime.shared.streaming.kafka.topic_follower import Message
 from shadowtime.shared.streaming.settings import Settings
-from shadowtime.shared.streaming.subscribe import Message
-from shadowtime.stack.ports import free_port
-from shadowtime.stack.servers import Kafka
+from shadowtime.stack.servers.ports import free_port
+from shadowtime.stack.servers.servers import Kafka
 from tests.patience import PATIENCE
 
 ALL = Wanted()

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from shadowtime.shared.errors import Fenced, StoreError
-from shadowtime.shared.streaming.state_store import RunState, Transaction
+from shadowtime.shared.streaming.protocols import RunState, Transaction
 
 
 @dataclass

@@ -3,10 +3,9 @@
 import pytest
 
 from shadowtime.services.pipeline import STAGES
-from shadowtime.shared.stage import StageRun
-from shadowtime.shared.streaming import held_runs
-from shadowtime.shared.streaming.held_runs import HeldRuns
-from shadowtime.shared.streaming.run_slice import PutAway, Run
+from shadowtime.shared.stages.stage import StageRun
+from shadowtime.shared.streaming.worker import run_state as held_runs
+from shadowtime.shared.streaming.worker.run_state import HeldRuns, PutAway, Run
 
 
 def run_of(name: str, stored: int = 0, size: int = 0) -> Run:

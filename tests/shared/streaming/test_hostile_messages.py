@@ -10,17 +10,15 @@ import orjson
 import pytest
 
 from shadowtime.shared.errors import Refused
-from shadowtime.shared.events import ClusterOpened, Envelope, Event, JobSubmitted, Rejected, SchedulingPoint
-from shadowtime.shared.stage import Stage, StageRun
-from shadowtime.shared.stage_handler import StageHandler
-from shadowtime.shared.streaming.admission import Refuse, admitted
-from shadowtime.shared.streaming.partition_log import PartitionLog
-from shadowtime.shared.streaming.run_progress import MAX_ATTEMPTS, MAX_FAILURES
+from shadowtime.shared.messages.envelope import ClusterOpened, Envelope, Event, JobSubmitted, Rejected, SchedulingPoint
+from shadowtime.shared.stages.handler import StageHandler
+from shadowtime.shared.stages.stage import Stage, StageRun
+from shadowtime.shared.streaming.protocols import Transaction
 from shadowtime.shared.streaming.settings import Settings
-from shadowtime.shared.streaming.stage_worker import StageWorker
-from shadowtime.shared.streaming.state_store import Transaction
-from shadowtime.shared.streaming.worker_context import WorkerContext
-from shadowtime.shared.streaming.worker_metrics import WorkerMetrics
+from shadowtime.shared.streaming.worker.context import WorkerContext, WorkerMetrics
+from shadowtime.shared.streaming.worker.partition_log import PartitionLog
+from shadowtime.shared.streaming.worker.run_progress import MAX_ATTEMPTS, MAX_FAILURES
+from shadowtime.shared.streaming.worker.stage_worker import Refuse, StageWorker, admitted
 from tests.shared.streaming.memory_store import MemoryStore
 from tests.shared.streaming.test_stage_worker import MemoryStream, Message, hand_over, no_sleep
 
@@ -366,7 +364,7 @@ def test_a_run_that_was_never_opened_holds_nothing_up() -> None:
 
 
 def test_runs_in_memory_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shadowtime.shared.streaming.held_runs.MAX_HELD", 3)
+    monkeypatch.setattr("shadowtime.shared.streaming.worker.run_state.MAX_HELD", 3)
     runs = [(f"r{number}", told(f"r{number}", HONEST)) for number in range(8)]
     bench = Bench(log_of(*runs))
     bench.handle()
@@ -377,7 +375,7 @@ def test_runs_in_memory_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_partition_that_comes_back_is_not_told_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """Else each rebalance would publish the last slice of every run there has been."""
-    monkeypatch.setattr("shadowtime.shared.streaming.held_runs.MAX_HELD", 3)
+    monkeypatch.setattr("shadowtime.shared.streaming.worker.run_state.MAX_HELD", 3)
     bench = Bench(log_of(*((f"r{number}", told(f"r{number}", HONEST)) for number in range(8))))
     bench.handle()
     for _ in range(3):
@@ -406,7 +404,7 @@ def test_embedded_stages_reject_too() -> None:
 def test_runs_without_a_snapshot_count_by_what_they_have_said(monkeypatch: pytest.MonkeyPatch) -> None:
     """A thousand runs just below their first snapshot would take gigabytes."""
     unsaved = SETTINGS.model_copy(update={"snapshot_every": 10_000})
-    monkeypatch.setattr("shadowtime.shared.streaming.held_runs.MAX_HELD_BYTES", 5_000)
+    monkeypatch.setattr("shadowtime.shared.streaming.worker.run_state.MAX_HELD_BYTES", 5_000)
     bench = Bench(log_of(*((f"r{number}", told(f"r{number}", HONEST)) for number in range(8))), settings=unsaved)
     bench.handle()
     assert len(bench.worker._handling._runs) < 8

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from shadowtime.shared.events import ClusterOpened, Envelope
-from shadowtime.shared.stage import Stage, StageRun
-from shadowtime.shared.stage_handler import StageHandler
-from shadowtime.shared.streaming import joint_work
-from shadowtime.shared.streaming.joint_work import JointWork
-from shadowtime.shared.streaming.run_slice import Slice, Work
-from shadowtime.shared.streaming.work_thread import WorkThread
+from shadowtime.shared.messages.envelope import ClusterOpened, Envelope
+from shadowtime.shared.stages.handler import StageHandler
+from shadowtime.shared.stages.stage import Stage, StageRun
+from shadowtime.shared.streaming.worker import batched_compute as joint_work
+from shadowtime.shared.streaming.worker.batched_compute import JointWork
+from shadowtime.shared.streaming.worker.run_state import Slice, Work
+from shadowtime.shared.streaming.worker.time_limited_thread import WorkThread
 from tests.shared.streaming.test_hostile_messages import Panic
 from tests.shared.streaming.test_stage_worker import Message
 

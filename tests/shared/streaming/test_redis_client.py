@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from redis.asyncio import Connection, SSLConnection, UnixDomainSocketConnection
 
-from shadowtime.shared.streaming.redis_client import connect
 from shadowtime.shared.streaming.settings import Settings
+from shadowtime.shared.streaming.state.redis_client import connect
 
 KINDS = {"redis://h:6379/0": Connection, "rediss://h:6379/0": SSLConnection, "unix:///h": UnixDomainSocketConnection}
 COMMANDS = [

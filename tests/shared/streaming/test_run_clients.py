@@ -3,11 +3,11 @@
 import asyncio
 from typing import Any
 
-from shadowtime.shared.streaming.run_clients import PartitionFeed, RunClients, released, shared
-from shadowtime.shared.streaming.sending import send_alone
+from shadowtime.shared.stages.topics import DECISIONS, JOBS
+from shadowtime.shared.streaming.kafka.batch_sender import send_alone
+from shadowtime.shared.streaming.kafka.shared_clients import PartitionFeed, RunClients, released, shared
 from shadowtime.shared.streaming.settings import Settings
-from shadowtime.shared.topics import DECISIONS, JOBS
-from shadowtime.stack.servers import Kafka
+from shadowtime.stack.servers.servers import Kafka
 
 
 async def next_values(feed: PartitionFeed, key: bytes, count: int) -> list[bytes]:

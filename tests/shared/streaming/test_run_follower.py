@@ -10,15 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shadowtime.shared.errors import SnapshotMismatch, StoreError
-from shadowtime.shared.events import ClusterOpened, Envelope, Event, JobSubmitted
-from shadowtime.shared.stage import Stage, StageRun
-from shadowtime.shared.stage_handler import StageHandler
-from shadowtime.shared.streaming.redis_client import connect
-from shadowtime.shared.streaming.redis_store import RedisStore
-from shadowtime.shared.streaming.run_follower import JournalEnd, Position, RedisReader, RunFollower, RunReader
+from shadowtime.shared.messages.envelope import ClusterOpened, Envelope, Event, JobSubmitted
+from shadowtime.shared.stages.handler import StageHandler
+from shadowtime.shared.stages.stage import Stage, StageRun
+from shadowtime.shared.streaming.protocols import RunState, StateStore, Transaction
 from shadowtime.shared.streaming.settings import Settings
-from shadowtime.shared.streaming.state_store import RunState, StateStore, Transaction
-from shadowtime.stack.servers import Redis
+from shadowtime.shared.streaming.state.redis_client import connect
+from shadowtime.shared.streaming.state.redis_store import RedisStore
+from shadowtime.shared.streaming.state.run_follower import JournalEnd, Position, RedisReader, RunFollower, RunReader
+from shadowtime.stack.servers.servers import Redis
 from tests.shared.streaming.memory_store import MemoryStore
 
 STAGE = Stage("wait_bound", "in", "out", StageHandler)

@@ -7,9 +7,8 @@ from collections.abc import AsyncIterator, Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shadowtime.shared.events import ClusterOpened, Envelope, Event, SchedulingPoint
-from shadowtime.shared.streaming.state_store import RunState, Transaction
-from shadowtime.shared.streaming.stream import Record
+from shadowtime.shared.messages.envelope import ClusterOpened, Envelope, Event, SchedulingPoint
+from shadowtime.shared.streaming.protocols import Record, RunState, Transaction
 from shadowtime.testing.examples import examples
 from tests.shared.streaming.memory_store import MemoryStore
 from tests.shared.streaming.test_stage_worker import (

@@ -7,12 +7,13 @@ from typing import Any
 import pytest
 from aiokafka.errors import KafkaError, MessageSizeTooLargeError, ProducerClosed
 
-from shadowtime.shared.streaming import bus, topic_admin
-from shadowtime.shared.streaming.log_reader import read_log
-from shadowtime.shared.streaming.sending import Sender
+from shadowtime.shared.stages.topics import SCORES
+from shadowtime.shared.streaming.kafka import clients as bus
+from shadowtime.shared.streaming.kafka import topic_admin
+from shadowtime.shared.streaming.kafka.batch_sender import Sender
+from shadowtime.shared.streaming.kafka.log_reader import read_log
 from shadowtime.shared.streaming.settings import Settings
-from shadowtime.shared.topics import SCORES
-from shadowtime.stack.servers import Kafka
+from shadowtime.stack.servers.servers import Kafka
 
 
 async def sender(settings: Settings) -> tuple[Sender, list[int]]:

@@ -3,7 +3,7 @@
 import pytest
 from pydantic import SecretStr
 
-from shadowtime.services.metrics.run import session
+from shadowtime.services.processes.metrics.run import session
 from shadowtime.shared.errors import SettingsError
 from shadowtime.shared.streaming.settings import read_settings
 

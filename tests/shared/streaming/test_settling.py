@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from shadowtime.shared.errors import BusError, Refused, StoreError
-from shadowtime.shared.streaming.stage_worker import StageWorker
-from shadowtime.shared.streaming.state_store import Transaction
+from shadowtime.shared.streaming.protocols import Transaction
+from shadowtime.shared.streaming.worker.stage_worker import StageWorker
 from tests.shared.streaming.memory_store import MemoryStore
 from tests.shared.streaming.test_hostile_messages import Bench, told
 from tests.shared.streaming.test_stage_worker import (

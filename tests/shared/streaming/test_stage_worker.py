@@ -13,21 +13,28 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shadowtime.replayer.generate import generate
-from shadowtime.replayer.machine import Machine
-from shadowtime.replayer.swf import Trace
-from shadowtime.replayer.workload import prepare
+from shadowtime.replayer.logs.swf import Trace
+from shadowtime.replayer.logs.workload import prepare
+from shadowtime.replayer.simulation.machine import Machine
+from shadowtime.replayer.synthetic.generator import generate
 from shadowtime.services.pipeline import STAGES
 from shadowtime.shared.errors import BusError
-from shadowtime.shared.events import ClusterClosed, ClusterOpened, Decided, Envelope, Event, JobSubmitted, JobWithdrawn
-from shadowtime.shared.stage import StageRun
-from shadowtime.shared.streaming import stage_worker
+from shadowtime.shared.messages.envelope import (
+    ClusterClosed,
+    ClusterOpened,
+    Decided,
+    Envelope,
+    Event,
+    JobSubmitted,
+    JobWithdrawn,
+)
+from shadowtime.shared.stages.stage import StageRun
+from shadowtime.shared.streaming.protocols import Record
 from shadowtime.shared.streaming.settings import Settings
-from shadowtime.shared.streaming.stage_worker import StageWorker
-from shadowtime.shared.streaming.stream import Record
-from shadowtime.shared.streaming.work_thread import WorkThread
-from shadowtime.shared.streaming.worker_context import WorkerContext
-from shadowtime.shared.streaming.worker_metrics import WorkerMetrics
+from shadowtime.shared.streaming.worker import stage_worker
+from shadowtime.shared.streaming.worker.context import WorkerContext, WorkerMetrics
+from shadowtime.shared.streaming.worker.stage_worker import StageWorker
+from shadowtime.shared.streaming.worker.time_limited_thread import WorkThread
 from shadowtime.testing.examples import examples
 from tests.shared.streaming.memory_store import MemoryStore
 

@@ -10,13 +10,13 @@ import pytest
 from aiokafka.errors import KafkaError
 
 from shadowtime.shared.errors import BusError
-from shadowtime.shared.streaming import bus, topic_admin
-from shadowtime.shared.streaming.log_reader import LogReader, read_log
+from shadowtime.shared.stages.topics import DEAD_LETTERS, WALLTIME_ADJUSTMENTS
+from shadowtime.shared.streaming.kafka import clients as bus
+from shadowtime.shared.streaming.kafka import topic_admin
+from shadowtime.shared.streaming.kafka.log_reader import LogReader, read_log
+from shadowtime.shared.streaming.kafka.topic_follower import TopicFollower, _Follower, subscribe
 from shadowtime.shared.streaming.settings import Settings
-from shadowtime.shared.streaming.subscribe import subscribe
-from shadowtime.shared.streaming.topic_follower import TopicFollower, _Follower
-from shadowtime.shared.topics import DEAD_LETTERS, WALLTIME_ADJUSTMENTS
-from shadowtime.stack.servers import Kafka
+from shadowtime.stack.servers.servers import Kafka
 from tests.patience import PATIENCE
 from tests.real_servers import require
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shadowtime.shared.streaming.turns import MAX_IDLE, Turns
+from shadowtime.shared.streaming.worker.fair_queue import MAX_IDLE, Turns
 
 
 @given(st.lists(st.tuples(st.sampled_from([b"a", b"b", b"c"]), st.floats(0.0, 5.0)), max_size=60))

@@ -12,8 +12,8 @@ from aiokafka.record.memory_records import MemoryRecords
 from aiokafka.record.util import calc_crc32c
 
 from shadowtime.shared.bounds import MAX_UNPACKED
-from shadowtime.shared.streaming import bus
-from shadowtime.shared.streaming.unpacking import TooLarge, unpacked
+from shadowtime.shared.streaming.kafka import clients as bus
+from shadowtime.shared.streaming.kafka.decompression import TooLarge, unpacked
 
 GZIP, SNAPPY, LZ4, ZSTD = range(1, 5)
 ATTRIBUTES, CRC, CRC_FROM = 22, slice(17, 21), 21

@@ -10,26 +10,26 @@ from types import ModuleType
 import pytest
 from aiohttp import web
 
-from shadowtime.replayer import live_command
-from shadowtime.replayer.twin import kept
-from shadowtime.services import command_line as commands
-from shadowtime.services.ask import answers
-from shadowtime.services.ask import http as ask
-from shadowtime.services.ask.answers import Answers
-from shadowtime.services.live import asked
-from shadowtime.services.live import page as live
-from shadowtime.services.live.page import LivePage
-from shadowtime.services.live.view import LiveRuns
-from shadowtime.services.metrics.health import MetricsHealth
 from shadowtime.services.pipeline import STAGES
-from shadowtime.shared import logs
+from shadowtime.services.processes import command_line as commands
+from shadowtime.services.processes import live_command
+from shadowtime.services.processes.ask import answers
+from shadowtime.services.processes.ask import http as ask
+from shadowtime.services.processes.ask.answers import Answers
+from shadowtime.services.processes.live import asked
+from shadowtime.services.processes.live import page as live
+from shadowtime.services.processes.live.page import LivePage
+from shadowtime.services.processes.live.view import LiveRuns
+from shadowtime.services.processes.metrics.health import MetricsHealth
+from shadowtime.services.shadows.comparison import stored as kept
+from shadowtime.shared.cli import logs
+from shadowtime.shared.cli.paths import ROOT
 from shadowtime.shared.errors import SettingsError
-from shadowtime.shared.paths import ROOT
-from shadowtime.shared.streaming import web as shared_web
-from shadowtime.shared.streaming import web_connections
-from shadowtime.shared.streaming.web_names import AllowedNames
-from shadowtime.shared.streaming.worker_pages import worker_pages
-from shadowtime.stack.plan import Plan
+from shadowtime.shared.streaming.web import connections as web_connections
+from shadowtime.shared.streaming.web import server as shared_web
+from shadowtime.shared.streaming.web.host_names import AllowedNames
+from shadowtime.shared.streaming.worker.pages import worker_pages
+from shadowtime.stack.local.plan import Plan
 from tests.services.ask.test_ask import STAGE
 from tests.shared.streaming.test_run_follower import MemoryReader
 from tests.shared.streaming.web_server import LOOPS, serving

@@ -14,12 +14,11 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
-from shadowtime.shared.logs import MAX_LINES, FewAMinute
-from shadowtime.shared.paths import ROOT
-from shadowtime.shared.streaming import web_connections
-from shadowtime.shared.streaming.web_connections import MAX_CONNECTIONS, MAX_UNANSWERED
-from shadowtime.shared.streaming.web_log import log
-from shadowtime.stack.ports import free_port
+from shadowtime.shared.cli.logs import MAX_LINES, FewAMinute
+from shadowtime.shared.cli.paths import ROOT
+from shadowtime.shared.streaming.web import connections as web_connections
+from shadowtime.shared.streaming.web.connections import MAX_CONNECTIONS, MAX_UNANSWERED, log
+from shadowtime.stack.servers.ports import free_port
 from tests.patience import PATIENCE
 from tests.shared.streaming.web_server import GET, LOOPS, Served, answer, is_ended, serving
 from tests.stack.processes import wait_until
@@ -29,8 +28,8 @@ import asyncio, resource, sys
 resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
 import uvloop
 from aiohttp import web
-from shadowtime.shared.logs import start_logging
-from shadowtime.shared.streaming.web import listening
+from shadowtime.shared.cli.logs import start_logging
+from shadowtime.shared.streaming.web.server import listening
 
 async def healthy(request):
     return web.json_response({})

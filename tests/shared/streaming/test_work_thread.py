@@ -6,9 +6,9 @@ import time
 
 import pytest
 
-from shadowtime.shared.kernel import kernel
-from shadowtime.shared.streaming import work_thread
-from shadowtime.shared.streaming.work_thread import Overrun, WorkThread
+from shadowtime.shared.kernels.kernel import kernel
+from shadowtime.shared.streaming.worker import time_limited_thread as work_thread
+from shadowtime.shared.streaming.worker.time_limited_thread import Overrun, WorkThread
 
 
 def for_ever() -> None:

@@ -4,8 +4,8 @@ from typing import Any, cast
 
 from shadowtime.services.pipeline import STAGES
 from shadowtime.shared.streaming.settings import Settings
-from shadowtime.shared.streaming.worker_loop import WorkerLoop
-from shadowtime.shared.streaming.worker_metrics import WorkerMetrics
+from shadowtime.shared.streaming.worker.context import WorkerMetrics
+from shadowtime.shared.streaming.worker.loop import WorkerLoop
 
 
 def test_a_worker_that_has_not_begun_is_starting_and_not_healthy() -> None:

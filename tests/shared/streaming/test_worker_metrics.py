@@ -3,7 +3,7 @@
 import pytest
 from prometheus_client import generate_latest
 
-from shadowtime.shared.streaming.worker_metrics import WorkerMetrics
+from shadowtime.shared.streaming.worker.context import WorkerMetrics
 
 
 @pytest.mark.parametrize("seconds", [0.0005, 3, 6, 40, 200, 1_000, 7_000])

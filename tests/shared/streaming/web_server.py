@@ -12,7 +12,7 @@ from typing import Any
 import uvloop
 from aiohttp import web
 
-from shadowtime.shared.streaming.web import Listening, listening
+from shadowtime.shared.streaming.web.server import Listening, listening
 from tests.patience import PATIENCE
 
 LOOPS: dict[str, Callable[[], asyncio.AbstractEventLoop]] = {

@@ -1,0 +1,49 @@
+"""The Grafana dashboards, one module each: the questions that each screen answers."""
+
+from typing import TYPE_CHECKING
+
+from shadowtime.shared.lazy import lazy_exports
+
+if TYPE_CHECKING:
+    from shadowtime.dashboards.screens import (
+        drift,
+        health,
+        home,
+        policies,
+        runtime_distribution,
+        scheduler,
+        scoreboard,
+        twin,
+        wait_bound,
+        walltime_adjustment,
+    )
+
+__all__ = [
+    "drift",
+    "health",
+    "home",
+    "policies",
+    "runtime_distribution",
+    "scheduler",
+    "scoreboard",
+    "twin",
+    "wait_bound",
+    "walltime_adjustment",
+]
+
+__getattr__ = lazy_exports(
+    __name__,
+    {},
+    modules=(
+        "drift",
+        "health",
+        "home",
+        "policies",
+        "runtime_distribution",
+        "scheduler",
+        "scoreboard",
+        "twin",
+        "wait_bound",
+        "walltime_adjustment",
+    ),
+)

@@ -1,0 +1,169 @@
+"""What the scheduler decides, why, and whether the probabilities that it states come true."""
+
+from grafana_foundation_sdk.builders.common import TableSortByFieldState
+from grafana_foundation_sdk.builders.dashboard import Dashboard
+
+from shadowtime.dashboards.boards import board, mark
+from shadowtime.dashboards.panels import Asks, chart, number
+from shadowtime.dashboards.queries import ONE, Query, largest, last
+from shadowtime.dashboards.screens.moments import bars, live, reliability, rows
+from shadowtime.shared import metric_names as names
+from shadowtime.shared.text import WARNING
+
+UNWEIGHED = "This policy weighs no probabilities: replay best or probabilistic"
+TOO_FEW = f"Candidates are followed in batches of 1,000: too few yet. {UNWEIGHED}"
+ONE_ONLY = "This policy has no portfolio: only with --policy tuned"
+NOT_LIVE = "Not connected: `serve metrics` is to be told where Grafana is (grafana-url)"
+MEASURES = {
+    "recalibrated": (
+        "Recalibrated probability",
+        f"This policy does not recalibrate: give recalibrate=stated. {TOO_FEW}",
+    ),
+    "exact": ("Raw probability", TOO_FEW),
+}
+
+
+def dashboard() -> Dashboard:
+    """Return the dashboard."""
+    made = board(
+        "scheduler",
+        "Decisions",
+        "Why do jobs start, and can the probabilities be believed? Of one policy, in the time of its log.",
+        ("experiment", "cluster", "policy"),
+        window=True,
+    )
+    begins = f"sum by (member) ({_decides('30d')} unless on (member) {_decides('30d', ' offset $__interval')})"
+    made = made.annotation(mark("Who decides", Query(begins, "{{member}}"), "Decides from now on", WARNING))
+    for panel in (
+        number(
+            "Passes",
+            Asks("How often has the scheduler looked at the queue?"),
+            Query(ONE.of(names.SCHEDULING_POINTS)),
+            span=6,
+        ),
+        number(
+            "Job waiting longest",
+            Asks("Which job waits longest at the end of the time range? Its number.", "none"),
+            Query(ONE.of(names.LONGEST_WAITING_JOB)),
+            texts={"-1": "none waits"},
+            span=6,
+        ),
+        number(
+            "Stated less happened",
+            Asks(
+                "Can the probabilities be believed? Their mean distance from what happened, raw.",
+                "percentunit",
+                TOO_FEW,
+            ),
+            Query(ONE.of(names.CALIBRATION_ERROR, measure="exact")),
+            span=6,
+        ),
+        number(
+            "Brier score",
+            Asks("How good are the raw probabilities? Mean squared error; 0.25 is that of a coin.", empty=TOO_FEW),
+            Query(ONE.of(names.BRIER_SCORE, measure="exact")),
+            span=6,
+        ),
+        chart(
+            "Starts and kills by reason",
+            Asks("Why do jobs start? Over the time chosen above; rare reasons are summed."),
+            [
+                Query(
+                    largest(f'label_join({ONE.grown(names.DECISIONS)}, "why", ": ", "kind", "reason")', "why"),
+                    "{{why}}",
+                )
+            ],
+            stacked=True,
+        ),
+        chart(
+            "Risk of the starts that were risked",
+            Asks(
+                "How probable was it that they would delay the head? Mean of the time chosen above.",
+                "percentunit",
+                UNWEIGHED,
+            ),
+            [
+                Query(
+                    f"{ONE.grown(names.START_PROBABILITY)} / "
+                    f"on (experiment, cluster, policy) {ONE.grown(names.DECISIONS, reason='probably-harmless')}"
+                )
+            ],
+        ),
+        *(
+            reliability(
+                f"{of_what}: stated and happened",
+                Asks(
+                    f"Does what is stated come true? A dot for each tenth of the {of_what.lower()}: above the line, "
+                    "more delayed the head than was stated.",
+                    "percentunit",
+                    empty,
+                ),
+                Query(_share(names.CANDIDATE_PROBABILITY, measure), "stated", instant=True),
+                Query(_share(names.CANDIDATES_DELAYED, measure), "happened", instant=True),
+                "probability",
+            )
+            for measure, (of_what, empty) in MEASURES.items()
+        ),
+        bars(
+            "Candidates by raw probability",
+            Asks("How much do these tenths rest on?", empty=TOO_FEW),
+            [Query(_count("yes"), "started", instant=True), Query(_count("no"), "not started", instant=True)],
+            "probability",
+        ),
+        chart(
+            "Distance from what happened",
+            Asks(
+                "Do probabilities get better or worse? Calibration error: raw, recalibrated, and the paper's bound.",
+                "percentunit",
+                TOO_FEW,
+            ),
+            [Query(ONE.of(names.CALIBRATION_ERROR), "{{measure}}")],
+        ),
+        chart(
+            "Weights of those that may decide",
+            Asks(
+                "Which members of the portfolio are ahead? Marks: who decides from there on.", "percentunit", ONE_ONLY
+            ),
+            [Query(largest(ONE.of(names.MEMBER_WEIGHT), "member"), "{{member}}")],
+        ),
+        rows(
+            "Who decides",
+            Asks("Who decides at the end of the time range, and how do all fare? Of EASY's slowdown.", empty=ONE_ONLY),
+            [
+                Query(f"sum by (member) ({_decides('$__range')} > bool 0)", "decides", instant=True),
+                Query(_of_members(names.MEMBER_SLOWDOWN), "slowdown", instant=True),
+                Query(_of_members(names.MEMBER_WEIGHT), "weight", instant=True),
+            ],
+            {"decides": "bool_yes_no", "slowdown": "percentunit", "weight": "percentunit"},
+        )
+        .span(12)
+        .sort_by([TableSortByFieldState().display_name("weight").desc(True)]),
+        live("Decisions as they come", Asks("What was decided last, and why?", empty=NOT_LIVE), "decision"),
+        live(
+            "Predictions as they come",
+            Asks("What was said of the last jobs? In seconds.", empty=NOT_LIVE),
+            "prediction",
+        ),
+    ):
+        made = made.with_panel(panel)
+    return made
+
+
+def _decides(within: str, when: str = "") -> str:
+    """Return the one member that was last to be told to decide, and when that was; samples may be days apart."""
+    return f"topk(1, tlast_over_time({ONE.of(names.MEMBER_DECIDES)}[{within}]{when}))"
+
+
+def _of_members(metric: names.Metric) -> str:
+    return f"sum by (member) ({last(ONE.of(metric))})"
+
+
+def _share(metric: names.Metric, measure: str) -> str:
+    told, of_all = (
+        f"sum by (probability) ({last(ONE.of(each, measure=measure))})" for each in (metric, names.CANDIDATES)
+    )
+    return f"{told} / {of_all}"
+
+
+def _count(started: str) -> str:
+    return f"sum by (probability) ({last(ONE.of(names.CANDIDATES, measure='exact', started=started))})"

@@ -1,0 +1,47 @@
+"""Questions to a log beyond a replay: how a schedule differs, how near a policy comes, what fits a site."""
+
+from typing import TYPE_CHECKING
+
+from shadowtime.shared.lazy import lazy_exports
+
+if TYPE_CHECKING:
+    from shadowtime.replayer.analysis.schedule_difference import first_deviation, starts_of
+    from shadowtime.replayer.analysis.slurm_fit import fit, policy_of
+    from shadowtime.replayer.analysis.slurm_site import toml_of, write_site
+    from shadowtime.replayer.analysis.start_accuracy import met_by, met_table
+    from shadowtime.replayer.analysis.template_search import write_templates
+
+__all__ = [
+    "first_deviation",
+    "fit",
+    "met_by",
+    "met_table",
+    "policy_of",
+    "starts_of",
+    "toml_of",
+    "write_site",
+    "write_templates",
+]
+
+__getattr__ = lazy_exports(
+    __name__,
+    {
+        "schedule_difference": (
+            "first_deviation",
+            "starts_of",
+        ),
+        "slurm_fit": (
+            "fit",
+            "policy_of",
+        ),
+        "slurm_site": (
+            "toml_of",
+            "write_site",
+        ),
+        "start_accuracy": (
+            "met_by",
+            "met_table",
+        ),
+        "template_search": ("write_templates",),
+    },
+)

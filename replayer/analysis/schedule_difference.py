@@ -1,0 +1,117 @@
+"""Where another schedule first deviates from a policy's own, and why the policy decides as it does."""
+
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from shadowtime.replayer.comparison import Plan, Schedule
+from shadowtime.replayer.simulation import EmbeddedReplay
+from shadowtime.services.pipeline import STAGES
+from shadowtime.services.scheduler import Explaining, PoolScheduler
+from shadowtime.shared.kernels import Integers
+from shadowtime.shared.messages import ClusterOpened, Decided, Envelope, Start
+from shadowtime.shared.text import Log, because, reasons_of
+
+
+class Deviation(NamedTuple):
+    """The first start that differs: of which job, when, in seconds, by whom, and why ours is as it is."""
+
+    job_number: int
+    theirs: int
+    ours: int
+    free: int
+    processors: int
+    why: str
+
+    def __str__(self) -> str:
+        """Return it in words."""
+        return f"job {self.job_number}: theirs starts at {self.theirs}, ours at {self.ours}: {self.why}"
+
+
+class Moment(NamedTuple):
+    """A pool just after a pass, the scheduler that it is of, and what was decided for it at this second."""
+
+    scheduler: Explaining
+    pool: PoolScheduler
+    starts: tuple[Start, ...]
+
+    def were_free(self, free: int) -> str:
+        """Return in words how many processors were free."""
+        return f"{free} of {self.pool.room.processors} processors were free"
+
+
+def starts_of(plan: Plan) -> Integers:
+    """Return the time at which each job of a run starts, in seconds, in order of the log."""
+    schedule = Schedule()
+    plan.replay([schedule]).run_to_end()
+    ran, numbers = schedule.table(), plan.workload.columns["job_number"]
+    started: Integers = ran[np.searchsorted(ran[:, 0], numbers), 2]
+    return started
+
+
+def first_deviation(plan: Plan, theirs: Integers, ours: Integers) -> Deviation | None:
+    """Return the earliest start that only one of two schedules has; None if they are equal.
+
+    Until then both machines are in the same state, so that what the policy says of it holds for both.
+    """
+    first = np.where(theirs == ours, np.iinfo(np.int64).max, np.minimum(theirs, ours))
+    job = int(np.argmin(first))
+    if theirs[job] == ours[job]:
+        return None
+    number = int(plan.workload.columns["job_number"][job])
+    moment = _moment(plan, int(first[job]), plan.workload[job].pool or 0)
+    free, why = _started(moment, number) if ours[job] < theirs[job] else _left(moment, number)
+    return Deviation(number, int(theirs[job]), int(ours[job]), free, moment.pool.room.processors, why)
+
+
+def _moment(plan: Plan, now: int, at: int) -> Moment:
+    """Return a pool as it is once everything until a second has happened."""
+    opened: list[Explaining] = []
+    decided: list[Decided] = []
+
+    def open_and_keep(of: ClusterOpened) -> Explaining:
+        opened.append(Explaining(of))
+        return opened[-1]
+
+    def note(envelope: Envelope) -> None:
+        if isinstance(envelope.event, Decided):
+            decided[:] = [envelope.event]
+
+    stages = [replace(each, open=open_and_keep) if each.name == "scheduler" else each for each in STAGES]
+    replay = EmbeddedReplay(plan.opened(), plan.source(), [note], stages=stages)
+    replay.step()
+    while (time := replay.next_time()) is not None and time <= now:
+        replay.step()
+    starts = decided[0].starts if decided and decided[0].time == now else ()
+    (scheduler,) = opened
+    pool = scheduler.pools[at]
+    return Moment(scheduler, pool, tuple(each for each in starts if scheduler.places.get(each.job_number) is pool))
+
+
+def _started(moment: Moment, number: int) -> tuple[int, str]:
+    """Return how many processors were free for a job that ours starts now, and why it does."""
+    place = [each.job_number for each in moment.starts].index(number)
+    free = moment.pool.free + sum(each.processors for each in moment.starts[place:])
+    log = Log(moment.scheduler.opened.unix_start)
+    return free, f"{moment.were_free(free)}: {because(moment.starts[place].reason, log, moment.scheduler.time)}"
+
+
+def _left(moment: Moment, number: int) -> tuple[int, str]:
+    """Return how many processors are free beside what ours starts now, and why it lets a job wait."""
+    free = moment.pool.free
+    told = moment.were_free(free)
+    if moment.starts:
+        told += f" beside what ours starts, {_named([each.job_number for each in moment.starts])}"
+    why = moment.scheduler.explain(number, "", 0, brief=True)
+    return free, " ".join([f"{told}.", *(reasons_of(why) if why else ())])
+
+
+def _named(numbers: list[int]) -> str:
+    """Return some jobs by number, and how many more there are.
+
+    >>> _named([4]), _named([4, 5, 6, 7, 8])
+    ('job 4', 'jobs 4, 5, 6 and 2 more')
+    """
+    more = f" and {len(numbers) - 3:,} more" if len(numbers) > 3 else ""
+    return f"job{'s' if len(numbers) > 1 else ''} {', '.join(map(str, numbers[:3]))}{more}"

@@ -1,0 +1,102 @@
+"""What a site's Slurm, or whatever it runs, is probably set to: settings by which a replay's starts come near its own.
+
+References
+----------
+docs/algorithms.md#fitted-sites (ours).
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from shadowtime.replayer.analysis.schedule_difference import starts_of
+from shadowtime.replayer.comparison import Plan
+from shadowtime.replayer.logs import Workload, real_starts
+from shadowtime.services.catalogue import configure
+from shadowtime.services.scheduler import spelled
+from shadowtime.shared.errors import TraceError
+from shadowtime.shared.formatting import DAY
+
+SCALE = 1000
+"""Weight of age; others are set to it."""
+
+Keys = Mapping[str, Any]
+
+
+class Tried(NamedTuple):
+    """Settings, and how far off starts are under them: the mean of log(1 + minutes)."""
+
+    keys: Keys
+    loss: float
+
+
+def policy_of(keys: Keys) -> str:
+    """Return the SPEC of the policy with these keys.
+
+    >>> policy_of({"weight_age": 1000, "partitions": [[1, 5, 1]]})
+    'slurm:site=(weight_age=1000,partitions=1:5:1)'
+    """
+    return f"slurm:site={spelled(dict(keys))}" if keys else "slurm"
+
+
+def first_of(workload: Workload, jobs: int) -> Workload:
+    """Return the first jobs of a log."""
+    columns = {name: column[:jobs].copy() for name, column in workload.columns.items()}
+    return replace(workload, columns=columns, unused={})
+
+
+def steps(workload: Workload) -> Iterator[list[Keys]]:
+    """Yield what is tried together, each time beside what was best before: changes of keys."""
+    yield [{"backfill": False}, *({"bf_max_job_test": tests} for tests in (1, 10, 100))]
+    yield [{"weight_size": weight, "favor_small": small} for weight in (SCALE, 10 * SCALE) for small in (False, True)]
+    yield [{"weight_fairshare": weight} for weight in (SCALE // 3, SCALE, 3 * SCALE, 10 * SCALE)]
+    yield [{"half_life": days * DAY} for days in (1, 30)]
+    yield [{"max_age": days * DAY} for days in (1, 30)]
+    if queues := _by_wait(workload):
+        yield [{"weight_partition": weight, "partitions": queues} for weight in (SCALE, 10 * SCALE)]
+
+
+def _by_wait(workload: Workload) -> list[list[int]]:
+    """Return a row for each queue, the one with the shortest median wait with the largest factor; none of one queue."""
+    queues, waits = workload.columns["queue_number"], workload.columns["wait_time"]
+    known = [int(each) for each in np.unique(queues) if each >= 0]
+    if len(known) < 2:
+        return []
+    slowest_first = sorted(known, key=lambda queue: (-float(np.median(waits[queues == queue])), queue))
+    return [[queue, factor, 1] for factor, queue in enumerate(slowest_first)]
+
+
+def loss_of(workload: Workload, keys: Keys) -> float:
+    """Return how far off starts are under settings."""
+    plan = Plan("slurm", workload.name, workload, configure(policy_of(keys)))
+    off = np.abs(starts_of(plan) - real_starts(workload))
+    return float(np.log1p(off / 60).mean())
+
+
+def fit(workload: Workload, jobs: int, say: Callable[[str], None]) -> Tried:
+    """Return the settings that come nearest on the first half of a log, or its first jobs; the rest is not looked at.
+
+    One key, or few, at a time, each kept only if it comes nearer. Some 20 replays.
+
+    Raises
+    ------
+    TraceError
+        If the log does not say how long its jobs waited, or has too few.
+    """
+    half = first_of(workload, min(len(workload) // 2, jobs))
+    if len(half) < 2:
+        raise TraceError(f"{workload.name}: {len(workload)} jobs are too few to fit anything")
+    begin: Keys = {"weight_age": SCALE}
+    best = Tried(begin, loss_of(half, begin))
+    for changes in steps(half):
+        if "half_life" in changes[0] and not best.keys.get("weight_fairshare"):
+            continue
+        before = best.keys
+        for change in changes:
+            keys = {**before, **change}
+            tried = Tried(keys, loss_of(half, keys))
+            say(f"{tried.loss:.3f}  {spelled(dict(change))}")
+            best = min(best, tried, key=lambda each: each.loss)
+    return best

@@ -1,0 +1,81 @@
+"""How near a policy comes to what a site really did: its starts beside those of a recorded log."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from shadowtime.replayer.analysis.schedule_difference import starts_of
+from shadowtime.replayer.analysis.stepped import stepped_starts
+from shadowtime.replayer.comparison import Plan
+from shadowtime.replayer.logs import Workload, real_starts
+from shadowtime.shared.cli import FittedTable
+from shadowtime.shared.errors import TraceError
+from shadowtime.shared.kernels import Flags, Integers
+from shadowtime.shared.text import seconds, shares
+
+MINUTE, TEN_MINUTES = 60, 600
+"""Seconds off at which a start counts as met, or nearly."""
+
+
+class Met(NamedTuple):
+    """Of some jobs: shares of starts met, waits in seconds, and by how much starts are off, in seconds.
+
+    `stepped_…` are shares of starts met step by step: until each decision all is as it really was.
+    """
+
+    policy: str
+    jobs: int
+    within_minute: float
+    within_ten_minutes: float
+    mean_wait: float
+    real_mean_wait: float
+    mean_off: float
+    median_off: float
+    stepped_within_minute: float
+    stepped_within_ten_minutes: float
+
+
+def met(policy: str, workload: Workload, ours: Integers, stepped: Integers, of: Flags | None = None) -> Met:
+    """Return how near starts come to the real ones, of some jobs or of all: free-running ones, and step by step."""
+    rows = np.ones(len(ours), dtype=np.bool_) if of is None else of
+    if not rows.any():
+        raise TraceError(f"{workload.name}: no job is left to compare")
+    submitted, real = workload.columns["submit_time"][rows], real_starts(workload)[rows]
+    off, off_stepped = np.abs(ours[rows] - real), np.abs(stepped[rows] - real)
+    return Met(
+        policy,
+        len(off),
+        float((off <= MINUTE).mean()),
+        float((off <= TEN_MINUTES).mean()),
+        float((ours[rows] - submitted).mean()),
+        float((real - submitted).mean()),
+        float(off.mean()),
+        float(np.median(off)),
+        float((off_stepped <= MINUTE).mean()),
+        float((off_stepped <= TEN_MINUTES).mean()),
+    )
+
+
+def met_by(plan: Plan, of: Flags | None = None) -> Met:
+    """Return how near a policy comes, having replayed the whole log under it, freely and step by step."""
+    return met(plan.label, plan.workload, starts_of(plan), stepped_starts(plan, TEN_MINUTES), of)
+
+
+def met_table(title: str, rows: list[Met]) -> FittedTable:
+    """Return one row for each policy, the nearest first."""
+    rows = sorted(rows, key=lambda row: (-row.within_minute, row.mean_off))
+    return FittedTable(
+        title,
+        {"policy": [row.policy for row in rows]},
+        [
+            shares("within 1 min", [row.within_minute for row in rows]).meaning("within: of the real starts"),
+            shares("within 10 min", [row.within_ten_minutes for row in rows]),
+            shares("stepped, 1 min", [row.stepped_within_minute for row in rows]).meaning(
+                "stepped: with all as it really was until each decision"
+            ),
+            shares("stepped, 10 min", [row.stepped_within_ten_minutes for row in rows]),
+            seconds("mean wait", [row.mean_wait for row in rows]).unmarked().meaning("mean wait: under this policy"),
+            seconds("off", [row.mean_off for row in rows]).meaning("off: mean distance from the real start"),
+            seconds("median off", [row.median_off for row in rows]),
+        ],
+    )

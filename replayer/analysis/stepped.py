@@ -1,0 +1,170 @@
+"""When a policy would start each job of a log, given what really was until then: a log played step by step.
+
+References
+----------
+docs/algorithms.md#step-by-step (ours).
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from shadowtime.replayer.comparison import Plan
+from shadowtime.replayer.logs import Workload, real_starts
+from shadowtime.replayer.simulation import DEFAULT_TRAITS, EmbeddedReplay, JobTraits, Machine, Observer
+from shadowtime.services.pipeline import STAGES
+from shadowtime.shared.kernels import Integers
+from shadowtime.shared.messages import CapacityChanged, Decided, Envelope, Event, JobStarted
+
+DECIDING = [stage for stage in STAGES if stage.name != "scoreboard"]
+
+
+class Stepped(Machine):
+    """A machine that starts jobs as they really did, whatever is decided.
+
+    The policy is asked whenever a closed replay would ask it, and a second after real starts that it had not decided;
+    never because a start is about to happen. `free`: restored from a snapshot of the other kind, it goes on as is
+    decided; what was decided last it carries out when the next job really started.
+
+    Raises
+    ------
+    TraceError
+        As `Machine` and `real_starts`.
+    """
+
+    name = "stepped"
+    obeys = False
+
+    def __init__(
+        self,
+        workload: Workload,
+        capacity: Sequence[CapacityChanged] = (),
+        traits: JobTraits = DEFAULT_TRAITS,
+        *,
+        free: bool = False,
+    ) -> None:
+        super().__init__(workload, capacity, traits)
+        starts = real_starts(workload)
+        self._order = np.argsort(starts, kind="stable")
+        self._starts = starts[self._order]
+        self._begun = 0
+        self._decided: Decided | None = None
+        """What was decided last and is not carried out; the machine is as it was then."""
+        self._free = free
+
+    def starting(self) -> list[int]:
+        """Return the jobs that really start at the next instant, if they are all that happens there."""
+        time = self.next_time()
+        if time is None or self._free or time == self._soonest():
+            return []
+        rows = self._order[self._begun : np.searchsorted(self._starts, time, side="right")]
+        numbers: list[int] = self._workload.columns["job_number"][rows].tolist()
+        return numbers
+
+    def next_time(self) -> int | None:
+        """Return the time of the next event; None once nothing is left."""
+        soonest = self._soonest()
+        if self._free:
+            return soonest if self._decided is None else self._time
+        if self._begun == len(self._starts):
+            return soonest
+        start = int(self._starts[self._begun])
+        return start if soonest is None else min(soonest, start)
+
+    def next_instant(self) -> Sequence[Event]:
+        """Return the events of the next instant: real starts have one of their own, behind its scheduling point."""
+        decided = self._decided
+        if self._free and decided is not None:
+            self._decided = None
+            return super().apply(decided)
+        if not (numbers := self.starting()):
+            return super().next_instant()
+        self._time = int(self._starts[self._begun])
+        self._begun += len(numbers)
+        self._decided = None
+        if decided is None or {each.job_number for each in decided.starts} != set(numbers):
+            soon = self._time + 1
+            self._again = soon if self._again is None else min(self._again, soon)
+        told = []
+        for number in numbers:
+            row, job = self._waiting[number]
+            told.append(self._run(row, job, job.processors, job.limit))
+        return told
+
+    def apply(self, decided: Decided) -> Sequence[Event]:
+        """Note what was decided; carry it out if free."""
+        if self._free:
+            return super().apply(decided)
+        self._again = decided.again
+        self._decided = decided if decided.starts or decided.kills else None
+        return ()
+
+    def snapshot(self) -> Any:
+        """Return the whole state as plain values."""
+        decided = None if self._decided is None else self._decided.model_dump(mode="json")
+        return super().snapshot() | {"begun": self._begun, "decided": decided}
+
+    def restore(self, state: Any) -> None:
+        """Take on what `snapshot` returned."""
+        super().restore(state)
+        self._begun, decided = state["begun"], state["decided"]
+        self._decided = None if decided is None else Decided.model_validate(decided)
+        if self._free and self._begun < len(self._starts):
+            self._time = int(self._starts[self._begun])
+
+
+def stepped_starts(plan: Plan, patience: int) -> Integers:
+    """Return when a policy would start each job, in seconds, in order of the log; until then all is as it really was.
+
+    That is when it first decides to. If a job really starts before, the policy goes on alone from the instant before:
+    when it then starts the job counts, or `patience` and a second more than the real start if it has not by then.
+    O(replay + late starts * (state + `patience` of a replay)).
+
+    Parameters
+    ----------
+    plan
+        The run; its jobs must tell their waits.
+    patience
+        Seconds for which it goes on alone.
+    """
+    started = real_starts(plan.workload)
+    numbers = plan.workload.columns["job_number"].tolist()
+    real = dict(zip(numbers, started.tolist(), strict=True))
+    ours: dict[int, int] = {}
+
+    def note(envelope: Envelope) -> None:
+        if isinstance(envelope.event, Decided):
+            for each in envelope.event.starts:
+                ours.setdefault(each.job_number, envelope.event.time)
+
+    source = Stepped(plan.workload, plan.capacity, plan.traits)
+    replay = _replay(plan, source, note)
+    while replay.step():
+        if replay.last is None or not isinstance(replay.last.event, Decided | JobStarted):
+            continue  # the scheduling point of this instant is still to come
+        late = [number for number in source.starting() if number not in ours]
+        if late:
+            until = real[late[0]] + patience
+            found = _alone(plan, replay.snapshot(), late, until)
+            ours |= {number: found.get(number, until + 1) for number in late}
+    return np.array([ours[number] for number in numbers], dtype=np.int64)
+
+
+def _alone(plan: Plan, snapshot: bytes, wanted: Sequence[int], until: int) -> dict[int, int]:
+    """Return when a policy that goes on alone starts jobs, until a time or until it has started those wanted."""
+    started: dict[int, int] = {}
+
+    def note(envelope: Envelope) -> None:
+        if isinstance(envelope.event, JobStarted):
+            started[envelope.event.job_number] = envelope.event.time
+
+    replay = _replay(plan, Stepped(plan.workload, plan.capacity, plan.traits, free=True), note)
+    replay.restore(snapshot)
+    while not started.keys() >= set(wanted) and (time := replay.next_time()) is not None and time <= until:
+        replay.step()
+    return started
+
+
+def _replay(plan: Plan, source: Stepped, note: Observer) -> EmbeddedReplay:
+    return EmbeddedReplay(plan._replace(mode="recorded").opened(), source, [note], stages=DECIDING)

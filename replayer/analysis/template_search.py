@@ -1,0 +1,103 @@
+"""Search a log for a set of templates, and write it."""
+
+import os
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from shadowtime.replayer.arguments import Preparation, read_cluster
+from shadowtime.replayer.logs import Workload
+from shadowtime.replayer.simulation import Recorded, submission
+from shadowtime.services.runtime_distribution import (
+    ELITE,
+    ENDED,
+    SUBMITTED,
+    Genes,
+    TemplateErrors,
+    TemplatesSettings,
+    remembered,
+    search,
+)
+from shadowtime.shared.cli import messages, say
+from shadowtime.shared.errors import SettingsError, TraceError
+from shadowtime.shared.formatting import percent
+from shadowtime.shared.messages import JobEnded, JobSubmitted
+from shadowtime.shared.output import result_file
+
+MIN_JOBS = 100
+"""Jobs; of fewer, too few end before others are submitted."""
+
+
+def told(workload: Workload) -> Iterator[tuple[int, int]]:
+    """Yield submissions and ends as recorded, each with the number of the job in the workload."""
+    numbers = {int(job_number): row for row, job_number in enumerate(workload.columns["job_number"])}
+    for events in iter(Recorded(workload).next_instant, ()):
+        for event in events:
+            if isinstance(event, JobSubmitted):
+                yield SUBMITTED, numbers[event.job_number]
+            elif isinstance(event, JobEnded):
+                yield ENDED, numbers[event.job_number]
+
+
+def errors_on(workload: Workload, pool: ThreadPoolExecutor, settings: TemplatesSettings) -> TemplateErrors:
+    """Return what tells how far off template sets are on a workload, on the threads of a pool.
+
+    Raises
+    ------
+    TraceError
+        If the workload is too short, has no job that comes after the end of another, or does not say how long its
+        jobs waited.
+    """
+    if len(workload) < MIN_JOBS:
+        raise TraceError(f"{workload.name}: {len(workload)} jobs are too few to search on; at least {MIN_JOBS}")
+    jobs, events = [remembered(submission(job), job.run_time) for job in workload], list(told(workload))
+    if all(kind == SUBMITTED for kind, _ in events[: len(jobs)]):
+        raise TraceError(f"{workload.name}: there is nothing to learn from: no job ends before the last is submitted")
+    return TemplateErrors(jobs, events, settings, pool.map)
+
+
+def write_templates(
+    trace: str, output: Path, jobs: int, population: int, generations: int, seed: int, workers: int
+) -> None:
+    """Search a log and write the set that is found.
+
+    Raises
+    ------
+    SettingsError
+        If a number is out of its range.
+    TraceError
+        If there is nothing to search on.
+    """
+    for option, value, low in (
+        ("population", population, 2 * ELITE),
+        ("generations", generations, 1),
+        ("seed", seed, 0),
+        ("workers", workers, 0),
+    ):
+        if value < low:
+            raise SettingsError(f"--{option} {value}: at least {low}")
+    if population % 2:
+        raise SettingsError(f"--population {population}: an even number, as all but {ELITE} sets come in pairs")
+    cluster = read_cluster(trace, Preparation(jobs=jobs), say, "recorded")
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with (
+        result_file(output) as file,
+        ThreadPoolExecutor(workers or os.cpu_count()) as pool,
+        Progress(*columns, console=messages, transient=True, disable=not sys.stderr.isatty()) as progress,
+    ):
+        errors = errors_on(cluster.workload, pool, TemplatesSettings())
+        task = progress.add_task("error", total=generations)
+        for best in search(Genes(errors.characteristics), errors, population, generations, seed):
+            progress.update(task, completed=best.number, description=f"error {percent(best.error)}")
+        lines = [
+            f"# {cluster.name}, first {len(cluster.workload):,} jobs: "
+            f"error {percent(best.error)} of the mean run time;",
+            f"# shadowtime search-templates --jobs {jobs} --population {population} "
+            f"--generations {generations} --seed {seed}",
+            *map(str, best.templates),
+        ]
+        file.write("".join(f"{line}\n" for line in lines).encode())
+    say(f"{cluster.name}: error {percent(best.error)} of the mean run time, {len(best.templates)} templates")

@@ -1,0 +1,196 @@
+"""Shadowtime from Python: what `import shadowtime` offers (docs/api.md)."""
+
+from collections.abc import Mapping, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from shadowtime.replayer.api.result import Result
+from shadowtime.replayer.arguments import configurations, parse_speedup, parse_wait_bound
+from shadowtime.replayer.comparison import Plan
+from shadowtime.replayer.logs import BUNDLED, Workload, prepare, read_trace
+from shadowtime.replayer.options import Oversized, Requests
+from shadowtime.replayer.simulation import SOURCES, JobTraits
+from shadowtime.services.catalogue import REGISTRIES, canonical
+from shadowtime.services.wait_bound import upper_rank
+from shadowtime.shared.accounting import Reading
+from shadowtime.shared.chance import require_seed
+from shadowtime.shared.errors import SettingsError, first_of
+from shadowtime.shared.messages import CapacityChanged, run_name
+from shadowtime.shared.spec import parse
+
+Log = str | PathLike[str] | Workload
+
+
+def read_log(
+    path: str | PathLike[str] = BUNDLED,
+    processors: int | None = None,
+    *,
+    jobs: int | None = None,
+    requests: Requests = "as-logged",
+    oversized: Oversized = "drop",
+    recorded: bool = False,
+    columns: Mapping[str, str] | None = None,
+    time_zone: str | None = None,
+    pools: str | PathLike[str] | None = None,
+) -> Workload:
+    """Return the jobs of a log that a replay uses.
+
+    Parameters
+    ----------
+    path
+        A file in the Standard Workload Format, plain or compressed, output of sacct, an accounting file of PBS, or a
+        table of jobs; the bundled trace by default.
+    processors
+        Size of the machine; the one of the log's header by default.
+    jobs
+        Keep this many, the earliest submitted.
+    requests
+        `as-logged`, `actual` (each job requests its run time) or `doubled`.
+    oversized
+        Whether jobs larger than the machine are left out (`drop`) or cut to its size (`align`).
+    recorded
+        Whether it is for a recorded replay, which takes jobs of accounting files too that never started.
+    columns, time_zone, pools
+        What an accounting file or a table does not say itself (docs/accounting.md).
+
+    Raises
+    ------
+    TraceError
+        If the file is no log, or no job is left.
+    SettingsError
+        If an argument is out of its range.
+
+    Examples
+    --------
+    >>> log = read_log(jobs=100)
+    >>> log.name, len(log), log.processors
+    ('bundled', 100, 128)
+    """
+    reading = Reading(columns or {}, time_zone, None if pools is None else Path(pools))
+    trace = read_trace(Path(path), reading)
+    return prepare(trace, processors, oversized=oversized, requests=requests, limit=jobs, recorded=recorded)
+
+
+def replay(
+    log: Log = BUNDLED,
+    policy: str = "easy",
+    *,
+    runtime: str | None = None,
+    adjustment: str | None = None,
+    wait_bound: str | None = None,
+    mode: str = "closed",
+    seed: int = 0,
+    capacity: Mapping[int, int] | None = None,
+    restartable: bool = True,
+    moldable: bool = True,
+    speedup: str = "constant",
+) -> Result:
+    """Replay a log under a policy through the whole pipeline, in this process.
+
+    Parameters
+    ----------
+    log
+        What `read_log` returned, or a file.
+    policy, runtime, adjustment, wait_bound
+        SPECs, as on the command line (docs/reference/specs.md).
+    mode
+        `closed`: jobs start as decided; `recorded`: as they did, and decisions are advice.
+    seed
+        Of every draw of chance.
+    capacity
+        The machine's size in processors from a time of the log on, in seconds.
+    restartable, moldable, speedup
+        Whether jobs may be killed and run again, or run on other sizes, and how they scale then.
+
+    Raises
+    ------
+    SettingsError
+        If an argument is out of its range or a SPEC is none.
+    ReplayError
+        If jobs wait that can never start.
+
+    Examples
+    --------
+    >>> result = replay(read_log(jobs=300), "easy")
+    >>> result.scores.policy.jobs
+    300
+    """
+    if mode not in SOURCES:
+        raise SettingsError(f"mode {mode!r} is not one of {', '.join(SOURCES)}")
+    require_seed(seed)
+    ((label, configuration),) = configurations(
+        mode, [policy], [runtime] if runtime else None, [adjustment] if adjustment else None
+    )
+    workload = log if isinstance(log, Workload) else read_log(log, recorded=not SOURCES[mode].obeys)
+    bound = parse_wait_bound([wait_bound] if wait_bound else None, mode)
+    traits = JobTraits(restartable, moldable, parse_speedup(speedup))
+    try:
+        changes = tuple(CapacityChanged(time=time, processors=size) for time, size in sorted((capacity or {}).items()))
+        plan = Plan(label, run_name(workload.name), workload, configuration, mode, bound, seed, changes, traits)
+        plan.opened()
+    except ValidationError as error:
+        raise SettingsError(first_of(error)) from None
+    return Result(plan)
+
+
+def wait_bound(waits: Sequence[int], quantile: float = 0.95, confidence: float = 0.95) -> int | None:
+    """Return the observed wait that bounds a quantile of waits from above, None where there are too few of them.
+
+    Parameters
+    ----------
+    waits
+        Of jobs that are alike, in seconds.
+    quantile
+        Share of such jobs that wait no longer.
+    confidence
+        Probability with which that many do.
+
+    Raises
+    ------
+    ValueError
+        If quantile or confidence is not between 0 and 1, or a wait is not a number.
+
+    Examples
+    --------
+    >>> wait_bound(range(100))
+    98
+
+    References
+    ----------
+    docs/algorithms.md#binomial-bound (Brevik 2006, section 3.1).
+    """
+    if any(wait != wait for wait in waits):  # which sorts anywhere
+        raise ValueError("a wait is not a number")
+    rank = upper_rank(len(waits), quantile, confidence)
+    return None if rank is None else sorted(waits)[rank - 1]
+
+
+def make(kind: str, spec: str) -> Any:
+    """Return a policy, predictor, adjuster or bounder, to be asked and taught directly.
+
+    Predictors have `predict_one(job)` and `learn_one(job, outcome)` (`shared/stages/predictor.py`).
+
+    Parameters
+    ----------
+    kind
+        `policy`, `runtime`, `adjustment` or `wait-bound`, as the options of the command line.
+    spec
+        Its name and keys.
+
+    Raises
+    ------
+    SettingsError
+        If there is no such kind, name or key.
+
+    Examples
+    --------
+    >>> predictor = make("runtime", "last-two")
+    >>> predictor.predict_one(JobSubmitted(time=0, job_number=1, requested_processors=4, requested_time=60)) is None
+    True
+    """
+    if kind not in REGISTRIES:
+        raise SettingsError(f"unknown kind {kind!r}; known: {', '.join(REGISTRIES)}")
+    return REGISTRIES[kind].build(parse(canonical(kind, spec)))

@@ -1,0 +1,121 @@
+"""Jobs and decisions of a run as pandas frames, made when they are asked for."""
+
+from array import array
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shadowtime.replayer.comparison import RunRecord
+from shadowtime.shared.messages import Decided, Envelope, JobSubmitted, Kill, Start
+from shadowtime.shared.statistics import bounded_slowdown
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+UNKNOWN = -1
+
+
+def require_pandas() -> None:
+    """Raise `ImportError` that says which extra brings pandas, where it is not installed."""
+    try:
+        import_module("pandas")
+    except ModuleNotFoundError:
+        raise ImportError("frames take pandas, which is not installed: pip install 'shadowtime[frames]'") from None
+
+
+class SubmissionPredictions:
+    """Remembers what was predicted of each job when it was submitted, -1 where nothing was."""
+
+    def __init__(self) -> None:
+        self._rows = array("d")
+        self._bounds: list[dict[str, int | None]] = []
+
+    def __call__(self, envelope: Envelope) -> None:
+        """Take in an envelope."""
+        event = envelope.event
+        if not isinstance(event, JobSubmitted):
+            return
+        run_time, adjustment, forecast = envelope.run_time, envelope.adjustment, envelope.forecast
+        self._rows.extend(
+            (
+                event.job_number,
+                UNKNOWN if run_time is None else run_time.point,
+                UNKNOWN if adjustment is None else adjustment.adjusted_time,
+                UNKNOWN if forecast is None or forecast.wait is None else forecast.wait,
+            )
+        )
+        of_cluster = [each for each in envelope.wait_bounds if each.queue is None]
+        self._bounds.append({f"wait_bound_{each.grouping}": each.bound for each in of_cluster})
+
+    def frame(self) -> "pd.DataFrame":
+        """Return a row per job, by its number; times in seconds, missing where nothing was predicted."""
+        require_pandas()
+        import pandas as pd
+
+        columns = ["job_number", "predicted_run_time", "adjusted_request", "forecast_wait"]
+        table = pd.DataFrame(np.array(self._rows).reshape(-1, len(columns)), columns=columns)
+        table["job_number"] = table["job_number"].astype("int64")
+        bounds = pd.DataFrame(self._bounds, index=table.index, dtype="float64")
+        return table.replace(UNKNOWN, np.nan).join(bounds).dropna(axis="columns", how="all").set_index("job_number")
+
+
+class Decisions:
+    """Remembers every start and every kill that was decided."""
+
+    def __init__(self) -> None:
+        self._decided: list[tuple[int, int, Start | Kill]] = []
+
+    def __call__(self, envelope: Envelope) -> None:
+        """Take in an envelope."""
+        event = envelope.event
+        if isinstance(event, Decided):
+            decided: tuple[Start | Kill, ...] = (*event.kills, *event.starts)
+            self._decided += [(envelope.sequence, event.time, each) for each in decided]
+
+    def frame(self) -> "pd.DataFrame":
+        """Return a row per decision in order; columns that its reason does not have are missing."""
+        require_pandas()
+        import pandas as pd
+
+        return pd.DataFrame([_row(*each) for each in self._decided]).convert_dtypes()
+
+
+def _row(sequence: int, time: int, decided: Start | Kill) -> dict[str, Any]:
+    told = decided.model_dump(exclude_none=True)
+    reason = told.pop("reason")
+    why = reason if isinstance(reason, dict) else {"reason": reason}
+    why = {("reason" if name == "kind" else name): value for name, value in why.items()}
+    return {"sequence": sequence, "time": time, "decision": type(decided).__name__.lower()} | told | why
+
+
+def jobs_frame(record: RunRecord, predictions: SubmissionPredictions) -> "pd.DataFrame":
+    """Return a row per job that has ended, by its number: who, when, how long, and what was predicted of it."""
+    require_pandas()
+    import pandas as pd
+
+    jobs, columns = record.jobs, record.plan.workload.columns
+    order = np.argsort(columns["job_number"])
+    rows = order[np.searchsorted(columns["job_number"], jobs.job_number, sorter=order)]
+    own_waits = jobs.end_time - jobs.submit_time - jobs.own_run_time
+    slowdowns = map(bounded_slowdown, own_waits.tolist(), jobs.own_run_time.tolist())
+    labels = {
+        name: pd.Series(columns[name][rows]).replace(UNKNOWN, pd.NA).astype("Int64").array
+        for name in ("user_id", "group_id", "executable_number", "queue_number", "partition_number")
+    }
+    frame = pd.DataFrame(
+        {
+            "submit_time": jobs.submit_time,
+            "start_time": jobs.start_time,
+            "end_time": jobs.end_time,
+            "wait": jobs.wait,
+            "run_time": jobs.own_run_time,
+            "requested_time": jobs.requested_time,
+            "processors": jobs.processors,
+            "requested_processors": jobs.requested_processors,
+            "bounded_slowdown": list(slowdowns),
+            **labels,
+        },
+        index=pd.Index(jobs.job_number, name="job_number"),
+    )
+    return frame.join(predictions.frame())

@@ -1,0 +1,134 @@
+"""Say what a log tells, what it lacks and what is odd about it: `shadowtime check LOG`."""
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from shadowtime.replayer.reading_options import Columns, NamesFile, NamesKey, Pools, TimeZone
+from shadowtime.shared.cli import application, lasting_imports, run_app, say
+from shadowtime.shared.errors import SettingsError
+from shadowtime.shared.quoting import one_line
+
+if TYPE_CHECKING:
+    from shadowtime.replayer.logs import Trace
+
+COUNTED = {
+    "user_id": "users",
+    "group_id": "accounts or groups",
+    "executable_number": "programs or job names",
+    "queue_number": "queues or partitions",
+    "qos_number": "QOS",
+}
+"""Columns of which different values are counted."""
+
+
+def check(
+    log: Annotated[str, typer.Argument(metavar="LOG[@PROCESSORS]", help="SWF, sacct, PBS, CSV or Parquet.")],
+    columns: Columns = None,
+    time_zone: TimeZone = None,
+    pools: Pools = None,
+    names: NamesFile = None,
+    names_key: NamesKey = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Say it as one line of JSON.")] = False,
+) -> None:
+    """Say what a log tells, what it lacks and what is therefore not shown, and what is odd, with the first example.
+
+    Times are seconds from the log's second 0. Nothing is changed but the mapping of --names, and nothing
+    replayed.
+    """
+    with lasting_imports():
+        from pathlib import Path
+
+        import orjson
+
+        from shadowtime.replayer.arguments import reading_of, split_size
+        from shadowtime.replayer.logs import read_trace
+    path, size = split_size(log)
+    if size is not None and pools is not None:
+        raise SettingsError(f"{log}: the machine has the processors of its --pools")
+    trace = read_trace(Path(path), reading_of(columns, time_zone, pools, names, names_key))
+    for note in trace.notes:
+        say(f"{trace.name}: {note}")
+    found = told_of(trace, size)
+    if as_json:
+        typer.echo(orjson.dumps(found).decode())
+    else:
+        _print(found)
+
+
+def told_of(trace: "Trace", size: int | None) -> dict[str, Any]:
+    """Return what `--json` tells of a log; on a machine of this size, or else of its own."""
+    import numpy as np
+
+    from shadowtime.replayer.logs import columns_of, given, lacks_of, oddities_of
+
+    columns = columns_of(trace)
+    processors = size or trace.processors or int(columns["requested_processors"].max())
+    submit, zero = columns["submit_time"], trace.unix_start_time
+    span = int(submit[0]), int(submit[-1])
+    ran = columns["run_time"] > 0
+    work = float((given(columns)[ran] * columns["run_time"][ran].astype(float)).sum())
+    return {
+        "log": trace.name,
+        "processors": processors,
+        "pools": [pool.model_dump(exclude_none=True) for pool in trace.pools or ()],
+        "jobs": len(submit),
+        "submitted": span,
+        "dates": _dates(zero, span),
+        "load": work / (processors * max(span[1] - span[0], 1)),
+        "different": {
+            what: len(np.unique(columns[name][columns[name] >= 0]))
+            for name, what in COUNTED.items()
+            if name in columns and (columns[name] >= 0).any()
+        },
+        "lacks": [lack._asdict() for lack in lacks_of(columns)],
+        "odd": [oddity._asdict() for oddity in oddities_of(trace, processors)],
+    }
+
+
+def _dates(zero: int | None, span: tuple[int, int]) -> list[str] | None:
+    """Return the first and the last submission; None where a calendar does not have them."""
+    from shadowtime.shared.accounting import MAX_UNIX
+
+    if zero is None or zero + span[1] > MAX_UNIX:
+        return None
+    return [datetime.fromtimestamp(zero + each, UTC).isoformat() for each in span]
+
+
+def _print(found: dict[str, Any]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console(highlight=False, markup=False)
+    dates = " to ".join(each[:10] for each in found["dates"]) if found["dates"] else "dates not told"
+    different = ", ".join(f"{count:,} {what}" for what, count in found["different"].items())
+    console.print(
+        one_line(
+            f"{found['log']}: {found['jobs']:,} jobs on {found['processors']:,} processors, {dates}, "
+            f"load {100 * found['load']:.0f} %{'; ' + different if different else ''}"
+        )
+    )
+    for pool in found["pools"]:
+        has = ", ".join(f"{pool[each]:,} {each}" for each in ("processors", "nodes", "gpus") if each in pool)
+        console.print(
+            one_line(f"pool {pool['name']}: {has}" + (f", {pool['memory']:,} MiB" if "memory" in pool else ""))
+        )
+    lacks = Table("it does not tell", "therefore", box=None, pad_edge=False, title="Lacks", title_justify="left")
+    for lack in found["lacks"]:
+        lacks.add_row(lack["what"], lack["therefore"])
+    odd = Table("what", "", "first example", box=None, pad_edge=False, title="Odd", title_justify="left")
+    odd.columns[1].header, odd.columns[1].justify = "jobs", "right"
+    for oddity in found["odd"]:
+        odd.add_row(oddity["what"], f"{oddity['times']:,}", one_line(oddity["example"]))
+    for table, none in ((lacks, "It lacks nothing that Shadowtime uses."), (odd, "Nothing is odd about it.")):
+        console.print()
+        console.print(table if table.row_count else none)
+
+
+app = application(check)
+
+
+def main() -> None:
+    """Run the command line."""
+    run_app(app)

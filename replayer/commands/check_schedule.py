@@ -1,0 +1,74 @@
+"""Compare the schedule of another simulator with a policy's own: `shadowtime check-schedule LOG SCHEDULE`."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from shadowtime.replayer.options import Oversized, Requests
+from shadowtime.shared.cli import application, lasting_imports, run_app, say
+
+
+def check_schedule(
+    log: Annotated[str, typer.Argument(metavar="LOG.swf[.gz][@PROCESSORS]", help="The log.")],
+    schedule: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE", help="When its jobs started there: .swf (by its waits), .csv or .parquet as of --schedule."
+        ),
+    ],
+    policy: Annotated[str, typer.Option(metavar="SPEC", help="The policy that the schedule is to be of.")] = "easy",
+    requests: Annotated[Requests, typer.Option(help="Rewrite requested times.")] = "as-logged",
+    filter_: Annotated[
+        Oversized, typer.Option("--filter", help="What to do with jobs larger than the machine.")
+    ] = "drop",
+    jobs: Annotated[int | None, typer.Option(metavar="N", min=1, help="Only the first N jobs.")] = None,
+    processors: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="Size of the machine; else the log's.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Say it as one line of JSON.")] = False,
+) -> None:
+    """Say whether a schedule of another simulator is that of a policy; if not, the first other start, and why.
+
+    Times are seconds of the log. The status is 0 if every job starts at the same second, 1 if one does not, and 2 if
+    the two cannot be compared: other jobs, starts before submissions, more processors in use than there are.
+    """
+    with lasting_imports():
+        import orjson
+
+        from shadowtime.replayer.analysis import first_deviation, starts_of
+        from shadowtime.replayer.arguments import Preparation, read_cluster
+        from shadowtime.replayer.comparison import Plan
+        from shadowtime.replayer.logs import read_starts
+        from shadowtime.replayer.simulation import Machine
+        from shadowtime.services.catalogue import configure, spelled_out
+    cluster = read_cluster(log, Preparation(processors, filter_, requests, jobs), say, Machine.name)
+    theirs = read_starts(schedule, cluster.workload)
+    plan = Plan(policy, cluster.name, cluster.workload, configure(policy))
+    ours = starts_of(plan)
+    different = int((theirs != ours).sum())
+    first = first_deviation(plan, theirs, ours)
+    if as_json:
+        told = {
+            "policy": str(spelled_out(plan.configuration)),
+            "jobs": len(ours),
+            "different": different,
+            "first": None if first is None else first._asdict(),
+        }
+        sys.stdout.write(orjson.dumps(told).decode() + "\n")
+    elif first is None:
+        typer.echo(f"{schedule}: all {len(ours):,} jobs start as under {policy}")
+    else:
+        typer.echo(
+            f"{schedule}: {different:,} of {len(ours):,} jobs do not start as under {policy}; the first:\n{first}"
+        )
+    raise typer.Exit(int(first is not None))
+
+
+app = application(check_schedule)
+
+
+def main() -> None:
+    """Run the command line."""
+    run_app(app)

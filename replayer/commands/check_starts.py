@@ -1,0 +1,73 @@
+"""How near policies come to what a site really did: `shadowtime check-starts LOG --policy SPEC …`."""
+
+import sys
+from typing import Annotated
+
+import typer
+
+from shadowtime.replayer.options import Oversized
+from shadowtime.replayer.reading_options import Columns, NamesFile, NamesKey, Pools, TimeZone
+from shadowtime.shared.cli import application, lasting_imports, run_app, say
+
+
+def check_starts(
+    log: Annotated[str, typer.Argument(metavar="LOG[@PROCESSORS]", help="A log that tells real waits.")],
+    policy: Annotated[
+        list[str] | None,
+        typer.Option(metavar="SPEC", help="A policy to compare; again for more. Default: slurm, easy."),
+    ] = None,
+    after: Annotated[
+        float, typer.Option(metavar="SHARE", min=0, max=1, help="Compare only jobs behind this share of the log.")
+    ] = 0.0,
+    filter_: Annotated[
+        Oversized, typer.Option("--filter", help="What to do with jobs larger than the machine.")
+    ] = "drop",
+    jobs: Annotated[int | None, typer.Option(metavar="N", min=1, help="Only the first N jobs.")] = None,
+    columns: Columns = None,
+    time_zone: TimeZone = None,
+    pools: Pools = None,
+    names: NamesFile = None,
+    names_key: NamesKey = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="A line of JSON for each policy, in the order given.")
+    ] = False,
+) -> None:
+    """Replay a log under policies, and say how near their starts come to the real ones.
+
+    Jobs arrive as they did and run as long as they did; when they start, the policy decides: alone, and step by step.
+    """
+    with lasting_imports():
+        import numpy as np
+        import orjson
+        from rich.console import Console
+
+        from shadowtime.replayer.analysis import met_by, met_table
+        from shadowtime.replayer.arguments import Preparation, read_cluster, reading_of
+        from shadowtime.replayer.comparison import Plan
+        from shadowtime.replayer.logs import real_starts
+        from shadowtime.replayer.simulation import Machine
+        from shadowtime.services.catalogue import configure
+        from shadowtime.shared.formatting import duration
+    reading = reading_of(columns, time_zone, pools, names, names_key)
+    preparation = Preparation(None, filter_, "as-logged", jobs, reading=reading)
+    cluster = read_cluster(log, preparation, say, Machine.name)
+    starts = real_starts(cluster.workload)
+    of = np.arange(len(starts)) >= after * len(starts)
+    rows = [
+        met_by(Plan(each, cluster.name, cluster.workload, configure(each)), of) for each in policy or ["slurm", "easy"]
+    ]
+    if as_json:
+        for row in rows:
+            sys.stdout.write(orjson.dumps(row._asdict()).decode() + "\n")
+        return
+    real = rows[0]
+    title = f"{cluster.name}: {real.jobs:,} jobs, real mean wait {duration(real.real_mean_wait)}"
+    Console(highlight=False, markup=False).print(met_table(title, rows))
+
+
+app = application(check_starts)
+
+
+def main() -> None:
+    """Run the command line."""
+    run_app(app)

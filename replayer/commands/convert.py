@@ -1,0 +1,105 @@
+"""Write the jobs of a log that a replay uses as a log of its own: `shadowtime convert`."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from shadowtime.replayer.options import Oversized, Requests
+from shadowtime.replayer.reading_options import Columns, NamesFile, NamesKey, Pools, TimeZone
+from shadowtime.shared.cli import application, lasting_imports, run_app, say
+from shadowtime.shared.errors import SettingsError
+
+if TYPE_CHECKING:
+    from shadowtime.replayer.logs import Workload
+
+LOGS, TABLES = (".swf", ".swf.gz"), (".csv", ".parquet")
+
+
+def header_of(workload: "Workload", note: str) -> dict[str, str]:
+    """Return the header of a log of these jobs."""
+    header = {
+        "Version": "2.2",
+        "Computer": workload.name,
+        "Conversion": f"Shadowtime: {note}",
+        "MaxJobs": str(len(workload)),
+        "MaxRecords": str(len(workload)),
+        "MaxNodes": str(workload.processors),
+        "MaxProcs": str(workload.processors),
+    }
+    if workload.pools is not None:
+        header |= {f"partition_number {at}": pool.name for at, pool in enumerate(workload.pools, 1)}
+    return header | ({"UnixStartTime": str(workload.unix_start_time)} if workload.unix_start_time else {})
+
+
+def convert(
+    log: Annotated[str, typer.Argument(metavar="LOG[@PROCESSORS]", help="SWF, sacct, PBS, CSV or Parquet.")],
+    place: Annotated[Path | None, typer.Argument(metavar="[OUT]", help="FILE.swf, .swf.gz, .csv or .parquet")] = None,
+    option: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="OUT", help="The same, as an option.")
+    ] = None,
+    requests: Annotated[Requests, typer.Option(help="Rewrite requested times.")] = "as-logged",
+    filter_: Annotated[
+        Oversized, typer.Option("--filter", help="What to do with jobs larger than the machine.")
+    ] = "drop",
+    jobs: Annotated[int | None, typer.Option(metavar="N", min=1, help="Only the first N jobs.")] = None,
+    processors: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="Size of the machine; else the log's.")
+    ] = None,
+    columns: Columns = None,
+    time_zone: TimeZone = None,
+    pools: Pools = None,
+    names: NamesFile = None,
+    names_key: NamesKey = None,
+) -> None:
+    """Write the jobs of a log that a replay uses as a clean log, or as a table with a column for each field.
+
+    What is wrong with the log is said, and jobs that no replay can use are left out, as a replay does. Of an accounting
+    file users, accounts, names of jobs and partitions become numbers; with --names their names are told in comments,
+    with --names-key as hashes.
+    """
+    output = place or option
+    if output is None or (place and option):
+        raise SettingsError("say once where the jobs go: OUT, or --output OUT")
+    if not output.name.endswith(LOGS + TABLES):
+        raise SettingsError(f"{output}: the name ends in none of {', '.join(LOGS + TABLES)}")
+    with lasting_imports():
+        import numpy as np
+
+        from shadowtime.replayer.arguments import Preparation, read_cluster, reading_of, split_size
+        from shadowtime.replayer.comparison import as_standard
+        from shadowtime.replayer.logs import FIELDS, require_parquet, table_of, write_columns, write_swf
+        from shadowtime.replayer.simulation import Machine
+        from shadowtime.shared.accounting import KINDS, read_names
+        from shadowtime.shared.output import require_places, result_file
+    require_places([output, names], [split_size(log)[0]])
+    reading = reading_of(columns, time_zone, pools, names, names_key)
+    workload = read_cluster(log, Preparation(processors, filter_, requests, jobs, reading), say, Machine.name).workload
+    require_parquet(output)
+    if output.name.endswith(TABLES):
+        with result_file(output) as file:
+            write_columns(file, output, {name: column.tolist() for name, column in workload.columns.items()})
+    else:
+        note = f"requests {requests}, larger jobs {filter_}{'' if jobs is None else f', the first {jobs} jobs'}"
+        sizes = dict.fromkeys(("allocated_processors", "requested_processors"), workload.columns["processors"])
+        statuses = np.array([as_standard(status) for status in workload.columns["status"].tolist()], dtype=np.int64)
+        table = table_of({**workload.columns, **workload.unused, **sizes, "status": statuses})
+        header = header_of(workload, note)
+        if names is not None:
+            known = read_names(names, None).of
+            header |= {
+                f"{field} {number}": name
+                for kind, field in KINDS.items()
+                if field in FIELDS
+                for name, number in known[kind].items()
+            }
+        write_swf(output, header, table)
+    say(f"wrote {len(workload):,} jobs on {workload.processors:,} processors to {output}")
+
+
+app = application(convert)
+
+
+def main() -> None:
+    """Run the command line."""
+    run_app(app)

@@ -1,0 +1,62 @@
+"""Fit the policy `slurm` to a log of a site whose settings nobody tells: `shadowtime fit-slurm LOG -o FILE`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from shadowtime.replayer.options import Oversized
+from shadowtime.replayer.reading_options import Columns, NamesFile, NamesKey, Pools, TimeZone
+from shadowtime.shared.cli import application, lasting_imports, run_app, say
+
+
+def command(
+    log: Annotated[str, typer.Argument(metavar="LOG[@PROCESSORS]", help="A log that tells real waits.")],
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="The settings, for slurm:site=FILE.")],
+    train: Annotated[
+        int, typer.Option("--train", metavar="N", min=2, help="Fit on the first N jobs, at most half of the log.")
+    ] = 5_000,
+    filter_: Annotated[
+        Oversized, typer.Option("--filter", help="What to do with jobs larger than the machine.")
+    ] = "drop",
+    jobs: Annotated[int | None, typer.Option(metavar="N", min=4, help="Only the first N jobs of the log.")] = None,
+    columns: Columns = None,
+    time_zone: TimeZone = None,
+    pools: Pools = None,
+    names: NamesFile = None,
+    names_key: NamesKey = None,
+) -> None:
+    """Find settings by which the policy slurm starts jobs as a site did; and say how near they come to the rest.
+
+    Fitted on the beginning of the log, told on its second half, beside EASY and Slurm's defaults.
+    """
+    with lasting_imports():
+        import numpy as np
+        from rich.console import Console
+
+        from shadowtime.replayer.analysis import fit, met_by, met_table, policy_of, toml_of
+        from shadowtime.replayer.arguments import Preparation, read_cluster, reading_of
+        from shadowtime.replayer.comparison import Plan
+        from shadowtime.replayer.simulation import Machine
+        from shadowtime.services.catalogue import configure
+        from shadowtime.shared.formatting import duration
+        from shadowtime.shared.output import result_file
+    reading = reading_of(columns, time_zone, pools, names, names_key)
+    cluster = read_cluster(log, Preparation(None, filter_, "as-logged", jobs, reading=reading), say, Machine.name)
+    workload = cluster.workload
+    best = fit(workload, train, say)
+    with result_file(output) as file:
+        file.write("\n".join([*toml_of(best.keys), ""]).encode())
+    later = np.arange(len(workload)) >= len(workload) // 2
+    policies = {"fitted": policy_of(best.keys), "slurm": "slurm", "easy": "easy"}
+    rows = [met_by(Plan(name, cluster.name, workload, configure(spec)), later) for name, spec in policies.items()]
+    title = f"{cluster.name}: its {rows[0].jobs:,} later jobs, real mean wait {duration(rows[0].real_mean_wait)}"
+    Console(highlight=False, markup=False).print(met_table(title, rows))
+
+
+app = application(command)
+
+
+def main() -> None:
+    """Run the command line."""
+    run_app(app, "interrupted; no result file was written")

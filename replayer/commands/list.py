@@ -1,0 +1,28 @@
+"""List what a user can name: `shadowtime list`."""
+
+from typing import Annotated
+
+import typer
+
+from shadowtime.replayer.options import KINDS
+from shadowtime.shared.cli import application, lasting_imports, run_app
+
+
+def list_names(
+    kind: Annotated[
+        str | None, typer.Argument(metavar="[KIND]", help=f"One of {', '.join(KINDS)}, orders; else all kinds.")
+    ] = None,
+    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="One of these, with its keys.")] = None,
+) -> None:
+    """List the policies, predictors, adjusters, bounders, sources and orders that there are, and the keys of each."""
+    with lasting_imports():
+        from shadowtime.replayer.presentation import print_names
+    print_names(kind, name)
+
+
+app = application(list_names)
+
+
+def main() -> None:
+    """Run the command line."""
+    run_app(app)

@@ -1,0 +1,149 @@
+"""What a comparison leaves: files, and tables on standard output."""
+
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, fields
+from functools import partial
+from pathlib import Path
+from typing import Any, BinaryIO, TypeVar
+
+import orjson
+from rich.console import Console, RenderableType
+
+from shadowtime.replayer.arguments import split_size
+from shadowtime.replayer.comparison import (
+    DecisionLog,
+    Plan,
+    Result,
+    RunRecord,
+    Schedule,
+    result_columns,
+    write_schedule,
+)
+from shadowtime.replayer.logs import write_columns
+from shadowtime.replayer.presentation import (
+    comparison_table,
+    drift_tables,
+    expected_table,
+    forecast_table,
+    prediction_table,
+    start_table,
+    wait_bound_table,
+)
+from shadowtime.replayer.presentation import predictions_run as told_at_submission
+from shadowtime.replayer.report import page
+from shadowtime.replayer.simulation import Observer
+from shadowtime.shared.errors import SettingsError
+from shadowtime.shared.output import STANDARD_OUTPUT, require_places, result_file
+
+Each = TypeVar("Each")
+
+
+@dataclass(frozen=True)
+class Targets:
+    """Where results go; None for those that nobody wants."""
+
+    decisions: Path | None = None
+    schedule: Path | None = None
+    json: Path | None = None
+    report: Path | None = None
+    results: Path | None = None
+
+    @property
+    def all(self) -> Mapping[str, Path | None]:
+        """Return all of them by name."""
+        return {each.name: getattr(self, each.name) for each in fields(self)}
+
+    @property
+    def take_standard_output(self) -> bool:
+        """Whether one of them is standard output."""
+        return Path(STANDARD_OUTPUT) in self.all.values()
+
+    def require_usable(self, logs: Sequence[str], *, one_run: bool, side_by_side: bool) -> None:
+        """Raise `SettingsError` if one place is to take two results, or the records of several runs, or is a log's."""
+        if not one_run and (self.schedule is not None or (self.decisions is not None and side_by_side)):
+            raise SettingsError("--schedule and --decisions record one run here: name one trace and one policy")
+        require_places(self.all.values(), (split_size(log)[0] for log in logs))
+
+
+class ResultFiles:
+    """The files of results, open; `observers` has of each plan those that gather what is to be written."""
+
+    def __init__(self, targets: Targets, files: Mapping[str, BinaryIO | None], plans: Sequence[Plan]) -> None:
+        self._targets = targets
+        self._files = files
+        self._plans = plans
+        self._schedule = Schedule()
+        self._records = [] if files["report"] is None else [RunRecord(plan) for plan in plans]
+        of_all: list[Observer] = [] if files["decisions"] is None else [DecisionLog(files["decisions"])]
+        if files["schedule"] is not None:
+            of_all.append(self._schedule)
+        records: Sequence[list[Observer]] = [[record] for record in self._records] or [[]] * len(plans)
+        self.observers = [[*of_all, *record] for record in records]
+
+    def write(self, documents: Sequence[Mapping[str, Any]], results: Sequence[Result] = ()) -> None:
+        """Write what is known once all plans are carried out; a document has the scores of the runs of a cluster."""
+        targets = self._targets
+        if (schedule := self._files["schedule"]) is not None and targets.schedule is not None:
+            write_schedule(schedule, targets.schedule, self._plans[0], self._schedule)
+        if (table := self._files["results"]) is not None and targets.results is not None:
+            write_columns(table, targets.results, result_columns(results))
+        if (json := self._files["json"]) is not None:
+            whole = documents if len(documents) > 1 else documents[0]
+            json.write(orjson.dumps(whole, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
+        if (report := self._files["report"]) is not None:
+            report.write(page(documents, sys.argv[1:], in_parts(self._records, len(documents))).encode())
+
+
+@contextmanager
+def result_files(targets: Targets, plans: Sequence[Plan]) -> Iterator[ResultFiles]:
+    """Open every file of results before the work begins; they are there only if all went well."""
+    with ExitStack() as stack:
+        yield ResultFiles(
+            targets,
+            {
+                name: None if path is None else stack.enter_context(result_file(path))
+                for name, path in targets.all.items()
+            },
+            plans,
+        )
+
+
+def in_parts(items: Sequence[Each], count: int) -> list[Sequence[Each]]:
+    """Return so many parts of equal length, in order.
+
+    >>> in_parts("abcdef", 3)
+    ['ab', 'cd', 'ef']
+    """
+    size = len(items) // count
+    return [items[first : first + size] for first in range(0, len(items), size)]
+
+
+def print_tables(
+    by_cluster: Sequence[Sequence[Result]], baseline: str, *, told: Sequence[Result] = (), exact: bool = False
+) -> None:
+    """Print what there is to compare of each cluster, and how predictions fared in the replay of it that is in `told`.
+
+    Policies are compared with the one that is called `baseline`. With `exact`, times are in seconds.
+    """
+    console = Console(highlight=False, emoji=False)
+    for place, results in enumerate(by_cluster):
+        plan = results[0].plan
+        tables: list[Callable[..., RenderableType]] = [prediction_table, *[wait_bound_table] * plan.bounds_waits]
+        if plan.obeyed:
+            tables = [partial(comparison_table, baseline=baseline)]
+        if any(result.scores.wait_forecast for result in results):
+            tables.append(forecast_table)
+        if any(result.scores.starts for result in results):
+            tables.append(start_table)
+        if any(result.scores.expected_starts for result in results):
+            tables.append(expected_table)
+        shown: list[RenderableType] = [table(results, exact=exact) for table in tables]
+        shown += drift_tables(results)
+        if told:
+            shown += told_at_submission.tables(told[place], exact=exact)
+        for number, each in enumerate(shown):
+            if place or number:
+                console.print()
+            console.print(each)

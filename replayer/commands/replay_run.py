@@ -1,0 +1,143 @@
+"""A comparison, step by step: read, plan, carry out, write, tell."""
+
+import logging
+from collections.abc import Sequence
+from contextlib import nullcontext
+from functools import partial
+from itertools import zip_longest
+from typing import TYPE_CHECKING
+
+from shadowtime.replayer.arguments import (
+    Preparation,
+    configurations,
+    parse_changes,
+    parse_pace,
+    parse_speedup,
+    parse_wait_bound,
+    read_clusters,
+    reading_of,
+)
+from shadowtime.replayer.commands.outputs import Targets, in_parts, print_tables, result_files
+from shadowtime.replayer.commands.replay import Options
+from shadowtime.replayer.comparison import (
+    Observers,
+    Plan,
+    Result,
+    as_json,
+    baseline_of,
+    carry_out,
+    carry_out_paced,
+    carry_out_streamed,
+    with_progress,
+)
+from shadowtime.replayer.io import Interruption, Pace
+from shadowtime.replayer.logs import BUNDLED, require_parquet
+from shadowtime.replayer.presentation import telling
+from shadowtime.replayer.simulation import JobTraits
+from shadowtime.shared.chance import require_seed
+from shadowtime.shared.cli import say, start_logging
+from shadowtime.shared.errors import SettingsError
+from shadowtime.shared.messages import run_name
+
+if TYPE_CHECKING:
+    from shadowtime.shared.streaming import Settings
+
+
+def compare_logs(options: Options) -> None:
+    """Replay every log under every configuration, and tell what came of it."""
+    chosen = configurations(options.mode, options.policy or ["easy"], options.runtime, options.adjustment)
+    baseline = baseline_of([label for label, _ in chosen], options.baseline)
+    bounder = parse_wait_bound(options.wait_bound, options.mode)
+    changes = parse_changes(options.capacity or ())
+    traits = JobTraits(options.restartable == "yes", options.moldable == "yes", parse_speedup(options.speedup))
+    interruption = Interruption()
+    pace = parse_pace(options.speed, interruption.sleep)
+    require_seed(options.seed)
+    settings = read_stream_settings(options.transport, options.run, options.setting)
+    logs = options.traces or [str(BUNDLED)]
+    targets = Targets(options.decisions, options.schedule, options.json, options.report, options.results)
+    targets.require_usable(
+        logs, one_run=len(logs) * len(chosen) == 1, side_by_side=settings is not None or pace is not None
+    )
+
+    if options.in_pieces and (targets.report or targets.schedule):
+        raise SettingsError("--in-pieces goes without --report and --schedule, which need all jobs at once")
+    reading = reading_of(options.columns, options.time_zone, options.pools, options.names, options.names_key)
+    clusters = read_clusters(
+        logs,
+        Preparation(options.processors, options.filter_, options.requests, options.jobs, reading, options.in_pieces),
+        say,
+        options.mode,
+    )
+    require_parquet(targets.schedule, targets.results)
+    plans = [
+        Plan(
+            label,
+            run_name(each.name),
+            each.workload,
+            configuration,
+            options.mode,
+            bounder,
+            options.seed,
+            changes,
+            traits,
+        )
+        for each in clusters
+        for label, configuration in chosen
+    ]
+    wanted = options.predictions and not (options.runtime or options.adjustment or options.wait_bound)
+    wanted &= plans[0].obeyed and not options.in_pieces and settings is None and pace is None
+    telling_plans = [telling(each[0]) for each in in_parts(plans, len(clusters))] if wanted else []
+    with result_files(targets, plans) as files, nullcontext() if settings is not None else interruption:
+        if settings is not None:
+            carry_out_all = partial(stream, settings=settings, run=options.run, pace=pace)
+        else:
+            carry_out_all = partial(replay, pace=pace, interruption=interruption)
+        observers = [*files.observers, *[[]] * len(telling_plans)]
+        results = with_progress([*plans, *telling_plans], observers, carry_out_all, exact=pace is not None)
+        results, told = results[: len(plans)], results[len(plans) :]
+        by_cluster = in_parts(results, len(clusters))
+        rewritten = {
+            "requests": options.requests,
+            "filter": options.filter_,
+            "transport": options.transport,
+            "speed": options.speed,
+        }
+        documents = [as_json(each, rewritten, of, baseline) for each, of in zip_longest(by_cluster, told)]
+        files.write(documents, results)
+    if not targets.take_standard_output:
+        print_tables(by_cluster, baseline, told=told, exact=options.seconds)
+    if options.report is not None:
+        say(f"wrote {options.report}")
+
+
+def read_stream_settings(transport: str, run: str | None, given: Sequence[str] | None) -> "Settings | None":
+    """Return the settings of a replay over Kafka; None for an embedded one."""
+    if transport == "kafka":
+        from shadowtime.shared.streaming import read_settings
+
+        return read_settings([f"--{each}" for each in given or ()], "replayer")
+    if run is not None or given:
+        raise SettingsError("--run and --set go with --transport kafka")
+    return None
+
+
+def replay(plans: Sequence[Plan], observers: Observers, pace: Pace | None, interruption: Interruption) -> list[Result]:
+    """Carry out all plans in this process: one after another, or side by side in real time."""
+    observers = [[*those, interruption] for those in observers]
+    if pace is None:
+        return [carry_out(plan, those) for plan, those in zip(plans, observers, strict=True)]
+    return carry_out_paced(plans, pace, observers)
+
+
+def stream(
+    plans: Sequence[Plan], observers: Observers, settings: "Settings", run: str | None, pace: Pace | None
+) -> list[Result]:
+    """Carry out all plans over Kafka, side by side."""
+    start_logging(settings.log_format, level=logging.WARNING)
+    try:
+        import uvloop
+
+        return uvloop.run(carry_out_streamed(plans, settings, run, pace, observers))
+    except ExceptionGroup as group:
+        raise group.exceptions[0] from None

@@ -1,0 +1,60 @@
+"""How a run on the stream stands, live or over: `shadowtime scores RUN`, from the scoreboard's state in Redis."""
+
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from shadowtime.shared.cli import SEE_SETTINGS, TAKES_SETTINGS, lasting_imports, run_app
+from shadowtime.shared.errors import SettingsError
+from shadowtime.shared.quoting import quoted, shortened
+
+if TYPE_CHECKING:
+    from shadowtime.shared.messages import Scores
+    from shadowtime.shared.stages import StageRun
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+
+
+@app.command(context_settings=TAKES_SETTINGS, epilog=SEE_SETTINGS)
+def scores(
+    context: typer.Context,
+    run: Annotated[str, typer.Argument(metavar="RUN", help="The run, such as CLUSTER/live.")],
+    json: Annotated[bool, typer.Option("--json", help="Print JSON, not tables.")] = False,
+) -> None:
+    """How does a run stand? What the scoreboard knows of it now, also of one that never ends."""
+    with lasting_imports():
+        import asyncio
+
+        from rich.console import Console
+
+        from shadowtime.replayer.presentation import tables
+        from shadowtime.services.pipeline import STAGES
+        from shadowtime.services.scoreboard import Scoreboard
+        from shadowtime.shared.streaming import RunFollower, read_settings, reading
+    settings = read_settings(context.args, "ask")
+    stage = STAGES[-1]
+
+    def standing(state: "StageRun") -> "Scores | None":
+        return state.handler.tally.scores() if isinstance(state.handler, Scoreboard) else None
+
+    async def ask() -> "tuple[Scores | None, list[str]]":
+        async with reading(settings, stage.name) as reader:
+            found = await RunFollower(stage, reader, run).ask(standing)
+            return found, [] if found else list(await reader.names())
+
+    found, others = asyncio.run(ask())
+    if found is None:
+        known = shortened(", ".join(others)) if others else "none"
+        raise SettingsError(f"there is no run {quoted(run)}; known: {known}")
+    if json:
+        sys.stdout.buffer.write(found.as_json() + b"\n")
+        return
+    console = Console(highlight=False, markup=False, emoji=False)
+    for table in tables(run, found):
+        console.print(table)
+
+
+def main() -> None:
+    """Run the command line."""
+    run_app(app)

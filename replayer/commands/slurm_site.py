@@ -1,0 +1,39 @@
+"""Write what a Slurm is set to: `shadowtime slurm-site -o FILE --pools FILE --names FILE`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from shadowtime.shared.cli import application, lasting_imports, run_app
+
+
+def command(
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="The settings, for slurm:site=FILE.")],
+    pools: Annotated[Path, typer.Option(metavar="FILE", help="Its nodes and partitions, for replay --pools.")],
+    names: Annotated[
+        Path, typer.Option(metavar="FILE", help="Numbers of names; one that is there is gone on with, as by replay.")
+    ],
+    names_key: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="A key: names are hidden, as by replay and follow.")
+    ] = None,
+    via: Annotated[str, typer.Option(metavar="COMMAND", help="What Slurm's commands are run by, as 'ssh login'.")] = "",
+    timeout: Annotated[float, typer.Option(metavar="SECONDS", min=1, help="Patience with one answer.")] = 60.0,
+) -> None:
+    """Ask a Slurm what it is set to, for the policy slurm; nothing is written to it."""
+    with lasting_imports():
+        import asyncio
+
+        from shadowtime.replayer.analysis import write_site
+        from shadowtime.services.follower import Commands, words_of
+    site = asyncio.run(write_site(Commands(words_of(via), timeout), output, pools, names, names_key))
+    for note in site.notes:
+        typer.echo(f"not modelled: {note}", err=True)
+
+
+app = application(command)
+
+
+def main() -> None:
+    """Run the command line."""
+    run_app(app)

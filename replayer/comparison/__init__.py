@@ -1,0 +1,83 @@
+"""Several policies on one workload: plans, results, their records and the files they are written to."""
+
+from typing import TYPE_CHECKING
+
+from shadowtime.shared.lazy import lazy_exports
+
+if TYPE_CHECKING:
+    from shadowtime.replayer.comparison.document import (
+        as_json,
+        baseline_of,
+        expected_rows,
+        requests_as_run_times,
+        wait_bound_rows,
+    )
+    from shadowtime.replayer.comparison.plan import Plan, Result, carry_out, carry_out_paced, carry_out_streamed
+    from shadowtime.replayer.comparison.progress import Observers, with_progress
+    from shadowtime.replayer.comparison.records import DecisionLog, Schedule, as_standard
+    from shadowtime.replayer.comparison.rows import result_columns, write_schedule
+    from shadowtime.replayer.comparison.run_record import Jobs, JobTimes, RunRecord
+    from shadowtime.replayer.comparison.wait_coverage import coverage_told
+
+__all__ = [
+    "DecisionLog",
+    "JobTimes",
+    "Jobs",
+    "Observers",
+    "Plan",
+    "Result",
+    "RunRecord",
+    "Schedule",
+    "as_json",
+    "as_standard",
+    "baseline_of",
+    "carry_out",
+    "carry_out_paced",
+    "carry_out_streamed",
+    "coverage_told",
+    "expected_rows",
+    "requests_as_run_times",
+    "result_columns",
+    "wait_bound_rows",
+    "with_progress",
+    "write_schedule",
+]
+
+__getattr__ = lazy_exports(
+    __name__,
+    {
+        "document": (
+            "as_json",
+            "baseline_of",
+            "expected_rows",
+            "requests_as_run_times",
+            "wait_bound_rows",
+        ),
+        "plan": (
+            "Plan",
+            "Result",
+            "carry_out",
+            "carry_out_paced",
+            "carry_out_streamed",
+        ),
+        "progress": (
+            "Observers",
+            "with_progress",
+        ),
+        "records": (
+            "DecisionLog",
+            "Schedule",
+            "as_standard",
+        ),
+        "rows": (
+            "result_columns",
+            "write_schedule",
+        ),
+        "run_record": (
+            "JobTimes",
+            "Jobs",
+            "RunRecord",
+        ),
+        "wait_coverage": ("coverage_told",),
+    },
+)

@@ -1,0 +1,179 @@
+"""Replay a workload under several configurations, one after another, and lay the results side by side."""
+
+import time
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NamedTuple
+from uuid import uuid4
+
+from shadowtime.replayer.comparison.wait_coverage import BoundedWaits
+from shadowtime.replayer.io import CLOCKS, Pace, Stopwatch
+from shadowtime.replayer.logs import YEAR_2000, Workload
+from shadowtime.replayer.simulation import (
+    DEFAULT_TRAITS,
+    SOURCES,
+    Archived,
+    EmbeddedReplay,
+    JobTraits,
+    Machine,
+    Observer,
+    faults_named,
+)
+from shadowtime.services.catalogue import DEFAULTS, Configuration
+from shadowtime.services.pipeline import STAGES
+from shadowtime.services.scheduler import POLICIES
+from shadowtime.shared.chance import key_of
+from shadowtime.shared.errors import ReplayError
+from shadowtime.shared.messages import CapacityChanged, ClusterOpened, Envelope, Scores, run_name
+from shadowtime.shared.spec import parse
+from shadowtime.shared.statistics import Interval
+
+if TYPE_CHECKING:
+    from shadowtime.shared.streaming import Settings
+
+
+class Plan(NamedTuple):
+    """One run to be: a workload under a configuration, and the name under which its row appears."""
+
+    label: str
+    cluster: str
+    workload: Workload
+    configuration: Configuration
+    mode: str = Machine.name
+    wait_bound: str = DEFAULTS["wait-bound"]
+    seed: int = 0
+    capacity: tuple[CapacityChanged, ...] = ()
+    traits: JobTraits = DEFAULT_TRAITS
+    sample_every: int | None = None
+    experiment: str | None = None
+
+    @property
+    def bounds_waits(self) -> bool:
+        """Whether waits are bounded in it."""
+        return self.wait_bound != DEFAULTS["wait-bound"]
+
+    @property
+    def obeyed(self) -> bool:
+        """Whether jobs start as decided, not as they did."""
+        obeys: bool = SOURCES[self.mode].obeys
+        return obeys
+
+    def source(self) -> Archived:
+        """Return the events of the run, at their beginning."""
+        with faults_named(kind := SOURCES[self.mode]):
+            source: Archived = kind(self.workload, self.capacity, self.traits)
+        return source
+
+    def opened(self) -> ClusterOpened:
+        """Return the settings of the run."""
+        return ClusterOpened(
+            time=min([next(iter(self.workload)).submit_time, *(change.time for change in self.capacity[:1])]),
+            cluster=self.cluster,
+            processors=self.workload.processors,
+            pools=self.workload.pools,
+            mode="closed" if self.obeyed else "recorded",
+            policy=self.configuration.policy,
+            runtime=self.configuration.runtime,
+            adjustment=self.configuration.adjustment,
+            wait_bound=self.wait_bound,
+            seed=self.seed,
+            unix_start=self.workload.unix_start_time or YEAR_2000,
+            sample_every=self.sample_every,
+            name=run_name(self.label),
+            experiment=self.experiment,
+        )
+
+    def replay(self, observers: Sequence[Observer] = (), stopwatch: Stopwatch | None = None) -> EmbeddedReplay:
+        """Return the embedded run, at its beginning; a stopwatch measures its stage of wait bounds."""
+        stages = [stopwatch.around(each) if stopwatch and each.name == "wait_bound" else each for each in STAGES]
+        return EmbeddedReplay(self.opened(), self.source(), observers, run_name(self.cluster, self.label), stages)
+
+    def stopwatch(self) -> Stopwatch | None:
+        """Return what measures the wait bounds; None where there are none."""
+        return Stopwatch() if self.bounds_waits else None
+
+
+class Result(NamedTuple):
+    """A plan, carried out.
+
+    `wait_bound_seconds` are those that its wait bounds took, `coverage` tells how sure the coverage of each grouping
+    is, where they were measured.
+    """
+
+    plan: Plan
+    scores: Scores
+    elapsed_seconds: float
+    cpu_seconds: float
+    wait_bound_seconds: float | None = None
+    coverage: Mapping[str, Interval] = MappingProxyType({})
+
+
+def carry_out(plan: Plan, observers: Sequence[Observer] = ()) -> Result:
+    """Replay one plan as fast as it goes."""
+    stopwatch, waits = plan.stopwatch(), BoundedWaits()
+    remembered = plan.bounds_waits and plan.workload.whole
+    replay = plan.replay([*observers, waits] if remembered else observers, stopwatch)
+    began = CLOCKS.now()
+    replay.run_to_end()
+    result = _result(plan, replay.run, replay.last, *CLOCKS.since(began), stopwatch)
+    return result._replace(coverage=waits.coverage(key_of(plan.seed, plan.cluster)))
+
+
+def carry_out_paced(plans: Sequence[Plan], pace: Pace, observers: Sequence[Sequence[Observer]]) -> list[Result]:
+    """Replay several plans side by side in real time, each from its own first instant on and seen by its observers."""
+    stopwatches = [plan.stopwatch() for plan in plans]
+    each = zip(plans, observers, stopwatches, strict=True)
+    replays = [plan.replay(seen_by, stopwatch) for plan, seen_by, stopwatch in each]
+    began = [replay.next_time() or 0 for replay in replays]
+    opened = CLOCKS.now()
+    open_runs = set(range(len(plans)))
+    results: dict[int, Result] = {}
+    while open_runs:
+        due = {run: (replays[run].next_time() or began[run]) - began[run] for run in open_runs}
+        run = min(due, key=lambda each: (due[each], each))
+        pace.wait_for(due[run])
+        if not replays[run].step():
+            open_runs.remove(run)
+            replay = replays[run]
+            results[run] = _result(plans[run], replay.run, replay.last, *CLOCKS.since(opened), stopwatches[run])
+    return [results[run] for run in range(len(plans))]
+
+
+async def carry_out_streamed(
+    plans: Sequence[Plan],
+    settings: "Settings",
+    run: str | None,
+    pace: Pace | None,
+    observers: Sequence[Sequence[Observer]],
+) -> list[Result]:
+    """Replay several plans over Kafka, side by side; `run` names the runs, and resumes those that are known."""
+    # here, so that an embedded replay does not load the Kafka client
+    import asyncio
+
+    from shadowtime.replayer.io import StreamedReplay
+
+    names = [run_name(plan.cluster, plan.label, uuid4().hex[:8]) if run is None else run for plan in plans]
+    experiment = run_name(f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} {run or ''}".rstrip())
+    if run is not None and len(plans) > 1:
+        names = [run_name(run, plan.cluster, plan.label) for plan in plans]
+
+    async def carry_out_one(plan: Plan, name: str, seen_by: Sequence[Observer]) -> Result:
+        starts_only = POLICIES.build(parse(plan.configuration.policy)).starts_only
+        opened = plan._replace(sample_every=settings.sample_seconds or None, experiment=experiment).opened()
+        replay = StreamedReplay(opened, plan.source(), seen_by, name, settings, starts_only=starts_only, pace=pace)
+        wall, cpu = time.perf_counter(), time.process_time()
+        last = await replay.run_to_end()
+        return _result(plan, name, last, time.perf_counter() - wall, time.process_time() - cpu)
+
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(carry_out_one(*each)) for each in zip(plans, names, observers, strict=True)]
+    return [task.result() for task in tasks]
+
+
+def _result(
+    plan: Plan, run: str, last: Envelope | None, elapsed: float, cpu: float, stopwatch: Stopwatch | None = None
+) -> Result:
+    if last is None or last.scores is None:
+        raise ReplayError(f"run {run!r} ended without scores")
+    return Result(plan, last.scores, elapsed, cpu, None if stopwatch is None else stopwatch.seconds)

@@ -1,0 +1,56 @@
+"""A progress bar for each run and a line when it is over, where there is a terminal."""
+
+import sys
+from collections.abc import Callable, Sequence
+
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+
+from shadowtime.replayer.comparison.plan import Plan, Result
+from shadowtime.replayer.simulation import Observer
+from shadowtime.shared.cli import messages
+from shadowtime.shared.messages import ClusterClosed, Envelope, JobEnded
+from shadowtime.shared.quoting import one_line
+from shadowtime.shared.text import sentences
+
+Observers = Sequence[Sequence[Observer]]
+"""Of each plan, those that see every envelope that leaves its last stage."""
+
+
+class _Bar:
+    """Counts the jobs of a run that have ended; it is there from the first envelope on."""
+
+    def __init__(self, progress: Progress, plan: Plan, *, exact: bool) -> None:
+        self._progress = progress
+        self._plan = plan
+        self._every = 1 if exact else 256
+        self._name = f"{one_line(plan.cluster)} {plan.label}"
+        self._task: TaskID | None = None
+        self._ended = 0
+
+    def __call__(self, envelope: Envelope) -> None:
+        """Take in an envelope."""
+        if self._task is None:
+            self._task = self._progress.add_task(self._name, total=len(self._plan.workload))
+        if isinstance(envelope.event, ClusterClosed):
+            for each in sentences(envelope):
+                self._progress.console.print(f"{self._name}: {each}", markup=False, highlight=False)
+        elif isinstance(envelope.event, JobEnded) and not envelope.event.requeued:
+            self._ended += 1
+            if self._ended % self._every == 0:
+                self._progress.update(self._task, completed=self._ended)
+
+
+def with_progress(
+    plans: Sequence[Plan],
+    observers: Observers,
+    carry_out_all: Callable[[Sequence[Plan], Observers], list[Result]],
+    *,
+    exact: bool,
+) -> list[Result]:
+    """Carry out all plans, and show how far each is: after every job if `exact`, else now and then."""
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=messages, transient=True, disable=not sys.stderr.isatty()) as progress:
+        if not progress.disable:
+            bars = [_Bar(progress, plan, exact=exact) for plan in plans]
+            observers = [[*those, bar] for those, bar in zip(observers, bars, strict=True)]
+        return carry_out_all(plans, observers)

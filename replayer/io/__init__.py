@@ -1,0 +1,33 @@
+"""The part of a replay that meets the world: Kafka, clocks, Ctrl-C."""
+
+from typing import TYPE_CHECKING
+
+from shadowtime.shared.lazy import lazy_exports
+
+if TYPE_CHECKING:
+    from shadowtime.replayer.io.interruption import Interruption
+    from shadowtime.replayer.io.streamed import StreamedReplay
+    from shadowtime.replayer.io.timing import CLOCKS, MIN_FACTOR, Pace, Stopwatch
+
+__all__ = [
+    "CLOCKS",
+    "MIN_FACTOR",
+    "Interruption",
+    "Pace",
+    "Stopwatch",
+    "StreamedReplay",
+]
+
+__getattr__ = lazy_exports(
+    __name__,
+    {
+        "interruption": ("Interruption",),
+        "streamed": ("StreamedReplay",),
+        "timing": (
+            "CLOCKS",
+            "MIN_FACTOR",
+            "Pace",
+            "Stopwatch",
+        ),
+    },
+)

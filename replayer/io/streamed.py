@@ -1,0 +1,185 @@
+"""The pipeline over Kafka: publish the events of a source, and obey what comes back.
+
+A closed replay is a barrier: what follows an instant is published only after its `Decided`. It runs ahead past an
+instant only where that must be empty, so order and sequence are those of the strict barrier. A replay that was killed
+resumes: the source is driven again with the decisions that lie in the log, and what lies there is not published again.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from typing import TypeVar
+
+from aiokafka.errors import KafkaError
+
+from shadowtime.replayer.io.kafka_run import KafkaRun
+from shadowtime.replayer.io.timing import Pace
+from shadowtime.replayer.simulation import Archived, Observer, faults_named
+from shadowtime.shared.errors import ReplayError
+from shadowtime.shared.messages import ClusterClosed, ClusterOpened, Decided, Envelope, Event, Rejected, SchedulingPoint
+from shadowtime.shared.stages import SCORES
+from shadowtime.shared.streaming import Settings
+from shadowtime.shared.streaming import clients as bus
+
+Result = TypeVar("Result")
+
+
+class StreamedReplay:
+    """One run over Kafka.
+
+    Parameters
+    ----------
+    opened, source, observers
+        As for an embedded replay; observers see every envelope of the `decisions` topic, in order and once.
+    run
+        Name of the run; it is resumed if the log knows it.
+    starts_only
+        Whether the policy decides nothing when nothing fits, so that the replay may run ahead.
+    """
+
+    def __init__(
+        self,
+        opened: ClusterOpened,
+        source: Archived,
+        observers: Sequence[Observer],
+        run: str,
+        settings: Settings,
+        *,
+        starts_only: bool,
+        pace: Pace | None = None,
+    ) -> None:
+        self.run = run
+        self._opened = opened
+        self._source = source
+        self._observers = observers
+        self._settings = settings
+        self._starts_only = starts_only
+        self._pace = pace
+        self._sequence = 0
+        self._kafka = KafkaRun(run, opened, settings)
+        self._seen = -1
+        self._heard = 0
+        self._closed: asyncio.Future[Envelope] = asyncio.get_running_loop().create_future()
+        self._decided: dict[int, Decided] = {}
+        self._awaited: dict[int, asyncio.Future[Decided]] = {}
+        self._must_be_empty: set[int] = set()
+
+    async def run_to_end(self) -> Envelope:
+        """Replay, and return the envelope that bears the scores.
+
+        Raises
+        ------
+        ReplayError
+            If an event was rejected, a decision cannot be carried out, no answer comes, or the log of a resumed run
+            was made under other settings.
+        BusError
+            If Kafka cannot be used.
+        """
+        await self._kafka.connect()
+        listening = asyncio.ensure_future(self._listen())
+        telling = asyncio.ensure_future(self._tell_all())
+        try:
+            done, _ = await asyncio.wait((listening, telling), return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                task.result()
+            return await telling
+        except (KafkaError, OSError) as error:
+            raise bus.unusable(self._settings, error) from error
+        finally:
+            listening.cancel()
+            telling.cancel()
+            await asyncio.gather(listening, telling, return_exceptions=True)
+            await self._kafka.stop()
+
+    async def _tell_all(self) -> Envelope:
+        await self._tell(self._kafka.opened)
+        time = self._opened.time
+        while (due := self._source.next_time()) is not None:
+            resumed = self._sequence < len(self._kafka.published)  # what was told is not told again
+            if self._pace is not None and not resumed:
+                await self._kafka.flush()
+                await asyncio.sleep(max(0.0, self._pace.ahead(due)))
+            time = due
+            with faults_named(self._source):
+                events = self._source.next_instant()
+            point = -1
+            for event in events:
+                if isinstance(event, SchedulingPoint):
+                    point = self._sequence
+                await self._tell(event)
+            if self._opened.mode == "recorded":
+                continue
+            if self._starts_only and not self._source.can_start():
+                self._must_be_empty.add(point)
+                continue
+            decided = await self._answer(point)
+            with faults_named(self._source):
+                caused = self._source.apply(decided)
+            for event in caused:
+                await self._tell(event)
+        await self._tell(ClusterClosed(time=time))
+        await self._kafka.confirm()
+        return await self._wait_for(self._closed, "the scores")
+
+    async def _answer(self, point: int) -> Decided:
+        if point in self._decided:
+            return self._decided.pop(point)
+        await self._kafka.flush()
+        awaited = self._awaited[point] = asyncio.get_running_loop().create_future()
+        return await self._wait_for(awaited, f"the decision at sequence {point}")
+
+    async def _wait_for(self, awaited: "asyncio.Future[Result]", what: str) -> Result:
+        """Wait for an answer as long as anything is answered: stages may be far behind a recorded replay."""
+        patience = self._settings.barrier_seconds
+        while not awaited.done():
+            heard = self._heard
+            await asyncio.wait({awaited}, timeout=patience)
+            if not awaited.done() and self._heard == heard:
+                raise ReplayError(
+                    f"run {self.run!r}: {what} did not come within {patience:.0f} s; are all stages running? See: "
+                    f"shadowtime watch dead-letters --beginning. Resume with --run {self.run}"
+                )
+        return awaited.result()
+
+    async def _tell(self, event: Event) -> None:
+        """Publish the next event of the run, unless the log has it already."""
+        sequence, self._sequence = self._sequence, self._sequence + 1
+        if sequence < len(published := self._kafka.published):
+            if published[sequence].event != event:
+                raise ReplayError(
+                    f"run {self.run!r} cannot be resumed: at sequence {sequence} its log has "
+                    f"{published[sequence].event}, this replay {event}: another trace or other settings?"
+                )
+            return
+        await self._kafka.publish(Envelope(run=self.run, cluster=self._opened.cluster, sequence=sequence, event=event))
+
+    async def _listen(self) -> None:
+        """Take in decisions and the scores, each sequence once."""
+        async for topic, envelope in self._kafka.answers():
+            self._heard += 1
+            if envelope is None:
+                continue
+            if topic == SCORES:
+                if isinstance(envelope.event, ClusterClosed) and not self._closed.done():
+                    self._closed.set_result(envelope)
+            elif envelope.sequence == self._seen + 1:
+                self._seen = envelope.sequence
+                self._take(envelope)
+
+    def _take(self, envelope: Envelope) -> None:
+        event = envelope.event
+        if isinstance(event, Rejected):
+            raise ReplayError(f"event {envelope.sequence} of run {self.run!r} was rejected: {event.reason}")
+        for observer in self._observers:
+            observer(envelope)
+        if not isinstance(event, Decided) or self._opened.mode == "recorded":
+            return
+        if envelope.sequence in self._must_be_empty:
+            self._must_be_empty.remove(envelope.sequence)
+            if event.starts or event.kills:
+                raise ReplayError(
+                    f"the decision at sequence {envelope.sequence} starts jobs although none fits: {event}"
+                )
+        elif (awaited := self._awaited.pop(envelope.sequence, None)) is not None:
+            awaited.set_result(event)
+        else:
+            self._decided[envelope.sequence] = event

@@ -1,0 +1,84 @@
+"""Logs of archives and sites as workloads: formats, reading whole or in pieces, checks of their quality."""
+
+from typing import TYPE_CHECKING
+
+from shadowtime.shared.lazy import lazy_exports
+
+if TYPE_CHECKING:
+    from shadowtime.replayer.logs.chunked_workload import read_in_pieces
+    from shadowtime.replayer.logs.formats import AS_READ, format_of, read_trace
+    from shadowtime.replayer.logs.frame_files import require_parquet, write_columns
+    from shadowtime.replayer.logs.other_schedule import read_starts, real_starts
+    from shadowtime.replayer.logs.quality import columns_of, columns_replayed, given, lacks_of, oddities_of, overlaps
+    from shadowtime.replayer.logs.swf import BUNDLED, Trace
+    from shadowtime.replayer.logs.swf_text import FIELDS, table_of, write_jobs, write_swf
+    from shadowtime.replayer.logs.workload import YEAR_2000, Workload, prepare
+
+__all__ = [
+    "AS_READ",
+    "BUNDLED",
+    "FIELDS",
+    "YEAR_2000",
+    "Trace",
+    "Workload",
+    "columns_of",
+    "columns_replayed",
+    "format_of",
+    "given",
+    "lacks_of",
+    "oddities_of",
+    "overlaps",
+    "prepare",
+    "read_in_pieces",
+    "read_starts",
+    "read_trace",
+    "real_starts",
+    "require_parquet",
+    "table_of",
+    "write_columns",
+    "write_jobs",
+    "write_swf",
+]
+
+__getattr__ = lazy_exports(
+    __name__,
+    {
+        "chunked_workload": ("read_in_pieces",),
+        "formats": (
+            "AS_READ",
+            "format_of",
+            "read_trace",
+        ),
+        "frame_files": (
+            "require_parquet",
+            "write_columns",
+        ),
+        "other_schedule": (
+            "read_starts",
+            "real_starts",
+        ),
+        "quality": (
+            "columns_of",
+            "columns_replayed",
+            "given",
+            "lacks_of",
+            "oddities_of",
+            "overlaps",
+        ),
+        "swf": (
+            "BUNDLED",
+            "Trace",
+        ),
+        "swf_text": (
+            "FIELDS",
+            "table_of",
+            "write_jobs",
+            "write_swf",
+        ),
+        "workload": (
+            "Workload",
+            "YEAR_2000",
+            "prepare",
+        ),
+    },
+)

@@ -1,0 +1,189 @@
+"""The log that the rows of an accounting file make, a job for each life."""
+
+import numpy as np
+
+from shadowtime.replayer.logs.quality import held_at_starts
+from shadowtime.replayer.logs.swf import Trace
+from shadowtime.replayer.logs.swf_text import table_of
+from shadowtime.replayer.logs.workload import MAX_MACHINE
+from shadowtime.shared.accounting import (
+    KINDS,
+    UNKNOWN,
+    Instants,
+    Lives,
+    MachineParts,
+    Names,
+    Reading,
+    Rows,
+    in_order_of_time,
+    joined_sizes,
+    own_numbers,
+    repeated,
+    zone_of,
+)
+from shadowtime.shared.bounds import MAX_AMOUNT, MAX_INTEGER
+from shadowtime.shared.errors import TraceError
+from shadowtime.shared.kernels import Flags, Integers
+
+DATED = 10**8
+"""Seconds before which instants are of the log's own time line: so they are in a log that `convert` has written."""
+
+
+def trace_of(name: str, rows: Rows, reading: Reading, names: Names, parts: MachineParts | None) -> Trace:
+    """Return the log that rows make. O(rows log rows).
+
+    A job waits from the moment in which it is eligible. Each requeue is a job of its own, of a number higher by `LIFE`;
+    the tasks of an array and the parts of a heterogeneous job are jobs. What cannot be used is left out,
+    counted by reason, with the first example.
+
+    Raises
+    ------
+    TraceError
+        If nothing is left.
+    """
+    lives = in_order_of_time(rows, Instants(zone_of(reading.time_zone)))
+    pool = _pools(rows, parts, lives.started)
+    numbers, status, limit = rows.column("job_number"), rows.column("status"), rows.column("limit")
+    size, over = rows.column("processors"), lives.end != UNKNOWN
+    again = repeated(numbers, lives)
+    changes, joined = joined_sizes(numbers, lives, status, limit, size, over & ~again)
+    waited = (lives.eligible != UNKNOWN) & (lives.eligible <= lives.end) if rows.told("eligible") else over
+    reasons = {
+        "told twice": again,
+        "without a number": numbers == UNKNOWN,
+        "without a time of submission": lives.submit == UNKNOWN,
+        "still waiting": ~lives.started & ~over,
+        "still running": lives.started & ~over,
+        "ended before it started": lives.started & (lives.end < lives.start),
+        "cancelled before it was eligible": ~lives.started & over & ~waited,
+        "larger than any machine": (size > MAX_MACHINE)
+        | np.logical_or.reduce([rows.column(each) > MAX_AMOUNT for each in ("nodes", "memory", "gpus")]),
+        "on a node and in a partition of no pool": pool == UNKNOWN if parts else np.zeros(len(rows), dtype=np.bool_),
+    }
+    kept = ~joined
+    for reason, applies in reasons.items():
+        if (found := np.flatnonzero(applies & kept)).size:
+            rows.leave_out(reason, len(found), _example(rows, int(found[0])))
+        kept &= ~applies
+    since = np.where(lives.eligible > 0, np.maximum(lives.eligible, lives.submit), lives.submit)
+    own = own_numbers(numbers, lives, since, kept, rows.column("life_step"))
+    early = kept & lives.started & (lives.start < since)
+    since = np.where(early, lives.start, since)
+    unique = np.zeros(len(rows), dtype=np.bool_)
+    unique[np.unique(np.where(kept, own, UNKNOWN), return_index=True)[1]] = True
+    if (taken := np.flatnonzero(kept & (~unique | (own > MAX_INTEGER)))).size:
+        rows.leave_out("without a number of its own", len(taken), _example(rows, int(taken[0])))
+        kept[taken] = False
+    if not kept.any():
+        counts = ", ".join(f"{count:,} {reason}" for reason, (count, _) in rows.left_out.items())
+        raise TraceError(f"{name}: no job in it that can be replayed" + (f"; left out: {counts}" if counts else ""))
+    if early.any():
+        example = _example(rows, int(np.flatnonzero(early)[0]))
+        rows.notes.append(
+            f"{int(early.sum()):,} jobs started before they were submitted or eligible, and count as without a wait; "
+            f"first {example}"
+        )
+    order = np.flatnonzero(kept)
+    order = order[np.lexsort((own[order], since[order]))]
+    first = int(min(lives.submit[order].min(), since[order].min()))
+    zero = first if first >= DATED else 0
+    table, more = _columns(rows, lives, since, own, limit, status, pool if parts else None, zero)
+    for kind, field in KINDS.items():
+        words = rows.words(kind)
+        codes = words.codes[order]
+        different, places = np.unique(codes, return_index=True)
+        come = different[np.argsort(places)]  # in the order in which they come, whatever that of the file
+        texts = list(words.values)
+        numbered = np.full(len(texts), UNKNOWN, dtype=np.int64)
+        numbered[come] = names.numbers(kind, [texts[code] for code in come.tolist()])
+        (more if field == "qos_number" else table)[field] = numbered[words.codes]
+    table["partition_number"] = np.where(pool == UNKNOWN, UNKNOWN, pool + 1)
+    notes, peak = list(rows.notes), _peak(table, order)
+    if parts is None:
+        notes.append(
+            f"it does not say how large its machine is: {peak:,} processors were held at one time, which it is taken "
+            "to have unless --processors or --pools says otherwise"
+        )
+    more = {each: column[order] for each, column in more.items() if (column[order] != UNKNOWN).any() or each == "pool"}
+    return Trace(
+        name,
+        ({"UnixStartTime": str(zero)} if zero else {}) | ({} if parts else {"MaxProcs": str(peak)}),
+        table_of({each: column[order] for each, column in table.items()}),
+        tuple(notes),
+        more or {"left_time": np.full(len(order), UNKNOWN, dtype=np.int64)},
+        None if parts is None else parts.pools,
+        dict(rows.left_out),
+        np.array([(own[row], time - zero, size) for row, time, size in changes if kept[row]], dtype=np.int64)
+        .reshape(-1, 3)
+        .T,
+    )
+
+
+def _pools(rows: Rows, parts: MachineParts | None, started: Flags) -> Integers:
+    """Return the pool of each row, `UNKNOWN` where it is in none."""
+    if parts is None:
+        return np.full(len(rows), UNKNOWN, dtype=np.int64)
+    nodes, partitions = rows.words("node_list"), rows.words("partition")
+    if len(parts.pools) == 1 and not (parts.of_node or parts.of_partition):
+        return np.zeros(len(rows), dtype=np.int64)
+    node_texts, partition_texts = list(nodes.values), list(partitions.values)
+    known: dict[tuple[int, int], int] = {}
+    pools = np.empty(len(rows), dtype=np.int64)
+    pairs = np.where(started, nodes.codes, UNKNOWN).tolist(), partitions.codes.tolist()
+    for row, (node, partition) in enumerate(zip(*pairs, strict=True)):
+        if (found := known.get((node, partition))) is None:
+            there = parts.pool_of(node_texts[node] if node != UNKNOWN else "", partition_texts[partition])
+            found = known[node, partition] = UNKNOWN if there is None else there
+        pools[row] = found
+    return pools
+
+
+def _columns(
+    rows: Rows,
+    lives: Lives,
+    since: Integers,
+    own: Integers,
+    limit: Integers,
+    status: Integers,
+    pool: Integers | None,
+    zero: int,
+) -> tuple[dict[str, Integers], dict[str, Integers]]:
+    """Return the columns of the Standard Workload Format, and those that it does not have; -1 where unknown."""
+    started = lives.started
+    table = {
+        "job_number": own,
+        "submit_time": since - zero,
+        "wait_time": np.where(started, lives.start - since, UNKNOWN),
+        "run_time": np.where(started, lives.run_time, UNKNOWN),
+        "allocated_processors": np.where(started, rows.column("processors"), UNKNOWN),
+        "requested_processors": rows.column("processors"),
+        "requested_time": limit,
+        "requested_memory": rows.column("memory"),
+        "status": status,
+    }
+    suspended = np.where(started, lives.end - lives.start - lives.run_time, UNKNOWN)
+    more = {
+        "handed_in": np.where(lives.submit < since, lives.submit - zero, UNKNOWN),
+        "left_time": np.where(started, UNKNOWN, lives.end - zero),
+        "suspended": np.where(suspended > 0, suspended, UNKNOWN),
+        "nodes": rows.column("nodes"),
+        "memory": rows.column("memory"),
+        "gpus": rows.column("gpus"),
+        "whole_nodes": rows.column("whole_nodes"),
+    }
+    return table, more if pool is None else more | {"pool": pool}
+
+
+def _example(rows: Rows, row: int) -> str:
+    return f"job {int(rows.column('job_number')[row])}, line {int(rows.lines[row])}"
+
+
+def _peak(table: dict[str, Integers], order: Integers) -> int:
+    """Return the most processors that jobs held at one time."""
+    begun = order[table["wait_time"][order] >= 0]
+    begun = begun[table["run_time"][begun] > 0]
+    start = table["submit_time"][begun] + table["wait_time"][begun]
+    end = start + table["run_time"][begun]
+    held = table["requested_processors"][begun]
+    most = int(held_at_starts(start, end, held).max(initial=0))
+    return max(most, int(table["requested_processors"][order].max()))

@@ -1,0 +1,182 @@
+"""The jobs of a log that is read while it is replayed, for logs that do not fit into memory."""
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import ClassVar, NoReturn
+
+import numpy as np
+
+from shadowtime.replayer.logs.swf import Trace, trace_name
+from shadowtime.replayer.logs.swf_text import FIELDS, Piece, notes_on, read_pieces
+from shadowtime.replayer.logs.workload import Workload, machine_of, none_left, selected
+from shadowtime.replayer.options import Oversized, Requests
+from shadowtime.shared.bounds import MAX_TIME
+from shadowtime.shared.cluster import Job
+from shadowtime.shared.errors import TraceError
+from shadowtime.shared.kernels import Integers
+
+SUBMIT_TIME = FIELDS.index("submit_time")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LongWorkload(Workload):
+    """A workload of which some thousand jobs are in memory at a time; `read` reads it from its beginning.
+
+    Its columns are not there: who asks for them, as they need all jobs at once, is told so by a `TraceError`. To go to
+    a row costs O(rows before it).
+    """
+
+    whole: ClassVar[bool] = False
+
+    jobs: int = 0
+    read: Callable[[], Iterator[Workload]] = tuple[Workload, ...]().__iter__
+
+    def __post_init__(self) -> None:
+        """Leave the columns as they are."""
+
+    def __len__(self) -> int:
+        return self.jobs
+
+    def __getitem__(self, index: int) -> Job:
+        row = range(self.jobs)[index]
+        return self.jobs_at([row])[row]
+
+    def blocks(self) -> Iterator[Workload]:
+        """Yield the jobs with their columns, some thousands at a time."""
+        return self.read()
+
+    def jobs_from(self, row: int) -> Iterator[Job]:
+        """Yield the jobs from a row on."""
+        for block in self.read():
+            yield from block.jobs_from(row)
+            row = max(row - len(block), 0)
+
+    def jobs_at(self, rows: Collection[int]) -> dict[int, Job]:
+        """Return the jobs of rows, by row."""
+        left, found, before = sorted(rows, reverse=True), dict[int, Job](), 0
+        for block in self.read() if left else ():
+            while left and left[-1] < before + len(block):
+                row = left.pop()
+                found[row] = block[row - before]
+            before += len(block)
+        return found
+
+
+class NotWhole(Mapping[str, Integers]):
+    """Columns of a log that is read in pieces."""
+
+    def __init__(self, log: str) -> None:
+        self._log = log
+
+    def _refuse(self) -> NoReturn:
+        raise TraceError(f"{self._log} is read in pieces, and what was asked for needs all of it at once")
+
+    def __getitem__(self, name: str) -> Integers:
+        self._refuse()
+
+    def __iter__(self) -> Iterator[str]:
+        self._refuse()
+
+    def __len__(self) -> int:
+        self._refuse()
+
+
+def read_in_pieces(
+    path: Path,
+    processors: int | None = None,
+    *,
+    oversized: Oversized = "drop",
+    requests: Requests = "as-logged",
+    limit: int | None = None,
+    recorded: bool = False,
+) -> tuple[LongWorkload, tuple[str, ...]]:
+    """Return the jobs of a log that can be replayed, and remarks for its reader.
+
+    The log is read once to be checked, and again by each replay.
+
+    Parameters
+    ----------
+    path
+        A log in the Standard Workload Format, its jobs in order of submission and numbered in that order.
+    processors, oversized, requests, limit, recorded
+        As `prepare` takes them.
+
+    Raises
+    ------
+    TraceError
+        As `read_swf` and `prepare`, or if a job is out of order; names the line.
+    SettingsError
+        As `prepare`.
+
+    Examples
+    --------
+    >>> from shadowtime.replayer.logs.swf import BUNDLED
+    >>> long, notes = read_in_pieces(BUNDLED)
+    >>> len(long), long.processors, next(long.jobs_from(4999)).job_number, notes
+    (5000, 128, 5000, ())
+    """
+    read = partial(_pieces, path, processors, oversized, requests, limit, recorded=recorded)
+    skipped: Counter[str] = Counter()
+    jobs = aligned = longer = 0
+    for piece, block in read():
+        jobs, aligned, longer = jobs + len(block), aligned + block.aligned, longer + piece.longer
+        skipped.update(block.skipped)
+    workload = LongWorkload(
+        block.name,
+        block.processors,
+        NotWhole(block.name),
+        dict(skipped),
+        aligned,
+        block.unix_start_time,
+        jobs=jobs,
+        read=partial(_blocks, read),
+    )
+    if not jobs:
+        raise none_left(workload)
+    return workload, notes_on(longer)
+
+
+def _blocks(read: Callable[[], Iterator[tuple[Piece, Workload]]]) -> Iterator[Workload]:
+    return (block for _, block in read() if len(block))
+
+
+def _pieces(
+    path: Path,
+    processors: int | None,
+    oversized: Oversized,
+    requests: Requests,
+    limit: int | None,
+    *,
+    recorded: bool,
+) -> Iterator[tuple[Piece, Workload]]:
+    """Yield what is read of a log, and the jobs in it that are replayed, until there are enough."""
+    header: dict[str, str] = {}
+    last = np.full((1, len(FIELDS)), -1, dtype=np.int64)
+    last[0, SUBMIT_TIME] = -MAX_TIME
+    for piece in read_pieces(path, header):
+        _require_order(path, piece, last)
+        last = piece.table[-1:]
+        trace = Trace(trace_name(path), header, piece.table)
+        block = selected(trace, machine_of(trace, processors), oversized, requests, limit, recorded=recorded)
+        yield piece, block
+        if limit is not None:
+            limit -= len(block)
+            if not limit:
+                return
+
+
+def _require_order(path: Path, piece: Piece, last: Integers) -> None:
+    """Raise if a job comes before its predecessor, of which `last` has the last one before these, shape (1, 18)."""
+    table = np.concatenate((last, piece.table))
+    for what, column in (("job number", 0), ("submit time", SUBMIT_TIME)):
+        steps = np.diff(table[:, column])
+        if (wrong := steps <= 0 if column == 0 else steps < 0).any():
+            at = int(wrong.argmax())
+            before, now = table[at : at + 2, column].tolist()
+            raise TraceError(
+                f"{path}, line {piece.lines[at]}: {what} {now} after {before}; a log that is read in pieces has its "
+                "jobs in order of submission, numbered in that order"
+            )

@@ -1,0 +1,143 @@
+"""When each job of a log started by another simulator: an SWF, a table of values, or Parquet."""
+
+import csv
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from shadowtime.replayer.logs.frame_files import PARQUET, require_parquet
+from shadowtime.replayer.logs.quality import held_at_starts
+from shadowtime.replayer.logs.swf import read_swf
+from shadowtime.replayer.logs.swf_text import FIELDS
+from shadowtime.replayer.logs.workload import Workload
+from shadowtime.shared.accounting import lines_of
+from shadowtime.shared.bounds import MAX_INTEGER
+from shadowtime.shared.errors import TraceError
+from shadowtime.shared.kernels import Integers
+
+COLUMNS = ("job_number", "submit_time", "start_time", "processors")
+"""Those that are read of a table, as `--schedule` writes it."""
+
+
+def read_starts(path: Path, workload: Workload) -> Integers:
+    """Return the start of each job of a workload in seconds, in its order, as a file has it.
+
+    Raises
+    ------
+    TraceError
+        If the file cannot be read, has other jobs, other submissions, a start before the submission, or at some time
+        more processors in use than the machine has; the message names the first job.
+    """
+    rows = _swf(path) if path.name.endswith((".swf", ".swf.gz")) else _table(path)
+    columns = workload.columns
+    rows = rows[np.argsort(rows[:, 0], kind="stable")]
+    if twice := rows[1:, 0][rows[1:, 0] == rows[:-1, 0]].tolist():
+        raise TraceError(f"{path}: job {twice[0]} is there twice")
+    missing = np.setdiff1d(columns["job_number"], rows[:, 0])
+    if len(missing):
+        raise TraceError(
+            f"{path}: {len(missing):,} of {len(workload):,} jobs of the log are missing, the first is job {missing[0]}"
+        )
+    more = np.setdiff1d(rows[:, 0], columns["job_number"])
+    if len(more):
+        raise TraceError(
+            f"{path}: {len(more):,} of {len(rows):,} jobs are none that a replay of the log uses, the first is "
+            f"job {more[0]}; shadowtime convert writes a log of those"
+        )
+    _, submitted, started, processors = rows[np.searchsorted(rows[:, 0], columns["job_number"])].T
+    for wrong, words in (
+        (submitted != columns["submit_time"], "is submitted at {submitted}, in the log at {submit_time}"),
+        (started < submitted, "starts at {started}, before its submission at {submitted}"),
+        (processors < 1, "takes {processors} processors"),
+        (processors > workload.processors, "takes {processors} processors; the machine has {machine}"),
+    ):
+        if wrong.any():
+            job = int(np.argmax(wrong))
+            values = {"submitted": submitted[job], "started": started[job], "processors": processors[job]}
+            told = words.format(**values, submit_time=columns["submit_time"][job], machine=workload.processors)
+            raise TraceError(f"{path}: job {columns['job_number'][job]} {told}")
+    _require_room(path, workload, started)
+    starts: Integers = started
+    return starts
+
+
+def _swf(path: Path) -> Integers:
+    columns = dict(zip(FIELDS, read_swf(path).table.T, strict=True))
+    numbers, submitted, waited = columns["job_number"], columns["submit_time"], columns["wait_time"]
+    if (waited == -1).any():
+        raise TraceError(f"{path}: job {numbers[np.argmax(waited == -1)]} has no wait time")
+    allocated, requested = columns["allocated_processors"], columns["requested_processors"]
+    rows: Integers = np.stack(
+        [numbers, submitted, submitted + waited, np.where(allocated > 0, allocated, requested)], axis=1
+    )
+    return rows
+
+
+def _table(path: Path) -> Integers:
+    try:
+        if path.name.endswith(PARQUET):
+            with path.open("rb") as file:
+                require_parquet(path)
+                from pyarrow import parquet
+
+                table = parquet.read_table(file, columns=list(COLUMNS)).to_pydict()
+            rows: Iterable[Iterable[Any]] = zip(*(table[name] for name in COLUMNS), strict=True)
+        else:
+            rows = _values(csv.DictReader(line.decode() for lines in lines_of(path) for line in lines))
+        return np.array([[_whole(value) for value in row] for row in rows], dtype=np.int64).reshape(-1, len(COLUMNS))
+    except OSError as error:
+        raise TraceError(f"{path}: {error.strerror or error}") from None
+    except (KeyError, TypeError, ValueError, OverflowError, csv.Error) as error:
+        raise TraceError(f"{path}: expected columns {', '.join(COLUMNS)} of whole numbers: {error!r:.100}") from None
+
+
+def _values(reader: "csv.DictReader[str]") -> Iterator[list[str]]:
+    """Yield the values of each line; a line or a head of which they could be others' is none."""
+    if len(set(names := reader.fieldnames or ())) < len(names):
+        raise ValueError("a column is there twice")
+    for row in reader:
+        if None in row:
+            raise ValueError(f"line {reader.line_num} has more values than there are columns")
+        yield [row[name] for name in COLUMNS]
+
+
+def _whole(value: Any) -> int:
+    """Return a value as the whole number that it is."""
+    number = int(value)
+    if abs(number) > MAX_INTEGER or (number != value and not isinstance(value, str)):
+        raise ValueError(f"{value} is none")
+    return number
+
+
+def _require_room(path: Path, workload: Workload, started: Integers) -> None:
+    """Raise if more processors are in use than there are; at a second, jobs end before others start."""
+    columns = workload.columns
+    sizes = columns["processors"]
+    ended = started + np.minimum(columns["run_time"], columns["requested_time"])
+    used = held_at_starts(started, ended, sizes)
+    if (over := used > workload.processors).any():
+        first = np.flatnonzero(over)[np.lexsort((used[over], started[over]))[0]]
+        raise TraceError(
+            f"{path}: job {columns['job_number'][first]} starts at {started[first]}, when {used[first]} processors "
+            f"would be in use; the machine has {workload.processors}"
+        )
+
+
+# When the jobs of a log really started.
+
+
+def real_starts(workload: Workload) -> Integers:
+    """Return when each job really started, in seconds.
+
+    Raises
+    ------
+    TraceError
+        If the log does not say so of every job.
+    """
+    waits = workload.columns["wait_time"]
+    if (waits < 0).any():
+        raise TraceError(f"{workload.name} does not say how long {int((waits < 0).sum()):,} of its jobs waited")
+    starts: Integers = workload.columns["submit_time"] + waits
+    return starts

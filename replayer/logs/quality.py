@@ -1,0 +1,255 @@
+"""What a log tells, what it lacks and what is odd about it: `shadowtime check`, and a line of the report."""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from shadowtime.replayer.logs.swf import Trace
+from shadowtime.replayer.logs.swf_text import FIELDS
+from shadowtime.replayer.logs.workload import Workload
+from shadowtime.shared.kernels import Flags, Integers
+
+# What jobs that run at one time hold together.
+
+
+def held_at_starts(start: Integers, end: Integers, processors: Integers) -> Integers:
+    """Return of each job how many processors are held once it has started. O(jobs log jobs).
+
+    At a second, jobs end before others start, and of those that start together the smallest comes first.
+
+    Parameters
+    ----------
+    start, end, processors
+        Of each job, shape (jobs,); times in seconds.
+
+    >>> held_at_starts(np.array([0, 5, 5]), np.array([5, 9, 9]), np.array([4, 3, 2])).tolist()
+    [4, 5, 2]
+    """
+    changes = np.concatenate((processors, -processors))
+    order = np.lexsort((changes, np.concatenate((start, end))))
+    held = np.empty_like(changes)
+    held[order] = np.cumsum(changes[order])
+    at_starts: Integers = held[: len(start)]
+    return at_starts
+
+
+DAY, WEEK = 86_400, 604_800
+
+FLURRY = 3.0
+"""Times what all users submit in a mean week, beyond which a week of one user is a flurry."""
+
+LEAST_FLURRY = 100
+"""Jobs of a flurry at the least."""
+
+GRACE = 120
+"""Seconds beyond its limit for which a machine may let a job run on without anybody wondering."""
+
+JUMP = 3_600
+"""Seconds by which submissions go back from one job number to the next where a clock was set, or numbers began anew."""
+
+SILENCE = 14 * DAY
+"""Seconds without a submission: the log, or the machine, was away."""
+
+Columns = Mapping[str, Integers]
+
+
+class Lack(NamedTuple):
+    """What a log does not tell, of any job, and what therefore is not shown or not done."""
+
+    what: str
+    therefore: str
+
+
+class Oddity(NamedTuple):
+    """What is odd about a log: how often, and the first example."""
+
+    what: str
+    times: int
+    example: str
+
+
+LACKS: tuple[tuple[str, str, str], ...] = (
+    ("wait_time", "waits", "only a closed replay is possible, and no bound can be held against what happened"),
+    ("requested_time", "requested times", "its jobs are left out: nothing could be planned"),
+    ("user_id", "users", "no predictor knows a user's record, and nobody is told whether some user is worse off"),
+    ("group_id", "accounts or groups", "adjustments by project take all jobs for one project's"),
+    ("executable_number", "programs or job names", "similar jobs are found by user, size and request alone"),
+    ("queue_number", "queues or partitions", "waits are bounded over all jobs, not by queue"),
+    ("status", "how jobs ended", "every end counts as one by itself"),
+    ("memory", "memory", "no job is kept from starting by it"),
+    ("gpus", "GPUs", "no job is kept from starting by them"),
+    ("left_time", "cancelled jobs that never started", "queues look shorter than they were"),
+    ("handed_in", "when jobs became eligible", "waits count from submission, holds and dependencies among them"),
+)
+"""Column, what it is, and what follows if a log does not have it."""
+
+
+def lacks_of(columns: Columns) -> list[Lack]:
+    """Return what a log does not tell, by the columns of its jobs; -1 is unknown.
+
+    >>> [lack.what for lack in lacks_of({name: np.array([1]) for name, *_ in LACKS if name != "gpus"})]
+    ['GPUs']
+    """
+    return [
+        Lack(what, therefore)
+        for name, what, therefore in LACKS
+        if name not in columns or bool((columns[name] < (1 if name == "requested_time" else 0)).all())
+    ]
+
+
+def columns_replayed(workload: Workload) -> dict[str, Integers]:
+    """Return the columns of the jobs that a replay uses, memory of the standard format by our name."""
+    columns = dict(workload.columns)
+    if "memory" not in columns and "requested_memory" in workload.unused:
+        columns["memory"] = workload.unused["requested_memory"]
+    sizes = dict.fromkeys(("allocated_processors", "requested_processors"), columns["processors"])
+    return columns | sizes
+
+
+def columns_of(trace: Trace) -> dict[str, Integers]:
+    """Return the columns of a log by name; memory of the standard format, and its cancelled jobs, by ours."""
+    columns = dict(zip(FIELDS, trace.table.T, strict=True))
+    if not trace.more:
+        columns["memory"] = columns["requested_memory"]
+        never = (columns["status"] == 5) & (columns["run_time"] <= 0)
+        columns["left_time"] = np.where(never, columns["submit_time"], -1)
+    return columns | dict(trace.more)
+
+
+def given(columns: Columns) -> Integers:
+    """Return how many processors each job had, or else asked for."""
+    allocated = columns["allocated_processors"]
+    return np.where(allocated > 0, allocated, columns["requested_processors"])
+
+
+def oddities_of(trace: Trace, processors: int) -> list[Oddity]:
+    """Return what is odd about a log on a machine of a size. O(jobs log jobs)."""
+    columns = columns_of(trace)
+    found = [Oddity(f"left out: {reason}", count, example) for reason, (count, example) in trace.left_out.items()]
+    for look in ODD if trace.more else ODD + ODD_IN_ARCHIVES:
+        found += look(columns, processors)
+    return found
+
+
+def _of_rows(what: str, columns: Columns, rows: Flags, tell: Callable[[int], str]) -> Iterator[Oddity]:
+    """Yield an oddity of jobs, with the first of them by job number's place in the log."""
+    if (there := np.flatnonzero(rows)).size:
+        first = int(there[0])
+        yield Oddity(what, len(there), f"job {columns['job_number'][first]}: {tell(first)}")
+
+
+def _impossible(columns: Columns, processors: int) -> Iterator[Oddity]:
+    run_time, wait, requested = columns["run_time"], columns["wait_time"], columns["requested_time"]
+    size = np.where(
+        columns["requested_processors"] > 0, columns["requested_processors"], columns["allocated_processors"]
+    )
+    ran = run_time > 0
+    yield from _of_rows(
+        "larger than the machine", columns, size > processors, lambda row: f"{size[row]} of {processors} processors"
+    )
+    yield from _of_rows("no processors", columns, size <= 0, lambda row: f"{size[row]}")
+    yield from _of_rows(
+        "ran for no time", columns, (run_time <= 0) & (_of(columns, "left_time") < 0), lambda row: f"{run_time[row]} s"
+    )
+    yield from _of_rows("no requested time", columns, requested <= 0, lambda row: f"{requested[row]}")
+    yield from _of_rows("started before its submission", columns, wait < -1, lambda row: f"wait of {wait[row]} s")
+    yield from _of_rows(
+        f"ran longer than its limit and {GRACE} s",
+        columns,
+        ran & (requested > 0) & (run_time > requested + GRACE),
+        lambda row: f"{run_time[row]} s for {requested[row]} s",
+    )
+    allocated, asked = columns["allocated_processors"], columns["requested_processors"]
+    yield from _of_rows(
+        "got other processors than it asked for",
+        columns,
+        (allocated > 0) & (asked > 0) & (allocated != asked),
+        lambda row: f"{allocated[row]} for {asked[row]}",
+    )
+
+
+def overlaps(columns: Columns, processors: int) -> Iterator[Oddity]:
+    """Yield starts at which more processors were held than there are, by what is recorded."""
+    ran = np.flatnonzero((columns["wait_time"] >= 0) & (columns["run_time"] > 0))
+    size = given(columns)
+    start = columns["submit_time"][ran] + columns["wait_time"][ran]
+    end = start + columns["run_time"][ran] + np.maximum(_of(columns, "suspended")[ran], 0)
+    held = held_at_starts(start, end, size[ran])
+    over = held > processors
+    if over.any():
+        first = int(np.flatnonzero(over)[np.argmin(start[over])])
+        number, most = columns["job_number"][ran[first]], int(held.max())
+        yield Oddity(
+            "started although more was held then than there is",
+            int(over.sum()),
+            f"job {number} at {start[first]}: {held[first]} of {processors} processors; at most {most}",
+        )
+
+
+def _flurries(columns: Columns, _: int) -> Iterator[Oddity]:
+    """Yield weeks in which one user submits more than `FLURRY` times what all do in a mean week (Tsafrir 2006)."""
+    submit, user = columns["submit_time"], columns["user_id"]
+    if not len(submit) or (user < 0).all():
+        return
+    weeks = (submit - submit[0]) // WEEK
+    mean = len(submit) / (int(weeks[-1]) + 1)
+    keys, counts = np.unique(np.stack((user, weeks)), axis=1, return_counts=True)
+    beyond = (counts > max(FLURRY * mean, LEAST_FLURRY)) & (keys[0] >= 0)
+    if beyond.any():
+        most = int(np.argmax(np.where(beyond, counts, 0)))
+        yield Oddity(
+            "flurry: a week in which one user submits more than all do in three",
+            int(beyond.sum()),
+            f"user {keys[0, most]}, week {keys[1, most] + 1}: {counts[most]:,} jobs; all users {mean:,.0f} in the mean",
+        )
+
+
+def _clock(columns: Columns, _: int) -> Iterator[Oddity]:
+    """Yield submissions that go back from one job number to the next."""
+    numbers, submit = columns["job_number"], columns["submit_time"]
+    order = np.argsort(numbers, kind="stable")
+    back = np.flatnonzero(np.diff(submit[order]) < -JUMP)
+    if back.size:
+        row, before = order[back[0] + 1], order[back[0]]
+        yield Oddity(
+            "clock jump: submitted more than an hour before the job number before it",
+            len(back),
+            f"job {numbers[row]} at {submit[row]}, job {numbers[before]} at {submit[before]}",
+        )
+
+
+def _silence(columns: Columns, _: int) -> Iterator[Oddity]:
+    """Yield long times without a submission."""
+    numbers, gaps = columns["job_number"], np.diff(columns["submit_time"])
+    silent = np.flatnonzero(gaps > SILENCE)
+    if silent.size:
+        yield Oddity(
+            "silence: nothing submitted for more than two weeks",
+            len(silent),
+            f"after job {numbers[silent[0]]}: {gaps[silent[0]] / DAY:.0f} days",
+        )
+
+
+def _users(columns: Columns, _: int) -> Iterator[Oddity]:
+    """Yield jobs of no user, and numbers of users between the least and the greatest who have no job."""
+    user = columns["user_id"]
+    known = np.unique(user[user >= 0])
+    if not known.size:
+        return
+    yield from _of_rows("without a user, unlike others", columns, user < 0, lambda row: f"user {user[row]}")
+    missing = int(known[-1] - known[0] + 1 - len(known))
+    if 0 < missing <= len(known):  # numbers that are none of a list, as those of the system, tell nothing
+        first = int(known[np.flatnonzero(np.diff(known) > 1)[0]]) + 1
+        yield Oddity("user number without a job: users may have been taken out", missing, f"user {first}")
+
+
+def _of(columns: Columns, name: str) -> Integers:
+    return columns.get(name, np.full(len(columns["job_number"]), -1, dtype=np.int64))
+
+
+ODD = (_impossible, overlaps, _flurries, _silence)
+"""Looks at any log."""
+
+ODD_IN_ARCHIVES = (_clock, _users)
+"""Looks at others than accounting files, where tasks of arrays are numbered as they start, and users as they come."""

@@ -1,0 +1,105 @@
+"""Logs in the Standard Workload Format."""
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from shadowtime.replayer.logs.swf_text import FIELDS, read_text, write_swf
+from shadowtime.shared.kernels import Integers, IntegerTable
+from shadowtime.shared.messages import Pool
+
+__all__ = ["BUNDLED", "FIELDS", "Trace", "read_swf", "write_swf"]
+
+BUNDLED = Path(__file__).parents[1] / "bundled.swf.gz"
+"""The trace that comes with the project, made by `shadowtime generate`."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Trace:
+    """A log as it was read: all of its jobs, nothing filtered, -1 where unknown.
+
+    `header` has the first value of each `; Key: value`; `table` is (n, 18), sorted by submit time and job
+    number, columns as in `FIELDS`; `notes` are remarks on the file for its reader. Of an accounting file, `more` has
+    columns (n,) of its own, as `OF_ACCOUNTING` names them, `pools` the parts of the machine where they are known, and
+    `left_out` how many rows could not be used, by reason, with the first of them; `resized`, of shape (3, changes), the
+    job number, time and processors of each new size of a running job.
+    """
+
+    name: str
+    header: Mapping[str, str]
+    table: Integers
+    notes: tuple[str, ...] = ()
+    more: Mapping[str, Integers] = field(default_factory=dict)
+    pools: tuple[Pool, ...] | None = None
+    left_out: Mapping[str, tuple[int, str]] = field(default_factory=dict)
+    resized: IntegerTable | None = None
+
+    @property
+    def unix_start_time(self) -> int | None:
+        """Time of second 0 in seconds of Unix, where the header tells of one that a calendar has."""
+        number = re.match(r"[0-9]{1,11}\Z", self.header.get("UnixStartTime", ""))
+        return int(number[0]) if number and int(number[0]) > 0 else None
+
+    @property
+    def processors(self) -> int | None:
+        """Size of the machine: of its pools, or else the number that `MaxProcs`, or else `MaxNodes`, begins with.
+
+        >>> sizes = ("338 (batch partition; 512 total)", "1,024", "1e3", "-1")
+        >>> [Trace("log", {"MaxProcs": size, "MaxNodes": "64"}, np.empty((0, 18))).processors for size in sizes]
+        [338, None, None, 64]
+        """
+        if self.pools:
+            return sum(pool.processors for pool in self.pools)
+        for key in ("MaxProcs", "MaxNodes"):
+            text = self.header.get(key, "")
+            number = re.match(r"[0-9]{1,15}(?![.,']?\w)", text)
+            if number is None and re.match(r"[0-9]", text):  # nobody should guess what it means
+                return None
+            if number and int(number[0]) > 0:
+                return int(number[0])
+        return None
+
+
+def read_swf(path: str | os.PathLike[str]) -> Trace:
+    """Read a log in the Standard Workload Format, plain or compressed by gzip (whatever its name).
+
+    Parameters
+    ----------
+    path : str or os.PathLike
+        The file; its name without `.swf` and `.gz` becomes the name of the trace.
+
+    Returns
+    -------
+    Trace
+        Every job of the log, sorted; fractions of a second are cut off.
+
+    Raises
+    ------
+    TraceError
+        If the file cannot be read, holds no job, repeats a job number, or has a line that is neither a
+        comment nor 18 numbers; names the file, the line and what is wrong with it.
+
+    Examples
+    --------
+    >>> trace = read_swf(BUNDLED)
+    >>> trace.name, trace.processors, trace.table.shape
+    ('bundled', 128, (5000, 18))
+
+    References
+    ----------
+    docs/algorithms.md#sources (SWF 2.2).
+    """
+    path = Path(path)
+    header, table, notes = read_text(path)
+    order = np.lexsort((table[:, FIELDS.index("job_number")], table[:, FIELDS.index("submit_time")]))
+    return Trace(trace_name(path), header, table[order], notes)
+
+
+def trace_name(path: Path) -> str:
+    """Return what the log of a file is called; results are text, whatever a file is called."""
+    name = os.fsencode(path.name).decode(errors="replace")
+    return name.removesuffix(".gz").removesuffix(".swf")

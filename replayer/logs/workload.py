@@ -1,0 +1,249 @@
+"""The jobs of a log that a replay uses, on a machine of a size."""
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field, fields
+from types import MappingProxyType
+from typing import Any, ClassVar, get_args
+
+import numpy as np
+
+from shadowtime.replayer.logs.swf import Trace
+from shadowtime.replayer.logs.swf_text import FIELDS
+from shadowtime.replayer.options import Oversized, Requests
+from shadowtime.shared.bounds import MAX_DURATION, MAX_INTEGER
+from shadowtime.shared.cluster import OF_ANY_LOG, Job, job_of
+from shadowtime.shared.errors import SettingsError, TraceError
+from shadowtime.shared.kernels import Integers, IntegerTable
+from shadowtime.shared.messages import Pool
+
+MAX_MACHINE = 10_000_000
+
+UNUSED = ("average_cpu_time", "used_memory", "requested_memory", "preceding_job_number", "think_time")
+"""Fields of a log that no replay uses; a schedule that is written as a log has them again."""
+
+BLOCK = 512
+"""Jobs that are made objects at once, where all are wanted in turn."""
+
+YEAR_2000 = 946_684_800
+"""Stores of time series do not reach back to 1970."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Workload:
+    """The jobs that a replay uses, in order of submit time and job number, as a sequence of `Job`.
+
+    `columns` has one read-only int64 array of shape (n,) per field of `Job`, -1 where unknown: about 100
+    bytes a job; of the fields `OF_ACCOUNTING` only those that the log has. `unused` has the same of fields that no
+    replay uses. `skipped` counts the jobs left out by reason, `aligned` those cut to the machine's size.
+    `unix_start_time` is the Unix time of the log's second 0, where its header tells. `pools` are the parts
+    of the machine, and `resized` has job number, time and processors of each new size of a running job, shape
+    (3, changes), where the log tells them.
+    """
+
+    name: str
+    processors: int
+    columns: Mapping[str, Integers]
+    skipped: dict[str, int]
+    aligned: int
+    unix_start_time: int | None = None
+    unused: Mapping[str, Integers] = field(default_factory=dict)
+    pools: tuple[Pool, ...] | None = None
+    resized: IntegerTable | None = None
+
+    whole: ClassVar[bool] = True
+    """Whether all of it is in memory, and `columns` are there."""
+
+    def __post_init__(self) -> None:
+        for name in ("columns", "unused"):
+            columns = getattr(self, name)
+            for column in columns.values():
+                column.setflags(write=False)
+            object.__setattr__(self, name, MappingProxyType(dict(columns)))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Let it be pickled, as mappings that can only be read cannot be."""
+        values = (getattr(self, each.name) for each in fields(self))
+        return type(self), tuple(dict(each) if isinstance(each, MappingProxyType) else each for each in values)
+
+    def __len__(self) -> int:
+        return len(self.columns["job_number"])
+
+    def __getitem__(self, index: int) -> Job:
+        return job_of([int(column[index]) for column in self.columns.values()], self._more)
+
+    def __iter__(self) -> Iterator[Job]:
+        return self.jobs_from(0)
+
+    def jobs_from(self, row: int) -> Iterator[Job]:
+        """Yield the jobs from a row on; O(1) each: fast, yet never all of them as objects at once."""
+        for start in range(row, len(self), BLOCK):
+            rows = [column[start : start + BLOCK].tolist() for column in self.columns.values()]
+            yield from [job_of(values, self._more) for values in zip(*rows, strict=True)]
+
+    def jobs_at(self, rows: Collection[int]) -> dict[int, Job]:
+        """Return the jobs of rows, by row."""
+        return {row: self[row] for row in rows}
+
+    def blocks(self) -> Iterator["Workload"]:
+        """Yield the jobs with their columns, as many at a time as are in memory: here all."""
+        yield self
+
+    @property
+    def _more(self) -> tuple[str, ...]:
+        return tuple(self.columns)[OF_ANY_LOG:] if len(self.columns) > OF_ANY_LOG else ()
+
+
+def prepare(
+    trace: Trace,
+    processors: int | None = None,
+    *,
+    oversized: Oversized = "drop",
+    requests: Requests = "as-logged",
+    limit: int | None = None,
+    recorded: bool = False,
+) -> Workload:
+    """Return the jobs of a trace that can be replayed on a machine.
+
+    Parameters
+    ----------
+    trace : Trace
+        The log.
+    processors : int, optional
+        Size of the machine; the one of the log's header by default.
+    oversized : {"drop", "align"}
+        Whether jobs larger than the machine are left out or cut to its size.
+    requests : {"as-logged", "actual", "doubled"}
+        `actual`: each job requests its run time. `doubled`: twice its request, for the same work. Both first
+        cut the run time at the request, as the machine does in any case (docs/algorithms.md#end-at-the-limit).
+    limit : int, optional
+        Keep this many jobs, the earliest submitted.
+    recorded
+        Whether jobs start as they did. Then those of an accounting file are kept that never started, or ran for less
+        than a second: how long they would have run elsewhere nobody knows.
+
+    Raises
+    ------
+    TraceError
+        If the log does not say how large its machine was, or no job is left.
+    SettingsError
+        If an option is out of its range.
+
+    Examples
+    --------
+    >>> row = dict.fromkeys(FIELDS, -1) | {"submit_time": 5, "run_time": 60, "requested_time": 90}
+    >>> rows = [row | {"job_number": size, "allocated_processors": size} for size in (2, 16)]
+    >>> trace = Trace("two", {"MaxProcs": "8"}, np.array([list(row.values()) for row in rows]))
+    >>> workload = prepare(trace)
+    >>> [(job.processors, job.user_id) for job in workload], workload.skipped
+    ([(2, None)], {'larger than the machine': 1})
+
+    References
+    ----------
+    docs/algorithms.md#jobs-left-out (aligning: Nissimov 2007, section 5).
+    """
+    machine = machine_of(trace, processors)
+    workload = selected(trace, machine, oversized, requests, limit, recorded=recorded)
+    if not len(workload):
+        raise none_left(workload)
+    return workload
+
+
+def none_left(workload: Workload) -> TraceError:
+    """Return the error of a log of which no job can be replayed."""
+    counts = ", ".join(f"{count} {reason}" for reason, count in workload.skipped.items())
+    return TraceError(f"{workload.name}: no job left to replay on {workload.processors} processors; skipped: {counts}")
+
+
+def machine_of(trace: Trace, processors: int | None) -> int:
+    """Return how large the machine of a replay is; raises as `prepare`."""
+    if processors is not None and trace.pools is not None:
+        msg = f"processors {processors}: the machine of {trace.name} has the processors of its pools"
+        raise SettingsError(msg)
+    machine = trace.processors if processors is None else processors
+    if machine is None:
+        msg = f"{trace.name}: its header has neither MaxProcs nor MaxNodes as a whole number; give --processors"
+        raise TraceError(msg)
+    if machine <= 0:
+        msg = f"processors {machine}: a machine has at least 1"
+        raise SettingsError(msg)
+    if machine > MAX_MACHINE:
+        msg = f"processors {machine}: at most {MAX_MACHINE} are taken"
+        raise SettingsError(msg)
+    return machine
+
+
+def selected(
+    trace: Trace, machine: int, oversized: Oversized, requests: Requests, limit: int | None, *, recorded: bool
+) -> Workload:
+    """Return the jobs of a trace that can be replayed, perhaps none; as `prepare`."""
+    for option, value, known in (("oversized", oversized, Oversized), ("requests", requests, Requests)):
+        if value not in get_args(known):
+            msg = f"{option} {value!r}: not one of {', '.join(get_args(known))}"
+            raise SettingsError(msg)
+    if limit is not None and limit <= 0:
+        msg = f"jobs {limit}: a replay needs at least 1"
+        raise SettingsError(msg)
+    logged = dict(zip(FIELDS, trace.table.T, strict=True)) | dict(trace.more)
+    requested = logged["requested_processors"]
+    size = np.where(requested > 0, requested, logged["allocated_processors"])
+    run_time, requested_time = logged["run_time"], logged["requested_time"]
+    pools = trace.pools
+    if pools is None:
+        logged.pop("pool", None)
+        largest, too_large = np.full(len(size), machine), size > machine
+    else:
+        largest = np.array([pool.processors for pool in pools], dtype=np.int64)[logged["pool"]]
+        too_large = size > largest
+    left = logged["left_time"] >= 0 if "left_time" in logged else np.zeros(len(size), dtype=np.bool_)
+    told = recorded and bool(trace.more)
+    bounded = np.where(requested_time == MAX_DURATION, 1, requested_time)
+    reasons = {
+        "submit time negative": logged["submit_time"] < 0,
+        "no processors": size <= 0,
+        "never started": left & (not told),
+        "run time not positive": (run_time < (0 if told else 1)) & ~left,
+        "no request": requested_time <= 0,
+        f"longer than {MAX_DURATION} s": np.maximum(run_time, bounded) > MAX_DURATION // 2,
+    }
+    for name in ("memory", "gpus"):
+        if pools is not None and name in logged:
+            has = np.array([_any(getattr(pool, name)) for pool in pools], dtype=np.int64)
+            reasons[f"more {name} than its pool has"] = logged[name] > has[logged["pool"]]
+    if oversized == "drop":
+        reasons["larger than the machine"] = too_large
+    kept = np.flatnonzero(~np.logical_or.reduce(list(reasons.values())))[:limit]
+    seen = len(size) if limit is None or len(kept) < limit else int(kept[-1]) + 1
+    uncounted = np.ones(seen, dtype=bool)
+    skipped = {reason: count for reason, (count, _) in trace.left_out.items()}
+    for reason, applies in reasons.items():  # a job is counted under its first reason only
+        if count := int(np.count_nonzero(uncounted & applies[:seen])):
+            skipped[reason] = count
+        uncounted &= ~applies[:seen]
+
+    if requests == "actual":
+        requested_time = np.where(left, requested_time, np.minimum(run_time, requested_time))
+    elif requests == "doubled":
+        run_time, requested_time = np.minimum(run_time, requested_time), np.minimum(2 * requested_time, MAX_DURATION)
+    logged |= {
+        "processors": np.minimum(size, largest),
+        "run_time": run_time,
+        "requested_time": requested_time,
+    }
+    columns = {name: logged[name][kept] for name in Job._fields if name in logged}
+    unused = {name: logged[name][kept] for name in UNUSED}
+    aligned = int(np.count_nonzero(too_large[kept]))
+    return Workload(
+        trace.name,
+        machine,
+        columns,
+        skipped,
+        aligned,
+        trace.unix_start_time,
+        unused,
+        pools,
+        trace.resized,
+    )
+
+
+def _any(most: int | None) -> int:
+    return MAX_INTEGER if most is None else most

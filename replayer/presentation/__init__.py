@@ -1,0 +1,64 @@
+"""Results as tables in the terminal, one module for each table."""
+
+from typing import TYPE_CHECKING
+
+from shadowtime.shared.lazy import lazy_exports
+
+if TYPE_CHECKING:
+    from shadowtime.replayer.presentation import predictions_run
+    from shadowtime.replayer.presentation.catalogue import classes_of, everything, print_catalogue, print_names
+    from shadowtime.replayer.presentation.drift import drift_tables
+    from shadowtime.replayer.presentation.live_scores import tables
+    from shadowtime.replayer.presentation.names import short_names
+    from shadowtime.replayer.presentation.policies import comparison_table, forecast_table, wait_bound_table
+    from shadowtime.replayer.presentation.predictions import prediction_table
+    from shadowtime.replayer.presentation.predictions_run import telling
+    from shadowtime.replayer.presentation.site_expectations import expected_table, words
+    from shadowtime.replayer.presentation.starts import start_table
+
+__all__ = [
+    "classes_of",
+    "comparison_table",
+    "drift_tables",
+    "everything",
+    "expected_table",
+    "forecast_table",
+    "prediction_table",
+    "predictions_run",
+    "print_catalogue",
+    "print_names",
+    "short_names",
+    "start_table",
+    "tables",
+    "telling",
+    "wait_bound_table",
+    "words",
+]
+
+__getattr__ = lazy_exports(
+    __name__,
+    {
+        "catalogue": (
+            "classes_of",
+            "everything",
+            "print_catalogue",
+            "print_names",
+        ),
+        "drift": ("drift_tables",),
+        "live_scores": ("tables",),
+        "names": ("short_names",),
+        "policies": (
+            "comparison_table",
+            "forecast_table",
+            "wait_bound_table",
+        ),
+        "predictions": ("prediction_table",),
+        "predictions_run": ("telling",),
+        "site_expectations": (
+            "expected_table",
+            "words",
+        ),
+        "starts": ("start_table",),
+    },
+    modules=("predictions_run",),
+)

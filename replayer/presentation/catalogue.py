@@ -1,0 +1,117 @@
+"""What a user can name, one thing at a time: `shadowtime list`."""
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from shadowtime.replayer.options import KINDS
+from shadowtime.replayer.simulation import SOURCES
+from shadowtime.services.catalogue import REGISTRIES, Key, entries, sentence_of
+from shadowtime.services.scheduler import ORDERS
+from shadowtime.shared.errors import SettingsError
+from shadowtime.shared.plugins import PlugIns
+from shadowtime.shared.quoting import quoted
+
+KEY = re.compile(r",(?=\w+=)")
+"""Where a SPEC may go on in the next line: between quotes it may have a space there."""
+
+Entry = tuple[str, str, str, list[Key]]
+
+LISTED = KINDS | {"orders": "order"}
+"""Kinds that are listed; orders are values of the keys `queue` and `candidates`."""
+
+
+def everything() -> list[Entry]:
+    """Return option, name, one sentence and keys of all that there is."""
+    return [*entries(), *(("mode", name, sentence_of(source), []) for name, source in SOURCES.items())]
+
+
+def orders() -> list[Entry]:
+    """Return the same of all orders of waiting jobs."""
+    return [("order", name, sentence_of(key), []) for name, key in ORDERS.items()]
+
+
+def classes_of(kind: str) -> PlugIns[Any]:
+    """Return the classes, or functions, of a kind by name."""
+    if kind == "orders":
+        return ORDERS
+    return SOURCES if kind == "sources" else REGISTRIES[KINDS[kind]].classes
+
+
+def faults() -> list[str]:
+    """Return a line for each installed plug-in that cannot be used."""
+    return [line for kind in LISTED for line in classes_of(kind).faults()]
+
+
+def print_catalogue(names: Sequence[str]) -> None:
+    """Print everything that a SPEC can name, or the keys of some of it.
+
+    Raises
+    ------
+    SettingsError
+        If there is no such name.
+    """
+    found = everything()
+    if unknown := set(names) - {name for _, name, _, _ in found}:
+        raise SettingsError(f"--list {', '.join(sorted(unknown))}: there is no such name; see --list")
+    console = Console(highlight=False, markup=False)
+    for option in KINDS.values():
+        chosen = [entry for entry in found if entry[0] == option and (not names or entry[1] in names)]
+        if chosen:
+            console.print(f"--{option} {'NAME' if option == 'mode' else 'SPEC'}")
+            console.print(_table(chosen, with_keys=bool(names)))
+    _warn()
+    if not names:
+        console.print("A SPEC is NAME or NAME:key=value,…  The keys of each: --list NAME …")
+
+
+def print_names(kind: str | None, name: str | None) -> None:
+    """Print the names of a kind, of all kinds if none is given; of one name the keys.
+
+    Raises
+    ------
+    SettingsError
+        If there is no such kind or name.
+    """
+    console = Console(highlight=False, markup=False)
+    _warn()
+    found = [*everything(), *orders()]
+    of_kind = {each: [entry for entry in found if entry[0] == option] for each, option in LISTED.items()}
+    if kind is None:
+        rows = ((each, ", ".join(entry[1] for entry in known)) for each, known in of_kind.items())
+        console.print(_grid(rows))
+        console.print("One kind: shadowtime list KIND; one of it, with its keys: shadowtime list KIND NAME")
+        return
+    if kind not in LISTED:
+        raise SettingsError(f"unknown kind {quoted(kind)}; known: {', '.join(LISTED)}")
+    chosen = [entry for entry in of_kind[kind] if name in (None, entry[1])]
+    if not chosen:
+        known = ", ".join(entry[1] for entry in of_kind[kind])
+        raise SettingsError(f"there is no {quoted(name or '')} among the {kind}; known: {known}")
+    console.print(_table(chosen, with_keys=name is not None))
+
+
+def _warn() -> None:
+    for line in faults():
+        typer.echo(f"warning: {line}", err=True)
+
+
+def _table(chosen: Iterable[Entry], *, with_keys: bool) -> Table:
+    rows = []
+    for _, name, sentence, keys in chosen:
+        rows.append((f"  {name}", sentence))
+        rows += [(f"    {key.name}={key.default}", key.description) for key in keys if with_keys]
+    return _grid(rows)
+
+
+def _grid(rows: Iterable[tuple[str, str]]) -> Table:
+    table = Table.grid(padding=(0, 2, 0, 0))
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, text in rows:
+        table.add_row(name, KEY.sub(", ", text))
+    return table

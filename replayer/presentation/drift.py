@@ -1,0 +1,47 @@
+"""When predictions did not hold, as a table in the terminal and as JSON."""
+
+from collections.abc import Sequence
+
+from shadowtime.replayer.comparison import Result
+from shadowtime.shared.cli import FittedTable
+from shadowtime.shared.formatting import clock
+from shadowtime.shared.messages import DriftEpisode, DriftScores, said, whose
+from shadowtime.shared.text import Column
+
+MOST = 20
+"""Episodes of a run that the table shows; JSON has all."""
+
+
+def drift_table(title: str, scores: Sequence[tuple[str, DriftScores]], unix_start: int = 0) -> FittedTable:
+    """Return one row per episode, those of all jobs first, of runs by their names."""
+    rows = [(name, each) for name, told in scores for each in shown(told.episodes)]
+    more = sum(len(told.episodes) + told.left_out for _, told in scores) - len(rows)
+    lasts = ["lasts" if each.until is None else clock(each.until, unix_start)[:-9] for _, each in rows]
+    names = {} if len(scores) == 1 else {"run": [name for name, _ in rows]}
+    names |= {
+        "not to be trusted": [said(each.of, each.what) for _, each in rows],
+        "of": [whose(each.scope, each.number) for _, each in rows],
+    }
+    return FittedTable(
+        f"{title}, predictions that did not hold",
+        names,
+        [
+            Column("since", "", [clock(each.since, unix_start)[:-9] for _, each in rows]),
+            Column("until", "", lasts),
+            Column("failed", "%", [f"{100 * each.share:.0f}" for _, each in rows]),
+            Column("may", "%", [f"{100 * each.most:.0f}" for _, each in rows]).meaning("may: the share that may fail"),
+        ],
+        notes=[f"and {more:,} more; --json has them"] if more else [],
+    )
+
+
+def shown(episodes: Sequence[DriftEpisode]) -> list[DriftEpisode]:
+    """Return those to be shown: those of all jobs first, each kind as they came."""
+    return sorted(episodes, key=lambda each: each.scope != "cluster")[:MOST]
+
+
+def drift_tables(results: Sequence[Result]) -> list[FittedTable]:
+    """Return the table of results, none where all predictions held."""
+    told = [(each.plan.label, drifts) for each in results if (drifts := each.scores.drifts) and drifts.episodes]
+    plan = results[0].plan
+    return [drift_table(plan.cluster, told, plan.workload.unix_start_time or 0)] if told else []

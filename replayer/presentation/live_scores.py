@@ -1,0 +1,50 @@
+"""How a run on the stream stands, as tables in the terminal."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from shadowtime.replayer.presentation.drift import drift_table
+from shadowtime.replayer.presentation.site_expectations import starts_table, words
+from shadowtime.replayer.presentation.starts import NAMES, start_columns
+from shadowtime.shared.cli import FittedTable
+from shadowtime.shared.messages import Scores
+from shadowtime.shared.text import Column, numbers, seconds, shares
+
+
+def tables(run: str, scores: Scores) -> Iterator[FittedTable]:
+    """Yield what is told of a run: its jobs, run times, bounds on waits, and the site's own word on starts."""
+    jobs, run_time = scores.policy, scores.run_time
+    fared = [numbers("ended", [jobs.jobs], 0), seconds("mean wait", [jobs.mean_wait])]
+    fared += [seconds("longest", [jobs.max_wait]), shares("at once", [jobs.zero_wait_share])]
+    yield _table("Jobs so far", [*fared, numbers("slowdown", [jobs.mean_bounded_slowdown])], {"run": [run]})
+    if run_time.jobs:
+        figures = [seconds("error", [run_time.mean_absolute_error]), seconds("of a mean of", [run_time.mean_run_time])]
+        figures += [numbers("log score", [run_time.log_score], 3), seconds("CRPS", [run_time.crps])]
+        yield _table("Run times predicted", figures, {"run": [run]})
+    if bounds := [each for each in scores.wait_bounds if each.queue is None]:
+        held = [shares("held", [each.coverage for each in bounds])]
+        held += [numbers(name, [getattr(each, name) for each in bounds], 0) for name in ("predictions", "without")]
+        names = {
+            "bound": [each.grouping for each in bounds],
+            "for": [f"{100 * each.quantile:.4g} %" for each in bounds],
+        }
+        yield _table("Bounds on waits", held, names)
+    if scores.starts:
+        by = {"by": [NAMES[each.by] for each in scores.starts]}
+        yield _table("When jobs start, as told at submission", start_columns(scores.starts), by)
+    if scores.cuts is not None:
+        cuts = scores.cuts
+        figures = [shares("cut", [cuts.came_share]), shares("predicted", [cuts.mean_probability])]
+        yield _table("Cut at the request", [*figures, numbers("Brier", [cuts.brier], 3)], {"run": [run]})
+    if scores.drifts is not None and scores.drifts.episodes:
+        yield drift_table(run, [(run, scores.drifts)])
+    rows = [
+        ("", "all" if each.queue is None else str(each.queue), word)
+        for each in scores.expected_starts or ()
+        for word in words(each.model_dump())
+    ]
+    if rows:
+        yield starts_table(run, rows)
+
+
+def _table(title: str, columns: Sequence[Column], names: Mapping[str, Sequence[str]]) -> FittedTable:
+    return FittedTable(title, names, [each.unmarked() for each in columns])

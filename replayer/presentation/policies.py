@@ -1,0 +1,145 @@
+"""The comparison as tables in the terminal."""
+
+from collections.abc import Iterable, Sequence
+from functools import partial
+from itertools import pairwise
+from math import inf
+
+from shadowtime.replayer.comparison import Plan, Result, baseline_of, coverage_told, wait_bound_rows
+from shadowtime.replayer.presentation.names import short_names
+from shadowtime.services.catalogue import spelled, spelled_out
+from shadowtime.shared.cli import FittedTable
+from shadowtime.shared.formatting import work
+from shadowtime.shared.spec import Spelled, parse
+from shadowtime.shared.text import NOTHING, Column, Measure, numbers, seconds, shares, times
+
+
+def comparison_table(results: Sequence[Result], *, baseline: str | None = None, exact: bool = False) -> FittedTable:
+    """Return one row per result, all of one trace, by mean bounded slowdown; with `exact`, times are in seconds.
+
+    Slowdowns are compared with that of the policy that is called `baseline`.
+    """
+    plan = results[0].plan
+    short = short_names(result.plan.label for result in results)
+    rows = sorted(results, key=lambda result: least(result.scores.policy.mean_bounded_slowdown))
+    names, scores = [short[row.plan.label] for row in rows], [row.scores.policy for row in rows]
+    measure = seconds if exact else times
+    chosen = baseline_of([each.plan.label for each in results], baseline)
+    of_baseline = next(row.scores.policy.mean_bounded_slowdown for row in rows if row.plan.label == chosen)
+    slowdowns = [each.mean_bounded_slowdown for each in scores]
+    compared = [each / of_baseline if each and of_baseline and len(rows) > 1 else None for each in slowdowns]
+    columns = [
+        numbers("slowdown", slowdowns).meaning("slowdown: bounded at 10 s"),
+        measure("mean wait", [each.mean_wait for each in scores]).meaning("waits from submission to start"),
+        measure("longest", [each.max_wait for each in scores]),
+        measure("geometric", [each.geometric_mean_wait for each in scores]).meaning(
+            "geometric: each counted as at least 10 s"
+        ),
+        shares(f"to {short[chosen]}", compared)
+        .unmarked()
+        .meaning(f"to {short[chosen]}: slowdown as a share of that of the baseline"),
+        shares("at once", [each.zero_wait_share for each in scores]),
+        Column("cpu", "s", [f"{row.cpu_seconds:.1f}" for row in rows]),
+    ]
+    price = [
+        f"{name}: {each.killed:,} runs in vain, {work(each.wasted_processor_seconds)} wasted"
+        for name, each in zip(names, scores, strict=True)
+        if each.killed
+    ]
+    return FittedTable(
+        _title(f"{plan.cluster}: {jobs_of(plan)}", rows, "mean bounded slowdown"),
+        {"policy": names},
+        columns,
+        price,
+        legend(zip(names, (spelled_out(row.plan.configuration) for row in rows), strict=True)),
+    )
+
+
+def forecast_table(results: Sequence[Result], *, exact: bool = False) -> FittedTable:
+    """Return one row per result whose policy forecast waits, by error; with `exact`, times are in seconds."""
+    short = short_names(forecaster(result.plan) for result in results)
+    found = [(row.plan, told) for row in results if (told := row.scores.wait_forecast) is not None]
+    rows = sorted(found, key=lambda row: least(row[1].error_share))
+    names, scores = [short[forecaster(plan)] for plan, _ in rows], [each for _, each in rows]
+    measure: Measure = seconds if exact else partial(times, like=[each.mean_wait for each in scores])
+    columns = [
+        measure("off", [each.mean_absolute_error for each in scores]).meaning("off: mean absolute error"),
+        shares("share", [each.error_share for each in scores], best=min).meaning("share: of the mean wait"),
+        measure("mean wait", [each.mean_wait for each in scores]).unmarked(),
+        measure("forecast", [each.mean_forecast for each in scores]).unmarked().meaning("forecast: their mean"),
+        Column("forecasts", "jobs", [f"{each.forecasts:,} of {each.forecasts + each.without:,}" for each in scores]),
+    ]
+    return FittedTable(
+        _title(f"{results[0].plan.cluster}, waits as forecast at submission", rows, "share"),
+        {"policy": names},
+        columns,
+        legend=legend(zip(names, (spelled_out(plan.configuration) for plan, _ in rows), strict=True)),
+    )
+
+
+def forecaster(plan: Plan) -> str:
+    """Return what was run ahead: of a recorded log the label tells nothing of it."""
+    chosen = plan.configuration
+    return plan.label if plan.obeyed else f"{parse(chosen.policy).name}, by {parse(chosen.runtime).name}"
+
+
+def wait_bound_table(results: Sequence[Result], *, exact: bool = False, whole: bool = False) -> FittedTable:
+    """Return one row per queue and grouping of the bounds on waits.
+
+    With `exact`, times are in seconds; with `whole`, only the bounds for the cluster as a whole are shown.
+    """
+    plan = results[0].plan
+    rows = [row for row in wait_bound_rows(results[0]) if row["queue"] == "all" or not whole]
+    measure = seconds if exact else times
+    made = [f"{row['predictions']:,} of {row['predictions'] + row['without']:,}" for row in rows]
+    columns = [
+        shares("covered", [row["coverage"] for row in rows]).meaning("covered: waits no longer than their bounds"),
+        Column("95 % interval", "%", [_interval(row["coverage_low"], row["coverage_high"]) for row in rows]).meaning(
+            "interval: by a bootstrap of blocks of time"
+        ),
+        measure("over", [row["over_rms"] for row in rows]).meaning(
+            "over: root mean square of bound less wait among those"
+        ),
+        numbers("to plain", [row["ratio_to_plain"] for row in rows], 3).meaning(
+            "to plain: that of plain bounds divided by it"
+        ),
+        Column("predicted", "jobs", made),
+    ]
+    queues = [str(row["queue"]) for row in rows]
+    bound = spelled("wait-bound", plan.wait_bound)
+    return FittedTable(
+        f"{plan.cluster}, bounds on the wait{under(plan)}: {bound.short}",
+        ({} if whole else {"queue": queues}) | {"grouping": [row["grouping"] for row in rows]},
+        [column.unmarked() for column in columns],
+        notes=[told] if (told := coverage_told(rows)) else [],
+        ends=[row for row, (queue, following) in enumerate(pairwise(queues)) if queue != following],
+        legend={bound.name: bound} if bound.defaults else {},
+    )
+
+
+def under(plan: Plan) -> str:
+    """Return under which policy predictions were made, where jobs start as it decides."""
+    return f" under {parse(plan.label).name}" if plan.obeyed else ""
+
+
+def _interval(low: float | None, high: float | None) -> str:
+    return NOTHING if low is None or high is None else f"{100 * low:.1f} to {100 * high:.1f}"
+
+
+def jobs_of(plan: Plan) -> str:
+    """Return how much was replayed."""
+    return f"{len(plan.workload):,} jobs on {plan.workload.processors:,} processors"
+
+
+def legend(names: Iterable[tuple[str, Spelled]]) -> dict[str, Spelled]:
+    """Return what names stand for that do not say it all themselves."""
+    return {name: spec for name, spec in names if spec.chosen or name != spec.name}
+
+
+def least(value: float | None) -> float:
+    """Return what to sort by: what is not known comes last."""
+    return inf if value is None else value
+
+
+def _title(what: str, rows: Sequence[object], key: str) -> str:
+    return f"{what}, by {key}" if len(rows) > 1 else what

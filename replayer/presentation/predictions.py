@@ -1,0 +1,101 @@
+"""Predictions, scored against a log, as a table in the terminal."""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import NamedTuple
+
+from shadowtime.replayer.comparison import Result, requests_as_run_times
+from shadowtime.replayer.presentation.names import short_names
+from shadowtime.replayer.presentation.policies import jobs_of, least, legend, under
+from shadowtime.services.catalogue import DEFAULTS, spelled
+from shadowtime.shared.cli import FittedTable
+from shadowtime.shared.formatting import duration
+from shadowtime.shared.spec import Spelled
+from shadowtime.shared.text import Column, Measure, numbers, seconds, shares, times
+
+REQUESTS = "requests"
+BASELINE = "what users ask for, taken as run times: what a predictor must beat"
+
+
+class _Row(NamedTuple):
+    """What is told of a predictor, None of the requests alone, and an adjustment."""
+
+    runtime: Spelled | None
+    adjustment: Spelled
+    error: float | None
+    log_score: float | None = None
+    crps: float | None = None
+    accuracy: float | None = None
+    bad: float | None = None
+    predicted: str = "-"
+
+
+def prediction_table(results: Sequence[Result], *, exact: bool = False) -> FittedTable:
+    """Return one row per predictor and adjustment, scored against one log, and one of the requests alone.
+
+    They are in order of the error of run times, then of the accuracy of adjusted requests. With `exact`, times are in
+    seconds.
+    """
+    plan = results[0].plan
+    rows = [_row(result) for result in results]
+    if DEFAULTS["runtime"] not in (result.plan.configuration.runtime for result in results):
+        error = requests_as_run_times(plan)["mean_absolute_error"]
+        rows.append(_Row(None, spelled("adjustment", DEFAULTS["adjustment"]), error))
+    rows.sort(key=lambda row: (least(row.error), -(row.accuracy or 0)))
+    adjusting = any(row.adjustment.name != DEFAULTS["adjustment"] for row in rows)
+
+    short = short_names(row.runtime.short for row in rows if row.runtime)
+    names = {"run times": [short[row.runtime.short] if row.runtime else REQUESTS for row in rows]}
+    specs = [(name, row.runtime) for name, row in zip(names["run times"], rows, strict=True) if row.runtime]
+    measure: Measure = seconds if exact else partial(times, like=[row.error for row in rows])
+    columns = [
+        measure("error", [row.error for row in rows]).meaning(
+            "error: mean absolute error, the request standing in where nothing was predicted"
+        ),
+        numbers("log score", [row.log_score for row in rows], 3).meaning("log score: in nats"),
+        measure("CRPS", [row.crps for row in rows]).meaning("CRPS: continuous ranked probability score"),
+        Column("predicted", "jobs", [row.predicted for row in rows]),
+    ]
+    if adjusting:
+        short = short_names(row.adjustment.short for row in rows)
+        names["adjustment"] = [short[row.adjustment.short] for row in rows]
+        specs += [(name, row.adjustment) for name, row in zip(names["adjustment"], rows, strict=True)]
+        columns[3:3] = [
+            shares("accuracy", [row.accuracy for row in rows]).meaning("accuracy: of requests as adjusted"),
+            shares("too short", [row.bad for row in rows], best=min).meaning(
+                "too short: jobs that ran 30 min longer than adjusted"
+            ),
+        ]
+    meanings: dict[str, Spelled | str] = {**legend(specs)}
+    if REQUESTS in names["run times"]:
+        meanings[REQUESTS] = BASELINE
+    return FittedTable(
+        _title(results[0]),
+        names,
+        columns,
+        legend=meanings,
+    )
+
+
+def _title(result: Result) -> str:
+    plan, waits = result.plan, result.scores.policy
+    if plan.obeyed:
+        return f"{plan.cluster}, run times as predicted at submission{under(plan)}"
+    return (
+        f"{plan.cluster}, as recorded: {jobs_of(plan)}, mean run time {duration(result.scores.run_time.mean_run_time)}"
+        f", mean wait {duration(waits.mean_wait)}, longest {duration(waits.max_wait)}"
+    )
+
+
+def _row(result: Result) -> _Row:
+    run_time, adjustment = result.scores.run_time, result.scores.adjustment
+    return _Row(
+        spelled("runtime", result.plan.configuration.runtime),
+        spelled("adjustment", result.plan.configuration.adjustment),
+        run_time.mean_absolute_error,
+        run_time.log_score,
+        run_time.crps,
+        adjustment.mean_accuracy,
+        adjustment.bad,
+        f"{run_time.predictions:,} of {run_time.jobs:,}",
+    )

@@ -1,0 +1,100 @@
+"""Against the site's own word: what its scheduler expected, beside our own forecasts and bounds of the same jobs."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+from shadowtime.replayer.comparison import Result, expected_rows
+from shadowtime.replayer.presentation.names import short_names
+from shadowtime.replayer.presentation.policies import forecaster
+from shadowtime.shared.cli import FittedTable
+from shadowtime.shared.formatting import duration, signed_duration
+from shadowtime.shared.text import NOTHING, Column, Measure, Values, numbers, seconds, shares
+
+
+class Word(NamedTuple):
+    """Whose word it is about the starts of how many jobs, and how it fared: `ForetoldScores`, or a bound that held."""
+
+    whose: str
+    jobs: int
+    scores: Mapping[str, float | None]
+    held: float | None = None
+    mean_bound: float | None = None
+    brier: float | None = None
+
+
+def words(row: Mapping[str, Any]) -> Iterator[Word]:
+    """Yield what is told of the jobs of a row of `expected_starts`.
+
+    The site's words of the jobs that were forecast come again where these are fewer.
+    """
+    first, paired, bounded = row["first"], row["paired"], row["bounded"]
+    within = row.get("within") or {}
+    yield Word("site, first", first["jobs"], first, brier=within.get("site_brier"))
+    yield Word("site, last", first["jobs"], row["last"])
+    if paired is not None:
+        jobs = paired["forecast"]["jobs"]
+        if jobs < first["jobs"]:
+            yield Word("site, first, of those forecast", jobs, paired["first"])
+            yield Word("site, last, of those forecast", jobs, paired["last"])
+        yield Word("forecast", jobs, paired["forecast"])
+    if bounded:
+        said = f"bound, {100 * row['bound_quantile']:.4g} %"
+        yield Word(said, bounded, {}, row["bound_coverage"], row.get("mean_bound"))
+    if within:
+        said = f"starts by then, {100 * within['mean_probability']:.3g} %"
+        yield Word(said, within["jobs"], {}, within["started_share"], brier=within["brier"])
+
+
+def expected_table(results: Sequence[Result], *, exact: bool = False) -> FittedTable:
+    """Return one row per result, queue and word about starts; with `exact`, times are in seconds."""
+    short = short_names(forecaster(result.plan) for result in results)
+    rows = [
+        (short[forecaster(result.plan)], str(row["queue"]), word)
+        for result in results
+        for row in expected_rows([result])
+        for word in words(row)
+    ]
+    return starts_table(results[0].plan.cluster, rows, exact=exact)
+
+
+def starts_table(cluster: str, rows: Sequence[tuple[str, str, Word]], *, exact: bool = False) -> FittedTable:
+    """Return the table of words by policy and queue; the policy is named if there are several."""
+    told = [word for _, _, word in rows]
+
+    def values(key: str) -> Values:
+        return [word.scores.get(key) for word in told]
+
+    measure: Measure = seconds if exact else _durations
+    signed: Measure = seconds if exact else _signed
+    columns = [
+        measure("off", values("mean_absolute_error")).meaning("off: mean absolute error"),
+        Column("jobs", "", [f"{word.jobs:,}" for word in told]),
+        shares("held", [word.held for word in told]).meaning("held: share of bounds, or of starts by then, that held"),
+        numbers("Brier", [word.brier for word in told], 3).meaning(
+            "Brier: mean squared error of probabilities of starting by then; the site's word taken for certain"
+        ),
+        shares("too late", values("late_share")).meaning("too late: told so of so many"),
+        measure("median", values("median_absolute_error")).meaning("median: of these errors"),
+        signed("signed", values("mean_error")).meaning("signed: mean error, positive where it was told too late"),
+        measure("mean bound", [word.mean_bound for word in told]),
+        measure("ahead", values("mean_ahead")).meaning("ahead: how long before the start it was told"),
+    ]
+    policies, queues = [policy for policy, _, _ in rows], [queue for _, queue, _ in rows]
+    places = list(zip(policies, queues, strict=True))
+    names = {"policy": policies} if len(set(policies)) > 1 else {}
+    return FittedTable(
+        f"{cluster}, against the site's own word on when jobs start",
+        names | {"queue": queues, "word": [word.whose for word in told]},
+        [column.unmarked() for column in columns],
+        ends=[row for row, (place, following) in enumerate(pairwise(places)) if place != following],
+    )
+
+
+def _durations(heading: str, values: Values) -> Column:
+    """Return times each in its own unit: the first word may be hours off, and the last one seconds."""
+    return Column(heading, "", [duration(value) for value in values])
+
+
+def _signed(heading: str, values: Values) -> Column:
+    return Column(heading, "", [NOTHING if value is None else signed_duration(value) for value in values])

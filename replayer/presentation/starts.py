@@ -1,0 +1,60 @@
+"""Distributions of starts, scored against the starts that came, as a table in the terminal."""
+
+from collections.abc import Sequence
+from functools import partial
+
+from shadowtime.replayer.comparison import Result
+from shadowtime.replayer.presentation.names import short_names
+from shadowtime.replayer.presentation.policies import forecaster
+from shadowtime.shared.cli import FittedTable
+from shadowtime.shared.formatting import percent
+from shadowtime.shared.messages import ProbabilityScores, StartDistributionScores
+from shadowtime.shared.text import Column, Measure, numbers, seconds, shares, times
+
+NAMES = {"sampled": "sampled futures", "point": "forecast alone", "bounds": "table of bounds"}
+
+
+def start_table(results: Sequence[Result], *, exact: bool = False) -> FittedTable:
+    """Return a row per distribution of the wait that a result was told of; with `exact`, times are in seconds."""
+    short = short_names(forecaster(result.plan) for result in results)
+    told = [(short[forecaster(result.plan)], each) for result in results for each in result.scores.starts or ()]
+    rows = [each for _, each in told]
+    columns = start_columns(rows, exact=exact)
+    cuts = [each for result in results if (each := result.scores.cuts) is not None]
+    return FittedTable(
+        f"{results[0].plan.cluster}, when jobs start, as told at submission",
+        {"policy": [name for name, _ in told], "by": [NAMES[each.by] for each in rows]},
+        columns,
+        notes=[cut_told(cuts[0])] if len(cuts) == 1 else [],
+    )
+
+
+def start_columns(rows: Sequence[StartDistributionScores], *, exact: bool = False) -> list[Column]:
+    """Return the figures of distributions of the wait; with `exact`, times are in seconds."""
+    measure: Measure = seconds if exact else partial(times, like=[row.mean_wait for row in rows])
+    held = {
+        level: [next((each for each in row.intervals if each.level == level), None) for row in rows]
+        for level in (0.5, 0.8, 0.95)
+    }
+    columns = [
+        measure("CRPS", [row.crps for row in rows]).meaning(
+            "CRPS: continuous ranked probability score of the wait; of one number the mean error"
+        ),
+        *(
+            shares(f"in {100 * level:g} %", [None if each is None else each.covered_by_chance for each in found])
+            for level, found in held.items()
+        ),
+        numbers("Brier", [None if row.within is None else row.within.brier for row in rows], 3).meaning(
+            "in …: waits within that interval, ties shared out; Brier: of the probabilities of starting within so long"
+        ),
+        numbers("jobs", [row.jobs for row in rows], 0),
+    ]
+    return [column.unmarked() for column in columns]
+
+
+def cut_told(cuts: ProbabilityScores) -> str:
+    """Return in words how probabilities of being cut at the request fared."""
+    return (
+        f"cut at the request: {percent(cuts.came_share)} of jobs, {percent(cuts.mean_probability)} by their predicted"
+        f" run times; Brier {cuts.brier:.3f}"
+    )

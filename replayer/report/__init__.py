@@ -1,0 +1,48 @@
+"""The report of a replay: one page of HTML with every chart and its numbers."""
+
+from typing import TYPE_CHECKING
+
+from shadowtime.shared.lazy import lazy_exports
+
+if TYPE_CHECKING:
+    from shadowtime.replayer.report import figures, tables
+    from shadowtime.replayer.report.markup import cell, escape, table
+    from shadowtime.replayer.report.report import page, whole
+    from shadowtime.replayer.report.statistics import Paired, by_user, paired
+
+__all__ = [
+    "Paired",
+    "by_user",
+    "cell",
+    "escape",
+    "figures",
+    "page",
+    "paired",
+    "table",
+    "tables",
+    "whole",
+]
+
+__getattr__ = lazy_exports(
+    __name__,
+    {
+        "markup": (
+            "cell",
+            "escape",
+            "table",
+        ),
+        "report": (
+            "page",
+            "whole",
+        ),
+        "statistics": (
+            "Paired",
+            "by_user",
+            "paired",
+        ),
+    },
+    modules=(
+        "figures",
+        "tables",
+    ),
+)

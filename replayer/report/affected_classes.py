@@ -1,0 +1,59 @@
+"""For whom a policy is better and for whom worse: jobs by shape, each against itself."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from shadowtime.replayer.comparison import RunRecord
+from shadowtime.replayer.report.markup import escape, table
+from shadowtime.replayer.report.statistics import medians_of
+from shadowtime.replayer.report.tables import interval_cell
+from shadowtime.shared.chance import key_of
+from shadowtime.shared.distributions import SHAPES, shape_of
+from shadowtime.shared.formatting import signed_duration
+from shadowtime.shared.statistics import Interval, mean_over_time
+
+
+class Group(NamedTuple):
+    """Jobs of one shape: how many, and how much longer they wait under a policy than under another, in seconds."""
+
+    shape: str
+    jobs: int
+    longer: Interval
+
+    @property
+    def surely_worse(self) -> bool:
+        """Whether they wait longer beyond what chance may do."""
+        return self.longer.low is not None and self.longer.low > 0
+
+
+def groups(first: RunRecord, other: RunRecord) -> list[Group]:
+    """Return how jobs of each shape fare under the other policy against the same jobs under the first."""
+    a, b = first.jobs, other.jobs
+    _, here, there = np.intersect1d(a.job_number, b.job_number, assume_unique=True, return_indices=True)
+    shapes = shape_of(a.requested_time[here], a.requested_processors[here], medians_of(first.plan.workload.columns))
+    longer = (b.wait[there] - a.wait[here]).astype(np.float64)
+    submit_times = a.submit_time[here]
+    key = key_of(first.plan.seed, first.plan.cluster)
+    found = []
+    for number, shape in enumerate(SHAPES):
+        of_shape = shapes == number
+        if of_shape.any():
+            interval = mean_over_time(longer[of_shape], submit_times[of_shape], key)
+            found.append(Group(shape, int(of_shape.sum()), interval))
+    return found
+
+
+def whom_table(runs: Sequence[RunRecord], base: int) -> str:
+    """Return how much longer jobs of each shape wait under each policy than under that at the place `base`."""
+    first = runs[base]
+    told = [(run.plan.label, groups(first, run)) for place, run in enumerate(runs) if place != base]
+    _, some = told[0]
+    body = [[escape(name), *(interval_cell(each.longer, signed_duration) for each in found)] for name, found in told]
+    note = (
+        f"How much longer (+) or shorter (-) jobs wait than the same jobs under {first.plan.label}, on average, and in "
+        f"brackets where that lies with 95 % confidence. {medians_of(first.plan.workload.columns)}: the medians."
+    )
+    heads = ["policy", *(f"{each.shape} ({each.jobs:,} jobs)" for each in some)]
+    return table(heads, body, "Who waits longer, who shorter", note)

@@ -1,0 +1,118 @@
+"""One day of a machine: which it is, on which processors its jobs are drawn, and how many wait."""
+
+from bisect import insort
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from shadowtime.replayer.comparison import Jobs, RunRecord
+from shadowtime.replayer.report.statistics import clock_of
+from shadowtime.shared.formatting import DAY
+from shadowtime.shared.kernels import Floats, Integers
+
+
+class Day(NamedTuple):
+    """A day of the log: when it begins, what it is called, and what its hours are."""
+
+    start: int
+    name: str
+    hours: str
+
+
+def day_that_most_waited(jobs: Jobs, midnight: int) -> int:
+    """Return when the day begins on which jobs waited most, summed over all that waited.
+
+    Parameters
+    ----------
+    midnight
+        Any second at which a day begins.
+    """
+    from_, to = jobs.submit_time - midnight, jobs.start_time - midnight
+    days = np.unique(np.concatenate((from_, to)) // DAY)
+    days = np.union1d(days, days + 1)  # until the next of them, each day is like the one before
+    waited = [_sum_up_to(to, edges) - _sum_up_to(from_, edges) for edges in (days * DAY, (days + 1) * DAY)]
+    return int(days[(waited[1] - waited[0]).argmax()]) * DAY + midnight
+
+
+def _sum_up_to(times: Integers, edges: Integers) -> Integers:
+    """Return for each edge the sum of all times, those beyond it counted as the edge itself."""
+    times = np.sort(times)
+    before = np.searchsorted(times, edges)
+    sums: Integers = np.concatenate(([0], np.cumsum(times)))[before] + (len(times) - before) * edges
+    return sums
+
+
+class Bar(NamedTuple):
+    """Processors from `low` up to `high` that a job has on the chart."""
+
+    job: int
+    low: int
+    high: int
+
+
+def processor_bars(starts: Integers, ends: Integers, processors: Integers) -> list[Bar]:
+    """Return where jobs are drawn, each on the lowest processors that are free at its start, in one bar or several.
+
+    The log does not tell which processors a job had; that there are enough of them is all that is meant.
+
+    >>> processor_bars(np.array([0, 0, 5]), np.array([5, 9, 9]), np.array([1, 1, 2]))
+    [Bar(job=0, low=0, high=1), Bar(job=1, low=1, high=2), Bar(job=2, low=0, high=1), Bar(job=2, low=2, high=3)]
+    """
+    bars: list[Bar] = []
+    held: list[tuple[int, list[Bar]]] = []  # by end
+    free: list[tuple[int, int]] = [(0, 2**62)]
+    for job in np.lexsort((np.arange(len(starts)), starts)).tolist():
+        while held and held[0][0] <= starts[job]:
+            for bar in held.pop(0)[1]:
+                insort(free, (bar.low, bar.high))
+            free = _joined(free)
+        wanted, got = int(processors[job]), []
+        while wanted:
+            low, high = free.pop(0)
+            taken = min(wanted, high - low)
+            got.append(Bar(job, low, low + taken))
+            wanted -= taken
+            if low + taken < high:
+                free.insert(0, (low + taken, high))
+        bars += got
+        insort(held, (int(ends[job]), got))
+    return bars
+
+
+def _joined(free: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    joined: list[tuple[int, int]] = []
+    for low, high in free:
+        if joined and joined[-1][1] == low:
+            joined[-1] = joined[-1][0], high
+        else:
+            joined.append((low, high))
+    return joined
+
+
+def choose(run: RunRecord) -> Day:
+    """Return the day on which jobs waited most."""
+    unix = run.plan.workload.unix_start_time
+    start = day_that_most_waited(run.jobs, 0 if unix is None else -(unix % DAY))
+    return Day(start, clock_of(unix)(start), "hour of the log's day" if unix is None else "hour (UTC)")
+
+
+def means(from_: Integers, to: Integers, weights: Integers, edges: Integers) -> Floats:
+    """Return the mean between each edge and the next of the weights of what is there from one second to another.
+
+    >>> means(np.array([0, 5]), np.array([10, 10]), np.array([2, 4]), np.array([0, 10, 20]))
+    array([4., 0.])
+    """
+    area = _area_up_to(from_, weights, edges) - _area_up_to(to, weights, edges)
+    found: Floats = np.diff(area) / np.diff(edges)
+    return found
+
+
+def _area_up_to(begins: Integers, weights: Integers, edges: Integers) -> Integers:
+    """Return for each edge the area under weights that begin at such seconds and never end."""
+    order = np.argsort(begins, kind="stable")
+    begins, weights = begins[order], weights[order]
+    before = np.searchsorted(begins, edges)
+    sums, moments = (np.concatenate(([0], np.cumsum(each))) for each in (weights, weights * begins))
+    area: Integers = edges * sums[before] - moments[before]
+    return area

@@ -1,0 +1,167 @@
+"""A day as machine and queue: what ran, above what waited; policies above each other on the same axes."""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from shadowtime.replayer.comparison import RunRecord
+from shadowtime.replayer.report.axes import Axis, linear, round_marks
+from shadowtime.replayer.report.charts import Chart, legend
+from shadowtime.replayer.report.day import Bar, Day, means, processor_bars
+from shadowtime.replayer.report.markup import cell, escape, figure, table
+from shadowtime.shared.formatting import DAY, duration, percent
+from shadowtime.shared.kernels import Floats, Integers
+
+MAX_BARS = 1_000
+"""Rectangles of a chart; of a day with more, all policies are shown as areas of busy processors."""
+
+STEP = 300
+"""Seconds over which the queue and such areas are means."""
+
+WAITED = (
+    (0, "started at once"),
+    (3_600, "waited up to 1 h"),
+    (DAY, "up to 1 d"),
+    (7 * DAY, "up to 7 d"),
+    (2**62, "longer"),
+)
+"""The longest wait of each shade of the chart."""
+
+EDGES = np.arange(0, DAY + STEP, STEP)
+
+
+class OneDay(NamedTuple):
+    """What a policy made of a day; times in seconds since the day began."""
+
+    policy: str
+    running: Mapping[str, Integers]
+    busy: Floats
+    """By shade and step, (5, 288): processors in use."""
+    asked: Floats
+    """By step: processors that waiting jobs ask for."""
+    waiting: Floats
+    """By step: jobs that wait."""
+
+
+def one_day(run: RunRecord, day: Day) -> OneDay:
+    """Return what ran and what waited on a day of a run."""
+    jobs = run.jobs
+    submit, start, end = (each - day.start for each in (jobs.submit_time, jobs.start_time, jobs.end_time))
+    here = (end > 0) & (start < DAY)
+    shades = np.searchsorted([longest for longest, _ in WAITED], jobs.wait)
+    running = {
+        "job": jobs.job_number[here], "processors": jobs.processors[here],
+        "wait": jobs.wait[here], "shade": shades[here],
+        "from": np.maximum(start, 0)[here], "to": np.minimum(end, DAY)[here],
+    }  # fmt: skip
+    busy = []
+    for shade in range(len(WAITED)):
+        of_shade = running["shade"] == shade
+        begun, done, size = (running[each][of_shade] for each in ("from", "to", "processors"))
+        busy.append(means(begun, done, size, EDGES))
+    queued = (start > 0) & (submit < DAY) & (start > submit)
+    begun, done, size = np.maximum(submit, 0)[queued], np.minimum(start, DAY)[queued], jobs.requested_processors[queued]
+    asked, waiting = (means(begun, done, weights, EDGES) for weights in (size, np.ones_like(size)))
+    return OneDay(run.plan.label, running, np.array(busy), asked, waiting)
+
+
+def machine_and_queue(runs: Sequence[RunRecord], day: Day) -> str:
+    """Return when the jobs of that day ran and which waited, a picture for each run above the other."""
+    machine = runs[0].plan.workload.processors
+    days = [one_day(run, day) for run in runs]
+    bars = [processor_bars(*(each.running[key] for key in ("from", "to", "processors"))) for each in days]
+    one_by_one = max(map(len, bars)) <= MAX_BARS
+    top = max([machine, *(bar.high for each in bars for bar in each)])
+    longest_queue = max(1.0, *(float(each.asked.max()) for each in days))
+    label = f"Machine and queue on {day.name}; the numbers follow as a table"
+    drawn = "".join(
+        f"<h5>{escape(each.policy)}</h5>"
+        + _drawn(each, found if one_by_one else None, day, (machine, top, longest_queue))
+        for each, found in zip(days, bars, strict=True)
+    )
+    rule = (
+        f"The day on which jobs waited most{f' under {days[0].policy}' if len(days) > 1 else ''}, all waits together."
+    )
+    caption = " ".join([rule, *(_told(each, machine) for each in days), _how(one_by_one)])
+    if top > machine:
+        caption += f" As logged, jobs held more processors than the {machine:,} of the machine."
+    shades = legend([*((f"fill w{shade}", name) for shade, (_, name) in enumerate(WAITED)), ("fill queued", "waiting")])
+    picture = (
+        f'{shades}<div class="wide" tabindex="0" role="group" aria-label="{escape(label)}"><div>{drawn}</div></div>'
+    )
+    names = [each.policy for each in days]
+    title = f"{day.name}: {' above, '.join(names)} below" if len(days) > 1 else f"{day.name} under {names[0]}"
+    return figure(title, caption, picture, _by_hour(days, day), wide=True)
+
+
+def _drawn(told: OneDay, bars: Sequence[Bar] | None, day: Day, tops: tuple[int, int, float]) -> str:
+    machine, top, longest_queue = tops
+    chart = Chart(f"Machine and queue on {day.name} under {told.policy}", width=960, height=390)
+    foot = chart.bottom
+    x = linear(0, DAY, chart.left, chart.right)
+    hours = [(hour * 3600, f"{hour}:00") for hour in range(0, 25, 3)]
+    chart.bottom = 230
+    y = linear(0, top, chart.bottom, chart.top)
+    chart.axes(Axis(x, [(at, "") for at, _ in hours], ""), Axis(y, _marks(machine, top), "processors in use"))
+    edges = list(map(x, EDGES.tolist()))
+    if bars is None:
+        heights = np.cumsum(np.vstack([np.zeros(len(EDGES) - 1), told.busy]), axis=0).tolist()
+        for shade in range(len(WAITED)):
+            low, high = (list(map(y, heights[shade + above])) for above in (0, 1))
+            chart.area(edges, low, high, f"fill w{shade}")
+    running = {name: values.tolist() for name, values in told.running.items()}
+    for bar in bars or ():
+        job, size, wait, shade, *when = (values[bar.job] for values in running.values())
+        left, right = map(x, when)
+        said = f"job {job}: {size} processors, waited {duration(wait)}"
+        chart.bar(left, y(bar.high), right - left, y(bar.low) - y(bar.high), f"job w{shade}", said)
+    chart.line([(chart.left, y(machine)), (chart.right, y(machine))], "front")
+    chart.top, chart.bottom = 268, foot
+    y = linear(0, longest_queue, chart.bottom, chart.top)
+    marks = round_marks(0, longest_queue, 3)
+    chart.axes(Axis(x, hours, f"{day.name}, {day.hours}"), Axis(y, marks, "processors that waiting jobs ask for"))
+    chart.area(edges, [y(0)] * len(told.asked), list(map(y, told.asked.tolist())), "fill queued")
+    return chart.svg()
+
+
+def _marks(machine: int, top: int) -> list[tuple[float, str]]:
+    """Return round numbers and the size of the machine, none so near to it that they touch.
+
+    >>> [name for _, name in _marks(128, 128)]
+    ['0', '50', '100', '128']
+    """
+    far = [(mark, name) for mark, name in round_marks(0, top, 4) if abs(mark - machine) > top / 12]
+    return [*far, (machine, f"{machine:,}")]
+
+
+def _told(day: OneDay, machine: int) -> str:
+    jobs, busy, waiting = len(day.running["job"]), day.busy.sum() / len(day.asked) / machine, day.waiting.mean()
+    ran = f"Under {day.policy} {jobs:,} jobs ran, {percent(busy, 0)} of the machine was busy"
+    return f"{ran}, and {waiting:,.1f} jobs waited on average."
+
+
+def _how(one_by_one: bool) -> str:
+    if one_by_one:
+        return (
+            "Each rectangle is a job, as wide as it ran, as high as it had processors, shaded by its wait; "
+            "which processors a job had the log does not tell. The queue is drawn as means of five minutes."
+        )
+    return (
+        f"More than {MAX_BARS:,} rectangles would be needed, so no job has its own: processors in use are means "
+        "of five minutes, shaded by how long their jobs had waited, and so is the queue."
+    )
+
+
+def _by_hour(days: Sequence[OneDay], day: Day) -> str:
+    per_hour = 3600 // STEP
+    figures = [(each.busy.sum(axis=0), each.waiting, each.asked) for each in days]
+    hours = [[values.reshape(-1, per_hour).mean(axis=1).tolist() for values in each] for each in figures]
+    body = [
+        [f"{hour:02}:00", *(cell(values[hour], f"{values[hour]:,.1f}") for each in hours for values in each)]
+        for hour in range(24)
+    ]
+    heads = ["processors in use", "jobs waiting", "processors that they ask for"]
+    several = len(days) > 1
+    head = [day.hours, *(f"{each.policy}: {name}" if several else name for each in days for name in heads)]
+    return table(head, body, f"Hours of {day.name}", "Means of each hour.")

@@ -1,0 +1,99 @@
+"""What things are called on the page: a SPEC that is long has a short name everywhere, and is spelled out once."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from shadowtime.replayer.comparison import RunRecord
+from shadowtime.replayer.presentation import short_names
+from shadowtime.replayer.report.markup import escape, table
+
+Document = Mapping[str, Any]
+WAITS = ("wait_forecasts", "wait_bounds", "expected_starts")
+"""What is told of waits; the last where the site's own scheduler said something."""
+
+
+def named(document: Document, runs: Sequence[RunRecord]) -> tuple[Document, list[RunRecord]]:
+    """Return a document of `--json` and its records with policies, predictors and schemes under their short names.
+
+    `spelled_out` of the document as it was says what they stand for.
+    """
+    policies, others = _policies(document), _kinds(document)
+    decided = [policies[row["policy"]] for row in document["policies"]] if document["settings"]["obeyed"] else []
+    named_rows = {
+        key: [
+            row
+            | {
+                kind: names.get(row[kind], row[kind])
+                for kind, names in (("policy", policies), *others.items())
+                if kind in row
+            }
+            | ({"runtime": _head(row["runtime"])} if "runtime" in row else {})
+            for row in document[key]
+        ]
+        for key in ("policies", "run_time_predictions", "walltime_adjustments", *WAITS)
+        if key in document
+    }
+    schemes = named_rows["walltime_adjustments"]
+    alike = Counter(row["scheme"] for row in schemes)
+    for row, policy in zip(schemes, decided, strict=False):  # of a recorded log nobody decided
+        if alike[row["scheme"]] > 1:
+            row["scheme"] += f" under {policy}"
+    settings = document["settings"]
+    settings = settings | {"baseline": policies.get(settings["baseline"], settings["baseline"])}
+    return {**document, **named_rows, "settings": settings}, [run.called(policies[run.plan.label]) for run in runs]
+
+
+def spelled_out(document: Document) -> str:
+    """Return what each name stands for: policies where they decided; predictors and schemes that none of them has."""
+    policies = _policies(document)
+    rows = [*document["policies"], *document["wait_forecasts"]] if document["settings"]["obeyed"] else []
+    told = list({policies[row["policy"]]: row["configuration"] for row in rows}.items())
+    known = "".join(spec for _, spec in told)
+    told += [
+        (name, spec)
+        for names in _kinds(document).values()
+        for spec, name in names.items()
+        if spec != name and spec not in known
+    ]
+    if not told:
+        return ""
+    body = [
+        [escape(name), f"<code class=spec>{escape(spec.replace(',', ', ')).replace('(', '(<wbr>')}</code>"]
+        for name, spec in told
+    ]
+    note = "Every key spelled out; what differs from the defaults comes first."
+    return table(["name", "SPEC"], body, "What the names stand for", note)
+
+
+def _policies(document: Document) -> dict[str, str]:
+    """Return the names of policies, by how they were typed."""
+    rows = (row for key in ("policies", *WAITS) for row in document.get(key, ()))
+    return short_names(dict.fromkeys(row["policy"] for row in rows))
+
+
+def _kinds(document: Document) -> dict[str, dict[str, str]]:
+    """Return the names of predictors and of schemes, each by its SPEC."""
+    return {
+        "predictor": _numbered(row["predictor"] for row in document["run_time_predictions"]),
+        "scheme": _numbered(row["scheme"] for row in document["walltime_adjustments"]),
+    }
+
+
+def _numbered(specs: Iterable[str]) -> dict[str, str]:
+    """Return what each SPEC is called: the name that it begins with, and a number where several begin so.
+
+    >>> _numbered(["empirical(window=60)", "requested", "hmm(states=2)", "hmm(states=3)"])
+    {'empirical(window=60)': 'empirical', 'requested': 'requested', 'hmm(states=2)': 'hmm 1', 'hmm(states=3)': 'hmm 2'}
+    """
+    heads = {spec: _head(spec) for spec in specs}
+    alike, seen = Counter(heads.values()), Counter[str]()
+    names = {}
+    for spec, head in heads.items():
+        seen[head] += 1
+        names[spec] = f"{head} {seen[head]}" if alike[head] > 1 else head
+    return names
+
+
+def _head(spec: str) -> str:
+    return spec.partition("(")[0]

@@ -1,0 +1,139 @@
+"""The figures of what was predicted, each with the numbers behind it as a table."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from shadowtime.replayer.comparison import RunRecord
+from shadowtime.replayer.report.axes import SHARES, Axis, linear, logarithmic, time_marks
+from shadowtime.replayer.report.charts import PANEL, Chart, histogram, legend, lines, numbered, panels, series
+from shadowtime.replayer.report.markup import cell, escape, figure, table
+from shadowtime.replayer.report.statistics import clock_of, month_of, months
+from shadowtime.shared.formatting import duration, percent
+from shadowtime.shared.kernels import Integers
+
+MAX_DOTS = 1_500
+"""Jobs of which a cloud of dots is made; of more, every second, third and so on is shown."""
+
+MAX_DOTS_IN_ALL = 15_000
+"""Such jobs of all charts of a log: where there are many charts, each has fewer."""
+
+
+def calibration(row: Mapping[str, Any]) -> str:
+    """Return whether the probabilities of delaying the head came true under a policy."""
+    policy, scores = row["policy"], row["calibration"]
+    chart = Chart(f"Share of candidates that would have delayed the head, by stated probability, under {policy}")
+    x, y = linear(0, 1, chart.left, chart.right), linear(0, 1, chart.bottom, chart.top)
+    chart.axes(Axis(x, SHARES, "stated probability of delaying the head"), Axis(y, SHARES, "share that would have"))
+    chart.line([(x(0), y(0)), (x(1), y(1))], "front")
+    rows = []
+    kinds = [("exact probability", "exact"), ("the paper's bound", "bound")]
+    if scores["recalibrated"]:
+        kinds.insert(0, ("recalibrated probability", "recalibrated"))
+    numbers = numbered(name for name, _ in kinds)
+    for number, (name, key) in zip(numbers, kinds, strict=True):
+        bins = scores[key]["bins"]
+        chart.line([(x(each["mean_probability"]), y(each["delayed"])) for each in bins], series(number))
+        for each in bins:
+            delayed = f"{percent(each['delayed'])} of {each['candidates']:,} candidates"
+            said = f"{name} {each['mean_probability']:.2f}: {delayed}"
+            chart.dot(x(each["mean_probability"]), y(each["delayed"]), number, said)
+            rows.append(
+                [
+                    f"{name}, from {each['from_probability']:.1f}",
+                    f"{each['candidates']:,}",
+                    cell(each["mean_probability"], f"{each['mean_probability']:.3f}"),
+                    cell(each["delayed"], f"{each['delayed']:.3f}"),
+                ]
+            )
+    errors = [(name, scores[key]["calibration_error"]) for name, key in kinds]
+    told = ", ".join(f"{name} {error:.3f}" for name, error in errors if error is not None)
+    caption = (
+        "Candidates that were weighed, by the probability with which they were said to delay the head of the queue, "
+        "and the share that would have. On the line, what is said is what happens."
+        + (f" Calibration error, the mean distance from it: {told}." if told else "")
+    )
+    head = ["probability", "candidates", "stated", "happened"]
+    picture = lines(name for name, _ in kinds) + chart.svg()
+    title = f"Calibration of {policy}"
+    return figure(title, caption, picture, table(head, rows, title))
+
+
+def transforms(document: Mapping[str, Any]) -> str:
+    """Return the histograms of the probability integral transform of run-time predictors, if any has one."""
+    known = [row for row in document["run_time_predictions"] if row["pit"]]
+    if not known:
+        return ""
+    several = len({row["predictor"] for row in known}) < len(known)
+    names = [row["predictor"] + (f" under {row['policy']}" if several and "policy" in row else "") for row in known]
+    count = len(known[0]["pit"])
+    groups = [f"{place / count:.1f}" for place in range(count)]
+    high = 1.05 * max(max(row["pit"]) for row in known)
+    label = "Share of run times in each tenth of the distribution predicted by {}; the numbers follow as a table"
+    axes = ("tenth of the predicted distribution", "share of jobs")
+    size = PANEL if len(known) > 1 else ()
+    drawn = [
+        (name, histogram(label.format(name), groups, row["pit"], high, axes, size))
+        for name, row in zip(names, known, strict=True)
+    ]
+    picture = panels(drawn) if len(drawn) > 1 else legend([("fill plain", names[0])]) + drawn[0][1]
+    body = [
+        [escape(name), *(cell(each, f"{each:.3f}") for each in row["pit"])]
+        for name, row in zip(names, known, strict=True)
+    ]
+    caption = (
+        "In which tenth of its predicted distribution each run time fell: all tenths alike where it can be taken at "
+        "its word."
+    )
+    title = "Calibration of run times"
+    return figure(title, caption, picture, table(["predictor", *groups], body, title), wide=len(drawn) > 1)
+
+
+def bounds_over_time(run: RunRecord, policy: str, charts: int) -> str:
+    """Return waits and their bounds over time, a figure for each grouping (Brevik 2006, Figures 1 and 2).
+
+    Parameters
+    ----------
+    policy
+        What it is called in the titles; empty where there is one only.
+    charts
+        How many such figures the page has in all.
+    """
+    most = max(1, min(MAX_DOTS, MAX_DOTS_IN_ALL // charts))
+    clock = clock_of(run.plan.workload.unix_start_time)
+    found = []
+    for grouping, rows in run.bounded_waits.by_grouping().items():
+        if not len(rows):
+            continue
+        shown = rows[:: -(-len(rows) // most)]
+        first, last, longest = int(rows[0, 0]), int(rows[-1, 0]), max(10, int(rows[:, 1:].max()))
+        title = f"{grouping} under {policy}" if policy else grouping
+        chart = Chart(f"Waits and their bounds over time, grouping {title}; the numbers follow as a table")
+        x, y = linear(first, last, chart.left, chart.right), logarithmic(1, longest, chart.bottom, chart.top)
+        dates = [(at, clock(int(at))) for at in np.linspace(first, last, 7)[1:-1:2].tolist()]
+        chart.axes(Axis(x, dates, "submission"), Axis(y, time_marks(1, longest), "wait"))
+        places = [x(at) for at in shown[:, 0].tolist()]
+        chart.cloud(zip(places, map(y, shown[:, 1].tolist()), strict=True), "waited")
+        chart.cloud(zip(places, map(y, shown[:, 2].tolist()), strict=True), "bounded")
+        caption = f"{len(rows):,} waits and the bounds that were issued at submission" + (
+            "." if len(shown) == len(rows) else f"; {len(shown):,} of them are drawn, evenly."
+        )
+        picture = legend([("cloud waited", "wait"), ("cloud bounded", "bound")]) + chart.svg()
+        found.append(figure(title, caption, picture, _bounds_by_month(run, rows)))
+    return "".join(found)
+
+
+def _bounds_by_month(run: RunRecord, rows: Integers) -> str:
+    every = months(int(rows[0, 0]), int(rows[-1, 0]), run.plan.workload.unix_start_time)
+    month = month_of(rows[:, 0], every)
+    body = []
+    for place, each in enumerate(every):
+        part = rows[month == place]
+        if len(part):
+            waited, bound = int(np.quantile(part[:, 1], 0.95)), int(np.median(part[:, 2]))
+            covered = float((part[:, 1] <= part[:, 2]).mean())
+            cells = [cell(waited, duration(waited)), cell(bound, duration(bound)), cell(covered, percent(covered))]
+            body.append([each.name, f"{len(part):,}", *cells])
+    head = ["month", "jobs", "95 % waited at most", "median bound", "covered"]
+    return table(head, body, "Bounds by month")

@@ -1,0 +1,209 @@
+"""The report of a comparison: one self-contained page that needs no network and runs no script."""
+
+import platform
+import shlex
+from collections.abc import Mapping, Sequence
+from importlib.metadata import version
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+from shadowtime._version import __version__
+from shadowtime.replayer.comparison import RunRecord
+from shadowtime.replayer.report import charts, day, figures, prediction_figures, tables
+from shadowtime.replayer.report.affected_classes import whom_table
+from shadowtime.replayer.report.machine_and_queue import machine_and_queue
+from shadowtime.replayer.report.markup import escape, table
+from shadowtime.replayer.report.month_figures import by_month
+from shadowtime.replayer.report.names import named, spelled_out
+from shadowtime.replayer.report.sections import own_word, who_decided
+from shadowtime.replayer.report.statistics import paired
+from shadowtime.replayer.report.verdict import baseline, contenders, limits, verdict
+from shadowtime.shared.chance import key_of
+
+STYLE = Path(__file__).with_name("style.css").read_text() + charts.STYLE
+MAX_IN_PAIRS = 5
+"""Policies of which each is compared with each; of more, all are compared with the baseline."""
+
+LIBRARIES = ("numpy", "scipy", "numba", "pydantic", "orjson")
+
+
+def page(
+    documents: Sequence[Mapping[str, Any]], arguments: Sequence[str], runs: Sequence[Sequence[RunRecord]] = ()
+) -> str:
+    """Return the page as HTML.
+
+    Parameters
+    ----------
+    documents
+        What `--json` gives, one per trace.
+    arguments
+        The command line that made them, for whoever wants to repeat it.
+    runs
+        For each document the record of each of its runs, in order; without them there are tables only.
+    """
+    recorded = not any(document["settings"]["obeyed"] for document in documents)
+    compared = any(len(document["policies"]) > 1 for document in documents)
+    replayed = "Policies compared on the same work" if compared else "One policy, replayed"
+    title = "Predictions scored against what happened" if recorded else replayed
+    per_document = list(runs) or [()] * len(documents)
+    typed = list(map(_with_told, documents))
+    told = [named(document, records) for document, records in zip(typed, per_document, strict=True)]
+    sections = [
+        _cluster(place, document, records, spelled_out(typed[place])) for place, (document, records) in enumerate(told)
+    ]
+    links = "".join(
+        f'<li><a href="#cluster-{place}">{escape(document["cluster"])}</a></li>'
+        for place, document in enumerate(documents)
+    )
+    contents = f'{links}<li><a href="#repeat">To repeat this</a></li>'
+    return whole(
+        title, contents, f"{''.join(sections)}{_repeat(documents, arguments, [records for _, records in told])}"
+    )
+
+
+def whole(title: str, contents: str, main: str) -> str:
+    """Return a page of this title as HTML, from the items of its list of contents and what stands in it."""
+    return (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
+        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">"
+        f"<title>Shadowtime: {escape(title.lower())}</title>"
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<style>{STYLE}</style></head><body><header><p class=brand>Shadowtime</p><h1>{escape(title)}</h1></header>"
+        f'<nav aria-label="Contents"><ul>{contents}</ul></nav><main>{main}</main></body></html>\n'
+    )
+
+
+def _cluster(place: int, document: Mapping[str, Any], runs: Sequence[RunRecord], names: str) -> str:
+    rows, recorded = document["policies"], not document["settings"]["obeyed"]
+    schedules = runs[:1] if recorded else runs  # the recorded one is the same in every pass
+    ended = bool(schedules) and all(len(run.jobs) for run in schedules)
+    compared, base = len(rows) > 1, baseline(document)
+    told = verdict(document, runs if ended else [])
+    predictions = [
+        _part("Predicted run times", tables.run_times(document) + _grid(prediction_figures.transforms(document))),
+        _part("Adjusted requests", tables.adjustments(document)),
+        _part("Forecasts of waits", tables.forecasts(document)),
+        _bounds(document, schedules),
+        _part("Against the site's own word", own_word(document)),
+    ]
+    drawn = _figures(rows, schedules, base) if ended else []
+    parts = [
+        f'<section aria-labelledby="cluster-{place}"><h2 id="cluster-{place}">{escape(document["cluster"])}</h2>'
+        f"<p>{document['jobs']:,} jobs on {document['processors']:,} processors"
+        f"{', as they ran' if recorded else ''}. {_left_out(document)}</p>",
+        _lacks(document),
+        f'<p class="verdict">{escape(told)} <small>{escape(limits(document))}</small></p>' if told else "",
+        _part("The schedule as logged" if recorded else "Scores", tables.comparison(rows)),
+        tables.at_a_glance(rows) if compared else "",
+        _part("What the names stand for", names),
+        _part("Who decided", who_decided(rows, (runs[0].plan.workload.unix_start_time if runs else None) or 0)),
+        _part("For whom", whom_table(runs, base)) if compared and ended else "",
+        _part("Each job against itself", _differences(runs, base)) if compared and ended else "",
+        *(predictions + drawn if recorded else drawn + predictions),
+    ]
+    return "".join([*parts, "</section>"])
+
+
+def _with_told(document: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a document whose predictions are those of the replay beside the policies, and others that these made.
+
+    What was learned depends on when jobs end, so a predictor has other scores under each policy: shown are those that
+    the terminal shows.
+    """
+    told = document["told_at_submission"]
+    if told is None:
+        return document
+    known = {row["predictor"] for row in told["run_time_predictions"]}
+    more = [row for row in document["run_time_predictions"] if row["predictor"] not in known]
+    return {
+        **document,
+        "run_time_predictions": [*told["run_time_predictions"], *more],
+        "wait_forecasts": [*document["wait_forecasts"], *told["wait_forecasts"]],
+        "wait_bounds": [row for row in told["wait_bounds"] if row["queue"] == "all"],
+    }
+
+
+def _part(title: str, content: str) -> str:
+    return f"<h3>{escape(title)}</h3>{content}" if content else ""
+
+
+def _grid(drawn: str) -> str:
+    return f'<div class="figures">{drawn}</div>' if drawn else ""
+
+
+def _left_out(document: Mapping[str, Any]) -> str:
+    skipped = ", ".join(f"{count:,} {reason}" for reason, count in document["skipped"].items()) or "none"
+    cut = f" {document['aligned']:,} larger ones were cut to the machine's size." if document["aligned"] else ""
+    return escape(f"Jobs of the log left out: {skipped}.{cut}")
+
+
+def _lacks(document: Mapping[str, Any]) -> str:
+    """Return what the log does not tell and what is therefore not shown, folded; aloud, what contradicts itself."""
+    over = "".join(
+        f"<p>{each['times']:,} jobs {escape(each['what'])}; first {escape(each['example'])}.</p>"
+        for each in document["overlaps"]
+    )
+    if not document["lacks"]:
+        return over
+    rows = "".join(f"<li><b>{escape(lack['what'])}</b>: {escape(lack['therefore'])}</li>" for lack in document["lacks"])
+    return f"{over}<details><summary>What this log does not tell</summary><ul>{rows}</ul></details>"
+
+
+def _differences(runs: Sequence[RunRecord], base: int) -> str:
+    first, others = runs[base], [run for place, run in enumerate(runs) if place != base]
+    key = key_of(first.plan.seed, first.plan.cluster)
+    pairs = combinations([first, *others], 2) if len(runs) <= MAX_IN_PAIRS else ((first, run) for run in others)
+    found = [(f"{b.plan.label} against {a.plan.label}", paired(a.jobs, b.jobs, key)) for a, b in pairs]
+    return tables.differences(found, first.plan.label)
+
+
+def _bounds(document: Mapping[str, Any], runs: Sequence[RunRecord]) -> str:
+    rows = document["wait_bounds"]
+    if not rows:
+        return ""
+    runs = [run for run in runs if run.bounded_waits.by_grouping()]
+    charts = sum(len(run.bounded_waits.by_grouping()) for run in runs)
+    names = [run.plan.label if len(runs) > 1 else "" for run in runs]
+    drawn = [prediction_figures.bounds_over_time(run, name, charts) for run, name in zip(runs, names, strict=True)]
+    return _part("Bounds on waits", tables.wait_bounds(rows)) + _grid("".join(drawn))
+
+
+def _figures(rows: Sequence[Mapping[str, Any]], runs: Sequence[RunRecord], base: int) -> list[str]:
+    compared = len(runs) > 1
+    shown = [runs[place] for place in contenders(rows, base)] if compared else runs
+    chosen = day.choose(runs[base])
+    drawn = [
+        figures.wait_distribution(runs, base),
+        figures.frontier(rows) if compared else "",
+        figures.by_shape(runs),
+        by_month(runs, base),
+        *(prediction_figures.calibration(row) for row in rows if row["calibration"]),
+    ]
+    return [
+        _part("Where the differences are" if compared else "Waits in detail", _grid("".join(drawn))),
+        _part("One day", _grid(machine_and_queue(shown, chosen))),
+    ]
+
+
+def _repeat(
+    documents: Sequence[Mapping[str, Any]], arguments: Sequence[str], runs: Sequence[Sequence[RunRecord]]
+) -> str:
+    command = f"shadowtime replay {shlex.join(arguments)}"
+    packages = ", ".join(f"{name} {version(name)}" for name in LIBRARIES)
+    seeds = ", ".join(sorted({str(document["settings"]["seed"]) for document in documents}))
+    digests = [
+        [escape(f"{run.plan.cluster} {run.plan.label}"), f"<code>{run.decisions_sha256}</code>"]
+        for records in runs
+        for run in records
+    ]
+    caption = (
+        "SHA-256 of the decision log that --decisions writes of that run alone: the same log and settings give the "
+        "same bytes."
+    )
+    return (
+        '<section aria-labelledby="repeat"><h2 id="repeat">To repeat this</h2>'
+        f"<pre tabindex=0>{escape(command)}</pre>"
+        f'<p class="faint">Shadowtime {__version__}, Python {platform.python_version()}, {packages}; seed {seeds}.</p>'
+        f"{table(['run', 'decisions'], digests, 'Digests', caption) if digests else ''}</section>"
+    )

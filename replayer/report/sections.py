@@ -1,0 +1,121 @@
+"""Which member of a policy's portfolio decided when, and where the best of them stood at last."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from shadowtime.replayer.presentation import words
+from shadowtime.replayer.report.markup import cell, escape, table
+from shadowtime.shared.formatting import clock, duration, percent, signed_duration
+
+MOST = 10
+"""Rows of a table."""
+
+Row = Mapping[str, Any]
+
+
+def who_decided(rows: Sequence[Row], unix_start: int = 0) -> str:
+    """Return the tables of each policy that moves between several configurations; nothing of others.
+
+    Parameters
+    ----------
+    rows
+        What `--json` has under `policies`.
+    unix_start
+        Unix time of second 0 of the log; 0 where that is not known.
+    """
+    return "".join(
+        _changes(row["policy"], row["portfolio"], unix_start) + _standings(row["policy"], row["portfolio"])
+        for row in rows
+        if "portfolio" in row
+    )
+
+
+def _changes(policy: str, told: Row, unix_start: int) -> str:
+    changes = told["changes"]
+    ends = [*(each["time"] for each in changes[1:]), None]
+    body = [
+        [
+            cell(change["time"], clock(change["time"], unix_start)),
+            escape(change["member"]),
+            "to the end" if end is None else cell(end - change["time"], duration(end - change["time"])),
+        ]
+        for change, end in zip(changes, ends, strict=True)
+    ][-MOST:]
+    count = len(changes) + told["left_out"]
+    note = f"{policy} had {count:,} turn{'s' * (count != 1)} of its members" + (
+        f"; the first {len(changes):,} are known" if told["left_out"] else ""
+    )
+    if told["left_out"]:  # nobody knows when the last of those that are known was over
+        body[-1][-1] = "-"
+    note += f"; here are the last {MOST} of these." if len(changes) > MOST else "."
+    return table(["from", "decided", "for"], body, f"Who decided, {policy}", note)
+
+
+def _standings(policy: str, told: Row) -> str:
+    if not told["members"]:
+        return ""
+    ahead = sorted(told["members"], key=lambda each: each["loss"])[:MOST]
+    if all(each["member"] != told["decides"] for each in ahead):
+        ahead[-1] = next(each for each in told["members"] if each["member"] == told["decides"])
+    body = [
+        [
+            escape(each["member"]) + (" (decides)" if each["member"] == told["decides"] else ""),
+            *(cell(each[key], percent(each[key])) for key in ("slowdown", "wait", "longest_wait", "worst_user")),
+            cell(each["loss"], f"{each['loss']:.3f}"),
+            cell(each["weight"], percent(each["weight"])),
+        ]
+        for each in ahead
+    ]
+    left = len(told["members"]) - len(ahead)
+    note = (
+        f"Mean bounded slowdown, mean wait and longest wait are shares of those of EASY, of the {told['jobs']:,} jobs "
+        "that have ended on all shadow machines; so is the mean wait of the worst user. The member with the least loss "
+        "decides." + (f" {left:,} members with a greater loss are left out." if left else "")
+    )
+    return table(
+        ["member", "slowdown", "wait", "longest wait", "worst user", "loss", "weight"],
+        body,
+        f"Standings, {policy}",
+        note,
+    )
+
+
+# What the site's own scheduler expected of starts, beside our forecasts and bounds of the same jobs.
+
+CAPTION = (
+    "First and last are what the site's own scheduler said of a waiting job, the forecast is ours, at its submission; "
+    "where fewer jobs were forecast, the site's words of these stand beside it. Errors are of the start that was told "
+    "less the one that came, so one told too late has a positive one. Ahead: how long before the start it was told. "
+    "Held: waits within their bounds."
+)
+
+
+def own_word(document: Mapping[str, Any]) -> str:
+    """Return how the site's word fared, and ours; nothing where the site said none."""
+    rows = document.get("expected_starts", [])
+    several = len({(row["policy"], row["runtime"]) for row in rows}) > 1
+    body = [
+        [
+            escape(f"{row['policy']}, run times: {row['runtime']}, " if several else "")
+            + escape(f"{'all jobs' if row['queue'] == 'all' else 'queue ' + str(row['queue'])}: {word.whose}"),
+            f"{word.jobs:,}",
+            *(_time(word.scores.get(key)) for key in ("mean_absolute_error", "median_absolute_error")),
+            _time(word.scores.get("mean_error"), signed=True),
+            _share(word.scores.get("late_share")),
+            _time(word.scores.get("mean_ahead")),
+            _share(word.held),
+        ]
+        for row in rows
+        for word in words(row)
+    ]
+    head = ["word", "jobs", "mean absolute error", "median", "mean error", "too late", "ahead", "held"]
+    return table(head, body, "Against the site's own word", CAPTION) if body else ""
+
+
+def _time(seconds: float | None, *, signed: bool = False) -> str:
+    shown = signed_duration(seconds) if signed and seconds is not None else duration(seconds)
+    return cell(seconds, shown)
+
+
+def _share(value: float | None) -> str:
+    return cell(value, "-" if value is None else percent(value))

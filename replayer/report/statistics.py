@@ -1,0 +1,157 @@
+"""What the report works out from when the jobs of its runs ran; times in seconds."""
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shadowtime.replayer.comparison import JobTimes
+from shadowtime.shared.distributions import Borders
+from shadowtime.shared.formatting import DAY
+from shadowtime.shared.kernels import Floats, Integers
+from shadowtime.shared.statistics import Interval, bounded_slowdown, mean_over_time
+
+MAX_MONTHS = 600
+"""Months that a chart has room for, and a table."""
+
+CALENDAR_ENDS = 253_370_764_800
+"""Unix time of the last year whose dates can be told, 9999."""
+
+
+def slowdowns(jobs: JobTimes) -> Floats:
+    """Return each job's bounded slowdown, over its own run time (docs/algorithms.md#bounded-slowdown)."""
+    run_times = jobs.own_run_time
+    waits = jobs.end_time - jobs.submit_time - run_times
+    found = map(bounded_slowdown, waits.tolist(), run_times.tolist())
+    return np.fromiter(found, np.float64, len(run_times))
+
+
+FEW = 20
+"""Jobs that a user has at least whose mean wait says something."""
+
+NOTICED = 60
+"""Seconds by which a user's mean wait is longer at least where he is worse off."""
+
+
+def by_user(values: NDArray[np.generic], users: Integers) -> Floats:
+    """Return the mean of the values of each user who has `FEW` jobs at least; of all who are not named together none.
+
+    >>> by_user(np.arange(40), np.repeat([7, -1], 20))
+    array([9.5])
+    """
+    named = users >= 0
+    _, user, jobs = np.unique(users[named], return_inverse=True, return_counts=True)
+    means: Floats = np.bincount(user, weights=values[named].astype(np.float64), minlength=len(jobs)) / jobs
+    return means[jobs >= FEW]
+
+
+class Paired(NamedTuple):
+    """What jobs fared differently from the same jobs in the first run."""
+
+    wait: Interval
+    slowdown: Interval
+    sooner: float
+    later: float
+    users_worse: float | None
+    """Share of the users whose mean wait is longer by more than `NOTICED`; None if none has `FEW` jobs."""
+    worst_user: float | None
+    """Seconds by which the mean wait of a user is longer at most."""
+
+
+def paired(first: JobTimes, other: JobTimes, key: int) -> Paired:
+    """Return the differences of the jobs of a run from the same jobs in the first one."""
+    _, here, there = np.intersect1d(first.job_number, other.job_number, assume_unique=True, return_indices=True)
+    submit_times = first.submit_time[here]
+    wait = other.wait[there] - first.wait[here]
+    slowdown = slowdowns(other)[there] - slowdowns(first)[here]
+    of_users = by_user(wait, first.user_id[here])
+    return Paired(
+        mean_over_time(wait.astype(np.float64), submit_times, key),
+        mean_over_time(slowdown, submit_times, key),
+        float((wait < 0).mean()),
+        float((wait > 0).mean()),
+        float((of_users > NOTICED).mean()) if len(of_users) else None,
+        float(of_users.max()) if len(of_users) else None,
+    )
+
+
+def medians_of(columns: Mapping[str, Integers]) -> Borders:
+    """Return the medians of the jobs of a workload, from its columns."""
+    return Borders(int(np.median(columns["requested_time"])), int(np.median(columns["processors"])))
+
+
+class Month(NamedTuple):
+    """A month of the calendar, or of 30 days where the log knows no calendar, and when it ends."""
+
+    name: str
+    end: int
+
+
+def months(first: int, last: int, unix_start_time: int | None) -> list[Month]:
+    """Return the months from one second of the log to another; the calendar is that of UTC.
+
+    Where the log knows no calendar, or goes on for longer than `MAX_MONTHS` or than calendars do, they are of so many
+    days each.
+
+    >>> [month.name for month in months(0, 40 * DAY, 843480031)], [month.name for month in months(0, 40 * DAY, None)]
+    (['Sep 1996', 'Oct 1996', 'Nov 1996'], ['days 1 to 30', 'days 31 to 60'])
+    """
+    too_many = -(-(last - first) // (MAX_MONTHS * 30 * DAY))
+    if unix_start_time is None or too_many > 1 or unix_start_time + last >= CALENDAR_ENDS:
+        days = 30 * max(1, too_many)
+        starts = range(first // (days * DAY) * days, last // DAY + 1, days)
+        return [Month(f"days {start + 1} to {start + days}", (start + days) * DAY) for start in starts]
+    found: list[Month] = []
+    at = datetime.fromtimestamp(unix_start_time + first, UTC)
+    while not found or found[-1].end <= last:
+        after = datetime(at.year + at.month // 12, at.month % 12 + 1, 1, tzinfo=UTC)
+        found.append(Month(f"{at:%b %Y}", int(after.timestamp()) - unix_start_time))
+        at = after
+    return found
+
+
+def month_of(submit_times: Integers, all_months: Sequence[Month]) -> Integers:
+    """Return the place of the month of each submission."""
+    return np.searchsorted([month.end for month in all_months], submit_times, side="right").astype(np.int64)
+
+
+def undominated(points: Sequence[tuple[float, float]]) -> list[bool]:
+    """Return of each point whether no other is better in one figure and at least as good in the other; less is better.
+
+    >>> undominated([(1.0, 3.0), (2.0, 2.0), (2.0, 3.0), (3.0, 1.0), (3.0, 1.0)])
+    [True, True, False, True, True]
+    """
+    return [not any(x <= a and y <= b and (x, y) != (a, b) for x, y in points) for a, b in points]
+
+
+def by_class(values: NDArray[np.generic], classes: Integers, count: int) -> list[float | None]:
+    """Return the mean of the values of each class; None of one that has none.
+
+    >>> by_class(np.array([1.0, 3.0]), np.array([0, 0]), 2)
+    [2.0, None]
+    """
+    sums, jobs = (
+        np.bincount(classes, weights=values.astype(np.float64), minlength=count),
+        np.bincount(classes, minlength=count),
+    )
+    return [float(total / number) if number else None for total, number in zip(sums, jobs, strict=True)]
+
+
+Clock = Callable[[int], str]
+
+
+def clock_of(unix_start_time: int | None) -> Clock:
+    """Return what a second of the log is called: its date, or its day where the log knows no calendar.
+
+    >>> clock_of(843480031)(0), clock_of(None)(3 * DAY)
+    ('1996-09-23', 'day 4')
+    """
+
+    def clock(second: int) -> str:
+        if unix_start_time is None or unix_start_time + second >= CALENDAR_ENDS:
+            return f"day {second // DAY + 1}"
+        return f"{datetime.fromtimestamp(unix_start_time + second, UTC):%Y-%m-%d}"
+
+    return clock

@@ -1,0 +1,203 @@
+"""The tables of the report, from what `--json` gives."""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from shadowtime.replayer.comparison import coverage_told
+from shadowtime.replayer.report.charts import numbered, series
+from shadowtime.replayer.report.markup import bars, cell, escape, table
+from shadowtime.replayer.report.statistics import Paired
+from shadowtime.shared.formatting import duration, percent, signed_duration, work
+from shadowtime.shared.statistics import Interval
+from shadowtime.shared.text import Column, Values, numbers, shares, times
+
+COLUMNS: Mapping[str, Callable[[Values], Column]] = {
+    "mean_wait": partial(times, "mean wait"),
+    "geometric_mean_wait": partial(times, "geometric mean"),
+    "max_wait": partial(times, "longest wait"),
+    "mean_response": partial(times, "mean response"),
+    "zero_wait_share": partial(shares, "no wait"),
+    "mean_bounded_slowdown": partial(numbers, "bounded slowdown"),
+    "utilization": lambda values: shares("utilization", values).unmarked(),
+}
+WASTE: Mapping[str, Callable[[Values], Column]] = {
+    "killed": lambda values: numbers("runs in vain", values, 0).unmarked(),
+    "wasted_processor_seconds": lambda values: Column("work wasted", "", [work(each or 0) for each in values]),
+}
+"""Shown where any policy ran jobs in vain."""
+
+BARS = {"mean_wait": "Mean wait", "mean_bounded_slowdown": "Mean bounded slowdown", "max_wait": "Longest wait"}
+Row = Mapping[str, Any]
+
+
+def comparison(rows: Sequence[Row]) -> str:
+    """Return the scores of each policy."""
+    wanted = {**COLUMNS, **(WASTE if any(row["killed"] for row in rows) else {})}
+    columns = {key: column([row[key] for row in rows]) for key, column in wanted.items()}
+    body = [
+        [
+            escape(row["policy"]),
+            *(
+                _marked(cell(row[key], column.cells[number]), best=number in column.best)
+                for key, column in columns.items()
+            ),
+        ]
+        for number, row in enumerate(rows)
+    ]
+    caption = (
+        "Waits from submission to start. Geometric mean: of waits, each counted as at least 10 s. Slowdown: response "
+        "time over run time, bounded at 10 s." + (" Bold: the best of its column." if len(rows) > 1 else "")
+    )
+    heads = [f"{each.heading}, {each.unit}" if each.unit else each.heading for each in columns.values()]
+    return table(["policy", *heads], body, "Scores of each policy", caption)
+
+
+def _marked(shown: str, *, best: bool) -> str:
+    return f"<strong>{shown}</strong>" if best else shown
+
+
+def at_a_glance(rows: Sequence[Row]) -> str:
+    """Return the three figures to look at first, as bars."""
+    names = [row["policy"] for row in rows]
+    styles = list(map(series, numbered(names)))
+    found = []
+    for key, title in BARS.items():
+        values = [row[key] for row in rows]
+        column = COLUMNS[key](values)
+        shown = [f"{each} {column.unit}".rstrip() for each in column.cells]
+        found.append(bars(title, list(zip(names, values, shown, strict=True)), styles))
+    return f'<div class="at-a-glance">{"".join(found)}</div>'
+
+
+def differences(found: Sequence[tuple[str, Paired]], baseline: str) -> str:
+    """Return how jobs fared under a policy, compared with the same jobs under another, first of all the baseline."""
+    body = [
+        [
+            escape(name),
+            interval_cell(each.wait, signed_duration),
+            interval_cell(each.slowdown, lambda value: f"{value:+,.2f}"),
+            cell(each.sooner, percent(each.sooner)),
+            cell(each.later, percent(each.later)),
+            cell(each.users_worse, "-" if each.users_worse is None else percent(each.users_worse)),
+            cell(each.worst_user, "-" if each.worst_user is None else signed_duration(each.worst_user)),
+        ]
+        for name, each in found
+    ]
+    caption = (
+        f"The baseline is {baseline}. Each job against itself under the other policy: mean difference, and in brackets "
+        "where it lies with 95 % confidence. Of the users with 20 jobs or more, those are worse off whose mean wait "
+        "is longer by more than a minute; the worst is he whose mean wait grew most. "
+        "Jobs that come after one another wait alike, so the intervals are of a bootstrap of whole tenths of the log, "
+        "not of single jobs. An interval that spans 0 shows no difference."
+    )
+    head = ["policies", "wait", "bounded slowdown", "jobs that start sooner", "later", "users worse off", "worst user"]
+    return table(head, body, "Differences, job by job", caption)
+
+
+def interval_cell(value: Interval, show: Callable[[float], str]) -> str:
+    """Return a mean, and under it in brackets where it lies."""
+    mean = cell(value.mean, show(value.mean))
+    if value.low is None or value.high is None:
+        return f"{mean}<br><small>too few blocks for an interval</small>"
+    return f"{mean}<br><small>[{show(value.low)}, {show(value.high)}]</small>"
+
+
+def run_times(document: Row) -> str:
+    """Return how run-time predictors fared, where there is more than the request to speak of; else nothing."""
+    rows = [row for row in document["run_time_predictions"] if row["predictions"]]
+    if not rows:
+        return ""
+    obeyed = document["settings"]["obeyed"]
+    body = [
+        [
+            escape(row["predictor"]),
+            *([escape(row["policy"])] if obeyed else []),
+            f"{row['predictions']:,} of {row['jobs']:,}",
+            cell(row["mean_absolute_error"], duration(row["mean_absolute_error"])),
+            cell(row["mean_run_time"], duration(row["mean_run_time"])),
+            cell(row["log_score"], "-" if row["log_score"] is None else f"{row['log_score']:.3f}"),
+            cell(row["crps"], duration(row["crps"])),
+        ]
+        for row in rows
+    ]
+    requests = document["requests_as_run_times"]
+    errors = [cell(requests[key], duration(requests[key])) for key in ("mean_absolute_error", "mean_run_time")]
+    body.append(["requests", *(["-"] if obeyed else []), "-", *errors, "-", "-"])
+    learned = "Scored under the policy named: what a predictor has learned depends on when jobs end. " if obeyed else ""
+    caption = (
+        f"{learned}The request stands in where nothing was predicted; the last row is of requests alone. Log score in "
+        "nats and continuous ranked probability score (CRPS) are of predicted distributions; less is better."
+    )
+    scores = ["jobs predicted", "mean absolute error", "mean run time", "log score", "CRPS"]
+    head = ["run times", *(["under"] if obeyed else []), *scores]
+    return table(head, body, "Run-time predictions", caption)
+
+
+def adjustments(document: Row) -> str:
+    """Return how walltime adjustments fared, where any was asked for; else nothing."""
+    rows = [row for row in document["walltime_adjustments"] if not row["scheme"].startswith("none")]
+    if not rows:
+        return ""
+    keys = ("mean_accuracy_requested", "mean_accuracy", "none", "over", "under", "bad")
+    told = ((escape(row["scheme"]), *(cell(row[key], _share(row[key])) for key in keys)) for row in rows)
+    body = list(dict.fromkeys(told))  # a recorded log has the same in every pass
+    caption = (
+        "Accuracy: run time over request, or the other way round where that is less. What adjustments turned out to "
+        "be: none, too long, too short, or bad: too short by half an hour."
+    )
+    head = ["scheme", "accuracy of requests", "adjusted", "none", "over", "under", "bad"]
+    return table(head, body, "Walltime adjustments", caption)
+
+
+def forecasts(document: Row) -> str:
+    """Return how forecasts of waits fared, where a policy made any; else nothing."""
+    if not document["wait_forecasts"]:
+        return ""
+    body = [
+        [
+            escape(row["policy"]) + f"<br><small>run times: {escape(row['runtime'])}</small>",
+            f"{row['forecasts']:,} of {row['forecasts'] + row['without']:,}",
+            *(cell(row[key], duration(row[key])) for key in ("mean_forecast", "mean_wait", "mean_absolute_error")),
+            cell(row["error_share"], _share(row["error_share"])),
+        ]
+        for row in document["wait_forecasts"]
+    ]
+    caption = (
+        "Told at submission by running the policy ahead, everybody running as predicted. The last column is the error "
+        "as a share of the mean wait."
+    )
+    head = ["policy", "jobs with one", "mean forecast", "mean wait", "mean absolute error", "share"]
+    return table(head, body, "Forecasts of waits", caption)
+
+
+def wait_bounds(rows: Sequence[Row]) -> str:
+    """Return how bounds on waits fared."""
+    several = len({row["policy"] for row in rows}) > 1
+    body = [
+        [
+            escape(" ".join([*([row["policy"]] if several else []), f"queue {row['queue']}", row["grouping"]])),
+            cell(row["coverage"], _share(row["coverage"])) + _between(row["coverage_low"], row["coverage_high"]),
+            cell(row["over_rms"], duration(row["over_rms"])),
+            cell(row["ratio_to_plain"], "-" if row["ratio_to_plain"] is None else f"{row['ratio_to_plain']:.3f}"),
+            f"{row['predictions']:,} of {row['predictions'] + row['without']:,}",
+        ]
+        for row in rows
+    ]
+    first = rows[0]
+    caption = (
+        f"Bounds that a share of {first['quantile']:g} of waits shall keep, at confidence {first['confidence']:g}"
+        f"{'' if several else ', under ' + first['policy']}. "
+        "In brackets where the share covered lies with 95 % confidence, by a bootstrap of blocks of time. "
+        "Over: root mean square of bound less wait where the bound held. To plain: that of plain bounds divided by it. "
+        + coverage_told(rows)
+    )
+    return table(["bounds", "covered", "over", "to plain", "jobs with one"], body, "Bounds on waits", caption)
+
+
+def _between(low: float | None, high: float | None) -> str:
+    return "" if low is None or high is None else f"<br><small>[{_share(low)}, {_share(high)}]</small>"
+
+
+def _share(value: float | None) -> str:
+    return "-" if value is None else percent(value)

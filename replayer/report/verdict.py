@@ -1,0 +1,174 @@
+"""What a report says first: what was better, by how much and how sure that is, and what it does not show."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from shadowtime.replayer.comparison import RunRecord
+from shadowtime.replayer.report.affected_classes import groups
+from shadowtime.replayer.report.statistics import Paired, paired
+from shadowtime.shared.chance import key_of
+from shadowtime.shared.formatting import duration, percent
+from shadowtime.shared.statistics import Interval
+
+Row = Mapping[str, Any]
+
+
+def verdict(document: Row, runs: Sequence[RunRecord]) -> str:
+    """Return two sentences on what came out; nothing where there is nothing to compare.
+
+    Parameters
+    ----------
+    document
+        What `--json` gives of one log.
+    runs
+        The records of its runs, in the same order; without them nothing is said of how sure it is, nor of shapes.
+    """
+    rows = document["policies"]
+    if not document["settings"]["obeyed"]:
+        return f"{_of_run_times(document)} {_of_bounds(document['wait_bounds'])}"
+    if any(row["mean_bounded_slowdown"] is None for row in rows):
+        return ""
+    if len(rows) == 1:
+        (row,) = rows
+        return (
+            f"Under {row['policy']} jobs waited {duration(row['mean_wait'])} on average and "
+            f"{duration(row['max_wait'])} at most, with a mean bounded slowdown of "
+            f"{_slowdown(row['mean_bounded_slowdown'])}. No other policy was replayed, so nothing says whether one "
+            "would do better."
+        )
+    base, lowest = contenders(rows, baseline(document))
+    return f"{_what_is_best(rows, runs, base, lowest)} {_at_what_price(rows, runs, base, lowest)}"
+
+
+def baseline(document: Row) -> int:
+    """Return the place of the policy with which others are compared."""
+    return [row["policy"] for row in document["policies"]].index(document["settings"]["baseline"])
+
+
+def contenders(rows: Sequence[Row], base: int) -> tuple[int, int]:
+    """Return the places of two policies to look at closely: what is compared with, and the lowest mean slowdown.
+
+    Where the baseline, that at `base`, itself has the lowest, it is compared with the next.
+
+    >>> means = {"fcfs": 9, "easy": 4, "lwf": 3}
+    >>> rows = [{"policy": name, "mean_bounded_slowdown": mean} for name, mean in means.items()]
+    >>> contenders(rows, 1), contenders(rows[:2], 1)
+    ((1, 2), (0, 1))
+    """
+    lowest, following = _in_order(rows)[:2]
+    return (following if base == lowest else base), lowest
+
+
+def limits(document: Row) -> str:
+    """Return a sentence on what the results of a log do not show."""
+    settings = document["settings"]
+    if not settings["obeyed"]:
+        return (
+            "This is one log, and jobs started as they did: it does not show what other logs would give, or what "
+            "following the decisions would have changed."
+        )
+    rewritten = settings.get("requests", "as-logged")
+    asked = "" if rewritten == "as-logged" else f", with requests that nobody made ({rewritten})"
+    return (
+        "It does not show what other logs would give, or how users would react: this is one log and one draw of chance "
+        f"(seed {settings['seed']}), and users submit as they did, however long they wait{asked}."
+    )
+
+
+def _what_is_best(rows: Sequence[Row], runs: Sequence[RunRecord], base: int, lowest: int) -> str:
+    following = _in_order(rows)[1]
+    least = rows[lowest]["mean_bounded_slowdown"]
+
+    def less_than(place: int) -> str:
+        name, less = rows[place]["policy"], rows[place]["mean_bounded_slowdown"] - least
+        return f"{_slowdown(less)} less than {name}{_sure(runs, place, lowest)}" if less else f"the same as {name}"
+
+    next_one = "" if base == following else f", and {less_than(following)}, which was next"
+    best = f"{rows[lowest]['policy']} had the lowest mean bounded slowdown, {_slowdown(least)}"
+    return f"{best}: {less_than(base)}{next_one}."
+
+
+def _at_what_price(rows: Sequence[Row], runs: Sequence[RunRecord], base: int, lowest: int) -> str:
+    a, b = rows[base], rows[lowest]
+    found = _paired(runs, base, lowest)
+    longer = b["mean_wait"] - a["mean_wait"]
+    mean = f"{_longer(longer)}{_bounds(found.wait, duration) if found else ''}" if longer else "as long"
+    told = [
+        f"{each.shape} jobs, which waited {_longer(each.longer.mean)}{_bounds(each.longer, duration)}"
+        for each in (groups(runs[base], runs[lowest]) if found else [])
+        if each.surely_worse
+    ]
+    whom = f"; it is worse for {_and(told)}" if told else "; no shape of job surely waited longer" if found else ""
+    if found and found.later:
+        whom += f", and {percent(found.later, 0)} of all jobs started later"
+    longest, shorter = duration(b["max_wait"]), duration(a["max_wait"])
+    most = f"was {longest}, as under {a['policy']}" if longest == shorter else f"was {longest}, not {shorter}"
+    return f"Compared with {a['policy']}, jobs waited {mean} on average{whom}; the longest wait {most}."
+
+
+def _in_order(rows: Sequence[Row]) -> list[int]:
+    return sorted(range(len(rows)), key=lambda place: float(rows[place]["mean_bounded_slowdown"]))
+
+
+def _paired(runs: Sequence[RunRecord], base: int, other: int) -> Paired | None:
+    """Return how jobs fared differently under the other policy; None without records."""
+    if not runs or not all(len(runs[place].jobs) for place in (base, other)):
+        return None
+    plan = runs[0].plan
+    return paired(runs[base].jobs, runs[other].jobs, key_of(plan.seed, plan.cluster))
+
+
+def _sure(runs: Sequence[RunRecord], base: int, lowest: int) -> str:
+    """Return in brackets how much less the slowdown is at least and at most; nothing without records."""
+    found = _paired(runs, base, lowest)
+    return _bounds(found.slowdown, _slowdown) if found else ""
+
+
+def _bounds(more: Interval, show: Callable[[float], str]) -> str:
+    """Return in brackets between which bounds the size of a difference lies, and whether it may be chance."""
+    if more.low is None or more.high is None:
+        return " (the log is too short to say how sure that is)"
+    low, high = (more.low, more.high) if more.mean > 0 else (-more.high, -more.low)
+    chance = "which may be chance: " if low <= 0 else ""
+    return f" ({chance}95 % interval {'-' if low < 0 else ''}{show(abs(low))} to {show(high)})"
+
+
+def _longer(seconds: float) -> str:
+    return f"{duration(abs(seconds))} {'longer' if seconds > 0 else 'less'}"
+
+
+def _and(told: Sequence[str]) -> str:
+    """Return parts of a sentence as one.
+
+    >>> _and(["a", "b", "c"])
+    'a, b and c'
+    """
+    return " and ".join(filter(None, [", ".join(told[:-1]), told[-1]]))
+
+
+def _slowdown(value: float) -> str:
+    return f"{value:,.2f}"
+
+
+def _of_run_times(document: Row) -> str:
+    requests = document["requests_as_run_times"]["mean_absolute_error"]
+    rows = [row for row in document["run_time_predictions"] if row["predictions"]]
+    if not rows:
+        return f"Requests are {duration(requests)} off the run times on average; nothing else was scored beside them."
+    best = min(rows, key=lambda row: row["mean_absolute_error"])
+    name, error = best["predictor"].partition("(")[0], duration(best["mean_absolute_error"])
+    if best["mean_absolute_error"] < requests:
+        return f"{name} predicted run times best, {error} off on average, where requests are {duration(requests)} off."
+    return f"No predictor beat the requests, {duration(requests)} off on average: the best, {name}, was {error} off."
+
+
+def _of_bounds(rows: Sequence[Row]) -> str:
+    found = [row for row in rows if row["queue"] == "all" and row["coverage"] is not None]
+    if not found:
+        return "Waits were not bounded."
+    held = sum(row["coverage"] >= row["quantile"] for row in found)
+    least = min(row["coverage"] for row in found)
+    return (
+        f"Of {len(found)} bounds on waits {held} covered the {100 * found[0]['quantile']:g} % that they aim at; the "
+        f"lowest coverage was {100 * least:.1f} %."
+    )

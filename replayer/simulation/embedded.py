@@ -1,0 +1,165 @@
+"""The whole pipeline in one process: no broker, no server."""
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any, get_args
+
+import orjson
+from pydantic import ValidationError
+
+from shadowtime.replayer.simulation.source import Archived, faults_named
+from shadowtime.services.pipeline import STAGES
+from shadowtime.shared.errors import ReplayError, SnapshotMismatch, first_of
+from shadowtime.shared.messages import EVENTS, ClusterClosed, ClusterOpened, Decided, Envelope, Event, Rejected
+from shadowtime.shared.stages import Stage, StageRun, fingerprint, read_snapshot, read_together
+
+Observer = Callable[[Envelope], None]
+
+KINDS = frozenset(get_args(Event))
+
+
+class EmbeddedReplay:
+    """One run: a source, and a chain of stages through which each of its events passes.
+
+    Parameters
+    ----------
+    opened
+        The settings of the run.
+    source
+        Where its events come from.
+    observers
+        Called with every envelope that leaves the last stage.
+    run
+        Name of the run.
+    stages
+        The data flow; a stage that has nothing to add in this run is passed over.
+    """
+
+    def __init__(
+        self,
+        opened: ClusterOpened,
+        source: Archived,
+        observers: Sequence[Observer] = (),
+        run: str = "embedded",
+        stages: Sequence[Stage] = STAGES,
+    ) -> None:
+        self.run = run
+        self.source = source
+        self.last: Envelope | None = None
+        self.closed = False
+        self._opened = opened
+        self._observers = observers
+        self._stages = [StageRun(stage) for stage in stages]
+        self._sequence = 0
+        self._pending: deque[Event] = deque()
+        self._faults_named = faults_named(source)
+        self._checked: Envelope | None = None
+        """One whose run and cluster were checked, of which others are made."""
+
+    def step(self) -> bool:
+        """Tell the next event, and carry out what is decided at it; return False once the run is closed.
+
+        Raises
+        ------
+        ReplayError
+            If a stage rejected the event, a decision cannot be carried out, or an event is out of bounds.
+        """
+        if self.closed:
+            return False
+        try:
+            event = self._next()
+            answer = self._push(event)
+            if type(answer) is Decided:
+                with self._faults_named:
+                    self._pending.extendleft(reversed(self.source.apply(answer)))
+        except ValidationError as error:
+            raise ReplayError(
+                f"event {self._sequence} of run {self.run!r} is out of bounds: {first_of(error)}"
+            ) from error
+        self.closed = type(event) is ClusterClosed
+        return not self.closed
+
+    def _next(self) -> Event:
+        if self._sequence == 0:
+            return self._opened
+        if not self._pending:
+            with self._faults_named:
+                self._pending.extend(self.source.next_instant())
+                if not self._pending and (time := self.source.next_time()) is not None:
+                    raise ReplayError(f"source {self.source.name!r} tells nothing of its next instant, {time}")
+        if self._pending:
+            return self._pending.popleft()
+        return ClusterClosed(time=self.last.event.time if self.last else self._opened.time)
+
+    def next_time(self) -> int | None:
+        """Return the time of the next event in seconds; None when only the close is left."""
+        return self._pending[0].time if self._pending else self.source.next_time()
+
+    def run_to_end(self) -> Envelope:
+        """Tell everything that is left and return the last envelope, which bears the scores."""
+        while self.step():
+            pass
+        if self.last is None:
+            raise ReplayError(f"run {self.run!r} was closed before it was opened")
+        return self.last
+
+    def _push(self, event: Event) -> Event:
+        if self._checked is not None and type(event) in KINDS:  # it was checked when it was made
+            told = self._checked.replaced(sequence=self._sequence, event=event)
+        else:
+            told = Envelope(run=self.run, cluster=self._opened.cluster, sequence=self._sequence, event=event)
+            self._checked = told
+        envelope: Envelope | None = told
+        for stage in self._stages:
+            envelope = stage.push(envelope or told)
+        if envelope is None:
+            raise ReplayError(f"event {self._sequence} of run {self.run!r} was told twice")
+        answer = envelope.event
+        if type(answer) is Rejected:
+            raise ReplayError(f"event {self._sequence} of run {self.run!r} was rejected: {answer.reason}")
+        if self._sequence == 0:
+            self._stages = [stage for stage in self._stages if not stage.passthrough]
+            read_together([stage.handler for stage in self._stages if stage.handler is not None])
+        self._sequence += 1
+        self.last = envelope
+        for observer in self._observers:
+            observer(envelope)
+        return answer
+
+    def snapshot(self) -> bytes:
+        """Return the whole state between two events, stages and source, as JSON."""
+        state: dict[str, Any] = {
+            "settings": fingerprint(self._opened),
+            "sequence": self._sequence,
+            "closed": self.closed,
+            "last": None if self.last is None else self.last.model_dump(mode="json"),
+            "pending": [event.model_dump() for event in self._pending],
+            "source": self.source.snapshot(),
+            "stages": {each.stage.name: each.snapshot().decode() for each in self._stages} if self._sequence else {},
+        }
+        return orjson.dumps(state)
+
+    def restore(self, snapshot: bytes) -> None:
+        """Take on what `snapshot` returned; the source must be over the same trace.
+
+        Raises
+        ------
+        SnapshotMismatch
+            If the snapshot is damaged, or of a run under other settings.
+        """
+        state = read_snapshot(snapshot, self.run)
+        settings = fingerprint(self._opened)
+        if state.get("settings") != settings:
+            raise SnapshotMismatch(f"{self.run}: the snapshot has settings {state.get('settings')!r}, not {settings!r}")
+        try:
+            began = state["sequence"] > 0
+            stages = [StageRun(each.stage) for each in self._stages if not began or each.stage.name in state["stages"]]
+            for stage in stages if began else []:
+                stage.restore(state["stages"][stage.stage.name].encode(), settings)
+            read_together([stage.handler for stage in stages if stage.handler is not None])
+            self.source.restore(state["source"])
+            self._pending = deque(EVENTS.validate_python(state["pending"]))
+            self._sequence, self.closed, self._stages = state["sequence"], state["closed"], stages
+            self.last = None if state["last"] is None else Envelope.model_validate(state["last"])
+        except (KeyError, IndexError, TypeError, ValueError) as error:
+            raise SnapshotMismatch(f"{self.run}: the snapshot is damaged: {error!r}") from error

@@ -1,0 +1,232 @@
+"""Closed replay: a machine that runs the jobs of a trace as the scheduler decides (docs/algorithms.md#closed-replay).
+
+It alone knows the actual run times. A job ends when its work is done or at the limit of its start, whichever comes
+first (docs/algorithms.md#end-at-the-limit).
+"""
+
+from collections.abc import Callable, Sequence
+from heapq import heapify, heappop, heappush
+from typing import Any
+
+from shadowtime.replayer.logs import Workload
+from shadowtime.replayer.simulation.source import DEFAULT_TRAITS, Archived, JobTraits, in_bounds, submission, unchecked
+from shadowtime.shared.bounds import MAX_TIME
+from shadowtime.shared.cluster import Execution, Job, RoomLeft
+from shadowtime.shared.errors import ReplayError, TraceError
+from shadowtime.shared.messages import (
+    CapacityChanged,
+    Decided,
+    Event,
+    JobEnded,
+    JobStarted,
+    JobSubmitted,
+    SchedulingPoint,
+    Start,
+    ratio,
+    trusted,
+)
+
+SAME = (1, 1)
+"""The ratio of run times where a job has the processors that it asked for."""
+
+
+class Machine(Archived):
+    """A source that obeys: jobs arrive as logged and start when the scheduler says.
+
+    Parameters
+    ----------
+    workload
+        The jobs.
+    capacity
+        Changes of the machine's size, in order of time.
+    traits
+        What may be done to its jobs.
+    """
+
+    name = "closed"
+    obeys = True
+
+    def __init__(
+        self,
+        workload: Workload,
+        capacity: Sequence[CapacityChanged] = (),
+        traits: JobTraits = DEFAULT_TRAITS,
+    ) -> None:
+        checked = True
+        for block in workload.blocks():
+            if (block.columns["run_time"] <= 0).any():
+                raise TraceError(
+                    f"{workload.name}: jobs in it never started, or ran for no second; "
+                    "it was read for a recorded replay"
+                )
+            checked &= in_bounds(block.columns, traits)
+        self._workload = workload
+        self._capacity = capacity
+        self._traits = traits
+        self._arrived = 0
+        self._changed = 0
+        self._time = 0
+        self._again: int | None = None
+        self._waiting: dict[int, tuple[int, Job]] = {}
+        self._running: dict[int, tuple[int, Execution]] = {}
+        self._ends: list[tuple[int, int]] = []
+        self._coming = workload.jobs_from(0)
+        self._next = next(self._coming, None)
+        self._left = RoomLeft(workload.processors, workload.pools or ())
+        self._make: Callable[..., JobSubmitted] = unchecked if checked else JobSubmitted
+
+    def next_time(self) -> int | None:
+        """Return the time of the next end, arrival or change of capacity, or at which the policy is to be asked again.
+
+        Raises
+        ------
+        ReplayError
+            If nothing will ever happen again although jobs wait.
+        """
+        if (time := self._soonest()) is not None:
+            return time
+        if self._waiting:
+            told = self._left.told([job for _, job in self._waiting.values()])
+            raise ReplayError(
+                f"{len(self._waiting)} jobs wait for ever: {told} "
+                "(leave such jobs out with a smaller --processors, or grow the machine again with --capacity)"
+            )
+        return None
+
+    def _soonest(self) -> int | None:
+        soonest = self._ends[0][0] if self._ends else None
+        if self._next is not None:
+            time = self._next.submit_time
+            if soonest is None or time < soonest:
+                soonest = time
+        if self._changed < len(self._capacity):
+            time = self._capacity[self._changed].time
+            if soonest is None or time < soonest:
+                soonest = time
+        if self._again is not None and (soonest is None or self._again < soonest):
+            return self._again
+        return soonest
+
+    def next_instant(self) -> Sequence[Event]:
+        """Return the events of the next instant; what the decision at its scheduling point causes, `apply` returns.
+
+        Raises
+        ------
+        ReplayError
+            If that is later than an event can be.
+        """
+        time = self.next_time()
+        if time is None:
+            return ()
+        if time > MAX_TIME:
+            raise ReplayError(
+                f"{self._workload.name}: the replay goes on at {time}, beyond {MAX_TIME}, the latest time of an event: "
+                f"{len(self._running)} jobs run and {len(self._waiting)} wait"
+            )
+        self._time = time
+        self._again = None
+        events: list[Event] = []  # as `shared/cluster/event_order.py` has them
+        while self._ends and self._ends[0][0] == time:
+            events.append(self._end(heappop(self._ends)[1]))
+        while self._changed < len(self._capacity) and self._capacity[self._changed].time == time:
+            change = self._capacity[self._changed]
+            self._left.change(change)
+            self._changed += 1
+            events.append(change)
+        while (job := self._next) is not None and job.submit_time == time:
+            self._waiting[job.job_number] = (self._arrived, job)
+            self._arrived += 1
+            self._next = next(self._coming, None)
+            events.append(submission(job, self._traits, self._make))
+        events.append(trusted(SchedulingPoint, time=time))
+        return events
+
+    def apply(self, decided: Decided) -> Sequence[Event]:
+        """Kill, then start, as decided; note when the policy is to be asked again.
+
+        Raises
+        ------
+        ReplayError
+            If a decision cannot be carried out; names the job.
+        """
+        events: list[Event] = []
+        self._again = decided.again
+        for kill in decided.kills:
+            if kill.job_number not in self._running:
+                raise ReplayError(f"job {kill.job_number} is to be killed at {self._time} but does not run")
+            if kill.requeue and not self._traits.restartable:
+                raise ReplayError(f"job {kill.job_number} is to be requeued at {self._time} but is not restartable")
+            self._ends.remove((self._running[kill.job_number][1].end_time, kill.job_number))
+            heapify(self._ends)
+            events.append(self._end(kill.job_number, killed=True, requeue=kill.requeue))
+        events.extend(self._start(start) for start in decided.starts)
+        return events
+
+    def can_start(self) -> bool:
+        """Return whether any waiting job fits into what is free. O(waiting jobs)."""
+        return any(not self._left.lacking(job, job.processors) for _, job in self._waiting.values())
+
+    def _start(self, start: Start) -> JobStarted:
+        if start.job_number not in self._waiting:
+            raise ReplayError(f"job {start.job_number} is to start at {self._time} but does not wait")
+        row, job = self._waiting[start.job_number]
+        if start.processors != job.processors and not self._traits.moldable:
+            raise ReplayError(
+                f"job {job.job_number} is to start on {start.processors} processors, requests {job.processors}, "
+                "and is not moldable"
+            )
+        if lacking := self._left.lacking(job, start.processors):
+            raise ReplayError(f"job {job.job_number} is to start at {self._time} on {lacking} free")
+        return self._run(row, job, start.processors, start.limit)
+
+    def _run(self, row: int, job: Job, processors: int, limit: int | None) -> JobStarted:
+        execution = self._execution(job, self._time, processors, limit)
+        del self._waiting[job.job_number]
+        self._running[job.job_number] = row, execution
+        self._left.take(job, processors)
+        heappush(self._ends, (execution.end_time, job.job_number))
+        return execution.started()
+
+    def _end(self, job_number: int, *, killed: bool = False, requeue: bool = False) -> JobEnded:
+        row, execution = self._running.pop(job_number)
+        ended = execution.ended(self._time, killed=killed, requeue=requeue)
+        if ended.requeued:
+            self._waiting[job_number] = (row, execution.job)
+        self._left.take(execution.job, execution.processors, -1)
+        return ended
+
+    def _execution(self, job: Job, start_time: int, processors: int, limit: int | None) -> Execution:
+        same = processors == job.processors
+        by = SAME if same else ratio(job.processors, processors, self._traits.speedup)
+        return Execution(job, start_time, processors, limit, by)
+
+    def snapshot(self) -> Any:
+        """Return the whole state as plain values."""
+        running = [[row, each.start_time, each.processors, each.limit] for row, each in self._running.values()]
+        return {
+            "time": self._time,
+            "arrived": self._arrived,
+            "changed": self._changed,
+            "again": self._again,
+            "waiting": [row for row, _ in self._waiting.values()],
+            "running": running,
+        }
+
+    def restore(self, state: Any) -> None:
+        """Take on what `snapshot` returned."""
+        self._time, self._arrived, self._changed = state["time"], state["arrived"], state["changed"]
+        self._again = state["again"]
+        self._coming = self._workload.jobs_from(self._arrived)
+        self._next = next(self._coming, None)
+        jobs = self._workload.jobs_at([*state["waiting"], *(row for row, *_ in state["running"])])
+        self._waiting = {jobs[row].job_number: (row, jobs[row]) for row in state["waiting"]}
+        rows = [(row, self._execution(jobs[row], *rest)) for row, *rest in state["running"]]
+        executions = [each for _, each in rows]
+        self._running = {each.job.job_number: (row, each) for row, each in rows}
+        self._ends = [(each.end_time, each.job.job_number) for each in executions]
+        heapify(self._ends)
+        self._left = RoomLeft(self._workload.processors, self._workload.pools or ())
+        for change in self._capacity[: self._changed]:
+            self._left.change(change)
+        for each in executions:
+            self._left.take(each.job, each.processors)

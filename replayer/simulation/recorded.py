@@ -1,0 +1,165 @@
+"""Recorded replay: the log as it happened, for predictions to be scored against real waits, and for shadow mode.
+
+The rule: docs/algorithms.md#recorded-replay.
+"""
+
+from collections.abc import Sequence
+from heapq import heapify, heappop, heappush
+from typing import Any
+
+import numpy as np
+
+from shadowtime.replayer.logs import Workload
+from shadowtime.replayer.simulation.source import DEFAULT_TRAITS, Archived, JobTraits, submission
+from shadowtime.shared.bounds import MAX_TIME
+from shadowtime.shared.cluster import OUTCOMES, UNKNOWN, Job, in_order, unless
+from shadowtime.shared.errors import TraceError
+from shadowtime.shared.messages import (
+    CapacityChanged,
+    Decided,
+    Event,
+    JobChanged,
+    JobEnded,
+    JobStarted,
+    JobWithdrawn,
+    SchedulingPoint,
+)
+
+_END, _CAPACITY, _START, _LEFT, _RESIZED = range(5)
+_OF_JOBS = (_END, _START, _LEFT)
+
+
+class Recorded(Archived):
+    """A source that tells submit, start and end as logged; decisions are advice.
+
+    A start before its submission moves to it. Run times stay as logged, also beyond the request, so that running jobs
+    may hold more processors than the machine has. What was over in the second in which it began is told a second late.
+
+    Raises
+    ------
+    TraceError
+        If the log does not say how long its jobs waited, or one of them ends later than an event can.
+    """
+
+    name = "recorded"
+    obeys = False
+
+    def __init__(
+        self,
+        workload: Workload,
+        capacity: Sequence[CapacityChanged] = (),
+        traits: JobTraits = DEFAULT_TRAITS,
+    ) -> None:
+        self._workload = workload
+        self._capacity = capacity
+        self._traits = traits
+        if not sum(_waits_told(each) for each in workload.blocks()):
+            raise TraceError(
+                f"{workload.name} does not say how long its jobs waited; only --mode closed can do without"
+            )
+        self._resized = _resized(workload)
+        self._coming = workload.jobs_from(0)
+        self._next = next(self._coming, None)
+        self._arrived = 0
+        self._jobs: dict[int, Job] = {}  # those in the system, by row
+        self._ahead: list[tuple[int, int, int]] = []
+        """What is to come of them, and of the machine: time, kind, and row of its kind; a heap."""
+        self._ahead += [(change.time, _CAPACITY, at) for at, change in enumerate(capacity)]
+        self._ahead += [(time, _RESIZED, at) for at, (_, time, _) in enumerate(self._resized)]
+        heapify(self._ahead)
+
+    def next_time(self) -> int | None:
+        """Return the time of the next event of the log."""
+        times = [self._next.submit_time] if self._next is not None else []
+        if self._ahead:
+            times.append(self._ahead[0][0])
+        return min(times, default=None)
+
+    def next_instant(self) -> Sequence[Event]:
+        """Return the events of the next instant; O(log jobs in the system) each."""
+        time = self.next_time()
+        if time is None:
+            return ()
+        events: list[Event] = [SchedulingPoint(time=time)]
+        while (job := self._next) is not None and job.submit_time == time:
+            events.append(submission(job, self._traits))
+            self._arrive(job)
+        while self._ahead and self._ahead[0][0] == time:
+            _, kind, row = heappop(self._ahead)
+            events.append(self._event(kind, row, time))
+        return in_order(events)
+
+    def _arrive(self, job: Job) -> None:
+        """Foresee what becomes of a job, and go on to the next one."""
+        row, self._arrived = self._arrived, self._arrived + 1
+        self._jobs[row] = job
+        if job.left_time is not None:
+            heappush(self._ahead, (max(job.left_time, job.submit_time + 1), _LEFT, row))
+        else:
+            start = job.submit_time + max(job.wait_time or 0, 0)
+            end = start + job.run_time + (job.suspended or 0)
+            heappush(self._ahead, (start, _START, row))
+            heappush(self._ahead, (max(end, start + 1), _END, row))  # ends come first at an instant
+        self._next = next(self._coming, None)
+
+    def apply(self, decided: Decided) -> Sequence[Event]:
+        """Do nothing: what happens is what happened."""
+        return ()
+
+    def can_start(self) -> bool:
+        """Return False: no decision starts anything here."""
+        return False
+
+    def _event(self, kind: int, row: int, time: int) -> Event:
+        if kind == _CAPACITY:
+            return self._capacity[row]
+        if kind == _RESIZED:
+            number, _, processors = self._resized[row]
+            return JobChanged(time=time, job_number=number, requested_processors=processors)
+        if kind == _START:
+            job = self._jobs[row]
+            return JobStarted(time=time, job_number=job.job_number, processors=job.processors, limit=job.limit)
+        job = self._jobs.pop(row)
+        if kind == _LEFT:
+            return JobWithdrawn(time=time, job_number=job.job_number, happened=unless(job.left_time, time))
+        return JobEnded(
+            time=time,
+            job_number=job.job_number,
+            run_time=job.run_time,
+            outcome=OUTCOMES.get(job.status, "completed"),
+            happened=None if job.run_time else unless(job.submit_time + (job.wait_time or 0), time),
+        )
+
+    def snapshot(self) -> Any:
+        """Return how many jobs have arrived, and what is to come of those in the system and of the machine."""
+        return {"arrived": self._arrived, "ahead": self._ahead}
+
+    def restore(self, state: Any) -> None:
+        """Go to where `snapshot` was taken."""
+        self._arrived, self._ahead = state["arrived"], [(time, kind, row) for time, kind, row in state["ahead"]]
+        self._jobs = self._workload.jobs_at({row for _, kind, row in self._ahead if kind in _OF_JOBS})
+        self._coming = self._workload.jobs_from(self._arrived)
+        self._next = next(self._coming, None)
+
+
+def _waits_told(workload: Workload) -> int:
+    """Return of how many jobs it is told when they left the queue; raises if one ends later than an event can."""
+    columns = workload.columns
+    wait = columns["wait_time"]
+    left = np.broadcast_to(columns.get("left_time", UNKNOWN), wait.shape)
+    suspended = np.maximum(columns.get("suspended", UNKNOWN), 0)
+    end = columns["submit_time"] + np.maximum(wait, 0) + columns["run_time"] + suspended
+    if end[late := int(end.argmax())] > MAX_TIME:
+        raise TraceError(
+            f"{workload.name}: job {columns['job_number'][late]} ends at {end[late]}, beyond {MAX_TIME}, the "
+            "latest time of an event"
+        )
+    return int(np.count_nonzero((wait != -1) | (left >= 0)))
+
+
+def _resized(workload: Workload) -> list[list[int]]:
+    """Return job number, time and processors of each new size of a job that the workload has."""
+    if workload.resized is None:
+        return []
+    resized: list[list[int]] = workload.resized.T[np.isin(workload.resized[0], workload.columns["job_number"])].tolist()
+    return resized

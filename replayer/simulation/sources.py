@@ -1,0 +1,8 @@
+"""All sources of events by name, as `--mode` has them."""
+
+from shadowtime.replayer.simulation.machine import Machine
+from shadowtime.replayer.simulation.recorded import Recorded
+from shadowtime.replayer.simulation.source import Archived
+from shadowtime.shared.plugins import Classes
+
+SOURCES: Classes[Archived] = Classes("source", (Machine, Recorded), "sources", Archived)

@@ -1,0 +1,19 @@
+"""Synthetic workloads: jobs by the Lublin model, users, requests."""
+
+from typing import TYPE_CHECKING
+
+from shadowtime.shared.lazy import lazy_exports
+
+if TYPE_CHECKING:
+    from shadowtime.replayer.synthetic.generator import generate
+
+__all__ = [
+    "generate",
+]
+
+__getattr__ = lazy_exports(
+    __name__,
+    {
+        "generator": ("generate",),
+    },
+)

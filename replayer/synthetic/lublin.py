@@ -1,0 +1,126 @@
+"""The workload model of Lublin and Feitelson: how large jobs are, how long they run and when they come.
+
+The constants are those of the model that does not tell batch from interactive jobs.
+
+References
+----------
+docs/algorithms.md#generated-traces (Lublin 2003).
+"""
+
+import math
+
+import numpy as np
+from numpy.random import Generator
+
+from shadowtime.shared.kernels import Floats, Integers
+
+SERIAL_SHARE = 0.244
+POWER_OF_TWO_SHARE = 0.576
+MIN_LOG_SIZE = 0.8
+MIDDLE_BELOW_HIGHEST = 2.5
+LOWER_STAGE_SHARE = 0.86
+
+RUN_TIME_GAMMAS = ((4.2, 0.94), (312.0, 0.03))
+SHORT_SHARE_SLOPE, SHORT_SHARE_OF_NONE = -0.0054, 0.78
+MAX_LOG_RUN_TIME = 12.0
+
+ARRIVAL_GAMMA = (10.2303 * 1.0225, 0.4871)
+MAX_LOG_ARRIVAL = 13.0
+DAILY_CYCLE_GAMMA = (8.1737, 3.9631)
+BUCKETS, BUCKET_SECONDS = 48, 1800
+DAY_STARTS_AT_BUCKET = 11
+
+
+def draw_sizes(rng: Generator, count: int, processors: int) -> Integers:
+    """Return sizes in processors, shape (count,), of jobs for a machine.
+
+    A job is serial, or of a size whose logarithm is uniform in two stages, mostly rounded to a power of two.
+
+    Examples
+    --------
+    >>> from numpy.random import PCG64
+    >>> draw_sizes(Generator(PCG64([1])), 8, 128)
+    array([ 2,  5,  1,  3, 16,  4,  6, 16])
+    """
+    highest = math.log2(processors)
+    middle = max(highest - MIDDLE_BELOW_HIGHEST, MIN_LOG_SIZE)
+    highest = max(highest, middle)
+    kind, stage, place = rng.random((3, count))
+    lower = stage <= LOWER_STAGE_SHARE
+    low, high = np.where(lower, MIN_LOG_SIZE, middle), np.where(lower, middle, highest)
+    log_size = low + (high - low) * place
+    rounded = np.minimum(np.floor(log_size + 0.5), processors.bit_length() - 1)
+    log_size = np.where(kind <= SERIAL_SHARE + POWER_OF_TWO_SHARE, rounded, log_size)
+    log_size[kind <= SERIAL_SHARE] = 0
+    sizes: Integers = np.floor(np.exp2(log_size) + 0.5).astype(np.int64).clip(1, processors)
+    return sizes
+
+
+def draw_run_times(rng: Generator, sizes: Integers) -> Floats:
+    """Return run times in seconds, at most exp(12), for jobs of given sizes; both of shape (n,).
+
+    The logarithm of the run time is of one of two gamma distributions; the larger the job, the more likely of
+    the one of long jobs.
+
+    Examples
+    --------
+    >>> from numpy.random import PCG64
+    >>> draw_run_times(Generator(PCG64([1])), np.array([1, 128])).round().tolist()
+    [72.0, 13967.0]
+    """
+    log_run_time = np.full(len(sizes), np.inf)
+    short_share = (SHORT_SHARE_SLOPE * sizes + SHORT_SHARE_OF_NONE).clip(0, 1)
+    while len(again := np.flatnonzero(log_run_time > MAX_LOG_RUN_TIME)):
+        is_short = rng.random(len(again)) <= short_share[again]
+        (short_shape, short_scale), (long_shape, long_scale) = RUN_TIME_GAMMAS
+        drawn_short = rng.gamma(short_shape, short_scale, size=len(again))
+        log_run_time[again] = np.where(is_short, drawn_short, rng.gamma(long_shape, long_scale, size=len(again)))
+    run_times: Floats = np.exp(log_run_time)
+    return run_times
+
+
+def bucket_weights() -> Floats:
+    """Return the relative rate of arrivals in each half hour from midnight on, shape (48,), of mean 1.
+
+    Examples
+    --------
+    >>> weights = bucket_weights()
+    >>> int(weights.argmax()), int(weights.argmin())
+    (27, 10)
+    """
+    from scipy.special import gammainc  # here, for it takes a moment, which a replay of a log need not
+
+    shape, scale = DAILY_CYCLE_GAMMA
+    half_hours = np.arange(DAY_STARTS_AT_BUCKET, DAY_STARTS_AT_BUCKET + BUCKETS)
+    edges = np.append(half_hours - 0.5, half_hours[-1] + 0.5)
+    weights: Floats = np.empty(BUCKETS)
+    weights[(half_hours - 1) % BUCKETS] = np.diff(gammainc(shape, edges / scale))
+    weights /= weights.mean()
+    return weights
+
+
+def draw_arrivals(rng: Generator, count: int, span: float) -> Integers:
+    """Return `count` times of arrival in seconds from midnight on, the last of them `span`.
+
+    Inter-arrival times are drawn in points; a half hour costs its weight in points, so that the busy hours
+    take more arrivals. Scaling the points, not the seconds, leaves the daily cycle alone at any load.
+
+    Examples
+    --------
+    >>> from numpy.random import PCG64
+    >>> draw_arrivals(Generator(PCG64([1])), 4, 86_400.0)
+    array([36044, 46757, 79388, 86400])
+    """
+    shape, scale = ARRIVAL_GAMMA
+    log_points = np.full(count, np.inf)
+    while len(again := np.flatnonzero(log_points > MAX_LOG_ARRIVAL)):
+        log_points[again] = rng.gamma(shape, scale, size=len(again))
+    points = np.cumsum(np.exp(log_points))
+
+    paid = np.append(0.0, np.cumsum(bucket_weights()))  # points of a day up to each half hour
+    seconds = np.arange(BUCKETS + 1) * float(BUCKET_SECONDS)
+    day, rest = divmod(span, seconds[-1])
+    points *= (day * paid[-1] + np.interp(rest, seconds, paid)) / points[-1]
+    days, rests = np.divmod(points, paid[-1])
+    arrivals: Floats = days * seconds[-1] + np.interp(rests, paid, seconds)
+    return np.rint(arrivals).astype(np.int64)

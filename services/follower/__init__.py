@@ -1,0 +1,48 @@
+"""The follower of a live cluster: it turns what Slurm, PBS or a program reports into events of a run."""
+
+from typing import TYPE_CHECKING
+
+from shadowtime.shared.lazy import lazy_exports
+
+if TYPE_CHECKING:
+    from shadowtime.services.follower.cluster import NameTable, Opening, SourceLoad
+    from shadowtime.services.follower.command_line import words_of
+    from shadowtime.services.follower.io import Commands, Follower, follow_all, with_store
+    from shadowtime.services.follower.slurm import COMMANDS, Site, site_of
+
+__all__ = [
+    "COMMANDS",
+    "Commands",
+    "Follower",
+    "NameTable",
+    "Opening",
+    "Site",
+    "SourceLoad",
+    "follow_all",
+    "site_of",
+    "with_store",
+    "words_of",
+]
+
+__getattr__ = lazy_exports(
+    __name__,
+    {
+        "cluster": (
+            "NameTable",
+            "Opening",
+            "SourceLoad",
+        ),
+        "command_line": ("words_of",),
+        "io": (
+            "Commands",
+            "Follower",
+            "follow_all",
+            "with_store",
+        ),
+        "slurm": (
+            "COMMANDS",
+            "Site",
+            "site_of",
+        ),
+    },
+)

@@ -1,0 +1,58 @@
+"""What is known of a followed cluster, without I/O: job lives, queue order, capacity, names."""
+
+from typing import TYPE_CHECKING
+
+from shadowtime.shared.lazy import lazy_exports
+
+if TYPE_CHECKING:
+    from shadowtime.services.follower.cluster import accounting
+    from shadowtime.services.follower.cluster.accounting import sight_of
+    from shadowtime.services.follower.cluster.live_source import LiveSource, Opening, SourceLoad, as_opened
+    from shadowtime.services.follower.cluster.mirror import KEEP, LAG, Mirror
+    from shadowtime.services.follower.cluster.name_table import NameTable
+    from shadowtime.services.follower.cluster.observation import Key, Node, Sight, State, shifted
+
+__all__ = [
+    "KEEP",
+    "LAG",
+    "Key",
+    "LiveSource",
+    "Mirror",
+    "NameTable",
+    "Node",
+    "Opening",
+    "Sight",
+    "SourceLoad",
+    "State",
+    "accounting",
+    "as_opened",
+    "shifted",
+    "sight_of",
+]
+
+__getattr__ = lazy_exports(
+    __name__,
+    {
+        "accounting": ("sight_of",),
+        "live_source": (
+            "LiveSource",
+            "Opening",
+            "SourceLoad",
+            "as_opened",
+        ),
+        "mirror": (
+            "KEEP",
+            "LAG",
+            "Mirror",
+        ),
+        "name_table": ("NameTable",),
+        "observation": (
+            "Key",
+            "Node",
+            "Sight",
+            "State",
+            "shifted",
+        ),
+    },
+    modules=("accounting",),
+)

@@ -1,0 +1,109 @@
+"""Lives of jobs as accounting has them."""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from shadowtime.services.follower.cluster.observation import Key, Sight
+from shadowtime.shared.accounting import (
+    LIFE,
+    TASKS,
+    TEXTS,
+    UNKNOWN,
+    Instants,
+    Reading,
+    Rows,
+    in_order_of_time,
+    joined_sizes,
+    repeated,
+    sacct,
+    zone_of,
+)
+from shadowtime.shared.bounds import MAX_DURATION, MAX_TIME
+from shadowtime.shared.cluster import OUTCOMES
+from shadowtime.shared.errors import FollowError, TraceError
+
+
+def sights_in(path: Path, told_by: str) -> list[Sight]:
+    """Return what a file as sacct writes them tells.
+
+    Raises
+    ------
+    FollowError
+        If it is cut off, or not understood; says by what it was told.
+    """
+    try:
+        rows = sacct.read(path, Reading())
+    except TraceError as error:
+        raise FollowError(str(error).replace(str(path), told_by)) from None
+    if "line cut off" in rows.left_out:
+        raise FollowError(f"{told_by}: its output is cut off")
+    return sights_of(rows) if len(rows) else []
+
+
+def sights_of(rows: Rows) -> list[Sight]:
+    """Return what rows of accounting tell, a sight for each life; those that make no job are left out.
+
+    O(rows log rows).
+    """
+    lives = in_order_of_time(rows, Instants(zone_of(None)))
+    numbers, status, limit = rows.column("job_number"), rows.column("status"), rows.column("limit")
+    size = rows.column("processors")
+    again = repeated(numbers, lives)
+    going_on = lives.end == UNKNOWN
+    lives.end[going_on] = MAX_TIME  # so that the last size of a running job is joined to those before
+    resized, joined = joined_sizes(numbers, lives, status, limit, size, ~again)
+    sizes: dict[int, list[tuple[int, int]]] = {}
+    for row, time, processors in resized:
+        sizes.setdefault(row, []).append((time, processors))
+    usable = ~(again | joined | (numbers == UNKNOWN) | (lives.submit == UNKNOWN))
+    tasks = np.where(rows.column("life_step") == LIFE * TASKS, numbers // LIFE - 1, -1)
+    jobs = np.where(tasks >= 0, numbers % LIFE, numbers)
+    words = [[list(rows.words(name).values)[code] for code in rows.words(name).codes.tolist()] for name in TEXTS]
+    told = {name: rows.column(name).tolist() for name in ("nodes", "memory", "gpus", "whole_nodes")}
+    instants = {"eligible": lives.eligible, "start": lives.start, "end": lives.end, "run_time": lives.run_time}
+    told |= {name: column.tolist() for name, column in instants.items()}
+    told |= {"limit": limit.tolist(), "processors": size.tolist(), "status": status.tolist()}
+    keys = np.stack([jobs, tasks, lives.submit], axis=1).tolist()
+    return [
+        sight_of(
+            Key(*keys[row]),
+            {name: column[row] for name, column in told.items()},
+            dict(zip(TEXTS, (column[row] for column in words), strict=True)),
+            sizes.get(row, ()),
+        )
+        for row in np.flatnonzero(usable).tolist()
+    ]
+
+
+def sight_of(
+    key: Key, told: Mapping[str, int], words: Mapping[str, str], resized: Iterable[tuple[int, int]] = ()
+) -> Sight:
+    """Return what accounting tells of a life: `told` by the names of `NUMBERS`, an end of `MAX_TIME` for none yet."""
+    start, end = told["start"], told["end"]
+    over, started = end < MAX_TIME, start != UNKNOWN
+    named: dict[str, Any] = dict(words)
+    return Sight(
+        key,
+        "over" if over else "running" if started else "waiting",
+        eligible=told["eligible"] if told["eligible"] > 0 else None,
+        start=_known(start),
+        end=end if over else None,
+        outcome=OUTCOMES.get(told["status"], "completed"),
+        run_time=_known(told["run_time"]) if over and started else None,
+        limit=_known(told["limit"]),
+        unlimited=told["limit"] == MAX_DURATION,
+        processors=told["processors"],
+        nodes=_known(told["nodes"]),
+        memory=_known(told["memory"]),
+        gpus=_known(told["gpus"]),
+        whole_nodes=told["whole_nodes"] > 0,
+        resized=tuple(resized),
+        **named,
+    )
+
+
+def _known(value: int) -> int | None:
+    return None if value == UNKNOWN else value

@@ -1,0 +1,249 @@
+"""One life of a job: what was told of it, and what is to be told by now. Pure; times on the cluster's own line."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Literal
+
+from shadowtime.services.follower.cluster.observation import Key, Sight
+from shadowtime.shared.accounting import MachineParts
+from shadowtime.shared.bounds import MAX_TIME
+from shadowtime.shared.cluster import unless
+from shadowtime.shared.messages import (
+    Event,
+    JobChanged,
+    JobEnded,
+    JobExpected,
+    JobResumed,
+    JobStarted,
+    JobSubmitted,
+    JobSuspended,
+    JobWithdrawn,
+    moment,
+)
+from shadowtime.shared.stages import CHANGEABLE, new_request
+
+Told = Literal["nothing", "waiting", "held", "running", "suspended", "over", "left out"]
+
+Asked = dict[str, Any]
+"""What a job asks for and whose it is: fields of `JobSubmitted` by name."""
+
+NEWS, SHARE = 60, 0.1
+"""A start is expected anew if it is so many seconds, and such a share of what is left until it, from what was told."""
+
+STAYS = ("pool", "partition_number", "priority", "blocked")
+"""What is not told any more once a job runs."""
+
+
+@dataclass(slots=True)
+class Life:
+    """What was told of a life: `since` when its wait began, `at` the time of the last event, `over` its end.
+
+    `asked` has what it asks for where that is told.
+    """
+
+    key: Key
+    number: int
+    index: int
+    told: Told = "nothing"
+    since: int = 0
+    at: int = 0
+    started: int | None = None
+    over: int | None = None
+    asked: dict[str, Any] = field(default_factory=dict)
+    expected: int | None = None
+
+    @property
+    def open(self) -> bool:
+        """Whether there is more to be told of it."""
+        return self.told not in ("over", "left out")
+
+    @property
+    def in_system(self) -> bool:
+        """Whether it was told to wait or run."""
+        return self.told in ("waiting", "running", "suspended")
+
+    def runs_at(self, time: int | None, seen: Sight | None, *, shown: bool) -> bool:
+        """Return whether it ran at a time, as was told or is seen; `shown`: whether it was in the last picture.
+
+        slurmdbd can have a part of a run as a run of its own: of a job that was resized while it was away.
+        """
+        start, end = self.started, self.over
+        if seen is not None and end is None:
+            start, end = seen.start, seen.end if seen.state == "over" else MAX_TIME if shown else None
+        return time is not None and start is not None and end is not None and start <= time < end
+
+    def take(self, event: Event) -> None:
+        """Note that an event of this life was told."""
+        if isinstance(event, JobExpected):  # which may be told at the instant of what else is told of it
+            self.expected = event.start
+            return
+        self.at = event.time
+        if isinstance(event, JobSubmitted):
+            self.told, self.since, self.expected = "waiting", event.since, None
+            given = ((name, getattr(event, name)) for name in (*CHANGEABLE, "blocked"))
+            self.asked = {name: value for name, value in given if value is not None}
+        elif isinstance(event, JobChanged):
+            self.asked |= new_request(event)
+        elif isinstance(event, JobWithdrawn):
+            self.told = "held" if event.reason == "held" else "over"
+            self.over = None if event.reason == "held" else moment(event)
+        elif isinstance(event, JobStarted):
+            self.told, self.started = "running", moment(event)
+        elif isinstance(event, JobSuspended):
+            self.told = "suspended"
+        elif isinstance(event, JobResumed):
+            self.told = "running"
+        elif isinstance(event, JobEnded):
+            self.told, self.over = "over", moment(event)
+
+    def snapshot(self) -> list[Any]:
+        """Return it as plain values."""
+        return [list(self.key), *(getattr(self, each.name) for each in fields(self)[1:])]
+
+    @classmethod
+    def restored(cls, values: list[Any]) -> "Life":
+        """Return what `snapshot` was taken of."""
+        return cls(Key(*values[0]), *values[1:])
+
+
+def wait_of(sight: Sight, earliest: int, now: int) -> int | None:
+    """Return when the wait of a life began that was not withdrawn; None if it did not by now.
+
+    A job that started waited from the start at the latest; one that was cancelled before it was eligible did not.
+    """
+    since = sight.eligible
+    if sight.start is not None:
+        since = min(sight.key.submit if since is None else max(since, sight.key.submit), sight.start)
+    elif since is None or (sight.state == "over" and (sight.end is None or since > sight.end)):
+        return None
+    else:
+        since = max(since, sight.key.submit)
+    since = max(since, earliest)
+    return since if since <= now else None
+
+
+def owed(life: Life, sight: Sight, asked: Asked, earliest: int, present: int, now: int) -> Iterator[Event]:
+    """Yield what is to be told of a life, in order, at times from `present` to `now`. Nothing is noted as told.
+
+    What has no stamp, a change, is told at `now`, unless something was told of the life then: it would stand before it.
+
+    Parameters
+    ----------
+    asked
+        What the sight says that the job asks for.
+    earliest
+        When its wait may have begun: the end of the life before.
+    """
+    number, told, at, since, known = life.number, life.told, life.at, life.since, life.asked
+    begun = wait_of(sight, earliest, now)
+    noticed = now >= present and now > at
+    if told == "waiting" and begun is None and sight.state == "waiting":
+        if noticed:
+            yield JobWithdrawn(time=now, job_number=number, reason="held")
+        return
+    anew = told == "waiting" and begun is not None and sight.eligible is not None and since < sight.eligible == begun
+    if told in ("nothing", "held") or anew:
+        if begun is None or (time := max(begun, present, at)) > now:
+            return
+        if anew:
+            yield JobWithdrawn(time=time, job_number=number, reason="held")
+        yield _submitted(number, sight, asked, begun, time)
+        told, at, since, known, noticed = "waiting", time, begun, asked, False
+    if told != "waiting":
+        yield from _owed_running(life, sight, _different(known, asked, sight.unlimited), present, now)
+        return
+    different = _different(known, asked, sight.unlimited)
+    if sight.start is not None:
+        if (time := max(sight.start, at, present)) > now:
+            return
+        if given := {name: value for name, value in different.items() if name not in ("priority", "blocked")}:
+            yield JobChanged(time=time, job_number=number, **given)
+        start = max(sight.start, since)
+        size, limit = asked["requested_processors"], asked["requested_time"]
+        yield JobStarted(time=time, job_number=number, processors=size, limit=limit, happened=unless(start, time))
+        runs = Life(life.key, number, life.index, "running", since, time, start, None, {**known, **asked})
+        yield from _owed_running(runs, sight, {}, present, now)
+    elif sight.end is not None and sight.state == "over":
+        if (time := max(sight.end, at + 1, present)) <= now:
+            yield JobWithdrawn(time=time, job_number=number, happened=unless(max(sight.end, since), time))
+    else:
+        if different and noticed:
+            yield JobChanged(time=now, job_number=number, **different)
+        last = life.expected if life.told == "waiting" else None
+        if now >= max(present, at) and sight.expected is not None and _is_news(sight.expected, last, now):
+            yield JobExpected(time=now, job_number=number, start=sight.expected)
+
+
+def _is_news(expected: int, told: int | None, now: int) -> bool:
+    """Return whether a start is expected at another time than was told."""
+    return told is None or abs(expected - told) > max(NEWS, SHARE * (told - now))
+
+
+def _owed_running(life: Life, sight: Sight, different: Asked, present: int, now: int) -> Iterator[Event]:
+    """Yield what is to be told of a life that was told to run."""
+    number, at, started = life.number, life.at, life.started or 0
+    over = sight.end if sight.state == "over" else None
+    size, last = life.asked["requested_processors"], sight.resized[-1][1] if sight.resized else sight.processors
+    changes = {name: value for name, value in different.items() if name not in (*STAYS, "requested_processors")}
+    end = now if over is None else max(over, at + 1, present)
+    last_change = end if over is None else end - 1  # at its end it is no longer there
+    for changed, processors in sight.resized if size != last else ():
+        if at < (time := max(changed, present)) <= min(now, last_change):
+            yield JobChanged(
+                time=time, job_number=number, requested_processors=processors, happened=unless(changed, time)
+            )
+            at, size = time, processors
+    if size != last and not sight.resized:
+        changes["requested_processors"] = last
+    if changes and at < (changed := min(now, last_change)) >= present:
+        yield JobChanged(time=changed, job_number=number, **changes)
+    if over is not None and end <= now:
+        over = max(over, started, at if life.told == "suspended" else started)
+        run_time = over - started if sight.run_time is None else min(sight.run_time, over - started)
+        yield JobEnded(
+            time=end, job_number=number, run_time=run_time, outcome=sight.outcome, happened=unless(over, end)
+        )
+    elif over is None and at < now >= present and (sight.state == "suspended") != (life.told == "suspended"):
+        stopped = JobSuspended if sight.state == "suspended" else JobResumed
+        yield stopped(time=now, job_number=number)
+
+
+def _submitted(number: int, sight: Sight, asked: Asked, since: int, time: int) -> JobSubmitted:
+    submit = sight.key.submit
+    return JobSubmitted(
+        time=time,
+        job_number=number,
+        submit_time=submit if submit < since else None,
+        eligible_time=unless(since, time),
+        moldable=False,
+        whole_nodes=True if sight.whole_nodes else None,
+        **asked,
+    )
+
+
+def _different(known: Asked, asked: Asked, unlimited: bool) -> dict[str, Any]:
+    """Return what a job asks for now and did not before, as fields of `JobChanged`."""
+    found = {name: value for name, value in asked.items() if value is not None and value != known.get(name)}
+    if known.get("blocked") and not asked.get("blocked"):
+        found["blocked"] = False
+    if unlimited and known.get("requested_time") is not None:
+        found["unlimited"] = True
+    return found
+
+
+def as_told(life: Life, parts: MachineParts) -> Sight:
+    """Return a life as it was told, where nothing is seen of it."""
+    asked = life.asked
+    limit = asked.get("requested_time")
+    partition = next((name for name, pool in parts.of_partition.items() if pool == asked.get("pool")), "")
+    resources: dict[str, Any] = {name: asked.get(name) for name in ("nodes", "memory", "gpus")}
+    size = asked["requested_processors"]
+    return Sight(
+        life.key, "running", eligible=life.since, limit=limit, processors=size, partition=partition, **resources
+    )
+
+
+def as_before(sight: Sight, before: Sight) -> Sight:
+    """Return a sight of a job with what it held, and where, as it was seen before."""
+    kept = ("processors", "nodes", "memory", "gpus", "partition", "node_list", "resized")
+    return replace(sight, **{name: getattr(before, name) for name in kept})

@@ -1,0 +1,109 @@
+"""The lives of jobs that are known, by what names them."""
+
+from collections.abc import Collection, Iterator, Mapping
+
+from shadowtime.services.follower.cluster.job_life import Life
+from shadowtime.services.follower.cluster.observation import Key, Sight
+from shadowtime.shared.accounting import LIFE, number_of
+from shadowtime.shared.messages import JobSubmitted
+
+FOUND_AGAIN = -2
+"""In the place of a task this or less, of lives of which only the events are known: whose of the job's is not told."""
+
+
+MAX_LIVES = 1_000
+"""Of one job that are remembered at a time."""
+
+
+class KnownLives:
+    """Lives by key, by number, and of one job; memory is bounded by the lives that are not forgotten."""
+
+    def __init__(self) -> None:
+        self.by_key: dict[Key, Life] = {}
+        self.by_number: dict[int, Life] = {}
+        self._of_job: dict[tuple[int, int], list[Life]] = {}
+        self._found_again: dict[int, Life] = {}
+
+    def __iter__(self) -> Iterator[Life]:
+        return iter(list(self.by_key.values()))
+
+    def of_job(self, key: Key) -> list[Life]:
+        """Return the lives of the job that a life is of."""
+        return self._of_job.get((key.job, key.task), [])
+
+    def too_many(self, key: Key) -> bool:
+        """Return whether a job has more lives than any that is real: each is compared with all."""
+        return len(self.of_job(key)) >= MAX_LIVES
+
+    def new(self, sight: Sight) -> Life:
+        """Add a life that is seen for the first time: the next of its job, or the one before those that are known.
+
+        One of which the events were found in the log is known again.
+        """
+        job, task, submit = sight.key
+        of_job = self.of_job(sight.key)
+        later = [each.index for each in of_job if each.key.submit > submit]
+        index = min(later) - 1 if later else max((each.index for each in of_job), default=-1) + 1
+        index = max(index, 0) if sight.life is None else sight.life
+        while (number := number_of(job, None if task < 0 else task, index)) in self.by_number:
+            found = self._found_again.get(number)
+            if found is not None and found.key.submit == submit:
+                self.drop(found)
+                found.key, found.index = sight.key, index
+                self.add(found)
+                return found
+            index += 1
+        life = Life(sight.key, number, index)
+        self.add(life)
+        return life
+
+    def order(self, sight: Sight) -> tuple[int, int]:
+        """Let the lives of a job come in order; those before one that is known, the last of them first."""
+        submit = sight.key.submit
+        before = any(each.key.submit > submit for each in self.of_job(sight.key))
+        return (0, -submit) if before else (1, submit)
+
+    def found_again(self, event: JobSubmitted) -> Life:
+        """Add a life of which only its events are known; the next sight of it tells which job it is."""
+        submit = event.since if event.submit_time is None else event.submit_time
+        rest, job = divmod(event.job_number, LIFE)
+        life = Life(Key(job, FOUND_AGAIN - rest, submit), event.job_number, 0)
+        self.add(life)
+        return life
+
+    def add(self, life: Life) -> None:
+        """Add a life."""
+        self.by_key[life.key] = self.by_number[life.number] = life
+        self._of_job.setdefault((life.key.job, life.key.task), []).append(life)
+        if life.key.task <= FOUND_AGAIN:
+            self._found_again[life.number] = life
+
+    def drop(self, life: Life) -> None:
+        """Forget a life."""
+        del self.by_key[life.key]
+        self.by_number.pop(life.number, None)
+        self._found_again.pop(life.number, None)
+        of_job = self.of_job(life.key)
+        of_job.remove(life)
+        if not of_job:
+            del self._of_job[life.key.job, life.key.task]
+
+    def has_before(self, life: Life) -> bool:
+        """Return whether the life before one is known."""
+        return any(each.index == life.index - 1 for each in self.of_job(life.key))
+
+    def is_part(self, life: Life, start: int | None, sights: Mapping[Key, Sight], shown: Collection[Key]) -> bool:
+        """Return whether a life that started then is a part of a run that is told, or seen, or `shown` to go on."""
+        before = (each for each in self.of_job(life.key) if each.key.submit < life.key.submit)
+        return any(each.runs_at(start, sights.get(each.key), shown=each.key in shown) for each in before)
+
+    def forget(self, before: int) -> None:
+        """Forget what was over before a time. O(lives)."""
+        for life in self:
+            if not life.open and life.over is not None and life.over < before:
+                self.drop(life)
+
+    def end_before(self, life: Life) -> int:
+        """Return when the life before one was over; its own submission where that is not known."""
+        ends = [each.over for each in self.of_job(life.key) if each.index == life.index - 1 and each.over is not None]
+        return max(ends, default=life.key.submit)

@@ -1,0 +1,249 @@
+"""What is known of a cluster, and what is to be told of it: sans-I/O, the same for whatever is followed.
+
+The rules that it keeps:
+
+1. An instant is told once everything of it is known, in the order of `shared/cluster/event_order.py`, jobs by number.
+2. What is seen is compared with what was told, and the difference told: whatever was missed, seen twice or in another
+   order, a life of a job is told once. What was told is all of its state, so that whoever took in the events of the log
+   (`told`) stands where the one stood who told them.
+3. What is found out late is told at the next instant, with its true time.
+4. A life that is not over and not in a whole picture is in doubt, and so is one that waits anew while the life before
+   is not known. Meanwhile nothing is told, as what is not known may come before; after `patience` it is guessed.
+"""
+
+from collections import Counter, deque
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from shadowtime.services.follower.cluster.job_life import Life, as_before, as_told, owed
+from shadowtime.services.follower.cluster.known_lives import KnownLives
+from shadowtime.services.follower.cluster.name_table import NameTable
+from shadowtime.services.follower.cluster.observation import Key, Sight
+from shadowtime.services.follower.cluster.pool_sizes import RoomsSeen
+from shadowtime.services.follower.cluster.queue_order import as_queued
+from shadowtime.shared.accounting import MachineParts
+from shadowtime.shared.bounds import MAX_INTEGER
+from shadowtime.shared.cluster import PLACE
+from shadowtime.shared.messages import CapacityChanged, Event, JobSubmitted, OfJob, SchedulingPoint, moment
+
+LAG = 60
+"""Seconds that accounting may need to take in what it was told."""
+
+KEEP = 7_200
+"""Seconds for which a life that is over is remembered: what ended before is not news."""
+
+
+COUNTS = ("now", "until", "late", "guessed")
+
+
+class Mirror:
+    """One cluster.
+
+    Parameters
+    ----------
+    parts
+        Its pools, which stay as they are.
+    names
+        Numbers of users, accounts, …
+    begin
+        The time at which the log begins: what was over by then is none of its.
+    patience
+        Seconds after which what is in doubt is guessed.
+    """
+
+    def __init__(self, parts: MachineParts, names: NameTable, begin: int, patience: int = 600) -> None:
+        self.parts = parts
+        self.names = names
+        self.begin = self.now = begin
+        self.until = begin
+        """Up to this instant everything is known; the last of which anything was told is `now`."""
+        self.patience = patience
+        self.left_out: Counter[str] = Counter()
+        """How many lives are not told, by reason."""
+        self.late = self.guessed = 0
+        self._missing: dict[Key, int] = {}
+        self._after_unknown: dict[Key, int] = {}
+        self.lives = KnownLives()
+        self.rooms = RoomsSeen(parts)
+        self._sights: dict[Key, Sight] = {}
+        self._shown: set[Key] = set()
+        self._due: deque[tuple[int, list[Event]]] = deque()
+
+    def take(self, sights: Iterable[Sight], at: int, *, whole: bool = False) -> None:
+        """Take in what was seen at a time; a `whole` picture has every job that waits or runs.
+
+        O(lives seen), and of the whole picture O(lives in the system).
+        """
+        sights = list(sights) if whole else sorted(sights, key=self.lives.order)
+        for sight in sights:
+            self._see(sight, at if whole else None)
+        known = self.lives.by_key
+        self._missing = {key: since for key, since in self._missing.items() if key in known}  # or found again
+        if whole:
+            self._shown = {each.key for each in sights}
+            seen = self._shown | {key for key, sight in self._sights.items() if sight.state == "over"}
+            for life in self.lives:
+                if life.open and life.key not in seen:
+                    self._missing.setdefault(life.key, at)
+
+    @property
+    def doubts(self) -> set[Key]:
+        """The lives in doubt."""
+        return {*self._missing, *self._after_unknown}
+
+    def answered(self, found: Iterable[Sight], at: int) -> None:
+        """Note that this is all that is known of what is missing.
+
+        What waits there does wait: squeue loses the last task of an array with a step. What else waited was cancelled.
+        """
+        states = {sight.key: sight.state for sight in found}
+        for key in [key for key in self._missing if self.lives.by_key[key].started is None]:
+            if states.get(key) == "waiting":
+                del self._missing[key]
+            elif key not in states:
+                self._let_go(key, at)
+        self._guess(at, min(LAG, self.patience))
+
+    def release(self, until: int, *, beat: bool = True) -> None:
+        """Let everything be told that is known up to an instant; with `beat` that has a scheduling point in any case.
+
+        O(lives that were seen and are not over).
+        """
+        self._guess(until, self.patience)
+        if self.doubts or self._due:
+            return
+        present = self.now + 1
+        self.until = until = max(until, present)
+        found: list[tuple[int, int, int, Event]] = []
+        order = as_queued(self._sights, self.lives)
+        for key, sight in list(self._sights.items()):
+            life = self.lives.by_key[key]
+            pool = self.parts.pool_of(sight.node_list, sight.partition)
+            if not life.in_system and (pool is None or not self.rooms.fits(sight, pool)):
+                continue  # that its pool has grown is told first
+            asked = self.names.asked(sight, pool) | {"priority": order.get((key.submit, life.number))}
+            events = list(owed(life, sight, asked, self.lives.end_before(life), present, until))
+            if not events and sight.state == "over" and not life.in_system and (sight.end or 0) <= until:
+                life.told, life.over = "left out", sight.end  # it was never in the queue, or left it while it was held
+                del self._sights[key]
+            found += [(event.time, PLACE[type(event)], life.number, event) for event in events]
+        found += [(until, PLACE[CapacityChanged], each.pool or 0, each) for each in self.rooms.changes(until)]
+        for time in {time for time, *_ in found} | ({until} if beat else set()):
+            found.append((time, PLACE[SchedulingPoint], 0, SchedulingPoint(time=time)))
+        found.sort(key=lambda each: each[:3])
+        for time, _, _, event in found:
+            if not self._due or self._due[-1][0] != time:
+                self._due.append((time, []))
+            self._due[-1][1].append(event)
+        self.lives.forget(self.now - KEEP)
+
+    def next_time(self) -> int | None:
+        """Return the time of the next instant that can be told; None if there is none yet."""
+        return self._due[0][0] if self._due else None
+
+    def next_instant(self) -> Sequence[Event]:
+        """Return the events of that instant, which count as told."""
+        _, events = self._due.popleft()
+        for event in events:
+            self.told(event)
+        return events
+
+    def told(self, event: Event) -> None:
+        """Note that an event was told."""
+        self.now = max(self.now, event.time)
+        if isinstance(event, CapacityChanged):
+            self.rooms.told(event)
+        elif isinstance(event, JobSubmitted | OfJob):
+            life = self.lives.by_number.get(event.job_number)
+            if isinstance(event, JobSubmitted):
+                life = life or self.lives.found_again(event)
+                self.names.reserve(event)
+                happened = event.since
+            else:
+                happened = moment(event)
+            if life is not None:
+                self.late += event.time - happened > 1  # what is over in a second is told one later in any case
+                life.take(event)
+                if not life.open:
+                    self._sights.pop(life.key, None)
+
+    def _see(self, sight: Sight, at: int | None) -> None:
+        """Take in a sight, of a whole picture if there is a time."""
+        life = self.lives.by_key.get(sight.key)
+        if life is None:
+            if sight.state == "over" and (sight.end is None or sight.end <= max(self.begin, self.now - KEEP)):
+                return
+            if self.lives.too_many(sight.key):
+                return
+            life = self.lives.new(sight)
+            if life.told == "nothing":
+                self._judge(life, sight, at)
+            for after in self.lives.of_job(life.key):
+                if after.index == life.index + 1:
+                    self._after_unknown.pop(after.key, None)
+        elif life.open and self.rooms.unusable(sight) is not None:  # it keeps what it had
+            sight = as_before(sight, self._sights.get(sight.key) or as_told(life, self.parts))
+        self.names.bind(sight, life.asked)
+        if life.open:
+            before = self._sights.get(sight.key)
+            if before is None or before.state != "over" or sight.state == "over":
+                self._sights[sight.key] = sight
+        if sight.state == "over" or at is not None:
+            self._missing.pop(sight.key, None)
+
+    def _judge(self, life: Life, sight: Sight, at: int | None) -> None:
+        """Leave out a life that cannot be told, and doubt one that waits anew while the one before is not known."""
+        reason = "without a number of its own" if life.number > MAX_INTEGER else self.rooms.unusable(sight)
+        if at is None and self.lives.is_part(life, sight.start, self._sights, self._shown):
+            reason = "told as a part of a run that is known"
+        if reason is not None:
+            self.left_out.update([reason])
+            life.told, life.over = "left out", self.now
+        recent = life.key.submit > max(self.begin, self.now - KEEP)
+        if at is not None and life.index and recent and not self.lives.has_before(life):
+            self._after_unknown[life.key] = at
+
+    def _guess(self, until: int, patience: int) -> None:
+        """Let go of what has been in doubt for too long."""
+        for key in [key for key, since in self._after_unknown.items() if until - since > patience]:
+            del self._after_unknown[key]
+        for key in [key for key, since in self._missing.items() if until - since > patience]:
+            after = [each.key.submit for each in self.lives.of_job(key) if each.key.submit > key.submit]
+            self.guessed += self.lives.by_key[key].in_system
+            self._let_go(key, min(after, default=until))
+
+    def _let_go(self, key: Key, end: int) -> None:
+        life = self.lives.by_key[key]
+        if life.in_system:
+            seen = self._sights.get(key) or as_told(life, self.parts)
+            over = replace(seen, state="over", end=end, run_time=None, outcome="killed")
+            self._sights[key] = replace(over, start=life.started)
+            del self._missing[key]
+        else:
+            self.lives.drop(life)
+            for known in (self._sights, self._missing, self._after_unknown):
+                known.pop(key, None)
+
+    def snapshot(self, *, seen: bool = False) -> dict[str, Any]:
+        """Return what was told, as plain values; also what was `seen` and not told, if it will not be seen again."""
+        state = {
+            **{name: getattr(self, name) for name in COUNTS},
+            "lives": [life.snapshot() for life in self.lives if life.told != "nothing" or (seen and life.open)],
+            "rooms": self.rooms.snapshot(),
+            "left_out": dict(self.left_out),
+        }
+        if seen:
+            state["seen"] = [sight.plain() for sight in self._sights.values()]
+            state["rooms_seen"] = self.rooms.snapshot(seen=True)
+        return state
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Take on what `snapshot` returned."""
+        for values in state["lives"]:
+            self.lives.add(Life.restored(values))
+        for name in COUNTS:
+            setattr(self, name, state[name])
+        self.left_out = Counter(state["left_out"])
+        self.rooms.restore(state["rooms"], state.get("rooms_seen"))
+        self._sights = {sight.key: sight for sight in map(Sight.of_plain, state.get("seen", ()))}

@@ -1,0 +1,89 @@
+"""Numbers of names that come one by one, and of which the newest are stored."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from shadowtime.services.follower.cluster.observation import Sight
+from shadowtime.shared.accounting import KINDS, Names
+from shadowtime.shared.bounds import MAX_DURATION
+
+FOUND = "\0"
+"""What the name of a number begins with that was found in the log, while it is not known whose it is."""
+
+
+class NameTable:
+    """Names and their numbers, as they are stored; `fresh` has those that are not stored yet.
+
+    >>> table = NameTable(Names())
+    >>> table.number("user", "eve"), table.number("user", "bob"), table.number("user", ""), table.fresh
+    (1, 2, None, {'user:eve': b'1', 'user:bob': b'2'})
+    """
+
+    def __init__(self, names: Names) -> None:
+        self.names = names
+        self.fresh: dict[str, bytes] = {}
+        self._unbound = 0
+
+    def number(self, kind: str, name: str) -> int | None:
+        """Return the number of a name, the next one if it is new; None if there is no name."""
+        if not name:
+            return None
+        known, shown = self.names.of[kind], self.names.shown(kind, name)
+        if (number := known.get(shown)) is None:
+            number = known[shown] = len(known) + 1
+            self.fresh[f"{kind}:{shown}"] = b"%d" % number
+        return number
+
+    def of(self, sight: Sight) -> dict[str, int | None]:
+        """Return the numbers of the names of a job, as fields of an event."""
+        return {field: self.number(kind, getattr(sight, kind)) for kind, field in KINDS.items()}
+
+    def asked(self, sight: Sight, pool: int | None) -> dict[str, Any]:
+        """Return what a job asks for and whose it is, as fields of `JobSubmitted`."""
+        return {
+            "requested_processors": sight.processors,
+            "requested_time": None if sight.unlimited or not sight.limit else min(sight.limit, MAX_DURATION),
+            **self.of(sight),
+            "partition_number": None if pool is None else pool + 1,
+            "pool": pool,
+            "nodes": sight.nodes,
+            "memory": sight.memory,
+            "gpus": sight.gpus,
+            "blocked": sight.blocked or None,
+        }
+
+    def take_fresh(self) -> dict[str, bytes]:
+        """Return what is not stored, which counts as stored from now on."""
+        fresh, self.fresh = self.fresh, {}
+        return fresh
+
+    def restore(self, stored: Mapping[str, bytes]) -> None:
+        """Take on names that were stored."""
+        for text, number in sorted(stored.items(), key=lambda each: int(each[1])):
+            kind, _, shown = text.partition(":")
+            if kind in KINDS:
+                self._fill(kind, int(number) - 1)
+                self.names.of[kind][shown] = int(number)
+
+    def reserve(self, event: Any) -> None:
+        """Give no number to others that an event of the log has."""
+        for kind, field in KINDS.items():
+            self._fill(kind, getattr(event, field) or 0)
+
+    def bind(self, sight: Sight, asked: Mapping[str, Any]) -> None:
+        """Note whose the numbers are that the log has for a job, where only they are known."""
+        for kind, field in KINDS.items() if self._unbound else ():
+            known, number, name = self.names.of[kind], asked.get(field), getattr(sight, kind)
+            if name and number and known.get(f"{FOUND}{number}") == number:
+                shown = self.names.shown(kind, name)
+                if shown not in known:
+                    del known[f"{FOUND}{number}"]
+                    known[shown] = number
+                    self.fresh[f"{kind}:{shown}"] = b"%d" % number
+                    self._unbound -= 1
+
+    def _fill(self, kind: str, last: int) -> None:
+        known = self.names.of[kind]
+        for number in range(len(known) + 1, last + 1):
+            known[f"{FOUND}{number}"] = number
+            self._unbound += 1

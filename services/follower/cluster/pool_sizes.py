@@ -1,0 +1,93 @@
+"""What the pools of a cluster have, as it was told and as it is seen."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from shadowtime.services.follower.cluster.observation import Node, Sight
+from shadowtime.shared.accounting import MachineParts
+from shadowtime.shared.bounds import MAX_AMOUNT
+from shadowtime.shared.errors import RuleBroken
+from shadowtime.shared.messages import CapacityChanged, Room, Rooms
+from shadowtime.shared.quoting import quoted, shortened
+
+
+class RoomsSeen:
+    """The rooms of each pool, counted from 0; a pool never has what it did not have at first."""
+
+    def __init__(self, parts: MachineParts) -> None:
+        self._parts = parts
+        self._told = Rooms(sum(pool.processors for pool in parts.pools), parts.pools)
+        self._seen = list(self._told)
+
+    def see(self, nodes: Iterable[Node]) -> None:
+        """Take in what nodes there are now; those of no pool are left out. O(nodes)."""
+        sums = [[0, 0, 0] for _ in self._parts.pools]
+        for node in nodes:
+            if (at := self._parts.of_node.get(node.name)) is None:
+                at = self._parts.pool_of("", ",".join(node.partitions))
+            if at is not None:
+                for place, value in enumerate((node.usable, node.memory, node.gpus)):
+                    sums[at][place] += value
+        self._seen = [_managed(Room(*each), told) for each, told in zip(sums, self._told, strict=True)]
+
+    def see_pool(self, name: str, room: Room) -> None:
+        """Take in what a pool has now; raise `ValueError` if there is none of that name."""
+        at = next((at for at, pool in enumerate(self._parts.pools) if pool.name == name), None)
+        if at is None:
+            known = ", ".join(pool.name for pool in self._parts.pools)
+            raise ValueError(f"no pool {quoted(name)}; the machine has {shortened(known)}")
+        self._seen[at] = _managed(self._seen[at].changed(*room), self._told[at])
+
+    def changes(self, time: int) -> Iterator[CapacityChanged]:
+        """Yield what is to be told of pools."""
+        for pool, (told, seen) in enumerate(zip(self._told, self._seen, strict=True)):
+            if told != seen:
+                yield CapacityChanged(time=time, pool=pool, **seen._asdict())
+
+    def told(self, event: CapacityChanged) -> None:
+        """Note that a change was told."""
+        self._told.change(event.pool or 0, Room(event.processors, event.memory, event.gpus))
+
+    def unusable(self, sight: Sight) -> str | None:
+        """Return why a life cannot be told; None if it can."""
+        pool = self._parts.pool_of(sight.node_list, sight.partition)
+        if pool is None:
+            return "on a node and in a partition of no pool"
+        if sight.processors <= 0:
+            return "without processors"
+        if sight.start is not None and sight.end is not None and sight.end < sight.start:
+            return "ended before it started"
+        if not self.fits(sight, pool) and not _within(sight, self._seen[pool]):
+            return "larger than its pool"
+        if max(sight.nodes or 0, sight.memory or 0, sight.gpus or 0) > MAX_AMOUNT:
+            return "larger than any machine"
+        return None
+
+    def fits(self, sight: Sight, pool: int) -> bool:
+        """Return whether a pool has, or had at first, what a job asks for, as far as was told."""
+        try:
+            self._told.require("a job asks for", pool, (sight.processors, sight.memory, sight.gpus))
+        except RuleBroken:
+            return False
+        return True
+
+    def snapshot(self, *, seen: bool = False) -> list[list[int | None]]:
+        """Return what was told, or what is seen, as plain values."""
+        return [list(room) for room in self._seen] if seen else self._told.snapshot()
+
+    def restore(self, state: Sequence[Sequence[Any]], seen: Sequence[Sequence[Any]] | None = None) -> None:
+        """Take on what `snapshot` returned; what is seen is what was told, unless it was stored."""
+        self._told.restore(state)
+        self._seen = list(self._told) if seen is None else [Room(*room) for room in seen]
+
+
+def _managed(room: Room, told: Room) -> Room:
+    """Return a room without what its pool does not manage, as was told."""
+    return room._replace(
+        memory=None if told.memory is None else room.memory, gpus=None if told.gpus is None else room.gpus
+    )
+
+
+def _within(sight: Sight, room: Room) -> bool:
+    asked = sight.processors, sight.memory, sight.gpus
+    return all(wanted is None or has is None or wanted <= has for wanted, has in zip(asked, room, strict=True))

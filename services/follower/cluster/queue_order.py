@@ -1,0 +1,99 @@
+"""Priorities that keep the order of a queue, told as seldom as can be.
+
+Slurm's priorities grow with age, all of them and all the time; what matters is their order. A job's priority is told
+anew only if its place has changed, as a number between those of its new neighbours.
+"""
+
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+
+from shadowtime.services.follower.cluster.known_lives import KnownLives
+from shadowtime.services.follower.cluster.observation import Key, Sight
+
+Job = tuple[int, int]
+"""When a job was submitted, and its number: equals in priority go in this order."""
+
+
+def as_queued(sights: Mapping[Key, Sight], lives: KnownLives) -> dict[Job, int]:
+    """Return the priorities by which the jobs that wait stand as they do in the cluster's queue."""
+    waiting = [
+        (-sight.priority, (key.submit, lives.by_key[key].number))
+        for key, sight in sights.items()
+        if sight.priority is not None and sight.state == "waiting"
+    ]
+    known = ((job, lives.by_number[job[1]].asked.get("priority")) for _, job in waiting)
+    told = {job: priority for job, priority in known if priority is not None}
+    return priorities([(job, -priority) for priority, job in sorted(waiting)], told)
+
+
+def priorities(order: Sequence[tuple[Job, int]], told: Mapping[Job, int]) -> dict[Job, int]:
+    """Return of each job the priority by which all stand in order, the largest first. O(jobs log jobs).
+
+    Parameters
+    ----------
+    order
+        The jobs, the first to go first, each with the priority that it has; equals in order of the jobs.
+    told
+        What was told of those that were there before; as many as can be keep it.
+
+    Examples
+    --------
+    >>> a, b, c = (0, 1), (0, 2), (9, 3)
+    >>> priorities([(a, 300), (c, 200), (b, 100)], {a: 290, b: 190, c: 90})
+    {(0, 1): 290, (9, 3): 200, (0, 2): 190}
+    >>> priorities([(a, 9), (c, 8), (b, 7)], {a: 5, b: 4, c: 3})  # there is no number between 5 and 4
+    {(0, 1): 9, (9, 3): 8, (0, 2): 7}
+    """
+    kept = _longest([(-told[job], job) if job in told else None for job, _ in order])
+    found: dict[Job, int] = {}
+    at = 0
+    while at < len(order):
+        if at in kept:
+            found[order[at][0]] = told[order[at][0]]
+            at += 1
+            continue
+        until = next((place for place in range(at, len(order)) if place in kept), len(order))
+        above = found[order[at - 1][0]] if at else None
+        below = told[order[until][0]] if until < len(order) else None
+        new = _between([priority for _, priority in order[at:until]], above, below)
+        if new is None:
+            return dict(order)
+        found |= {order[place][0]: value for place, value in zip(range(at, until), new, strict=True)}
+        at = until
+    return found
+
+
+def _between(own: Sequence[int], above: int | None, below: int | None) -> list[int] | None:
+    """Return falling numbers between two, the own ones where they fit; None if there is no room."""
+    falling = all(before >= after for before, after in pairwise(own))
+    fits = (above is None or own[0] < above) and (below is None or own[-1] > below)
+    if falling and fits:
+        return list(own)
+    if above is None or below is None or above - below <= len(own):
+        return None
+    step = (above - below) / (len(own) + 1)
+    return [above - max(int(step * number), number) for number in range(1, len(own) + 1)]
+
+
+def _longest(values: Sequence[tuple[int, Job] | None]) -> set[int]:
+    """Return the places of a longest rising part of values, without those that are None."""
+    ends: list[tuple[int, Job]] = []
+    places: list[int] = []
+    before: dict[int, int | None] = {}
+    for place, value in enumerate(values):
+        if value is None:
+            continue
+        at = bisect_right(ends, value)
+        before[place] = places[at - 1] if at else None
+        if at == len(ends):
+            ends.append(value)
+            places.append(place)
+        elif ends[at] > value:
+            ends[at], places[at] = value, place
+    found: set[int] = set()
+    last: int | None = places[-1] if places else None
+    while last is not None:
+        found.add(last)
+        last = before[last]
+    return found

@@ -1,0 +1,173 @@
+"""Follow a cluster as it is now: `shadowtime follow SOURCE --cluster NAME`.
+
+The options alone; what they lead to is imported once it is wanted, so that help comes at once.
+"""
+
+import re
+import shlex
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from shadowtime.shared.cli import SEE_SETTINGS, TAKES_SETTINGS, lasting_imports, run_app
+from shadowtime.shared.errors import SettingsError
+from shadowtime.shared.quoting import quoted
+
+DAYS = {"day": 1, "week": 7, "month": 30, "year": 365}
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+
+
+def seconds_of_history(text: str) -> int:
+    """Return the seconds of a span of the past.
+
+    >>> seconds_of_history("12months"), seconds_of_history("1week"), seconds_of_history("0")
+    (31104000, 604800, 0)
+    """
+    match = re.fullmatch(r"([0-9]{1,4})\s*(day|week|month|year)s?", text.strip())
+    if match is None:
+        if text.strip() == "0":
+            return 0
+        raise SettingsError(f"--history {quoted(text)}: expected 0, or a span such as 12months, 2weeks or 90days")
+    return int(match[1]) * DAYS[match[2]] * 86_400
+
+
+def words_of(command: str) -> tuple[str, ...]:
+    """Return the words of a command.
+
+    >>> words_of("ssh -p 2222 'login node'")
+    ('ssh', '-p', '2222', 'login node')
+    """
+    try:
+        return tuple(shlex.split(command))
+    except ValueError:
+        raise SettingsError(f"--via {quoted(command)}: a quotation mark is not closed") from None
+
+
+def token_of(path: Path) -> str:
+    """Return the token that a file holds."""
+    from shadowtime.shared.streaming import bearer_token, read_secret
+
+    try:
+        return bearer_token(read_secret(path))
+    except ValueError as error:
+        raise SettingsError(f"--token-file: {error}") from None
+
+
+@app.command(context_settings=TAKES_SETTINGS, epilog=SEE_SETTINGS)
+def follow(
+    context: typer.Context,
+    source: Annotated[str, typer.Argument(metavar="SOURCE", help="What is followed: slurm, pbs, lines.")],
+    cluster: Annotated[str, typer.Option(metavar="NAME", help="What the cluster is called here.")],
+    run: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Name of the run; a known one goes on. CLUSTER/live by default.")
+    ] = None,
+    history: Annotated[
+        str, typer.Option(metavar="SPAN", help="Of the past that is told first: 0, 90days.")
+    ] = "12months",
+    policy: Annotated[
+        str, typer.Option(metavar="SPEC", help="Whose decisions are the advice.")
+    ] = "best:queue=priority,forecast=yes",
+    runtime: Annotated[str, typer.Option(metavar="SPEC", help="Run-time predictor, if the policy names none.")] = (
+        "experts"
+    ),
+    adjustment: Annotated[str, typer.Option(metavar="SPEC", help="Walltime adjustment.")] = "auto",
+    wait_bound: Annotated[str, typer.Option(metavar="SPEC", help="Bounds on waits.")] = "bmbp",
+    seed: Annotated[int, typer.Option(metavar="N", help="Seed of every draw of chance.")] = 0,
+    every: Annotated[float, typer.Option(metavar="SECONDS", min=5, help="Between two looks at the cluster.")] = 15.0,
+    place: Annotated[
+        Path | None, typer.Option("--from", metavar="PATH", help="pbs, lines: the file or folder that is written to.")
+    ] = None,
+    pools: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="pbs, lines: what the machine is, as replay takes it.")
+    ] = None,
+    time_zone: Annotated[
+        str | None, typer.Option(metavar="ZONE", help="pbs: of its server, such as Europe/Berlin; else UTC.")
+    ] = None,
+    token_file: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="lines: take them over HTTP, too, from who has this token.")
+    ] = None,
+    timeout: Annotated[float, typer.Option(metavar="SECONDS", min=1, help="slurm: patience with one answer.")] = 60.0,
+    patience: Annotated[
+        int,
+        typer.Option(metavar="SECONDS", min=0, help="slurm: how long to wait for what accounting alone knows."),
+    ] = 600,
+    via: Annotated[
+        str, typer.Option(metavar="COMMAND", help="slurm: what its commands are run by, as 'ssh login'.")
+    ] = "",
+    rest: Annotated[
+        str | None,
+        typer.Option(metavar="URL", help="slurm: ask slurmrestd there, http(s)://HOST:PORT or unix:/path."),
+    ] = None,
+    rest_token_file: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="slurm: the token for slurmrestd, read anew for each request.")
+    ] = None,
+    rest_user: Annotated[
+        str | None, typer.Option(metavar="NAME", help="slurm: whose token that is, if not of whoever runs this.")
+    ] = None,
+    jobcomp: Annotated[
+        str | None, typer.Option(metavar="HOST:PORT/TOPIC", help="slurm: look at once when jobcomp/kafka writes there.")
+    ] = None,
+    names_key: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="A key: names are stored as hashes made with it.")
+    ] = None,
+) -> None:
+    """Follow a cluster: tell its past and then what happens, and never write to it.
+
+    Stages predict and bound as they do in a recorded replay; decisions are advice.
+    """
+    with lasting_imports():
+        import asyncio
+
+        from shadowtime.services.catalogue import canonical, configure
+        from shadowtime.services.follower.io import FOLLOWED, follow_source
+        from shadowtime.services.follower.options import Given
+        from shadowtime.shared.accounting import read_key
+        from shadowtime.shared.chance import require_seed
+        from shadowtime.shared.cli import start_logging
+        from shadowtime.shared.messages import ClusterOpened, run_name
+        from shadowtime.shared.streaming import read_settings
+    if source not in FOLLOWED:
+        raise SettingsError(f"unknown source {quoted(source)}; known: {', '.join(FOLLOWED)}")
+    require_seed(seed)
+    settings = read_settings(context.args, "follow")
+    start_logging(settings.log_format, "follow")
+    source_of = FOLLOWED[source]
+    given = Given(
+        history=seconds_of_history(history),
+        every=every,
+        timeout=timeout,
+        patience=patience,
+        via=words_of(via),
+        rest=rest,
+        rest_token_file=rest_token_file,
+        rest_user=rest_user,
+        jobcomp=jobcomp,
+        place=place,
+        pools=pools,
+        time_zone=time_zone,
+        token=None if token_file is None else token_of(token_file),
+        key=None if names_key is None else read_key(names_key),
+    )
+    given.require_only(source, source_of.takes)
+    configuration = configure(policy, runtime, adjustment)
+    opened = ClusterOpened(
+        time=0,
+        cluster=cluster,
+        processors=1,
+        mode="recorded",
+        policy=configuration.policy,
+        runtime=configuration.runtime,
+        adjustment=configuration.adjustment,
+        wait_bound=canonical("wait-bound", wait_bound),
+        seed=seed,
+        sample_every=settings.sample_seconds or None,
+        name="live",
+    )
+    asyncio.run(follow_source(run or run_name(cluster, "live"), opened, source_of(given), settings))
+
+
+def main() -> None:
+    """Run the command line."""
+    run_app(app)

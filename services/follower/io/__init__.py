@@ -1,0 +1,33 @@
+"""The part of the follower that meets the world: commands, REST, files, HTTP, Kafka and the clock."""
+
+from typing import TYPE_CHECKING
+
+from shadowtime.shared.lazy import lazy_exports
+
+if TYPE_CHECKING:
+    from shadowtime.services.follower.io.commands import Commands
+    from shadowtime.services.follower.io.follower import Follower
+    from shadowtime.services.follower.io.process import FOLLOWED, follow_all, follow_source, with_store
+
+__all__ = [
+    "FOLLOWED",
+    "Commands",
+    "Follower",
+    "follow_all",
+    "follow_source",
+    "with_store",
+]
+
+__getattr__ = lazy_exports(
+    __name__,
+    {
+        "commands": ("Commands",),
+        "follower": ("Follower",),
+        "process": (
+            "FOLLOWED",
+            "follow_all",
+            "follow_source",
+            "with_store",
+        ),
+    },
+)

@@ -1,0 +1,83 @@
+"""The commands of a cluster, run one at a time; they only read."""
+
+import asyncio
+import os
+import shlex
+import tempfile
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+
+from shadowtime.shared.errors import FollowError
+from shadowtime.shared.quoting import shortened
+
+SPOKEN = ("LC_ALL=C", "TZ=UTC", "SLURM_TIME_FORMAT=%s", "SLURM_BITSTR_LEN=0")
+"""So that nothing depends on where and how a command runs, and the tasks of an array are not cut off."""
+
+MAX_OUTPUT = 2**30
+"""Bytes of an answer."""
+
+
+class Commands:
+    """Runs commands, on this machine or `via` another command, such as `ssh login`.
+
+    Parameters
+    ----------
+    seconds
+        After which one that has not answered is ended.
+    """
+
+    def __init__(self, via: Sequence[str] = (), seconds: float = 60.0) -> None:
+        self._via = via
+        self._seconds = seconds
+
+    def _run_by(self, *command: str) -> Sequence[str]:
+        """Return what is run here: ssh hands all that it is given to a shell, as one text."""
+        through_shell = bool(self._via) and Path(self._via[0]).name == "ssh"
+        return (*self._via, shlex.join(command)) if through_shell else (*self._via, *command)
+
+    async def text(self, *command: str, seconds: float | None = None) -> str:
+        """Return what a command prints; see `file`."""
+        async with self.file(*command, seconds=seconds) as path:
+            return await asyncio.to_thread(path.read_text, errors="surrogateescape")
+
+    @asynccontextmanager
+    async def file(self, *command: str, seconds: float | None = None) -> AsyncIterator[Path]:
+        """Give a file of what a command prints.
+
+        Raises
+        ------
+        FollowError
+            If it cannot be run, fails, prints too much or does not answer in time; says what it said.
+        """
+        with tempfile.TemporaryDirectory(prefix="shadowtime-") as folder:
+            out, err = Path(folder) / "out", Path(folder) / "err"
+            with out.open("wb") as output, err.open("wb") as errors:
+                try:
+                    process = await asyncio.create_subprocess_exec(
+                        *self._run_by("env", *SPOKEN, *command),
+                        stdin=asyncio.subprocess.DEVNULL,
+                        stdout=output,
+                        stderr=errors,
+                        start_new_session=True,
+                    )
+                except OSError as error:
+                    name = f"--via: {self._via[0]}" if self._via else command[0]
+                    raise FollowError(f"{name} cannot be run: {error.strerror}") from error
+                try:
+                    async with asyncio.timeout(seconds or self._seconds):
+                        code = await process.wait()
+                except TimeoutError:
+                    raise FollowError(f"{command[0]} did not answer in {seconds or self._seconds:g} s") from None
+                finally:
+                    if process.returncode is None:
+                        with suppress(ProcessLookupError):
+                            os.killpg(process.pid, 9)
+                        await process.wait()
+            if code:
+                said = err.read_text(errors="replace").strip().splitlines()
+                why = shortened(said[-1], 200) if said else f"it ended with {code}"
+                raise FollowError(f"{command[0]}: {why}")
+            if out.stat().st_size > MAX_OUTPUT:
+                raise FollowError(f"{command[0]} printed more than {MAX_OUTPUT:,} bytes")
+            yield out

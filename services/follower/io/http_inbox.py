@@ -1,0 +1,119 @@
+"""Lines that are sent over HTTP: each is checked and answered, and kept in a file before its sender is told so."""
+
+import asyncio
+import hmac
+import os
+import re
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import orjson
+from aiohttp import web
+
+from shadowtime.shared.bounds import MAX_LINE_LENGTH
+from shadowtime.shared.quoting import shortened
+
+PATH = "/lines"
+
+DAILY = re.compile(r"[0-9]{8}\.jsonl")
+"""What the files are called; no other in the folder is read."""
+
+MEDIA_TYPE = "application/x-ndjson"
+"""Which no page of another site can send."""
+
+MAX_BODY = 2**15
+"""Bytes of one request; `web_connections.py` takes in twice as many before one is answered."""
+
+SECONDS = 30.0
+"""In which all of it has to come."""
+
+
+class Inbox:
+    """Takes lines into a folder, a file for each day in UTC, and answers each.
+
+    Parameters
+    ----------
+    folder
+        Where they are kept; whoever follows it tells them.
+    token
+        With which a sender proves that he may.
+    read
+        Raises `ValueError` of a line that cannot be read.
+    """
+
+    def __init__(self, folder: Path, token: str, read: Callable[[str], object]) -> None:
+        self._folder = folder
+        self._token = token.encode()
+        self._read = read
+        self._writing = asyncio.Lock()
+
+    def routes(self) -> Sequence[web.RouteDef]:
+        """Return what answers."""
+        return (web.post(PATH, self._take),)
+
+    async def _take(self, request: web.Request) -> web.Response:
+        given = request.headers.get("Authorization", "").removeprefix("Bearer ")
+        if not hmac.compare_digest(given.encode(errors="surrogateescape"), self._token):
+            raise web.HTTPUnauthorized(reason="lines come with the header Authorization: Bearer TOKEN")
+        if request.content_type != MEDIA_TYPE:
+            raise web.HTTPUnsupportedMediaType(reason=f"lines come as {MEDIA_TYPE}")
+        body = bytearray()
+        try:
+            async with asyncio.timeout(SECONDS):
+                async for piece in request.content.iter_any():
+                    body += piece
+                    if len(body) > MAX_BODY:
+                        raise web.HTTPRequestEntityTooLarge(
+                            MAX_BODY, len(body), reason=f"at most {MAX_BODY:,} bytes at once"
+                        )
+        except ConnectionError:
+            raise web.HTTPBadRequest(reason="its sender left") from None
+        except TimeoutError:
+            raise web.HTTPRequestTimeout(reason=f"it did not come within {SECONDS:g} s") from None
+        accepted, answers = await asyncio.to_thread(self._checked, bytes(body))
+        try:
+            async with self._writing:
+                await asyncio.to_thread(self._keep, accepted)
+        except OSError as error:
+            raise web.HTTPServiceUnavailable(reason=f"nothing was kept: {error.strerror}") from None
+        refused = any("error" in answer for answer in answers)
+        return web.Response(
+            status=422 if refused else 200,
+            body=b"".join(orjson.dumps(answer) + b"\n" for answer in answers),
+            content_type=MEDIA_TYPE,
+        )
+
+    def _checked(self, body: bytes) -> tuple[bytes, list[dict[str, object]]]:
+        """Return the lines that can be read, and what is answered to each line."""
+        accepted: list[bytes] = []
+        answers: list[dict[str, object]] = []
+        for number, line in enumerate(body.splitlines(), 1):
+            if not line.strip():
+                continue
+            try:
+                if len(line) > MAX_LINE_LENGTH:
+                    raise ValueError(f"longer than {MAX_LINE_LENGTH:,} bytes")
+                self._read(line.decode())
+            except ValueError as error:
+                answers.append({"line": number, "error": shortened(str(error))})
+            else:
+                accepted.append(line + b"\n")
+                answers.append({"line": number})
+        return b"".join(accepted), answers
+
+    def _keep(self, lines: bytes) -> None:
+        """Write lines to the file of today, and wait until they are on the disk."""
+        if not lines:
+            return
+        names = [each.name for each in self._folder.iterdir() if DAILY.fullmatch(each.name)]
+        today = time.strftime("%Y%m%d.jsonl", time.gmtime())  # or the last there was, should a clock be set back
+        path = self._folder / max([*names, today])
+        with path.open("ab+") as file:
+            if file.tell():
+                file.seek(-1, os.SEEK_END)
+                if file.read(1) != b"\n":  # a line that was cut off stands alone, and is refused
+                    lines = b"\n" + lines
+            file.write(lines)
+            file.flush()
+            os.fsync(file.fileno())

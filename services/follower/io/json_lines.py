@@ -1,0 +1,164 @@
+"""Any cluster: lines of JSON that whoever knows of its jobs writes to a file, or sends over HTTP.
+
+A line says all that is known of a job now, of a pool, or that all is told so far. What is said twice, or after what is
+newer, does no harm. Fields: docs/beside-your-slurm.md#other-clusters.
+"""
+
+import re
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Annotated, Any, ClassVar
+
+from pydantic import BeforeValidator, Field, TypeAdapter, ValidationError
+
+from shadowtime.services.follower.cluster import Key, Sight, State
+from shadowtime.services.follower.io.http_inbox import DAILY, Inbox
+from shadowtime.services.follower.io.tailed import Tailed, Told
+from shadowtime.services.follower.options import Given
+from shadowtime.shared.accounting import LIFE, TASKS
+from shadowtime.shared.bounds import MAX_NAME_LENGTH
+from shadowtime.shared.errors import SettingsError, first_of
+from shadowtime.shared.messages import Amount, Count, Frozen, Outcome, Processors, Request, Room
+from shadowtime.shared.quoting import plain, quoted
+from shadowtime.shared.streaming import Route
+
+
+def _instant(value: Any) -> Any:
+    """Return the second of Unix that a value tells: a number, or a date with its zone."""
+    if not isinstance(value, str):
+        return value
+    try:
+        date = datetime.fromisoformat(value.strip())
+    except ValueError:
+        raise ValueError("expected seconds of Unix, or a date such as 2026-11-22T05:31:13+01:00") from None
+    if date.tzinfo is None:
+        raise ValueError("a date needs its zone, as 2026-11-22T05:31:13+01:00")
+    return int(date.timestamp())
+
+
+Second = Annotated[int, Field(ge=1, le=2**38, strict=True), BeforeValidator(_instant)]
+Word = Annotated[str, Field(max_length=MAX_NAME_LENGTH)]
+
+
+class JobLine(Frozen):
+    """All that is known of a job now: it is over if it has an `end`, runs if it has a `start`, and waits else."""
+
+    job: Annotated[int, Field(ge=0, lt=LIFE)] = Field(description="number of the job")
+    submit: Second = Field(description="when it was submitted; a job that waits anew has another")
+    task: Annotated[int, Field(ge=0, lt=TASKS - 1)] | None = Field(None, description="of a job array")
+    processors: Processors = Field(description="asked for, or held once it runs")
+    limit: Request | None = Field(None, description="seconds; none if there is no limit")
+    eligible: Second | None = Field(None, description="since when it may start; its submission by default")
+    held: bool = Field(False, description="whether it may not start yet, nobody knows since when")
+    start: Second | None = None
+    end: Second | None = None
+    outcome: Outcome = Field("completed", description="of one that is over and ran")
+    suspended: bool = False
+    blocked: bool = Field(False, description="whether it waits for another reason than the machine and those before it")
+    nodes: Amount | None = None
+    memory: Amount | None = Field(None, description="MiB, of all its nodes")
+    gpus: Amount | None = Field(None, description="of all its nodes")
+    whole_nodes: bool = False
+    user: Word = ""
+    account: Word = ""
+    job_name: Word = ""
+    partition: Word = ""
+    qos: Word = ""
+    node_list: Word = Field("", description="where it runs, the first node first")
+    priority: Count | None = Field(None, description="in its queue; the largest goes first")
+    expected: Second | None = Field(None, description="when the cluster expects it to start")
+
+
+class PoolLine(Frozen):
+    """What may be used of a pool now."""
+
+    pool: Word
+    processors: Count
+    memory: Amount | None = None
+    gpus: Amount | None = None
+
+
+class NowLine(Frozen):
+    """All that happened before that second is told."""
+
+    now: Second
+
+
+KINDS: dict[str, TypeAdapter[Any]] = {
+    "job": TypeAdapter(JobLine),
+    "pool": TypeAdapter(PoolLine),
+    "now": TypeAdapter(NowLine),
+}
+
+
+def read_line(text: str) -> Told:
+    """Return what a line tells.
+
+    Raises
+    ------
+    ValueError
+        If it is none; names what is wrong with it.
+
+    Examples
+    --------
+    >>> read_line('{"job": 7, "submit": 1795325400, "processors": 4, "partition": "batch"}').sights[0].state
+    'waiting'
+    >>> read_line('{"job": 7, "submit": 1795325400, "processors": 0}')
+    Traceback (most recent call last):
+    ValueError: processors: Input should be greater than or equal to 1
+    """
+    try:
+        fields = _OBJECT.validate_json(text)
+        kind = next((each for each in KINDS if each in fields), None)
+        if kind is None:
+            has = quoted(", ".join(sorted(fields)[:5])) if fields else "nothing"
+            raise ValueError(f"expected a job, a pool or now; it has {has}")
+        told = KINDS[kind].validate_python(fields)
+    except ValidationError as error:
+        raise ValueError(plain(first_of(error, "line"))) from None
+    if isinstance(told, NowLine):
+        return Told(time=told.now, known=True)
+    if isinstance(told, PoolLine):
+        return Told(pool=told.pool, room=Room(told.processors, told.memory, told.gpus))
+    return Told([_sight(told)], time=max(told.submit, told.start or 0, told.end or 0))
+
+
+_OBJECT = TypeAdapter(dict[str, Any])
+
+
+def _sight(told: JobLine) -> Sight:
+    if told.start is not None and told.end is not None and told.end < told.start:
+        raise ValueError(f"end {told.end} is before start {told.start}")
+    state: State = "waiting" if told.start is None else "suspended" if told.suspended else "running"
+    same = told.model_dump(exclude={"job", "task", "submit", "eligible", "held", "suspended"})
+    return Sight(
+        Key(told.job, -1 if told.task is None else told.task, told.submit),
+        state if told.end is None else "over",
+        eligible=None if told.held else told.eligible or told.submit,
+        unlimited=told.limit is None,
+        **same,
+    )
+
+
+class Lines(Tailed):
+    """A cluster that is told of in lines; see `Tailed`. Those sent over HTTP go to a folder, a file a day."""
+
+    name: ClassVar[str] = "lines"
+    takes: ClassVar[frozenset[str]] = Tailed.takes | {"token"}
+    files = re.compile(r".+\.jsonl")
+
+    def __init__(self, given: Given) -> None:
+        if given.token is not None:
+            self.files = DAILY
+        super().__init__(given)
+        if given.token is not None and not self.place.is_dir():
+            raise SettingsError(f"--from {self.place} is no folder: what is sent over HTTP is kept in one")
+        self._inbox = None if given.token is None else Inbox(self.place, given.token, read_line)
+
+    def read(self, text: str) -> Told:
+        """Return what a line tells; an empty one tells nothing."""
+        return read_line(text) if text.strip() else Told()
+
+    def routes(self) -> Sequence[Route]:
+        """Return where lines are sent to, if there is a token that they have to come with."""
+        return () if self._inbox is None else self._inbox.routes()

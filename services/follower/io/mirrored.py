@@ -1,0 +1,106 @@
+"""What all sources share that know a cluster by a mirror of it."""
+
+import time
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from shadowtime.services.follower.cluster import Mirror, NameTable, Opening, SourceLoad, as_opened
+from shadowtime.services.follower.options import Given
+from shadowtime.shared.accounting import MachineParts, Names
+from shadowtime.shared.errors import FollowError
+from shadowtime.shared.formatting import DAY
+from shadowtime.shared.messages import ClusterOpened, Event, Pool
+from shadowtime.shared.streaming import Route
+
+
+class Mirrored:
+    """One cluster, as a `LiveSource` but for how it is met and heard.
+
+    Parameters
+    ----------
+    given
+        How it is asked, and from when on.
+    """
+
+    name: ClassVar[str]
+    seen_once: ClassVar[bool] = False
+    """Whether what was seen of it is not seen again, and is stored with what was told."""
+    over: ClassVar[bool] = False
+    """A cluster goes on for ever."""
+
+    def __init__(self, given: Given) -> None:
+        self.load = SourceLoad()
+        self._given = given
+        self._zero = 0
+        self._mirror: Mirror | None = None
+
+    @property
+    def mirror(self) -> Mirror:
+        """What is known of it; only once it was met, or restored."""
+        if self._mirror is None:
+            raise FollowError(f"{self.name} was not met yet")
+        return self._mirror
+
+    @property
+    def names(self) -> NameTable:
+        """The names of users, accounts and the like, and their numbers."""
+        return self.mirror.names
+
+    def routes(self) -> Sequence[Route]:
+        """Return nothing: it takes nothing over HTTP."""
+        return ()
+
+    def next_time(self) -> int | None:
+        """Return the time of the next instant of which all is known."""
+        return self.mirror.next_time()
+
+    def next_instant(self) -> Sequence[Event]:
+        """Return its events."""
+        return self.mirror.next_instant()
+
+    def told(self, event: Event) -> None:
+        """Note that an event was told."""
+        self.mirror.told(event)
+
+    def snapshot(self) -> Any:
+        """Return what was told, and how it was met."""
+        parts = self.mirror.parts
+        return {
+            "zero": self._zero,
+            "begin": self.mirror.begin,
+            "pools": [pool.model_dump() for pool in parts.pools],
+            "of_partition": parts.of_partition,
+            "of_node": parts.of_node,
+            "mirror": self.mirror.snapshot(seen=self.seen_once),
+        }
+
+    def restore(self, state: Any) -> None:
+        """Take on what `snapshot` returned."""
+        self._zero = state["zero"]
+        pools = tuple(Pool.model_validate(pool) for pool in state["pools"])
+        self._know(MachineParts(pools, state["of_partition"], state["of_node"]), state["begin"])
+        self.mirror.restore(state["mirror"])
+
+    def _begin(self, parts: MachineParts, now: int) -> Opening:
+        """Open a new run at a second of Unix, with the past that is wanted."""
+        begin = now - self._given.history
+        self._zero = begin - begin % DAY
+        return self._know(parts, begin - self._zero)
+
+    def _begin_again(self, parts: MachineParts, opened: ClusterOpened) -> Opening:
+        """Open one of which the log is left."""
+        self._zero = opened.unix_start
+        return self._know(as_opened(parts, opened), opened.time)
+
+    def _know(self, parts: MachineParts, begin: int) -> Opening:
+        self._mirror = Mirror(parts, NameTable(Names(self._given.key)), begin, self._given.patience)
+        return Opening(sum(pool.processors for pool in parts.pools), parts.pools, self._zero, begin)
+
+    def _heard(self, began: float) -> None:
+        """Note what listening took, from a time of the monotonic clock on, and what has become of it."""
+        self.load.asked(time.monotonic() - began)
+        self.load.take(self.mirror)
+        self._note_behind()
+
+    def _note_behind(self) -> None:
+        self.load.behind = time.time() - (self._zero + self.mirror.until)

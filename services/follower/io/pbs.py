@@ -1,0 +1,76 @@
+"""An OpenPBS or a PBS Pro: the accounting records that its server writes, as it writes them.
+
+A job is told of once its size is: by its Q record, or else (older PBS, Torque) by its S record, with the time at which
+it was queued. What no record tells is not known: nodes that go down are still part of the machine.
+"""
+
+import re
+from typing import Any, ClassVar
+
+from shadowtime.services.follower.cluster import Key, Opening, Sight, sight_of
+from shadowtime.services.follower.io.tailed import Tailed, Told
+from shadowtime.services.follower.options import Given
+from shadowtime.shared.accounting import UNKNOWN, Instants, Jobs, Life, Waiting, numbered, zone_of
+from shadowtime.shared.bounds import MAX_TIME
+from shadowtime.shared.messages import ClusterOpened
+
+
+class Pbs(Tailed):
+    """One PBS server; see `Tailed`. Its files are those of `PBS_HOME/server_priv/accounting`, one a day."""
+
+    name: ClassVar[str] = "pbs"
+    takes: ClassVar[frozenset[str]] = Tailed.takes | {"time_zone"}
+    files = re.compile(r"[0-9]{8}")
+
+    def __init__(self, given: Given) -> None:
+        super().__init__(given)
+        self._instants = Instants(zone_of(given.time_zone))
+        self._forget()
+
+    def _forget(self) -> None:
+        self._jobs = Jobs(self._instants)
+        self._rerun: dict[str, tuple[int, int]] = {}
+        """Of jobs that wait again: since when, and when they started before."""
+
+    async def meet(self, opened: ClusterOpened | None = None) -> Opening:
+        """Return what a new run opens with; of one that was opened only the log is left."""
+        self._forget()
+        return await super().meet(opened)
+
+    def read(self, text: str) -> Told:
+        """Return what a record tells."""
+        life = self._jobs.take(text)
+        if life is None:
+            return Told()
+        sights = self._sights(life)
+        return Told([each for each in sights if each.processors > 0 and each.key.submit > 0], time=self._jobs.time)
+
+    def _sights(self, life: Life) -> list[Sight]:
+        """Return the life that a record tells of, and after a rerun the one that waits."""
+        told = {**life.numbers, "end": MAX_TIME if life.numbers["end"] == UNKNOWN else life.numbers["end"]}
+        again = self._rerun.get(life.job)
+        if again is not None:
+            told["submit"] = told["eligible"] = again[0]
+            if life.kind != "S" and told["start"] == again[1]:
+                return []  # the end of the run that a rerun has ended
+        job, task = numbered(life.job)
+        sight = sight_of(Key(job, -1 if task is None else task, told["submit"]), told, life.words)
+        if life.kind != "R":
+            if life.kind not in ("Q", "S"):
+                self._rerun.pop(life.job, None)
+            return [sight]
+        since = max(told["end"], told["submit"] + 1)
+        self._rerun[life.job] = (since, told["start"])
+        told |= {"submit": since, "eligible": since, "start": UNKNOWN, "end": MAX_TIME}
+        return [sight, sight_of(sight.key._replace(submit=since), told, {**life.words, "node_list": ""})]
+
+    def snapshot(self) -> Any:
+        """Return what is known of jobs that are not over, beside the rest."""
+        waiting = {job: list(known) for job, known in self._jobs.waiting.items()}
+        return super().snapshot() | {"waiting": waiting, "rerun": self._rerun}
+
+    def restore(self, state: Any) -> None:
+        """Take on what `snapshot` returned."""
+        super().restore(state)
+        self._jobs.waiting = {job: Waiting(*known) for job, known in state["waiting"].items()}
+        self._rerun = {job: (since, started) for job, (since, started) in state["rerun"].items()}

@@ -1,0 +1,171 @@
+"""Followers as a process: until SIGTERM or Ctrl-C, or all is told, with its pages."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import AsyncExitStack
+from typing import Any
+
+from prometheus_client import CollectorRegistry
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+from shadowtime.services.follower.cluster import LiveSource
+from shadowtime.services.follower.io.follower import STORE, Follower
+from shadowtime.services.follower.io.json_lines import Lines
+from shadowtime.services.follower.io.pbs import Pbs
+from shadowtime.services.follower.io.slurm import Slurm
+from shadowtime.shared import metric_names as names
+from shadowtime.shared.errors import ShadowtimeError
+from shadowtime.shared.kernels import get_ready
+from shadowtime.shared.messages import ClusterOpened
+from shadowtime.shared.streaming import (
+    RedisStore,
+    Route,
+    Settings,
+    connect,
+    listening,
+    shutdown_event,
+    split_names,
+    worker_pages,
+)
+
+# What a follower says of itself: `/health`, and figures at `/metrics`.
+
+STALE = 600.0
+"""Seconds by which the log may be behind the cluster before all is not well."""
+
+
+class Figures(Collector):
+    """Reads the figures of a follower as they are asked for."""
+
+    def __init__(self, follower: Follower) -> None:
+        self._follower = follower
+
+    def collect(self) -> Iterator[CounterMetricFamily | GaugeMetricFamily]:
+        """Yield each figure."""
+        load = self._follower.source.load
+        told = {
+            names.FOLLOW_EVENTS: self._follower.sequence + 1,
+            names.FOLLOW_ANSWERS: load.answers,
+            names.FOLLOW_FAILURES: load.failures,
+            names.FOLLOW_SECONDS: load.seconds,
+            names.FOLLOW_LATE: load.late,
+            names.FOLLOW_GUESSED: load.guessed,
+            names.FOLLOW_LEFT_OUT: load.left_out,
+            names.FOLLOW_REFUSED: load.refused,
+            names.FOLLOW_BEHIND: load.behind,
+            names.FOLLOW_SHARE: load.share,
+        }
+        for metric, value in told.items():
+            if value is not None:
+                kind = CounterMetricFamily if metric.name.endswith("_total") else GaugeMetricFamily
+                family = kind(metric.name, metric.meaning, labels=metric.labels)
+                family.add_metric([self._follower.opened.cluster], float(value))
+                yield family
+
+
+def registry_of(follower: Follower) -> CollectorRegistry:
+    """Return what is scraped."""
+    registry = CollectorRegistry()
+    registry.register(Figures(follower))
+    return registry
+
+
+def health_of(follower: Follower) -> tuple[bool, dict[str, Any]]:
+    """Return whether all is well, and more about it."""
+    load = follower.source.load
+    well = load.behind < STALE
+    return well, {
+        "healthy": well,
+        "source": follower.source.name,
+        "run": follower.run,
+        "sequence": follower.sequence,
+        "behind_seconds": round(load.behind, 1),
+        "failures": load.failures,
+    }
+
+
+log = logging.getLogger("shadowtime.follow")
+
+
+async def follow_source(run: str, opened: ClusterOpened, source: LiveSource, settings: Settings) -> None:
+    """Follow a source until the process is ended.
+
+    Raises
+    ------
+    FollowError
+        If the run cannot be followed.
+    BusError, StoreError
+        If Kafka or Redis do not answer at the start.
+    """
+
+    async def followed(store: RedisStore) -> None:
+        follower = Follower(run, opened, source, store, settings)
+        await follow_all([follower], settings, lambda: health_of(follower), registry_of(follower), source.routes())
+
+    await with_store(settings, STORE, followed)
+
+
+async def with_store(settings: Settings, name: str, work: Callable[[RedisStore], Awaitable[None]]) -> None:
+    """Work with a store of this name, once Redis answers; raises `StoreError` if it does not."""
+    client = connect(settings)
+    try:
+        store = RedisStore(client, name)
+        await store.wait_for(settings.connect_seconds)
+        await work(store)
+    finally:
+        await client.aclose()
+
+
+async def follow_all(
+    followers: Sequence[Follower],
+    settings: Settings,
+    health: Callable[[], tuple[bool, dict[str, Any]]],
+    registry: CollectorRegistry,
+    routes: Sequence[Route] = (),
+) -> None:
+    """Follow until the process is ended, or all followers are through; one that fails does not end the others.
+
+    Raises
+    ------
+    FollowError
+        Once all are through, what the first of them failed at.
+    """
+    get_ready()
+    async with AsyncExitStack() as stack:
+        ended = shutdown_event()
+        if settings.web_port:
+            pages = worker_pages(health, registry)
+            pages.add_routes(routes)
+            await stack.enter_async_context(
+                listening(
+                    *(pages, settings.web_host, settings.web_port, split_names(settings.web_names)),
+                    bodies={route.path for route in routes},
+                )
+            )
+        works = [asyncio.create_task(_followed(each, alone=len(followers) == 1)) for each in followers]
+        waiting = asyncio.create_task(ended.wait())
+        left: set[asyncio.Task[Any]] = set(works)
+        while left and not ended.is_set():
+            _, left = await asyncio.wait({waiting, *left}, return_when=asyncio.FIRST_COMPLETED)
+            left.discard(waiting)
+        for task in (waiting, *works):
+            task.cancel()
+        for found in await asyncio.gather(*works, waiting, return_exceptions=True):
+            if isinstance(found, Exception):
+                raise found
+
+
+async def _followed(follower: Follower, *, alone: bool) -> None:
+    try:
+        await follower.follow()
+    except ShadowtimeError as error:
+        if not alone:  # the others go on
+            log.error("run %s ends: %s", follower.run, error)
+        raise
+
+
+# All sources that can be followed, by name.
+
+FOLLOWED: dict[str, type[LiveSource]] = {each.name: each for each in (Slurm, Pbs, Lines)}

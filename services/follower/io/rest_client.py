@@ -1,0 +1,154 @@
+"""A slurmrestd asked over HTTP or a socket, one request at a time; it only reads."""
+
+import asyncio
+import getpass
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import aiohttp
+from yarl import URL
+
+from shadowtime.services.follower.io.commands import MAX_OUTPUT
+from shadowtime.services.follower.options import Given
+from shadowtime.shared.errors import FollowError, SettingsError
+from shadowtime.shared.quoting import quoted, shortened
+from shadowtime.shared.streaming import bearer_token, http_url, read_secret
+
+NOTHING_FOUND = 9003
+"""The number of the error with which it says that there is nothing of what was asked for."""
+
+SHOWN = 200
+"""Characters of an answer that are shown."""
+
+
+class NotThere(FollowError):
+    """It has no such path."""
+
+
+class Slurmrestd:
+    """Asks a slurmrestd.
+
+    Parameters
+    ----------
+    given
+        Where it is, who asks, and how long an answer may take. A token is read anew for each request, as it expires.
+
+    Raises
+    ------
+    SettingsError
+        If it cannot be there, or there is no token in its file.
+    """
+
+    def __init__(self, given: Given) -> None:
+        self._socket, self._url = _place(given.rest or "")
+        self._token_file = given.rest_token_file
+        self._seconds = given.timeout
+        self._session: aiohttp.ClientSession | None = None
+        try:
+            self.user = bearer_token(given.rest_user or getpass.getuser())
+            self._headers()
+        except ValueError as error:
+            raise SettingsError(f"--rest-user: {error}") from None
+        except FollowError as error:
+            raise SettingsError(str(error)) from None
+
+    async def get(
+        self, path: str, part: str, query: Mapping[str, str] | None = None, seconds: float | None = None
+    ) -> Any:
+        """Return a part of an answer; an empty list if there is nothing of what was asked for.
+
+        Raises
+        ------
+        FollowError
+            If there is no answer in time, or one that is too long, an error or not understood; names the path.
+        """
+        seconds = seconds or self._seconds
+        try:
+            async with asyncio.timeout(seconds):
+                status, reason, body = await self._ask(path, query or {})
+        except TimeoutError:
+            raise FollowError(f"{path} was not answered in {seconds:g} s") from None
+        except (aiohttp.ClientError, OSError, ValueError) as error:
+            raise FollowError(f"{path}: {_line(str(error) or type(error).__name__)}") from None
+        return await asyncio.to_thread(_part, path, part, status, reason, body)
+
+    async def close(self) -> None:
+        """Let go of it."""
+        if self._session is not None:
+            await self._session.close()
+
+    async def _ask(self, path: str, query: Mapping[str, str]) -> tuple[int, str, bytes]:
+        if self._session is None:
+            self._session = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(limit=1, force_close=True)
+                if self._socket is None
+                else aiohttp.UnixConnector(self._socket, limit=1, force_close=True),
+                cookie_jar=aiohttp.DummyCookieJar(),
+                auto_decompress=False,
+            )
+        asked = self._session.get(
+            self._url.joinpath(path.removeprefix("/")), params=query, headers=self._headers(), allow_redirects=False
+        )
+        async with asked as response:
+            body = bytearray()
+            async for chunk in response.content.iter_chunked(2**16):
+                body += chunk
+                if len(body) > MAX_OUTPUT:
+                    raise FollowError(f"{path}: its answer has more than {MAX_OUTPUT:,} bytes")
+            return response.status, response.reason or "", bytes(body)
+
+    def _headers(self) -> dict[str, str]:
+        headers = {"Accept": "application/json", "Accept-Encoding": "identity"}
+        headers["Connection"] = "keep-alive"  # asked to close, 22.05 writes a header behind its answer; we close
+        if self._token_file is None:
+            return headers
+        try:
+            token = bearer_token(read_secret(self._token_file)).removeprefix("SLURM_JWT=")
+        except ValueError as error:
+            raise FollowError(f"--rest-token-file {self._token_file}: {error}") from None
+        return headers | {"X-SLURM-USER-NAME": self.user, "X-SLURM-USER-TOKEN": token}
+
+
+def _place(text: str) -> tuple[str | None, URL]:
+    """Return the path of a socket, if it is one, and what paths of requests are below."""
+    if text.startswith("unix:/"):
+        return text.removeprefix("unix:"), URL("http://localhost/")
+    try:
+        url = URL(http_url(text, "http://127.0.0.1:6820 or unix:/run/slurmrestd/socket"))
+        if url.user is not None or url.password is not None or url.query or url.fragment:
+            raise ValueError("only scheme, host, port and path may be told; a token is in --rest-token-file")
+    except ValueError as error:
+        raise SettingsError(f"--rest: {error}") from None
+    return None, url
+
+
+def _part(path: str, part: str, status: int, reason: str, body: bytes) -> Any:
+    """Return a part of an answer; see `Slurmrestd.get`."""
+    text = body.decode(errors="surrogateescape")  # names of jobs may have bytes that are no text
+    try:
+        answer = json.loads(text, strict=False)
+    except (ValueError, RecursionError):
+        answer = None
+    errors = answer.get("errors") if isinstance(answer, dict) else None
+    told = [each for each in errors if isinstance(each, dict)] if isinstance(errors, list) else []
+    if told and all(each.get("error_number") == NOTHING_FOUND for each in told):
+        return []
+    refusal = NotThere if status == 404 else FollowError
+    if told:
+        said = dict.fromkeys(str(each[name]) for each in told for name in ("error", "description") if each.get(name))
+        raise refusal(f"{path}: {_line('; '.join(said) or 'an error that is not told')}")
+    if status != 200:
+        said_so = "" if isinstance(answer, dict) or not text.strip() else f": {_line(text)}"
+        raise refusal(f"{path}: {status} {_line(reason)}{said_so}")
+    if not isinstance(answer, dict):
+        raise FollowError(f"{path}: its answer is no JSON: {quoted(text[:SHOWN], 60)}")
+    if part not in answer:
+        raise FollowError(f"{path}: its answer has no {part}")
+    return answer[part]
+
+
+def _line(text: str) -> str:
+    """Return what was said as one line that can be shown."""
+    line = " ".join(text.split())
+    return shortened("".join(each if each.isprintable() else "?" for each in line[: 2 * SHOWN]), SHOWN)

@@ -1,0 +1,225 @@
+"""A Slurm: what accounting has of its past, and then pictures of squeue, sinfo and sdiag.
+
+The rules that it keeps:
+
+1. It only asks, one command, or slurmrestd, at a time, as whoever may see all jobs; nothing is ever written to Slurm.
+2. A picture is whole: what it shows was true after slurmctld's clock was read, so that all before that second is known.
+3. What no picture shows, the past and what came and went between two, accounting tells. While that is away, or
+   slurmctld is, nothing is told of what is not known, and it is asked again, less and less often.
+"""
+
+import asyncio
+import logging
+import time
+from contextlib import suppress
+from typing import ClassVar
+
+from aiokafka.errors import KafkaError
+
+from shadowtime.services.follower.cluster import KEEP, LAG, Opening, Sight, shifted
+from shadowtime.services.follower.io.mirrored import Mirrored
+from shadowtime.services.follower.io.slurm_commands import Asked, ByCommands
+from shadowtime.services.follower.io.slurm_rest import ByRest
+from shadowtime.services.follower.options import Given
+from shadowtime.services.follower.slurm import Load
+from shadowtime.shared.accounting import parts_of_nodes
+from shadowtime.shared.backoff import Backoff
+from shadowtime.shared.errors import BusError, FollowError, SettingsError
+from shadowtime.shared.messages import ClusterOpened
+from shadowtime.shared.quoting import quoted, shortened
+from shadowtime.shared.streaming import Settings
+from shadowtime.shared.streaming import clients as bus
+
+# What wakes a follower before its next look is due: a message on a topic that the cluster itself writes.
+
+
+class Waker:
+    """Listens to topics, such as those of Slurm's jobcomp/kafka.
+
+    That something came is all that it tells: a message may be lost, or come twice, and none is written at a submission;
+    what happened is asked for.
+
+    Parameters
+    ----------
+    place
+        HOST:PORT/TOPIC, or several topics with commas between them.
+    """
+
+    def __init__(self, place: str) -> None:
+        host, slash, topics = place.partition("/")
+        if not slash or ":" not in host or not all(topics.split(",")):
+            raise SettingsError(
+                f"--jobcomp {quoted(place)}: expected HOST:PORT/TOPIC, as kafka:9092/slurm-start,slurm-end"
+            )
+        self._topics = topics.split(",")
+        self._settings = Settings(kafka_bootstrap=host)
+        self._came = asyncio.Event()
+        self._listening: asyncio.Task[None] | None = None
+
+    async def wait(self, seconds: float) -> None:
+        """Wait so many seconds, or until something has come since the last time."""
+        if self._listening is None:
+            self._listening = asyncio.create_task(self._listen())
+        with suppress(TimeoutError):
+            async with asyncio.timeout(max(seconds, 0.0)):
+                await self._came.wait()
+        self._came.clear()
+
+    async def close(self) -> None:
+        """Stop listening."""
+        listening, self._listening = self._listening, None
+        if listening is not None:
+            listening.cancel()
+            await asyncio.gather(listening, return_exceptions=True)
+
+    async def _listen(self) -> None:
+        backoff = Backoff(1.0, 60.0)
+        while True:
+            consumer = bus.reader(self._settings, begin="latest")
+            try:
+                consumer.subscribe(self._topics)
+                await consumer.start()
+                backoff.reset()
+                while True:
+                    if await consumer.getmany(timeout_ms=60_000, max_records=1_000):
+                        self._came.set()
+            except (KafkaError, BusError, OSError) as error:
+                pause = backoff.pause()
+                log.warning("jobcomp: %s; trying again in %.0f s", shortened(str(error)), pause)
+                await asyncio.sleep(pause)
+            finally:
+                await consumer.stop()
+
+
+log = logging.getLogger("shadowtime.follow")
+
+WINDOW = 7 * 86_400
+"""Seconds of the past that accounting is asked for at a time: a year of 200,000 jobs takes it a GB."""
+
+AWAY = 120
+"""Seconds without a picture after which accounting is asked: slurmctld forgets jobs 300 s after their end."""
+
+WITHOUT_CLOCK = 5
+"""Seconds by which the clock of slurmctld is taken to lag behind ours, where it does not tell it."""
+
+MOST = 0.02
+"""The share of slurmctld's time that may be spent on us; above it, pictures are taken less often."""
+
+LEAST = 5.0
+"""Seconds between two pictures, also when something wakes us."""
+
+LONGEST_PAUSE = 300.0
+
+
+class Slurm(Mirrored):
+    """One Slurm.
+
+    Parameters
+    ----------
+    given
+        How it is asked, and from when on.
+    """
+
+    name: ClassVar[str] = "slurm"
+    takes: ClassVar[frozenset[str]] = frozenset(
+        {"timeout", "patience", "via", "jobcomp", "rest", "rest_token_file", "rest_user"}
+    )
+
+    def __init__(self, given: Given) -> None:
+        super().__init__(given)
+        self.every = given.every
+        self._asked: Asked = ByCommands(given) if given.rest is None else ByRest(given)
+        self._backoff = Backoff(given.every, LONGEST_PAUSE)
+        self._seen: Load | None = None
+        self._waker = None if given.jobcomp is None else Waker(given.jobcomp)
+        self._next = self._soonest = 0.0
+
+    async def meet(self, opened: ClusterOpened | None = None) -> Opening:
+        """Return what a new run opens with; of one that was opened only the log is left."""
+        nodes = sorted(node for node in (await self._asked.machine()).nodes if node.partitions)
+        parts = parts_of_nodes((node.name, sorted(node.partitions), node.has) for node in nodes)
+        return self._begin(parts, await self._clock()) if opened is None else self._begin_again(parts, opened)
+
+    async def listen(self) -> None:
+        """Ask accounting for the next of the past, as long as there is one; else wait until the next picture is due."""
+        await asyncio.sleep(max(0.0, self._soonest - time.monotonic()))
+        if self._waker is not None:
+            await self._waker.wait(self._next - time.monotonic())
+        began = time.monotonic()
+        try:
+            if time.time() - (self._zero + self.mirror.until) > AWAY + LAG:
+                await self._tell_past()
+            else:
+                self._next = began + self.every
+                self._soonest = (
+                    self._next if self._waker is None else began + max(LEAST, self.every - self._given.every)
+                )
+                await self._tell_picture()
+            self._backoff.reset()
+        except FollowError as error:
+            self.load.failures += 1
+            pause = self._backoff.pause()
+            self._next = self._soonest = time.monotonic() + pause
+            log.warning("%s; asking again in %.0f s", shortened(str(error)), pause)
+        self._heard(began)
+
+    async def close(self) -> None:
+        """Let go of the cluster."""
+        await self._asked.close()
+        if self._waker is not None:
+            await self._waker.close()
+
+    async def _tell_past(self) -> None:
+        """Take in the next window of the past, once accounting knows it all."""
+        mirror, zero, now = self.mirror, self._zero, await self._clock()
+        if self._seen is not None and self._seen.unaccounted:
+            raise FollowError(f"accounting lacks {self._seen.unaccounted} messages of slurmctld still")
+        last = min(zero + mirror.until + WINDOW, now)
+        mirror.take(shifted(await self._asked.accounted(zero + mirror.until - LAG, last), zero), last - zero)
+        mirror.release(min(last - 1, now - LAG) - zero, beat=False)
+
+    async def _tell_picture(self) -> None:
+        """Take in what there is now."""
+        mirror, zero, now = self.mirror, self._zero, await self._clock()
+        nodes, tiers = await self._asked.machine()
+        mirror.rooms.see(nodes)
+        mirror.take(shifted(await self._asked.jobs(tiers), zero), now - zero, whole=True)
+        if mirror.doubts:
+            try:
+                found = shifted(await self._accounted_of_doubts(), zero)
+                mirror.take(found, now - zero)
+                if self._seen is not None and not self._seen.unaccounted:
+                    mirror.answered(found, now - 1 - zero)
+            except FollowError as error:
+                log.warning("accounting: %s", shortened(str(error)))
+            if mirror.doubts:
+                log.warning("nothing is told until accounting knows of jobs %s", sorted(mirror.doubts)[:5])
+        mirror.release(now - 1 - zero)
+
+    async def _clock(self) -> int:
+        """Return what time slurmctld says that it is; what it says beside that of its load is noted."""
+        load = await self._asked.load()
+        if load is None:
+            return int(time.time()) - WITHOUT_CLOCK
+        before, self._seen = self._seen, load
+        if before is not None and before.since == load.since and load.time > before.time:
+            self.load.share = (load.seconds - before.seconds) / (load.time - before.time)
+            if self.load.share < MOST / 4:
+                self.every = max(self.every / 2, self._given.every)
+            if self.load.share > MOST:
+                self.every = min(2 * self.every, LONGEST_PAUSE)
+                log.warning(
+                    "slurmctld spent %.1f %% of its time on us, at most %.0f %% are taken: a picture each %.0f s",
+                    100 * self.load.share,
+                    100 * MOST,
+                    self.every,
+                )
+        return load.time
+
+    async def _accounted_of_doubts(self) -> list[Sight]:
+        """Return what accounting has of the jobs in doubt."""
+        mirror = self.mirror
+        first = min(life.key.submit for key in mirror.doubts for life in mirror.lives.of_job(key))
+        return await self._asked.accounted(
+            self._zero + min(first, mirror.now - KEEP), jobs=sorted({key.job for key in mirror.doubts})
+        )

@@ -1,0 +1,103 @@
+"""Slurm asked by its own commands: `sdiag`, `sinfo`, `squeue` and `sacct`, in their parsable form."""
+
+import asyncio
+import secrets
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple, Protocol
+
+from shadowtime.services.follower.cluster import Node, Sight
+from shadowtime.services.follower.cluster import accounting as accounted
+from shadowtime.services.follower.io.commands import Commands
+from shadowtime.services.follower.options import Given
+from shadowtime.services.follower.slurm import Load
+from shadowtime.services.follower.slurm import load as slurm_load
+from shadowtime.services.follower.slurm import text as slurm_text
+from shadowtime.shared.accounting import sacct
+from shadowtime.shared.errors import FollowError
+
+
+class Machine(NamedTuple):
+    """The nodes, and how many tiers of priority each partition is above the lowest."""
+
+    nodes: Sequence[Node]
+    tiers: Mapping[str, int]
+
+
+class Asked(Protocol):
+    """A Slurm that answers; whatever cannot be had, or understood, raises `FollowError`. Instants are of Unix."""
+
+    async def load(self) -> Load | None:
+        """Return its clock, and what it has spent on us; None if we may not know."""
+        ...
+
+    async def machine(self) -> Machine:
+        """Return what nodes there are."""
+        ...
+
+    async def jobs(self, tiers: Mapping[str, int]) -> list[Sight]:
+        """Return all jobs that wait or run, and those that ended of late."""
+        ...
+
+    async def accounted(self, first: int, last: int | None = None, jobs: Iterable[int] = ()) -> list[Sight]:
+        """Return what accounting has between two instants, of some jobs or of all."""
+        ...
+
+    async def close(self) -> None:
+        """Let go of it."""
+        ...
+
+
+class ByCommands:
+    """Asks by commands, one at a time.
+
+    Parameters
+    ----------
+    given
+        By what they are run, and how long one may take.
+    """
+
+    def __init__(self, given: Given) -> None:
+        self._commands = Commands(given.via, given.timeout)
+        self._seconds = 20 * given.timeout
+        self._user = ""
+
+    async def load(self) -> Load | None:
+        """Return what sdiag tells."""
+        try:
+            return slurm_load.load_of(await self._commands.text(*slurm_load.SDIAG), self._user)
+        except FollowError as error:
+            if "denied" not in str(error).lower():
+                raise
+        return None
+
+    async def machine(self) -> Machine:
+        """Return what sinfo tells."""
+        text = await self._commands.text(*slurm_text.SINFO)
+        return Machine(slurm_text.nodes_of(text), slurm_text.tiers_of(text))
+
+    async def jobs(self, tiers: Mapping[str, int]) -> list[Sight]:
+        """Return what squeue tells."""
+        end = f"|{secrets.token_hex(8)}|"
+        return slurm_text.sights_of(await self._commands.text(*slurm_text.squeue(end)), tiers, end)
+
+    async def accounted(self, first: int, last: int | None = None, jobs: Iterable[int] = ()) -> list[Sight]:
+        """Return what sacct tells."""
+        which = ("-j", ",".join(map(str, jobs))) if jobs else ("-a",)
+        until = () if last is None else ("-E", _date(last))
+        fields = ",".join(sacct.FIELDS)
+        command = ("sacct", "-PXD", "--noconvert", *which, "-S", _date(first), *until, "-o", fields)
+        async with self._commands.file(*command, seconds=self._seconds) as path:
+            return await asyncio.to_thread(accounted.sights_in, path, "sacct")
+
+    async def close(self) -> None:
+        """Do nothing: no command outlives its answer."""
+
+
+def _date(second: int) -> str:
+    """Return a second of Unix as Slurm takes it, in UTC.
+
+    >>> _date(0)
+    '1970-01-01T00:00:00'
+    """
+    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(second))

@@ -1,0 +1,144 @@
+"""Slurm asked through slurmrestd, of 22.05 (v0.0.38) and of 23.11 to 25.11 (v0.0.40 to v0.0.44).
+
+All that its commands tell is told, with one exception: slurmrestd cuts the tasks of an array that waits off after 64
+characters, unless it runs with SLURM_BITSTR_LEN=0. Such an answer is refused.
+"""
+
+import asyncio
+import re
+import tempfile
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from shadowtime.services.follower.cluster import Sight
+from shadowtime.services.follower.cluster import accounting as accounted
+from shadowtime.services.follower.io.rest_client import NotThere, Slurmrestd
+from shadowtime.services.follower.io.slurm_commands import Machine
+from shadowtime.services.follower.options import Given
+from shadowtime.services.follower.slurm import Load, end_of, sacct_rows
+from shadowtime.services.follower.slurm import json as slurm_json
+from shadowtime.services.follower.slurm import text as slurm_text
+from shadowtime.shared.accounting import sacct
+from shadowtime.shared.errors import FollowError
+
+KNOWN = {38, *range(40, 45)}
+"""The versions, v0.0.N, of which the answers are understood."""
+
+LISTING = "/openapi/v3"
+"""Where it tells which versions it has."""
+
+SINCE_40 = {"show_duplicates": "true", "disable_truncate_usage_time": "true"}
+"""What has to be asked for from v0.0.40 on, and is refused before, where it is done unasked."""
+
+EARLIEST = 1_000_000
+"""The first second of Unix that Slurm takes for one."""
+
+
+class ByRest:
+    """Asks slurmrestd, one request at a time.
+
+    Parameters
+    ----------
+    given
+        Where it is, who asks, and how long an answer may take; twenty times as long one of the past.
+    """
+
+    def __init__(self, given: Given) -> None:
+        self._server = Slurmrestd(given)
+        self._seconds = 20 * given.timeout
+        self._version: int | None = None
+
+    async def load(self) -> Load | None:
+        """Return what diag tells."""
+        try:
+            path, statistics = await self._get("slurm", "diag", "statistics")
+        except FollowError as error:
+            if "denied" not in str(error).lower():
+                raise
+            return None
+        if not isinstance(statistics, dict):
+            raise FollowError(f"{path}: its statistics are none")
+        return slurm_json.load_of(statistics, self._server.user)
+
+    async def machine(self) -> Machine:
+        """Return what nodes and partitions tell."""
+        _, partitions = await self._rows("slurm", "partitions")
+        path, nodes = await self._rows("slurm", "nodes")
+        rows = slurm_json.sinfo_rows(nodes, partitions)
+        try:
+            return Machine(slurm_text.nodes_of_rows(rows), slurm_text.tiers_of_rows(rows))
+        except FollowError as error:
+            raise _told_by(path, error) from None
+
+    async def jobs(self, tiers: Mapping[str, int]) -> list[Sight]:
+        """Return what jobs tells."""
+        path, jobs = await self._rows("slurm", "jobs")
+        try:
+            return slurm_text.sights_of_rows(slurm_json.squeue_rows(jobs), tiers)
+        except FollowError as error:
+            raise _told_by(path, error) from None
+
+    async def accounted(self, first: int, last: int | None = None, jobs: Iterable[int] = ()) -> list[Sight]:
+        """Return what jobs of slurmdb tells; of some jobs they are asked one by one, as 22.05 takes no list of them."""
+        rows: list[dict[str, Any]] = []
+        path = ""
+        if numbers := list(jobs):
+            for number in numbers:
+                path, found = await self._rows("slurmdb", f"job/{number}")
+                rows += (row for row in found if not 0 < end_of(row) < first)
+        else:
+            query = {"skip_steps": "true", "start_time": f"uts{max(first, EARLIEST)}"}
+            query |= {} if last is None else {"end_time": f"uts{max(last, EARLIEST)}"}
+            query |= SINCE_40 if await self._newest() >= 40 else {}
+            path, rows = await self._rows("slurmdb", "jobs", query)
+        return await asyncio.to_thread(_sights, rows, path)
+
+    async def close(self) -> None:
+        """Let go of it."""
+        await self._server.close()
+
+    async def _newest(self) -> int:
+        """Return the newest version of which the answers are understood; asked for once."""
+        if self._version is None:
+            paths = await self._server.get(LISTING, "paths")
+            if not isinstance(paths, dict):
+                raise FollowError(f"{LISTING}: its paths are none")
+            found = {int(match[1]) for path in paths if (match := re.match(r"/slurm/v0\.0\.(\d{1,4})/", path))}
+            if not found & KNOWN:
+                has, known = (", ".join(f"v0.0.{each}" for each in sorted(some)) for some in (found, KNOWN))
+                raise FollowError(f"{LISTING}: it has {has or 'no version'}; known are {known}")
+            self._version = max(found & KNOWN)
+        return self._version
+
+    async def _get(self, of: str, what: str, part: str, query: Mapping[str, str] | None = None) -> tuple[str, Any]:
+        """Return the path that was asked, and a part of its answer."""
+        path = f"/{of}/v0.0.{await self._newest()}/{what}"
+        try:
+            return path, await self._server.get(path, part, query, self._seconds if of == "slurmdb" else None)
+        except NotThere:
+            self._version = None  # it may be another one now
+            raise
+
+    async def _rows(
+        self, of: str, what: str, query: Mapping[str, str] | None = None
+    ) -> tuple[str, list[dict[str, Any]]]:
+        """Return the path that was asked, and the list that it has."""
+        part = "jobs" if what.startswith("job") else what
+        path, rows = await self._get(of, what, part, query)
+        if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+            raise FollowError(f"{path}: its {part} are no list of objects")
+        return path, rows
+
+
+def _sights(rows: Iterable[Mapping[str, Any]], path: str) -> list[Sight]:
+    """Return what rows of accounting tell, read as what sacct prints."""
+    with tempfile.TemporaryDirectory(prefix="shadowtime-") as folder:
+        file = Path(folder) / "rows"
+        with file.open("w", encoding="utf-8", errors="surrogateescape", newline="\n") as out:
+            out.writelines("|".join(row) + "\n" for row in (sacct.FIELDS, *sacct_rows(rows)))
+        return accounted.sights_in(file, path)
+
+
+def _told_by(path: str, error: FollowError) -> FollowError:
+    return FollowError(f"{path}: {str(error).removeprefix('squeue: ').removeprefix('sinfo: ')}")

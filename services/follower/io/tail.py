@@ -1,0 +1,220 @@
+"""The lines that are written to a file, or to the newest of the files of a folder, as it grows."""
+
+import logging
+import re
+from dataclasses import asdict, dataclass
+from glob import escape
+from hashlib import sha256
+from os import fstat
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
+
+from shadowtime.shared.bounds import MAX_LINE_LENGTH
+from shadowtime.shared.errors import FollowError
+from shadowtime.shared.quoting import quoted
+
+log = logging.getLogger("shadowtime.follow")
+
+PIECE = 2**20
+"""Bytes that are read at a time."""
+
+HEAD = 1_024
+"""By so many of its first bytes a file is known again, whatever it is called by then."""
+
+
+class Line(NamedTuple):
+    """A line without its end, and where it stands; `text` is None of one that is longer than a line may be."""
+
+    where: str
+    text: bytes | None
+
+
+@dataclass
+class Place:
+    """How far was read: the file, the bytes and lines of it, and a digest of its first bytes.
+
+    `inside` a line that is longer than what is read at once.
+    """
+
+    name: str = ""
+    offset: int = 0
+    lines: int = 0
+    head: str = ""
+    inside: bool = False
+
+
+class Tail:
+    r"""Reads each line once, when its end is written.
+
+    A file of a folder is over when one that comes after it by name is there; a file on its own, when another has taken
+    its name (`logrotate` with `create`). A file that was emptied (`copytruncate`) is read from its beginning.
+
+    Parameters
+    ----------
+    path
+        A file, or a folder.
+    named
+        What the files of a folder are called; others in it are not looked at.
+    since
+        Files of a folder that were last written to before that second of Unix are passed over.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     first, second = Path(folder, "1.log"), Path(folder, "2.log")
+    ...     tail = Tail(Path(folder), re.compile(r"[0-9]+\.log"))
+    ...     _ = first.write_text("one\ntw")
+    ...     before = [line.text for line in tail.read()]
+    ...     _ = first.write_text("one\ntwo"), second.write_text("three\n")
+    ...     after = [line.text for _ in range(3) for line in tail.read()]
+    ...     tail.close()
+    >>> before, after
+    ([b'one'], [b'two', b'three'])
+    """
+
+    def __init__(self, path: Path, named: re.Pattern[str], since: float = 0.0) -> None:
+        self.place = Place()
+        self._path = path
+        self._named = named
+        self._file: BinaryIO | None = None
+        self._since = since
+
+    def read(self) -> list[Line]:
+        """Return the next lines, up to a MiB of them; none if there is none yet.
+
+        Raises
+        ------
+        FollowError
+            If the file, or the folder, cannot be read.
+        """
+        try:
+            return self._read()
+        except OSError as error:
+            self.close()
+            raise FollowError(f"{self._path} cannot be read: {error.strerror}") from error
+
+    def close(self) -> None:
+        """Let go of the file."""
+        file, self._file = self._file, None
+        if file is not None:
+            file.close()
+
+    def snapshot(self) -> dict[str, Any]:
+        """Return how far was read."""
+        return asdict(self.place)
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on from there."""
+        self.close()
+        self.place = Place(**state)
+
+    def _read(self) -> list[Line]:
+        if self._path.exists() and not (self._path.is_dir() or self._path.is_file()):
+            raise FollowError(f"{self._path} is no file, and no folder")
+        file = self._file or self._opened()
+        if file is None:
+            return []
+        over = self._follower() is not None  # before its last lines are read: nothing is written to it any more
+        if self.place.offset and not self._is_same(file):
+            log.warning("%s was emptied; what was not read of it by then is lost", self.place.name)
+            self.place = Place(self.place.name)
+        file.seek(self.place.offset)
+        data = file.read(PIECE)
+        end = data.rfind(b"\n") + 1
+        if not end and over and len(data) < PIECE:
+            last = self.place
+            after = self._follower()
+            self.close()
+            self._go_to(after)
+            return [_line(last.name, last.lines + 1, data)] if data else []
+        if not end and len(data) < PIECE:
+            return []
+        taken = data[: end or len(data)]  # of a line that is longer than all that is read, the parts are refused
+        self._remember(file, len(taken))
+        first = self.place.lines + 1
+        found = taken.split(b"\n")[:-1] if end else [taken]
+        if self.place.inside:  # the rest of a line that was refused
+            found, self.place.lines = found[1:], self.place.lines + bool(end)
+            first = self.place.lines + 1
+        self.place.inside = not end
+        self.place.lines += len(found) if end else 0
+        return [_line(self.place.name, number, text) for number, text in enumerate(found, first)]
+
+    def _remember(self, file: BinaryIO, taken: int) -> None:
+        before = min(self.place.offset, HEAD)
+        self.place.offset += taken
+        if before < HEAD:
+            file.seek(0)
+            self.place.head = _digest(file, self.place.offset)
+
+    def _opened(self) -> BinaryIO | None:
+        """Open the file that was read, under whatever name it is there; a new one if there is none."""
+        if self.place.name:
+            for path in (self._of(self.place.name), *self._siblings()):
+                if path.is_file() and (file := self._same(path)) is not None:
+                    self._file = file
+                    return file
+            if self.place.offset:
+                log.warning("%s is gone; what was written to it last may be missing", quoted(self.place.name))
+            self._go_to(self._follower())
+        else:
+            self._go_to(self._first())
+        return self._file
+
+    def _same(self, path: Path) -> BinaryIO | None:
+        file = path.open("rb")
+        if self._is_same(file):
+            return file
+        file.close()
+        return None
+
+    def _is_same(self, file: BinaryIO) -> bool:
+        """Return whether it is the file that was read, and nothing of that is gone."""
+        offset = self.place.offset
+        return not offset or (fstat(file.fileno()).st_size >= offset and _digest(file, offset) == self.place.head)
+
+    def _go_to(self, path: Path | None) -> None:
+        if path is not None and path.is_file():
+            self._file = path.open("rb")
+            self.place = Place(path.name)
+
+    def _of(self, name: str) -> Path:
+        return self._path / name if self._path.is_dir() else self._path
+
+    def _siblings(self) -> list[Path]:
+        """Return what a file on its own may be called once another has taken its name."""
+        if self._path.is_dir():
+            return []
+        return sorted(self._path.parent.glob(f"{escape(self._path.name)}*"))
+
+    def _files(self) -> list[Path]:
+        names = (each for each in self._path.iterdir() if self._named.fullmatch(each.name) and each.name.isprintable())
+        return sorted(each for each in names if each.is_file())
+
+    def _first(self) -> Path | None:
+        if not self._path.is_dir():
+            return self._path if self._path.stat() else None
+        files = self._files()
+        return next((each for each in files if each.stat().st_mtime >= self._since), files[-1] if files else None)
+
+    def _follower(self) -> Path | None:
+        """Return the file that comes after the one that is read; None if there is none yet."""
+        if self._path.is_dir():
+            return next((each for each in self._files() if each.name > self.place.name), None)
+        if not self._path.exists():
+            return None
+        if self._file is None:
+            return self._path
+        now, known = self._path.stat(), fstat(self._file.fileno())
+        return None if (now.st_dev, now.st_ino) == (known.st_dev, known.st_ino) else self._path
+
+
+def _digest(file: BinaryIO, offset: int) -> str:
+    file.seek(0)
+    return sha256(file.read(min(offset, HEAD))).hexdigest()
+
+
+def _line(name: str, number: int, text: bytes) -> Line:
+    text = text.removesuffix(b"\r")
+    return Line(f"{name}, line {number}", text if len(text) <= MAX_LINE_LENGTH else None)

@@ -1,0 +1,150 @@
+"""A cluster that writes what happens to a file, line by line; what they say is up to each kind of file.
+
+The rules that it keeps:
+
+1. A line is taken in once. How far was read, and what was seen and is not told yet, are stored with what was told.
+2. A second is told a while after it is over, so that whatever is written of it within that while is in its place.
+3. A line that cannot be read is named in the log and counted; it stops nobody.
+"""
+
+import asyncio
+import logging
+import os
+import re
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, ClassVar, NamedTuple
+
+from shadowtime.services.follower.cluster import Opening, Sight, shifted
+from shadowtime.services.follower.io.mirrored import Mirrored
+from shadowtime.services.follower.io.tail import Line, Tail
+from shadowtime.services.follower.options import Given
+from shadowtime.shared.accounting import read_parts
+from shadowtime.shared.bounds import MAX_LINE_LENGTH
+from shadowtime.shared.cli import FewAMinute
+from shadowtime.shared.errors import FollowError, SettingsError, TraceError
+from shadowtime.shared.formatting import DAY
+from shadowtime.shared.messages import ClusterOpened, Room
+from shadowtime.shared.quoting import shortened
+
+log = logging.getLogger("shadowtime.follow.lines")
+log.addFilter(FewAMinute())
+
+BEFORE = 14 * DAY
+"""Seconds before the past that is told in which files are looked at: jobs that run then are told of there."""
+
+
+class Told(NamedTuple):
+    """What a line tells: sights of jobs, or a pool that has other room; and the last second of Unix that is in it.
+
+    `known` says that whatever was before that second is told.
+    """
+
+    sights: Sequence[Sight] = ()
+    pool: str | None = None
+    room: Room | None = None
+    time: int | None = None
+    known: bool = False
+
+
+class Tailed(Mirrored, ABC):
+    """One cluster.
+
+    Parameters
+    ----------
+    given
+        Where its lines are written, and what its machine is.
+    """
+
+    seen_once: ClassVar[bool] = True
+    takes: ClassVar[frozenset[str]] = frozenset({"place", "pools"})
+    files: re.Pattern[str]
+    """What the files of a folder are called, in the order of their names."""
+
+    def __init__(self, given: Given) -> None:
+        super().__init__(given)
+        self.place = given.required("place")
+        try:
+            self._parts = read_parts(given.required("pools"))
+            os.stat(self.place)
+        except TraceError as error:
+            raise SettingsError(f"--pools {error}") from None
+        except OSError as error:
+            raise SettingsError(f"--from {self.place} cannot be read: {error.strerror}") from None
+        self._tail = Tail(self.place, self.files)
+        self._last: int | None = None
+        self._known = False
+
+    @abstractmethod
+    def read(self, text: str) -> Told:
+        """Return what a line tells.
+
+        Raises
+        ------
+        ValueError
+            If it cannot be read; says why.
+        """
+
+    async def meet(self, opened: ClusterOpened | None = None) -> Opening:
+        """Return what a new run opens with; of one that was opened only the log is left."""
+        opening = (
+            self._begin(self._parts, int(time.time())) if opened is None else self._begin_again(self._parts, opened)
+        )
+        self._tail = Tail(self.place, self.files, self._zero + opening.time - BEFORE)
+        return opening
+
+    async def listen(self) -> None:
+        """Take in the next lines; if there are none, let what is old enough be told, and wait."""
+        began, mirror = time.monotonic(), self.mirror
+        try:
+            lines = await asyncio.to_thread(self._tail.read)
+        except FollowError as error:  # nothing is told of what nobody knows
+            self.load.failures += 1
+            self._note_behind()
+            log.warning("%s", shortened(str(error)))
+            await asyncio.sleep(self._given.every)
+            return
+        sights: list[Sight] = []
+        for line in lines:
+            sights += self._taken(line)
+        mirror.take(shifted(sights, self._zero), mirror.now)
+        lag = 0 if self._known else int(self._given.every)
+        now = int(time.time())
+        known = min(now, self._last or now) if lines or self._known else now
+        if (until := known - 1 - lag - self._zero) > mirror.until:
+            mirror.release(until, beat=not lines)
+        self._heard(began)
+        if not lines:
+            await asyncio.sleep(self._given.every)
+
+    def _taken(self, line: Line) -> Sequence[Sight]:
+        """Return the jobs that a line tells of."""
+        try:
+            if line.text is None:
+                raise ValueError(f"longer than {MAX_LINE_LENGTH:,} bytes")
+            told = self.read(line.text.decode(errors="replace"))
+            if told.pool is not None and told.room is not None:
+                self.mirror.rooms.see_pool(told.pool, told.room)
+        except ValueError as error:
+            self.load.refused += 1
+            log.warning("%s: refused: %s", line.where, shortened(str(error)))
+            return ()
+        if told.time is not None and (told.known or not self._known):
+            self._last = max(self._last or 0, told.time)
+            self._known = self._known or told.known
+        return told.sights
+
+    async def close(self) -> None:
+        """Let go of the file."""
+        self._tail.close()
+
+    def snapshot(self) -> Any:
+        """Return how far was read, beside the rest."""
+        return super().snapshot() | {"tail": self._tail.snapshot(), "last": self._last, "known": self._known}
+
+    def restore(self, state: Any) -> None:
+        """Take on what `snapshot` returned."""
+        super().restore(state)
+        self._last, self._known = state["last"], state["known"]
+        self._tail.restore(state["tail"])

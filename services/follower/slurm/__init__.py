@@ -1,0 +1,44 @@
+"""Slurm's answers, as text or JSON, turned into observations; without I/O."""
+
+from typing import TYPE_CHECKING
+
+from shadowtime.shared.lazy import lazy_exports
+
+if TYPE_CHECKING:
+    from shadowtime.services.follower.slurm import json, load, text
+    from shadowtime.services.follower.slurm.json import end_of, sacct_rows
+    from shadowtime.services.follower.slurm.load import Load
+    from shadowtime.services.follower.slurm.site_text import COMMANDS, Site, site_of
+
+__all__ = [
+    "COMMANDS",
+    "Load",
+    "Site",
+    "end_of",
+    "json",
+    "load",
+    "sacct_rows",
+    "site_of",
+    "text",
+]
+
+__getattr__ = lazy_exports(
+    __name__,
+    {
+        "json": (
+            "end_of",
+            "sacct_rows",
+        ),
+        "load": ("Load",),
+        "site_text": (
+            "COMMANDS",
+            "Site",
+            "site_of",
+        ),
+    },
+    modules=(
+        "json",
+        "load",
+        "text",
+    ),
+)

@@ -1,0 +1,219 @@
+"""What Slurm prints of its own settings, as keys of the policy `slurm`; numbers stand in the place of names."""
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from shadowtime.shared.accounting import NONE, MachineParts, Names
+from shadowtime.shared.errors import FollowError
+from shadowtime.shared.quoting import quoted
+
+ASSOCIATIONS = "Cluster,Account,User,Partition,Share,ParentName"
+QOS = "Name,Priority,UsageFactor"
+SHARES = "Account,User,RawUsage"
+
+COMMANDS: dict[str, tuple[str, ...]] = {
+    "config": ("scontrol", "show", "config"),
+    "partitions": ("scontrol", "show", "-o", "partition"),
+    "nodes": ("scontrol", "show", "-o", "node"),
+    "reservations": ("scontrol", "show", "-o", "reservation"),
+    "associations": ("sacctmgr", "-nP", "show", "assoc", f"format={ASSOCIATIONS}"),
+    "qos": ("sacctmgr", "-nP", "show", "qos", f"format={QOS}"),
+    "usage": ("sshare", "-anP", "-o", SHARES),
+}
+"""What is asked; each only reads."""
+
+SECONDS = {
+    "max_age": "PriorityMaxAge",
+    "half_life": "PriorityDecayHalfLife",
+    "calc_period": "PriorityCalcPeriod",
+}
+WEIGHTS = {
+    "weight_age": "PriorityWeightAge",
+    "weight_fairshare": "PriorityWeightFairShare",
+    "weight_size": "PriorityWeightJobSize",
+    "weight_partition": "PriorityWeightPartition",
+    "weight_qos": "PriorityWeightQOS",
+    "damping": "FairShareDampeningFactor",
+}
+PARAMETERS = {
+    **{f"bf_{name}": f"bf_{name}" for name in ("interval", "window", "resolution")},
+    **{f"bf_max_job_{name}": f"bf_max_job_{name}" for name in ("test", "user", "part", "start")},
+    "sched_interval": "sched_interval",
+    "sched_delay": "batch_sched_delay",
+    "sched_depth": "default_queue_depth",
+}
+
+TURNAROUND = 0.5
+"""Seconds: instants are told as whole ones, and a pass sees what ended before its own, half of that in its second."""
+
+_PAIR = re.compile(r"(\w+)=(\S*)")
+
+
+class Site(NamedTuple):
+    """Keys of the policy, and what is set there that it does not model."""
+
+    keys: dict[str, Any]
+    notes: list[str]
+
+
+def seconds_of(text: str) -> int:
+    """Return the seconds of a span as Slurm prints it: days-hours:minutes:seconds.
+
+    >>> seconds_of("7-00:00:00"), seconds_of("00:05:00"), seconds_of("UNLIMITED"), seconds_of("0")
+    (604800, 300, 0, 0)
+    """
+    match = re.fullmatch(r"(?:(\d+)-)?(?:(\d+):)?(?:(\d+):)?(\d+)", text.strip())
+    if match is None:
+        return 0
+    days, hours, minutes, seconds = (int(each or 0) for each in match.groups())
+    return ((days * 24 + hours) * 60 + minutes) * 60 + seconds
+
+
+def site_of(texts: Mapping[str, str], parts: MachineParts, names: Names) -> Site:
+    """Return the settings of a site.
+
+    Parameters
+    ----------
+    texts
+        What each of `COMMANDS` has printed; instants as seconds of Unix.
+    parts
+        Its pools.
+    names
+        Numbers of names; new ones are added.
+
+    Raises
+    ------
+    FollowError
+        If an answer is not as Slurm's is; names it and the line.
+    """
+    config = {
+        key.strip(): value.strip()
+        for key, equals, value in (line.partition("=") for line in texts["config"].splitlines())
+        if equals
+    }
+    if "SchedulerType" not in config:
+        raise FollowError("scontrol show config: no SchedulerType in what it printed")
+    multifactor = config.get("PriorityType") == "priority/multifactor"
+    flags = config.get("PriorityFlags", "").upper().split(",")
+    parameters = dict(
+        each.partition("=")[::2] for each in config.get("SchedulerParameters", "").split(",") if "=" in each
+    )
+    keys: dict[str, Any] = {"backfill": config["SchedulerType"] == "sched/backfill"}
+    if multifactor:
+        keys |= {ours: int(config.get(theirs) or 0) for ours, theirs in WEIGHTS.items()}
+        keys |= {ours: seconds_of(config.get(theirs, "")) for ours, theirs in SECONDS.items()}
+        keys["fairshare"] = "classic" if "NO_FAIR_TREE" in flags else "tree"
+        keys["favor_small"] = config.get("PriorityFavorSmall", "No").lower() == "yes"
+        keys["size_relative"] = "SMALL_RELATIVE_TO_TIME" in flags
+        keys["damping"] = max(keys["damping"], 1)
+        keys["calc_period"] = keys["calc_period"] or 300
+        keys["max_age"] = keys["max_age"] or 1
+        if (booted := config.get("BOOT_TIME", "")).isdecimal():
+            keys["calc_at"] = int(booted)
+    keys |= {ours: int(parameters[theirs]) for ours, theirs in PARAMETERS.items() if _number(parameters.get(theirs))}
+    keys["turnaround"] = TURNAROUND
+    keys["processors"] = sum(pool.processors for pool in parts.pools)
+    keys["nodes"] = sum(pool.nodes or 0 for pool in parts.pools)
+    keys["partitions"] = [
+        [_of(names, "partition", each["PartitionName"]), int(each["PriorityJobFactor"]), int(each["PriorityTier"])]
+        for each in _records(texts["partitions"], "PartitionName", ("PriorityJobFactor", "PriorityTier"))
+    ]
+    keys["qos"] = [
+        [_of(names, "qos", name), int(priority or 0), round(1000 * float(usage or 1))]
+        for name, priority, usage in _lines(texts["qos"], QOS)
+    ]
+    keys["accounts"], keys["users"] = _tree(texts, config.get("ClusterName", ""), names)
+    keys["reservations"] = list(_reservations(texts["reservations"], parts))
+    return Site(keys, list(_notes(config, flags, parameters, multifactor=multifactor)))
+
+
+def _of(names: Names, kind: str, name: str) -> int:
+    return int(names.numbers(kind, [name])[0])
+
+
+def _number(text: str | None) -> bool:
+    return text is not None and text.isascii() and text.isdecimal()
+
+
+def _records(text: str, first: str, needed: Iterable[str]) -> list[dict[str, str]]:
+    found = [dict(_PAIR.findall(line)) for line in text.splitlines() if line.startswith(f"{first}=")]
+    for record in found:
+        if missing := [name for name in needed if name not in record]:
+            raise FollowError(f"scontrol: {first}={record[first]} tells no {missing[0]}")
+    return found
+
+
+def _lines(text: str, fields: str) -> list[list[str]]:
+    count = fields.count(",") + 1
+    found = [line.split("|") for line in text.splitlines() if line.strip()]
+    for line in found:
+        if len(line) != count:
+            raise FollowError(f"expected {fields} with | between them; it printed {quoted('|'.join(line))}")
+    return found
+
+
+def _tree(texts: Mapping[str, str], cluster: str, names: Names) -> tuple[list[list[int]], list[list[int]]]:
+    """Return the rows of accounts, parents first, and of users that are not of one share and no usage."""
+    rows = [line[1:] for line in _lines(texts["associations"], ASSOCIATIONS) if line[0].lower() == cluster.lower()]
+    used = {
+        (account.strip(), user.strip()): int(usage or 0)
+        for account, user, usage in _lines(texts["usage"], SHARES)
+        if user.strip()
+    }
+    parents = {account: (parent, shares) for account, user, _, shares, parent in rows if not user}
+    members: dict[str, dict[str, str]] = {}
+    for account, user, _, shares, _ in rows:
+        if user:
+            members.setdefault(account, {}).setdefault(user, shares)
+
+    def number(account: str) -> int:
+        return 0 if account == "root" else _of(names, "account", account)
+
+    accounts = [
+        [number(account), number(parent or "root"), _shares(shares), len(members.get(account, {}))]
+        for account, (parent, shares) in parents.items()
+    ]
+    users = [
+        [_of(names, "user", user), number(account), _shares(shares), used.get((account, user), 0)]
+        for account, of in members.items()
+        for user, shares in of.items()
+        if account != "root" and (_shares(shares) != 1 or used.get((account, user), 0))
+    ]
+    return accounts, users
+
+
+def _shares(text: str) -> int:
+    """Return shares; `parent`, which is not modelled, is one."""
+    return int(text) if _number(text) else 1
+
+
+def _reservations(text: str, parts: MachineParts) -> Iterable[list[int]]:
+    """Yield a row for each reservation of whole nodes, and pool that they are in."""
+    for each in _records(text, "ReservationName", ("StartTime", "EndTime", "Nodes", "NodeCnt", "CoreCnt")):
+        if each["Nodes"] == NONE or not (_number(each["StartTime"]) and _number(each["EndTime"])):
+            continue
+        pool = parts.pool_of(each["Nodes"], "")
+        if pool is not None:
+            yield [pool, int(each["StartTime"]), int(each["EndTime"]), int(each["CoreCnt"])]
+
+
+def _notes(
+    config: Mapping[str, str], flags: list[str], parameters: Mapping[str, str], *, multifactor: bool
+) -> Iterable[str]:
+    """Yield what the site has set that the policy does not model."""
+    if not multifactor:
+        yield f"PriorityType={config.get('PriorityType')}: taken for first come, first served"
+    if config.get("PreemptType", "preempt/none") != "preempt/none":
+        yield f"PreemptType={config['PreemptType']}: nothing is preempted"
+    for name in ("PriorityWeightTRES", "PriorityWeightAssoc", "PrioritySiteFactorPlugin"):
+        if config.get(name, "0") not in ("0", NONE, ""):
+            yield f"{name}={config[name]}: counts for nothing"
+    if config.get("PriorityUsageResetPeriod", "NONE") != "NONE":
+        yield f"PriorityUsageResetPeriod={config['PriorityUsageResetPeriod']}: usage is not reset"
+    for flag in flags:
+        if flag and flag not in ("NO_FAIR_TREE", "FAIR_TREE", "SMALL_RELATIVE_TO_TIME", NONE.upper()):
+            yield f"PriorityFlags={flag}: not modelled"
+    for name in parameters:
+        if name not in PARAMETERS.values():
+            yield f"SchedulerParameters {name}={parameters[name]}: not modelled"

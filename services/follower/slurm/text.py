@@ -1,0 +1,231 @@
+"""What Slurm's commands print in their parsable form, read."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from shadowtime.services.follower.cluster import Key, Node, Sight, State
+from shadowtime.shared.accounting import (
+    STATES,
+    UNKNOWN,
+    Instants,
+    gpus_of,
+    resources_of,
+    seconds_of,
+    whole_number,
+    zone_of,
+)
+from shadowtime.shared.bounds import MAX_INTEGER
+from shadowtime.shared.cluster import LIMIT, OUTCOMES
+from shadowtime.shared.errors import FollowError
+from shadowtime.shared.messages import Outcome
+from shadowtime.shared.quoting import quoted
+
+FIELDS = (
+    *("JobID", "ArrayJobID", "ArrayTaskID", "State", "SubmitTime", "EligibleTime", "StartTime", "EndTime"),
+    *("RestartCnt", "TimeLimit", "TimeUsed", "NumCPUs", "NumNodes", "tres-alloc", "OverSubscribe", "PriorityLong"),
+    *("exit_code", "UserName", "Account", "Partition", "QOS", "NodeList", "Reason", "Name"),
+)
+"""What is asked of squeue; the two in which anything may stand come last."""
+
+NODE_FIELDS = ("NodeList", "PartitionName", "PriorityTier", "StateComplete", "CPUsState", "Memory", "Gres")
+
+
+def squeue(end: str) -> tuple[str, ...]:
+    """Return the command; `end` is what each field ends with, no digit first: nobody who names a job can know it."""
+    return ("squeue", "-h", "-a", "-r", "-t", "all", "-O", ",".join(f"{name}:{end}" for name in FIELDS))
+
+
+SINFO = ("sinfo", "-h", "-a", "-N", "-O", ",".join(f"{name}:|" for name in NODE_FIELDS))
+
+UNTOLD = ("N/A", "NONE", "", "(null)")
+
+RUNNING = {"RUNNING", "CONFIGURING", "STAGE_OUT", "SIGNALING", "RESIZING", "STOPPED"}
+WAITING = {"PENDING", "REQUEUE_HOLD", "RESV_DEL_HOLD", "SPECIAL_EXIT"}
+"""States of jobs that go on; in any other but `SUSPENDED`, `COMPLETING` and those of `STATES` nothing is sure."""
+
+FREE = {"None", "Priority", "Resources", "Cleaning", "Prolog"}
+"""Reasons for which a job waits that might start if there were room; any other is a rule of the site."""
+
+UNUSABLE = {
+    *("down", "drain", "drained", "draining", "fail", "failing", "maint", "inval", "invalid_reg", "unknown", "future"),
+    *("error", "reboot", "reboot_issued", "powered_down", "no_respond", "not_responding"),
+}
+"""States of nodes on which no job may start."""
+
+TIER = 2**32
+"""What a tier counts more than any priority within it."""
+
+_instant = Instants(zone_of(None))
+
+
+def sights_of(text: str, tiers: Mapping[str, int], end: str) -> list[Sight]:
+    """Return what `squeue` has printed; see `sights_of_rows`.
+
+    Raises
+    ------
+    FollowError
+        If it is cut off, or a value is none of its field; names the job and the field.
+    """
+    return sights_of_rows(_jobs(text, end), tiers)
+
+
+def sights_of_rows(rows: Iterable[Mapping[str, str]], tiers: Mapping[str, int]) -> list[Sight]:
+    """Return jobs of which all `FIELDS` are told; a job's priority is that of its partition's tier, and then its own.
+
+    Parameters
+    ----------
+    tiers
+        Of partitions; see `tiers_of`.
+    """
+    found: list[Sight] = []
+    for values in rows:
+        if (sight := _sight(values)) is not None:
+            tier = max(tiers.get(name, 0) for name in sight.partition.split(","))
+            sight.priority = min(tier * TIER + (sight.priority or 0), MAX_INTEGER)
+            found.append(sight)
+    return found
+
+
+def _jobs(text: str, end: str) -> Iterator[dict[str, str]]:
+    """Yield the fields of each job; a name may have anything in it, and counts up to the end of its first line."""
+    fields, count = text.split(end), len(FIELDS)
+    if text and (len(fields) % count != 1 or fields[-1] != "\n"):
+        raise FollowError("squeue: its output is cut off, or has other fields than were asked for")
+    for at in range(0, len(fields) - 1, count):
+        values = fields[at : at + count]
+        if at and not values[0].startswith("\n"):
+            raise FollowError(f"squeue: a job does not begin on a line of its own: {quoted(values[0])}")
+        first, *others, name = values
+        yield dict(zip(FIELDS, (first.removeprefix("\n"), *others, name.partition("\n")[0]), strict=True))
+
+
+def _sight(values: Mapping[str, str]) -> Sight | None:
+    """Return a job as squeue shows it; None while nothing is sure of it."""
+    job, task = values["JobID"], values["ArrayTaskID"]
+
+    def instant(name: str) -> int | None:
+        if (text := values[name]) in UNTOLD:
+            return None
+        found = _instant(text)
+        if found is None:
+            raise FollowError(f"squeue: job {quoted(job)}: {name} is {quoted(text)}, no time that is understood")
+        return None if found == UNKNOWN else found
+
+    def number(name: str) -> int:
+        if (found := whole_number(values[name])) is None:
+            raise FollowError(f"squeue: job {quoted(job)}: {name} is {quoted(values[name])}, no whole number")
+        return found
+
+    state, status = _state_of(values["State"])
+    submit = instant("SubmitTime")
+    if state is None or submit is None:
+        return None
+    of_array = task not in UNTOLD
+    key = Key(number("ArrayJobID" if of_array else "JobID"), number("ArrayTaskID") if of_array else -1, submit)
+    start, end = instant("StartTime"), instant("EndTime")
+    begun = state in ("running", "suspended") or (state == "over" and bool(values["NodeList"]))
+    limit = values["TimeLimit"]
+    memory, gpus = resources_of(values["tres-alloc"])
+    run_time = seconds_of(values["TimeUsed"])
+    sight = Sight(
+        key,
+        state,
+        life=number("RestartCnt"),
+        eligible=instant("EligibleTime"),
+        start=start if begun else None,
+        end=end if state == "over" else None,
+        outcome=OUTCOMES.get(status, "completed"),
+        run_time=run_time if state == "over" else None,
+        limit=seconds_of(limit) or None,
+        unlimited=limit == "UNLIMITED",
+        processors=number("NumCPUs"),
+        nodes=number("NumNodes"),
+        memory=None if memory == UNKNOWN else memory,
+        gpus=None if gpus == UNKNOWN else gpus,
+        whole_nodes=values["OverSubscribe"] == "NO",
+        user=values["UserName"],
+        account=values["Account"],
+        partition=values["Partition"],
+        qos=values["QOS"],
+        node_list=values["NodeList"],
+        job_name=values["Name"],
+        priority=number("PriorityLong"),
+        expected=start if state == "waiting" else None,
+        blocked=state == "waiting" and values["Reason"].split(" ")[0].strip("()") not in FREE,
+    )
+    if status is None and state == "over":
+        sight.outcome = _guessed(sight, number("exit_code"))
+    return sight
+
+
+def _state_of(text: str) -> tuple[State | None, int | None]:
+    """Return a state and, of a job that is over, its status; of one that is completing that is not known yet."""
+    if text in WAITING:
+        return "waiting", None
+    if text in RUNNING:
+        return "running", None
+    if text == "SUSPENDED":
+        return "suspended", None
+    if text == "COMPLETING":
+        return "over", None
+    if text in STATES and text not in ("REQUEUED", "REVOKED"):
+        return "over", STATES[text]
+    return None, None
+
+
+def _guessed(sight: Sight, exit_code: int) -> Outcome:
+    """Return how a job ended that is completing, as its exit code tells."""
+    if sight.limit and sight.run_time is not None and sight.run_time >= sight.limit:
+        return OUTCOMES[LIMIT]
+    return "cancelled" if exit_code & 127 else "failed" if exit_code else "completed"
+
+
+def nodes_of(text: str) -> list[Node]:
+    """Return the nodes that sinfo has printed; see `nodes_of_rows`.
+
+    Raises
+    ------
+    FollowError
+        If it is cut off, or a value is none of its field; names the node.
+    """
+    return nodes_of_rows(_rows(text))
+
+
+def nodes_of_rows(rows: Iterable[Sequence[str]]) -> list[Node]:
+    """Return nodes, each once, with its partitions, of rows of `NODE_FIELDS`."""
+    found: dict[str, tuple[list[str], Sequence[str]]] = {}
+    for name, partition, _, *values in rows:
+        found.setdefault(name, ([], values))[0].append(partition.removesuffix("*"))
+    return [_node(name, partitions, values) for name, (partitions, values) in found.items()]
+
+
+def tiers_of(text: str) -> dict[str, int]:
+    """Return how many tiers of priority, as sinfo has printed them, each partition is above the lowest."""
+    return tiers_of_rows(_rows(text))
+
+
+def tiers_of_rows(rows: Iterable[Sequence[str]]) -> dict[str, int]:
+    """Return the same of rows of `NODE_FIELDS`."""
+    tiers = {partition.removesuffix("*"): whole_number(tier) or 0 for _, partition, tier, *_ in rows}
+    order = {tier: at for at, tier in enumerate(sorted(set(tiers.values())))}
+    return {partition: order[tier] for partition, tier in tiers.items()}
+
+
+def _rows(text: str) -> Iterator[list[str]]:
+    if text and not text.endswith("\n"):
+        raise FollowError("sinfo: its output is cut off")
+    for line in text.splitlines():
+        fields = line.split("|")
+        if len(fields) < len(NODE_FIELDS):
+            raise FollowError(f"sinfo: {len(fields)} fields, not {len(NODE_FIELDS)}: {quoted(line)}")
+        yield fields
+
+
+def _node(name: str, partitions: Sequence[str], values: Sequence[str]) -> Node:
+    state, processors, memory, devices = values[:4]
+    counts = [whole_number(each) for each in processors.split("/")]
+    if len(counts) != 4 or None in counts:
+        raise FollowError(f"sinfo: node {quoted(name)} has {quoted(processors)} processors")
+    held, _, _, total = (count or 0 for count in counts)
+    flags = {flag.strip("*~#!%@^-$").lower() for flag in state.split("+")}
+    usable = total if not flags & UNUSABLE and not state.endswith("*") else held
+    return Node(name, tuple(partitions), total, whole_number(memory) or 0, gpus_of(devices), usable)

@@ -1,0 +1,45 @@
+"""The endpoint that answers questions: bounds on waits, advice, why a job waits."""
+
+from typing import TYPE_CHECKING
+
+from shadowtime.shared.lazy import lazy_exports
+
+if TYPE_CHECKING:
+    from shadowtime.services.processes.ask.advice import Advice, AdviceQuestion, Advising
+    from shadowtime.services.processes.ask.http import answering, serve, without_traceback
+    from shadowtime.services.processes.ask.once import advise_once, advising, bound_once, explain_once
+
+__all__ = [
+    "Advice",
+    "AdviceQuestion",
+    "Advising",
+    "advise_once",
+    "advising",
+    "answering",
+    "bound_once",
+    "explain_once",
+    "serve",
+    "without_traceback",
+]
+
+__getattr__ = lazy_exports(
+    __name__,
+    {
+        "advice": (
+            "Advice",
+            "AdviceQuestion",
+            "Advising",
+        ),
+        "http": (
+            "answering",
+            "serve",
+            "without_traceback",
+        ),
+        "once": (
+            "advise_once",
+            "advising",
+            "bound_once",
+            "explain_once",
+        ),
+    },
+)

@@ -1,0 +1,213 @@
+"""Advice before submission: how long a job would run, when it would start, and what else one might ask for."""
+
+from collections.abc import Sequence
+from functools import partial
+
+import numpy as np
+from pydantic import Field
+
+from shadowtime.services.processes.ask.alternatives import Alternative, Shape, marked, risk_of, shapes
+from shadowtime.services.processes.ask.answers import Answers
+from shadowtime.services.processes.ask.questions import RunName, Share
+from shadowtime.shared.distributions import mean_run_time, quantile_of
+from shadowtime.shared.errors import Unanswerable
+from shadowtime.shared.messages import (
+    Count,
+    Frozen,
+    JobSubmitted,
+    Probability,
+    Processors,
+    Request,
+    RunTimePrediction,
+    WaitBound,
+    Whole,
+    ratio,
+)
+from shadowtime.shared.stages import AdvisedStart as Start
+from shadowtime.shared.stages import BoundsWaits, ForecastsStarts, PredictsRunTimes, StageHandler, StageRun
+
+RUN_TIME_QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
+
+
+class AdviceQuestion(Frozen):
+    """A job that one might submit now, and the risk of being cut that one would take."""
+
+    cluster: str = Field(min_length=1, max_length=200, description="the cluster, by name")
+    processors: Processors = Field(description="processors that the job requests")
+    requested_time: Request = Field(description="seconds that the job requests")
+    queue: Whole | None = Field(default=None, description="number of the queue that the job enters")
+    user: Whole | None = Field(default=None, description="number of the user who submits it")
+    group: Whole | None = Field(default=None, description="number of the user's group")
+    executable: Whole | None = Field(default=None, description="number of what it executes")
+    risk: Share = Field(default=0.05, description="probability of being cut that the advised alternative has at most")
+    moldable: bool = Field(default=False, description="whether it could run on other sizes, with the same work")
+    run: RunName | None = Field(default=None, description="a run of the cluster; by default that of the latest event")
+
+    def job(self, time: int, shape: Shape) -> JobSubmitted:
+        """Return the job in some shape, as if it were submitted at a time in seconds."""
+        return JobSubmitted(
+            time=time,
+            job_number=0,
+            requested_processors=shape.processors,
+            requested_time=shape.requested_time,
+            user_id=self.user,
+            group_id=self.group,
+            executable_number=self.executable,
+            queue_number=self.queue,
+        )
+
+
+class AsOf(Frozen):
+    """Up to where a stage's state was read."""
+
+    stage: str = Field(description="the stage")
+    sequence: Count = Field(description="number of the last event in its state")
+    time: Whole = Field(description="time of that event, in seconds on the cluster's own time line")
+
+
+class RunTime(Frozen):
+    """How long the job would run, were it not cut."""
+
+    mean: float | None = Field(description="mean in seconds; null where no distribution is predicted")
+    quantiles: tuple[tuple[Probability, float], ...] = Field(
+        description="probabilities, and the seconds within which it ends with them"
+    )
+    cut: Probability | None = Field(description="probability of being cut at its request")
+    observations: Count = Field(description="ended jobs behind it")
+    reason: str | None = Field(default=None, description="why there is no distribution")
+
+
+class Advice(Frozen):
+    """How long the job would run, bounds on its wait, and alternatives to it: first the job as it is asked about."""
+
+    cluster: str = Field(description="the cluster, by name")
+    run: str = Field(description="the run behind the answer")
+    as_of: tuple[AsOf, ...] = Field(description="up to where the state of each stage was read")
+    run_time: RunTime = Field(description="how long it would run")
+    bounds: tuple[WaitBound, ...] = Field(description="bounds on its wait; none in a run that bounds none")
+    alternatives: tuple[Alternative, ...] = Field(description="ways to ask for it, with the same work")
+
+
+class Advising:
+    """Advises from the states of three stages, read one after the other: each says up to where.
+
+    Parameters
+    ----------
+    run_times, bounds, starts
+        The answers of stages `runtime_distribution`, `wait_bound` and `scheduler`.
+    """
+
+    def __init__(self, run_times: Answers, bounds: Answers, starts: Answers) -> None:
+        self._run_times, self._bounds, self._starts = run_times, bounds, starts
+
+    async def advise(self, question: AdviceQuestion) -> Advice:
+        """Return the advice.
+
+        Raises
+        ------
+        Unanswerable
+            If there is no such cluster or run, or the machine is smaller than the job.
+        StoreError, SnapshotMismatch
+            If a state cannot be had.
+        """
+        run = await self._starts.run_of(question.cluster, question.run)
+        own = Shape(question.processors, question.requested_time)
+        predicted, run_time, asked, first = await self._run_times.of_run(run, partial(_run_times, question, own))
+        starts, second = await self._starts.of_run(run, partial(_starts, asked))
+        bounds, third = await self._bounds.of_run(run, partial(_bounds, question.job(0, own)))
+        found = [alternative(own, job, start, predicted) for (job, _), start in zip(asked, starts, strict=True)]
+        return Advice(
+            cluster=question.cluster,
+            run=run,
+            as_of=(first, third, second),
+            run_time=run_time,
+            bounds=bounds,
+            alternatives=marked(found, question.risk),
+        )
+
+
+def run_time_told(prediction: RunTimePrediction | None, requested_time: int) -> RunTime:
+    """Return what a prediction says of a job's run time."""
+    if prediction is None or not any(prediction.histogram):
+        reason = "nothing is known of such jobs yet, or the run predicts no distributions (as --runtime experts does)"
+        observations = 0 if prediction is None else prediction.observations
+        return RunTime(mean=None, quantiles=(), cut=None, observations=observations, reason=reason)
+    masses = np.array(prediction.histogram)
+    return RunTime(
+        mean=mean_run_time(masses, np.inf),
+        quantiles=tuple((each, round(quantile_of(masses, each), 1)) for each in RUN_TIME_QUANTILES),
+        cut=_cut(prediction, Shape(1, requested_time), Shape(1, requested_time)),
+        observations=prediction.observations,
+    )
+
+
+def _opened(state: StageRun) -> tuple[StageHandler, AsOf]:
+    """Return the handler of a run that has been opened, and up to where it is."""
+    if state.handler is None:
+        raise TypeError(f"stage {state.stage.name}: the run has not been opened")
+    return state.handler, AsOf(stage=state.stage.name, sequence=state.sequence, time=state.handler.time)
+
+
+Asked = list[tuple[JobSubmitted, RunTimePrediction | None]]
+
+
+def _run_times(
+    question: AdviceQuestion, own: Shape, state: StageRun
+) -> tuple[RunTimePrediction | None, RunTime, Asked, AsOf]:
+    handler, as_of = _opened(state)
+    machine = max(handler.processors, handler.opened.processors)
+    if own.processors > machine:
+        reason = f"the job requests {own.processors} processors; the machine has {machine}"
+        raise Unanswerable(422, reason, "processors")
+    if not isinstance(handler, PredictsRunTimes):
+        raise TypeError(f"stage {state.stage.name} predicts no run times")
+    prediction = handler.run_time_of(question.job(as_of.time, own))
+    told = run_time_told(prediction, own.requested_time)
+    histogram = () if prediction is None else prediction.histogram
+    double = told.cut is not None and told.cut > question.risk
+    jobs = [
+        question.job(as_of.time, shape)
+        for shape in shapes(own, histogram, machine, moldable=question.moldable, double=double)
+    ]
+    return prediction, told, [(job, handler.run_time_of(job)) for job in jobs], as_of
+
+
+def _starts(asked: Asked, state: StageRun) -> tuple[Sequence[Start], AsOf]:
+    handler, as_of = _opened(state)
+    if not isinstance(handler, ForecastsStarts):
+        raise TypeError(f"stage {state.stage.name} forecasts no starts")
+    return handler.starts_of(asked), as_of
+
+
+def _bounds(job: JobSubmitted, state: StageRun) -> tuple[tuple[WaitBound, ...], AsOf]:
+    handler, as_of = _opened(state)
+    if handler.passthrough:
+        return (), as_of
+    if not isinstance(handler, BoundsWaits):
+        raise TypeError(f"stage {state.stage.name} bounds no waits")
+    return handler.bounds_at(job.model_copy(update={"time": as_of.time}), 0.95, 0.95), as_of
+
+
+def alternative(own: Shape, job: JobSubmitted, start: Start, prediction: RunTimePrediction | None) -> Alternative:
+    """Return what would come of a job in one shape, of which this is predicted in its own."""
+    shape = Shape(job.requested_processors, job.requested_time or 0)
+    mean_end, histogram = None, () if prediction is None else prediction.histogram
+    if start.mean_wait is not None and any(histogram):
+        times, divided = ratio(own.processors, shape.processors, None)
+        mean_end = start.mean_wait + mean_run_time(np.array(histogram), np.inf) * times / divided
+    return Alternative(
+        processors=shape.processors,
+        requested_time=shape.requested_time,
+        cut=_cut(prediction, own, shape),
+        mean_wait=start.mean_wait,
+        mean_end=mean_end,
+        starts_within=start.starts_within,
+        reason=start.reason,
+    )
+
+
+def _cut(prediction: RunTimePrediction | None, own: Shape, shape: Shape) -> float | None:
+    """Return the risk of being cut, of the request itself as it is predicted."""
+    if prediction is not None and shape == own and prediction.at_request is not None:
+        return prediction.at_request
+    return risk_of(shape, own.processors, () if prediction is None else prediction.histogram)

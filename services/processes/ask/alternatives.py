@@ -1,0 +1,121 @@
+"""What one might ask for in the place of a job: other requests and sizes, and which of them to take."""
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from pydantic import Field
+
+from shadowtime.shared.distributions import cut_probability, quantile_of
+from shadowtime.shared.messages import (
+    Frozen,
+    Histogram,
+    Probability,
+    Processors,
+    Request,
+    Seconds,
+    ratio,
+    reshaped_time,
+)
+
+RISKS = (0.01, 0.05, 0.25)
+"""Probabilities of being cut for which a request is made."""
+
+MINUTE = 60
+
+
+class Shape(NamedTuple):
+    """A size and a request, processors and seconds."""
+
+    processors: int
+    requested_time: int
+
+
+class Alternative(Frozen):
+    """One way to ask for the job, and what would come of it."""
+
+    processors: Processors = Field(description="processors that it requests")
+    requested_time: Request = Field(description="seconds that it requests")
+    cut: Probability | None = Field(description="probability of being cut at that request; null where nothing tells")
+    mean_wait: float | None = Field(description="mean wait over the futures, in seconds")
+    mean_end: float | None = Field(description="mean seconds to its end, on this size, if it were not cut")
+    starts_within: tuple[tuple[Probability, Seconds], ...] = Field(
+        description="probabilities, and the seconds within which it starts with them"
+    )
+    reason: str | None = Field(default=None, description="why there is no telling when it starts")
+    pareto_best: bool = Field(
+        default=False, description="no other ends as early at as small a risk, and better in one of both"
+    )
+    advised: bool = Field(default=False, description="ends earliest of those whose risk is not above what was asked")
+
+
+def shapes(
+    own: Shape, histogram: Histogram, machine: int, *, moldable: bool, double: bool = False
+) -> tuple[Shape, ...]:
+    """Return what one might ask for, the job's own size and request first.
+
+    Sizes are half and twice its own, with the same work; requests those at which the job is cut with `RISKS`, in whole
+    minutes, where they are shorter than its own. With `double` twice the request is one more.
+
+    >>> for shape in shapes(Shape(4, 7200), (0.0,) * 12 + (0.5, 0.5), machine=6, moldable=True):
+    ...     print(*shape)
+    4 7200
+    4 2100
+    4 1980
+    4 1560
+    2 14400
+    2 4140
+    2 3960
+    2 3120
+    """
+    processors, requested_time = own
+    sizes = [processors]
+    if moldable:
+        sizes += [size for size in (processors // 2, 2 * processors) if 1 <= size <= machine]
+    masses, found = np.array(histogram), []
+    for size in sizes:
+        by = ratio(processors, size, None)
+        longest = reshaped_time(requested_time, by)
+        found.append(Shape(size, longest))
+        if double:
+            found.append(Shape(size, 2 * longest))
+        for risk in RISKS if masses.any() else ():
+            needed = reshaped_time(math.ceil(quantile_of(masses, 1.0 - risk)), by)
+            request = -(-needed // MINUTE) * MINUTE
+            if request < longest:
+                found.append(Shape(size, request))
+    return tuple(dict.fromkeys(found))
+
+
+def risk_of(shape: Shape, processors: int, histogram: Histogram) -> float | None:
+    """Return with which probability a job that requests `processors` is cut in another shape; None if nothing tells.
+
+    >>> risk_of(Shape(2, 7200), 4, (0.0,) * 13 + (1.0,)), risk_of(Shape(2, 7200), 4, ())
+    (0.0, None)
+    """
+    masses = np.array(histogram)
+    if not masses.any():
+        return None
+    times, divided = ratio(processors, shape.processors, None)
+    return round(min(cut_probability(masses, shape.requested_time * divided / times), 1.0), 6)
+
+
+def marked(alternatives: Sequence[Alternative], risk: float) -> tuple[Alternative, ...]:
+    """Return them with their marks; the first is the job as it was asked about. O(n^2).
+
+    Advised is the one that ends earliest of those that are cut with at most `risk`, the first where none is or
+    nothing tells of it.
+    """
+    told = [None if each.mean_end is None or each.cut is None else (each.mean_end, each.cut) for each in alternatives]
+    known = [each for each in told if each is not None]
+    best = [
+        each is not None and not any(all(map(float.__le__, other, each)) and other != each for other in known)
+        for each in told
+    ]
+    low = [at for at, each in enumerate(told) if each is not None and each[1] <= risk]
+    advised = min(low, key=lambda at: (told[at] or (0.0, 0.0))[0], default=0)
+    return tuple(
+        each.model_copy(update={"pareto_best": best[at], "advised": at == advised})
+        for at, each in enumerate(alternatives)
+    )

@@ -1,0 +1,229 @@
+"""Answer questions from what stage `wait_bound` keeps of its runs in Redis."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import NamedTuple, TypeVar
+
+from shadowtime.services.processes.ask.questions import Answer, Question
+from shadowtime.shared.errors import SnapshotMismatch, Unanswerable
+from shadowtime.shared.messages import Envelope, JobSubmitted, Rejected
+from shadowtime.shared.quoting import quoted
+from shadowtime.shared.stages import BoundsWaits, Stage, StageRun
+from shadowtime.shared.streaming import Position, RunFollower, RunReader
+
+log = logging.getLogger("shadowtime.ask")
+
+Result = TypeVar("Result")
+
+MAX_FOLLOWED = 16
+"""Runs whose state is held in memory; of others it is loaded at each question."""
+
+MAX_AT_ONCE = 64
+"""Questions that are worked on at once, each with at most one connection to Redis; others wait for their turn."""
+
+MAX_NAMED = 20
+"""Clusters or runs that an error lists."""
+
+
+class _Seen(NamedTuple):
+    """A run as it was at a position: its cluster, and the time of its last event."""
+
+    position: Position
+    cluster: str
+    time: int
+
+
+class Answers:
+    """Answers questions, and follows the runs that it was asked about, `followed` of them at most."""
+
+    def __init__(self, stage: Stage, reader: RunReader, followed: int = MAX_FOLLOWED) -> None:
+        self._stage = stage
+        self._reader = reader
+        self._most = followed
+        self._followers: dict[str, RunFollower] = {}
+        self._seen: dict[str, _Seen] = {}
+        self._boundless: set[str] = set()
+        self._looking: asyncio.Task[None] | None = None
+        self._turn = asyncio.Semaphore(MAX_AT_ONCE)
+
+    async def answer(self, question: Question) -> Answer:
+        """Return the bounds on the wait of such a job.
+
+        Raises
+        ------
+        Unanswerable
+            If there is no such cluster or run, it bounds no waits, or the machine is smaller than the job.
+        StoreError, SnapshotMismatch
+            If the state cannot be had.
+        """
+        async with self._turn:
+            return await self._answer(question)
+
+    async def _answer(self, question: Question) -> Answer:
+        if question.run is None:
+            return await self._answer_of_latest(question)
+        run = question.run
+        await self._require(question.cluster, run)
+        found = await self._answer_of(run, question)
+        if found is None:
+            reason = f"run {quoted(run)} bounds no waits: it was made without --wait-bound"
+            raise Unanswerable(409, f"{reason}; {await self._others(question.cluster, run)}", "run")
+        return found
+
+    async def run_of(self, cluster: str, run: str | None) -> str:
+        """Return the run of a cluster that is asked: the one that is named, or that of the latest event.
+
+        Raises
+        ------
+        Unanswerable
+            If there is no such cluster or run.
+        """
+        if run is None:
+            return (await self._latest_first(cluster))[0]
+        await self._look()
+        if run not in self._seen or self._seen[run].cluster != cluster:
+            reason = f"there is no run {quoted(run)} of cluster {quoted(cluster)}"
+            raise Unanswerable(404, f"{reason}; {await self._others(cluster, run)}", "run")
+        return run
+
+    async def of_run(self, run: str, question: Callable[[StageRun], Result]) -> Result:
+        """Return what `question` says of a run as the stage has it.
+
+        Raises
+        ------
+        Unanswerable
+            If the stage does not know the run.
+        StoreError, SnapshotMismatch
+            If its state cannot be had.
+        """
+        async with self._turn:
+            found = await self._follower(run).ask(lambda state: None if state.handler is None else (question(state),))
+        if found is None:
+            reason = f"stage {self._stage.name} does not know run {quoted(run)} yet, or no longer"
+            raise Unanswerable(404, reason, "run")
+        return found[0]
+
+    async def _require(self, cluster: str, run: str) -> None:
+        """Raise `Unanswerable` if there is no such run; it names others of the cluster."""
+        if (await self._reader.positions([run]))[0] is None:
+            raise Unanswerable(404, f"there is no run {quoted(run)}; {await self._others(cluster, run)}", "run")
+
+    async def _answer_of(self, run: str, question: Question) -> Answer | None:
+        """Return what a run answers; None if it bounds no waits."""
+        found = await self._follower(run).ask(partial(_answer, question, run))
+        if found is None:
+            raise Unanswerable(404, f"run {quoted(run)} has not been opened yet, or is no longer known", "run")
+        return found if found.bounds else None
+
+    async def _answer_of_latest(self, question: Question) -> Answer:
+        """Return what that run of the cluster answers that has the latest event of those that bound waits."""
+        runs = await self._latest_first(question.cluster)
+        self._boundless &= self._seen.keys()
+        for run in runs:
+            if run not in self._boundless:
+                found = await self._answer_of(run, question)
+                if found is not None:
+                    return found
+                self._boundless.add(run)
+        reason = f"no run of cluster {quoted(question.cluster)} bounds waits: make one with --wait-bound"
+        raise Unanswerable(409, f"{reason}; known: {_listed(runs)}", "cluster")
+
+    async def _latest_first(self, cluster: str) -> list[str]:
+        """Return the runs of a cluster by the times of their last events."""
+        await self._look()
+        found = [(each.time, name) for name, each in self._seen.items() if each.cluster == cluster]
+        if found:
+            return [name for _, name in sorted(found, reverse=True)]
+        if not self._seen:
+            raise Unanswerable(404, f"there is no run yet: stage {self._stage.name} has stored none", "cluster")
+        known = sorted({each.cluster for each in self._seen.values()})
+        raise Unanswerable(404, f"there is no cluster {quoted(cluster)}; known: {_listed(known)}", "cluster")
+
+    async def _others(self, cluster: str, run: str) -> str:
+        """Return a clause that names the other runs of a cluster."""
+        await self._look()
+        others = [name for name, seen in self._seen.items() if seen.cluster == cluster and name != run]
+        return f"other runs of cluster {quoted(cluster)}: {_listed(others)}"
+
+    async def _look(self) -> None:
+        """See which runs there are, and what they are; whoever asks meanwhile looks along."""
+        if self._looking is None or self._looking.done():
+            self._looking = asyncio.create_task(self._see())
+        await asyncio.shield(self._looking)
+
+    async def _see(self) -> None:
+        """Note all runs; those that cannot be read are passed over."""
+        found: dict[str, _Seen] = {}
+        names = await self._reader.names()
+        for run, position in zip(names, await self._reader.positions(names), strict=True):
+            if position is None:
+                continue
+            seen = self._seen.get(run)
+            if seen is None or seen.position != position:
+                seen = _told(position) or await self._followed(run, position)
+            if seen is not None:
+                found[run] = seen
+        self._seen = found
+
+    async def _followed(self, run: str, position: Position) -> _Seen | None:
+        """Return what a run is by its state: of a rebuilt one, or after a rejected event, there is no output to ask."""
+        try:
+            return await self._follower(run).ask(
+                lambda state: (
+                    None if state.handler is None else _Seen(position, state.handler.opened.cluster, state.handler.time)
+                )
+            )
+        except SnapshotMismatch as error:
+            log.warning("passed over a run: %s", error, extra={"run": run})
+            return None
+
+    def _follower(self, run: str) -> RunFollower:
+        """Return the run's follower; let go of that which was not asked for longest."""
+        found = self._followers.pop(run, None) or RunFollower(self._stage, self._reader, run)
+        self._followers[run] = found
+        if len(self._followers) > self._most:
+            del self._followers[next(iter(self._followers))]
+        return found
+
+
+def _told(position: Position) -> _Seen | None:
+    """Return what a run is by the stage's last output, if that tells."""
+    last = Envelope.read(position.output)
+    if last is None or last.sequence != position.sequence or not last.cluster or isinstance(last.event, Rejected):
+        return None
+    return _Seen(position, last.cluster, last.event.time)
+
+
+def _answer(question: Question, run: str, state: StageRun) -> Answer | None:
+    handler = state.handler
+    if handler is None:
+        return None
+    cluster = handler.opened.cluster
+    if cluster != question.cluster:
+        reason = f"{quoted(run)} is a run of cluster {quoted(cluster)}, not of {quoted(question.cluster)}"
+        raise Unanswerable(404, reason, "run")
+    if handler.passthrough:
+        return Answer(cluster=cluster, run=run, sequence=state.sequence, time=handler.time, bounds=())
+    largest = max(handler.processors, handler.opened.processors)
+    if question.processors > largest:
+        reason = f"the job requests {question.processors} processors; the machine has {largest}"
+        raise Unanswerable(422, reason, "processors")
+    job = JobSubmitted(
+        time=handler.time,
+        job_number=0,
+        requested_processors=question.processors,
+        requested_time=question.requested_time,
+        user_id=question.user,
+        queue_number=question.queue,
+    )
+    if not isinstance(handler, BoundsWaits):
+        raise TypeError(f"stage {state.stage.name} bounds no waits")
+    bounds = handler.bounds_at(job, question.quantile, question.confidence)
+    return Answer(cluster=cluster, run=run, sequence=state.sequence, time=handler.time, bounds=bounds)
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:MAX_NAMED]) or "none"
+    return shown if len(names) <= MAX_NAMED else f"{shown} and {len(names) - MAX_NAMED} more"

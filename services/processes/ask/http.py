@@ -1,0 +1,110 @@
+"""Questions and answers over HTTP, in a process of its own; no worker is asked, and none need be there."""
+
+import logging
+from collections import Counter
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+
+import orjson
+from aiohttp import web
+
+from shadowtime.services.pipeline import EXPLAINED
+from shadowtime.services.processes.ask.advice import AdviceQuestion, Advising
+from shadowtime.services.processes.ask.answers import Answers
+from shadowtime.services.processes.ask.once import STAGE, advising
+from shadowtime.services.processes.ask.openapi import document
+from shadowtime.services.processes.ask.questions import Asked, Problem, Question, read_as
+from shadowtime.services.processes.ask.why import Explanations, JobQuestion
+from shadowtime.shared.cli import FewAMinute
+from shadowtime.shared.errors import ShadowtimeError, Unanswerable
+from shadowtime.shared.kernels import get_ready
+from shadowtime.shared.messages import Frozen
+from shadowtime.shared.quoting import quoted
+from shadowtime.shared.streaming import Handler, Settings, address_of, listening, reading, shutdown_event
+
+log = logging.getLogger("shadowtime.ask")
+log.addFilter(FewAMinute())
+
+
+async def serve(settings: Settings, host: str, port: int, names: Sequence[str] = ()) -> None:
+    """Answer over HTTP until SIGTERM or Ctrl-C."""
+    get_ready()
+    async with (
+        reading(settings, STAGE.name) as reader,
+        reading(settings, EXPLAINED.name) as schedules,
+        advising(settings) as advises,
+    ):
+        ended = shutdown_event()
+        explanations = Explanations(EXPLAINED, schedules)
+        made = application(Answers(STAGE, reader), partial(reader.wait_for, 0), advises, explanations)
+        async with listening(made, host, port, names) as server:
+            log.info("answering at %sbound, advice and why", address_of(server))
+            await ended.wait()
+
+
+def application(
+    answers: Answers,
+    require_store: Callable[[], Awaitable[None]],
+    advises: Advising | None = None,
+    explanations: Explanations | None = None,
+) -> web.Application:
+    """Return the HTTP endpoint; `require_store` raises `StoreError` unless Redis can be used now."""
+
+    async def health(request: web.Request) -> web.Response:
+        await require_store()
+        return web.json_response({"healthy": True})
+
+    async def openapi(request: web.Request) -> web.Response:
+        return web.Response(body=described, content_type="application/json")
+
+    described = orjson.dumps(document())
+    made = web.Application(middlewares=[without_traceback])
+    made.add_routes([web.get("/health", health), web.get("/openapi.json", openapi)])
+    made.add_routes([web.get("/bound", answering(Question, answers.answer))])
+    if advises is not None:
+        made.add_routes([web.get("/advice", answering(AdviceQuestion, advises.advise))])
+    if explanations is not None:
+        made.add_routes([web.get("/why", answering(JobQuestion, explanations.explain))])
+    return made
+
+
+def answering(model: type[Asked], answer: Callable[[Asked], Awaitable[Frozen]]) -> Handler:
+    """Return what answers questions of some kind over HTTP; within `without_traceback`."""
+
+    async def handle(request: web.Request) -> web.Response:
+        return _said(await answer(read_as(model, _parameters(request))))
+
+    return handle
+
+
+def _parameters(request: web.Request) -> dict[str, object]:
+    """Return what was asked; raises `Unanswerable` if something was asked twice."""
+    twice = [name for name, count in Counter(name for name, _ in request.query.items()).items() if count > 1]
+    if twice:
+        raise Unanswerable(422, "is given twice", twice[0])
+    return dict(request.query)
+
+
+@web.middleware
+async def without_traceback(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """Whatever goes wrong is one line of JSON, with the status that says whose fault it is."""
+    try:
+        return await handler(request)
+    except Unanswerable as error:
+        return _said(Problem(error=str(error), parameter=error.parameter), error.status)
+    except ShadowtimeError as error:
+        return _said(Problem(error=str(error)), 503)
+    except web.HTTPException as error:
+        response = _said(Problem(error=f"{request.method[:20]} {quoted(request.path)}: {error.reason}"), error.status)
+        response.headers.update({name: error.headers[name] for name in ("Allow",) if name in error.headers})
+        return response
+    except Exception:
+        log.exception("a question could not be answered: %s", quoted(request.path_qs))
+        return _said(Problem(error="an error inside the server, which its log tells of"), 500)
+
+
+def _said(message: Frozen, status: int = 200) -> web.Response:
+    body = message.as_json()
+    return web.Response(
+        body=body, status=status, content_type="application/json", headers={"Cache-Control": "no-store"}
+    )

@@ -1,0 +1,62 @@
+"""One question, and its answer for people and programs."""
+
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from typing import Any, NamedTuple
+
+from shadowtime.services.pipeline import EXPLAINED, STAGES
+from shadowtime.services.processes.ask.advice import AdviceQuestion, Advising
+from shadowtime.services.processes.ask.answers import MAX_FOLLOWED, Answers
+from shadowtime.services.processes.ask.questions import read_as, read_question
+from shadowtime.services.processes.ask.tables import advice_table, answer_table
+from shadowtime.services.processes.ask.why import Explanations, JobQuestion, why_text
+from shadowtime.shared.streaming import RedisReader, Settings, reading
+
+(STAGE,) = (stage for stage in STAGES if stage.name == "wait_bound")
+ADVISE = ("runtime_distribution", "wait_bound", "scheduler")
+"""Stages whose states advice is made from, as `Advising` takes them."""
+
+
+class Told(NamedTuple):
+    """An answer as JSON, and what is printed for people."""
+
+    json: str
+    shown: Any
+
+
+Reading = Callable[[Settings, str], AbstractAsyncContextManager[RedisReader]]
+
+
+@asynccontextmanager
+async def advising(
+    settings: Settings, read: Reading = reading, followed: int = MAX_FOLLOWED
+) -> AsyncIterator[Advising]:
+    """Yield what advises from the states in Redis, which `read` opens for each stage; so many runs are held."""
+    stages = {stage.name: stage for stage in STAGES}
+    async with AsyncExitStack() as stack:
+        readers = [await stack.enter_async_context(read(settings, name)) for name in ADVISE]
+        yield Advising(*(Answers(stages[name], reader, followed) for name, reader in zip(ADVISE, readers, strict=True)))
+
+
+async def bound_once(settings: Settings, parameters: Mapping[str, object]) -> Told:
+    """Return how long a job would wait at most; raises as `Answers.answer` does."""
+    question = read_question(parameters)
+    async with reading(settings, STAGE.name) as reader:
+        answer = await Answers(STAGE, reader).answer(question)
+    return Told(answer.model_dump_json(), answer_table(question, answer))
+
+
+async def advise_once(settings: Settings, parameters: Mapping[str, object]) -> Told:
+    """Return the advice about one job; raises as `Advising.advise` does."""
+    question = read_as(AdviceQuestion, parameters)
+    async with advising(settings) as advises:
+        advice = await advises.advise(question)
+    return Told(advice.model_dump_json(), advice_table(question, advice))
+
+
+async def explain_once(settings: Settings, parameters: Mapping[str, object]) -> Told:
+    """Return why a job stands as it does; raises as `Explanations.explain` does."""
+    question = read_as(JobQuestion, parameters)
+    async with reading(settings, EXPLAINED.name) as reader:
+        why = await Explanations(EXPLAINED, reader).explain(question)
+    return Told(why.model_dump_json(), why_text(why))

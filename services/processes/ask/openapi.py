@@ -1,0 +1,95 @@
+"""The endpoint of questions, as an OpenAPI document made from the models."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from shadowtime.services.processes.ask.advice import Advice, AdviceQuestion
+from shadowtime.services.processes.ask.questions import Answer, Problem, Question
+from shadowtime.services.processes.ask.why import JobQuestion, Why
+from shadowtime.shared.messages import Frozen
+
+TEMPLATE = "#/components/schemas/{model}"
+
+
+def document() -> dict[str, Any]:
+    """Return the endpoint as an OpenAPI 3.1 document, made from the models.
+
+    >>> [each["name"] for each in document()["paths"]["/bound"]["get"]["parameters"] if each["required"]]
+    ['cluster', 'processors']
+    """
+    schemas: dict[str, Any] = {}
+    for model in (Answer, Advice, Why, Problem):
+        schema = model.model_json_schema(ref_template=TEMPLATE, mode="serialization")
+        schemas |= schema.pop("$defs", {}) | {model.__name__: schema}
+    problems = {
+        "404": "There is no such cluster or run, or none yet.",
+        "409": "The run bounds no waits, or no run of the cluster does.",
+        "422": "A parameter is missing, unknown, malformed or out of range, or the machine is smaller than the job.",
+        "503": "Redis cannot be used, or what it holds cannot be read.",
+    }
+    of_advice = {status: problems[status] for status in ("404", "422", "503")}
+    of_jobs = of_advice | {
+        "404": "There is no such cluster or run, or it knows no such job.",
+        "422": "A parameter is missing, unknown, malformed or out of range.",
+    }
+    bound = _operation(
+        "bound", "How long a job would wait at most that one might submit now.", Question, Answer, problems
+    )
+    advice = _operation(
+        "advice",
+        "How long such a job would run, when it would start, and what else one might ask for.",
+        *(AdviceQuestion, Advice, of_advice),
+    )
+    why = _operation("why", "Why a job of a run waits, and what would start it sooner.", JobQuestion, Why, of_jobs)
+    health = {
+        "operationId": "health",
+        "summary": "Whether questions can be answered.",
+        "responses": {
+            "200": {"description": "Redis answers."},
+            "503": _response("Redis cannot be used.", "Problem"),
+        },
+    }
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "Shadowtime", "version": "1", "description": "Waits of jobs, live: bounds, advice, and why."},
+        "paths": {
+            path: {"get": each}
+            for path, each in {"/bound": bound, "/advice": advice, "/why": why, "/health": health}.items()
+        },
+        "components": {"schemas": schemas},
+    }
+
+
+def _operation(
+    name: str, summary: str, question: type[Frozen], answer: type[Frozen], problems: Mapping[str, str]
+) -> dict[str, Any]:
+    """Return what one path answers, and with which statuses it does not."""
+    return {
+        "operationId": name,
+        "summary": summary,
+        "parameters": _parameters(question),
+        "responses": {"200": _response(str(answer.__doc__), answer.__name__)}
+        | {status: _response(description, "Problem") for status, description in problems.items()},
+    }
+
+
+def _parameters(model: type[Frozen]) -> list[dict[str, Any]]:
+    question = model.model_json_schema(ref_template=TEMPLATE)
+    return [
+        _parameter(name, schema, required=name in question["required"])
+        for name, schema in question["properties"].items()
+    ]
+
+
+def _parameter(name: str, schema: dict[str, Any], *, required: bool) -> dict[str, Any]:
+    """Return a query parameter; one that may be left out is never null, but absent."""
+    kind = {key: value for key, value in schema.items() if key not in ("anyOf", "title", "description")}
+    kind |= next((each for each in schema.get("anyOf", ()) if each != {"type": "null"}), {})
+    if kind.get("default", 0) is None:
+        del kind["default"]
+    return {"name": name, "in": "query", "required": required, "description": schema["description"], "schema": kind}
+
+
+def _response(description: str, model: str) -> dict[str, Any]:
+    content = {"application/json": {"schema": {"$ref": TEMPLATE.format(model=model)}}}
+    return {"description": description.partition("\n")[0], "content": content}

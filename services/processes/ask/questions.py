@@ -1,0 +1,71 @@
+"""How long would a job wait that one might submit now: the question, its answer, and why there is none."""
+
+from collections.abc import Mapping
+from typing import Annotated, TypeVar
+
+from pydantic import Field, ValidationError
+
+from shadowtime.shared.errors import MAX_QUOTED_LENGTH, Unanswerable
+from shadowtime.shared.messages import Count, Frozen, Processors, Request, WaitBound, Whole
+from shadowtime.shared.quoting import quoted
+
+Asked = TypeVar("Asked", bound=Frozen)
+RunName = Annotated[str, Field(min_length=1, max_length=200)]
+Share = Annotated[float, Field(gt=0, lt=1)]
+
+
+class Question(Frozen):
+    """A job that one might submit now, and how sure the bounds on its wait shall be."""
+
+    cluster: str = Field(min_length=1, max_length=200, description="the cluster, by name")
+    processors: Processors = Field(description="processors that the job requests")
+    requested_time: Request | None = Field(default=None, description="seconds that the job requests")
+    queue: Whole | None = Field(default=None, description="number of the queue that the job enters")
+    user: Whole | None = Field(default=None, description="number of the user who submits it")
+    quantile: Share = Field(default=0.95, description="share of such jobs that shall wait no longer than the bound")
+    confidence: Share = Field(default=0.95, description="probability with which that many do")
+    run: RunName | None = Field(
+        default=None, description="a run of the cluster; by default the latest that bounds waits"
+    )
+
+
+class Answer(Frozen):
+    """Bounds on the wait of such a job, as of the last event of the run that the stage has stored."""
+
+    cluster: str = Field(description="the cluster, by name")
+    run: str = Field(description="the run behind the answer")
+    sequence: Count = Field(description="number of the last event behind the answer")
+    time: Whole = Field(description="time of that event, in seconds on the cluster's own time line")
+    bounds: tuple[WaitBound, ...] = Field(description="one for each grouping, for the queue and for the whole cluster")
+
+
+class Problem(Frozen):
+    """Why there is no answer."""
+
+    error: str = Field(description="one line for people")
+    parameter: str | None = Field(default=None, description="the parameter at fault, if it is one")
+
+
+def read_question(parameters: Mapping[str, object]) -> Question:
+    """Return the question that `parameters` put; raises as `read_as` does."""
+    return read_as(Question, parameters)
+
+
+def read_as(model: type[Asked], parameters: Mapping[str, object]) -> Asked:
+    """Return the question of some kind that `parameters` put.
+
+    Raises
+    ------
+    Unanswerable
+        If one is missing, unknown or out of range; names it.
+    """
+    try:
+        return model.model_validate(parameters)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+    name = str(first["loc"][0])
+    if first["type"] == "unexpected_keyword_argument":
+        raise Unanswerable(422, f"there is no such parameter; known: {', '.join(model.model_fields)}", name)
+    if first["type"] == "missing":
+        raise Unanswerable(422, "is missing", name)
+    raise Unanswerable(422, f"{quoted(str(first['input']), MAX_QUOTED_LENGTH)}: {first['msg'].lower()}", name)

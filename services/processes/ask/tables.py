@@ -1,0 +1,99 @@
+"""Advice for people: what is known of the job, and the table of alternatives."""
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+
+from shadowtime.services.processes.ask.advice import Advice, AdviceQuestion, RunTime
+from shadowtime.services.processes.ask.alternatives import Alternative
+from shadowtime.services.processes.ask.questions import Answer, Question
+from shadowtime.shared.formatting import clock, duration, percent
+from shadowtime.shared.messages import WaitBound
+from shadowtime.shared.quoting import one_line
+
+SHOWN = (0.5, 0.9)
+"""Probabilities of starting within so long that the table has."""
+
+
+def advice_table(question: AdviceQuestion, advice: Advice) -> RenderableType:
+    """Return the advice for people."""
+    states = ", ".join(f"{each.stage} at {clock(each.time)} (event {each.sequence})" for each in advice.as_of)
+    lines = [
+        f"cluster {one_line(advice.cluster)}, run {one_line(advice.run)}; state of {states}",
+        run_time_line(advice.run_time, question.requested_time),
+        *(
+            f"bound ({each.grouping}): 95 % of such jobs wait no longer than {duration(each.bound)}"
+            for each in advice.bounds
+            if each.bound is not None and each.queue is None and each.grouping in ("ensemble", "conformal")
+        ),
+    ]
+    reasons = dict.fromkeys(each.reason for each in advice.alternatives if each.reason is not None)
+    lines += [f"no start is forecast: {reason}" for reason in reasons]
+    caption = (
+        f"*: ends earliest of those cut with at most {percent(question.risk)} %; +: no other ends as early at as small "
+        "a risk. If nothing else arrives; other sizes do the same work."
+    )
+    return Group(*lines, alternatives_table(advice.alternatives, caption))
+
+
+def run_time_line(told: RunTime, requested_time: int) -> str:
+    """Return in words how long the job would run."""
+    if told.mean is None or told.cut is None:
+        return f"run time: {told.reason}"
+    quantiles = dict(told.quantiles)
+    return (
+        f"run time: {duration(quantiles[0.5])} or less with probability 0.5, {duration(quantiles[0.95])} with 0.95; "
+        f"cut at {duration(requested_time)} with {told.cut:.3f} (from {told.observations} jobs)"
+    )
+
+
+def alternatives_table(alternatives: tuple[Alternative, ...], caption: str) -> Table:
+    """Return one row per way to ask for the job."""
+    table = Table(caption=caption, caption_justify="left")
+    for heading in ("", "processors", "request", "cut", "mean wait", *(f"{100 * each:g} % start in" for each in SHOWN)):
+        table.add_column(heading, justify="right")
+    table.add_column("mean end", justify="right")
+    for each in alternatives:
+        within = dict(each.starts_within)
+        table.add_row(
+            "*" if each.advised else "+" if each.pareto_best else "",
+            str(each.processors),
+            duration(each.requested_time),
+            "-" if each.cut is None else f"{each.cut:.3f}",
+            "-" if each.mean_wait is None else duration(each.mean_wait),
+            *("-" if share not in within else duration(within[share]) for share in SHOWN),
+            "-" if each.mean_end is None else duration(each.mean_end),
+        )
+    return table
+
+
+# Bounds on the wait of a job, for people.
+
+
+def answer_table(question: Question, answer: Answer) -> Table:
+    """Return the answer for people."""
+    starts = [
+        f"{_scope(each)}: starts with probability "
+        + ", ".join(f"{share:g} within {duration(seconds)}" for share, seconds in each.starts_within)
+        for each in answer.bounds
+        if each.starts_within
+    ]
+    cluster, run = one_line(answer.cluster), one_line(answer.run)
+    table = Table(
+        title=f"cluster {cluster}, run {run}, at {clock(answer.time)}: with confidence {question.confidence:g}"
+        f" at least {question.quantile:.6g} of such jobs wait no longer than",
+        caption="\n".join(starts),
+    )
+    for heading in ("queue", "grouping", "wait", "waits behind it"):
+        table.add_column(heading, justify="right" if heading.startswith("wait") else "left")
+    explained = any(each.reason for each in answer.bounds)
+    if explained:
+        table.add_column("why none")
+    for each in answer.bounds:
+        wait = "none" if each.bound is None else duration(each.bound)
+        row = _scope(each), each.grouping, wait, str(each.observations)
+        table.add_row(*row, each.reason) if explained else table.add_row(*row)
+    return table
+
+
+def _scope(bound: WaitBound) -> str:
+    return "all" if bound.queue is None else str(bound.queue)

@@ -1,0 +1,88 @@
+"""Why does a job wait: the question, and its answer from what stage `scheduler` keeps of its runs in Redis."""
+
+from collections.abc import Sequence
+from functools import partial
+from textwrap import wrap
+
+from pydantic import Field
+
+from shadowtime.services.processes.ask.answers import Answers
+from shadowtime.services.processes.ask.questions import RunName
+from shadowtime.shared.errors import Unanswerable
+from shadowtime.shared.formatting import clock
+from shadowtime.shared.messages import Count, Explains, Explanation, Frozen
+from shadowtime.shared.quoting import one_line, quoted
+from shadowtime.shared.stages import StageRun
+from shadowtime.shared.text import sentences_of
+
+COLUMNS = 80
+MAX_SEARCHED = 8
+"""Runs of a cluster, the latest, in which a job is looked for where none is named."""
+
+
+class JobQuestion(Frozen):
+    """A job of a run that waits, runs, or was among the last to end."""
+
+    cluster: str = Field(min_length=1, max_length=200, description="the cluster, by name")
+    job: Count = Field(description="number of the job")
+    run: RunName | None = Field(
+        default=None, description="a run of the cluster; by default the latest that knows the job"
+    )
+
+
+class Why(Explanation):
+    """How one job stands, and why, as of the last event of the run that the stage has stored."""
+
+    sentences: tuple[str, ...] = Field(description="the same in words")
+
+
+class Explanations(Answers):
+    """Answers why jobs wait, and follows the runs that it was asked about."""
+
+    async def explain(self, question: JobQuestion) -> Why:
+        """Return why a job stands as it does.
+
+        Raises
+        ------
+        Unanswerable
+            If there is no such cluster, run or job.
+        StoreError, SnapshotMismatch
+            If the state cannot be had.
+        """
+        async with self._turn:
+            if question.run is not None:
+                await self._require(question.cluster, question.run)
+            runs: Sequence[str] = await self._latest_first(question.cluster) if question.run is None else [question.run]
+            missing = []
+            for run in runs[:MAX_SEARCHED]:
+                found = await self._follower(run).ask(partial(_explain, question, run))
+                if isinstance(found, Why):
+                    return found
+                missing.append(f"run {quoted(run)}: {found or 'it has not been opened yet'}")
+            if len(runs) > MAX_SEARCHED:
+                missing.append(f"{len(runs) - MAX_SEARCHED} earlier runs were not looked at: name one with run")
+        raise Unanswerable(404, f"no job {question.job} is known; {'; '.join(missing)}", "job")
+
+
+def _explain(question: JobQuestion, run: str, state: StageRun) -> Why | str | None:
+    """Return the answer, or what is known instead; None of a run that is not open."""
+    handler = state.handler
+    if handler is None:
+        return None
+    if handler.opened.cluster != question.cluster:
+        of = f"{quoted(run)} is a run of cluster {quoted(handler.opened.cluster)}"
+        raise Unanswerable(404, f"{of}, not of {quoted(question.cluster)}", "run")
+    if not isinstance(handler, Explains):
+        raise TypeError(f"stage {state.stage.name} explains nothing")
+    found = handler.explain(question.job, run, state.sequence)
+    if found is None:
+        return handler.known()
+    return Why(**vars(found), sentences=tuple(sentences_of(found)))
+
+
+def why_text(why: Why) -> str:
+    """Return the answer for people, in lines of at most 80 columns."""
+    at = clock(why.time, why.unix_start)
+    title = f"cluster {one_line(why.cluster)}, run {one_line(why.run)}, at {at}, after event {why.sequence:,}"
+    lines = [line for each in (title, *why.sentences) for line in wrap(each, COLUMNS, subsequent_indent="  ")]
+    return "\n".join(lines)

@@ -1,0 +1,226 @@
+"""Readers of the stream, and what looks after it: `shadowtime watch`, `ask`, `rebuild`, ….
+
+The options alone; what they lead to is imported once it is wanted, so that help comes at once, and in an installation
+without the stream, too.
+"""
+
+import logging
+import os
+import signal
+import sys
+from collections.abc import Coroutine
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from shadowtime.services.processes.workers import app as workers
+from shadowtime.shared.cli import (
+    INTERRUPTED,
+    SEE_SETTINGS,
+    TAKES_SETTINGS,
+    lasting_imports,
+    run_app,
+    say,
+    start_logging,
+)
+from shadowtime.shared.errors import SettingsError
+from shadowtime.shared.quoting import quoted
+from shadowtime.shared.stages import topics
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, no_args_is_help=True, help=__doc__)
+
+Allow = Annotated[
+    list[str] | None,
+    typer.Option("--allow", metavar="NAME", help="A name that it is asked by, besides localhost and HOST; repeatable."),
+]
+
+app.add_typer(workers)
+
+
+@app.command(context_settings=TAKES_SETTINGS, epilog=SEE_SETTINGS)
+def watch(
+    context: typer.Context,
+    topic: Annotated[str, typer.Argument(help="One of: " + ", ".join((*topics.FLOW, topics.DEAD_LETTERS)))],
+    cluster: Annotated[str | None, typer.Option(metavar="NAME", help="Only this cluster's runs.")] = None,
+    run: Annotated[str | None, typer.Option(metavar="NAME", help="Only this run.")] = None,
+    kind: Annotated[str | None, typer.Option(metavar="EVENT", help="Only events of this kind, as Decided.")] = None,
+    user: Annotated[
+        int | None, typer.Option(metavar="N", help="Only jobs of this user that are submitted from here on.")
+    ] = None,
+    job: Annotated[int | None, typer.Option(metavar="N", help="Only what is about this job.")] = None,
+    predictions: Annotated[bool, typer.Option("--predictions", help="Only messages that carry predictions.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="JSON lines, as into a pipe; else sentences.")] = False,
+    beginning: Annotated[bool, typer.Option("--beginning", help="From the first message, not from now on.")] = False,
+    count: Annotated[int | None, typer.Option(metavar="N", min=1, help="End after N messages.")] = None,
+) -> None:
+    """Show the messages of a topic as they come: sentences on a terminal, JSON lines elsewhere."""
+    known = (*topics.FLOW, topics.DEAD_LETTERS)
+    if topic not in known:
+        raise SettingsError(f"unknown topic {quoted(topic)}; known: {', '.join(known)}")
+    with lasting_imports():
+        import asyncio
+
+        from shadowtime.services.processes.watch import KINDS, JsonLines, Printer, Sentences, Wanted
+        from shadowtime.services.processes.watch import watch as watch_topic
+        from shadowtime.shared.streaming import read_settings
+    if kind is not None and kind not in KINDS:
+        raise SettingsError(f"unknown kind {quoted(kind)} of events; known: {', '.join(KINDS)}")
+    wanted = Wanted(run, cluster, kind, user, job, predictions)
+    if topic == topics.DEAD_LETTERS and wanted != Wanted():
+        raise SettingsError("dead letters bear no cluster, run, kind, user or job to choose by; see their headers")
+    settings = read_settings(context.args, "subscriber")
+    start_logging(settings.log_format, "watch", logging.ERROR)
+    as_json = json or not sys.stdout.isatty()
+    console = Console(highlight=False, emoji=False)
+    printer: Printer = JsonLines(sys.stdout.buffer, topic) if as_json else Sentences(console, topic)
+    try:
+        asyncio.run(watch_topic(settings, topic, wanted, printer, beginning=beginning, count=count))
+    except KeyboardInterrupt:  # the way to end it, which needs no remark
+        sys.exit(INTERRUPTED)
+    except BrokenPipeError:  # whoever read has seen enough; typer would end with status 1
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+@app.command("rebuild", context_settings=TAKES_SETTINGS, epilog=SEE_SETTINGS)
+def rebuild_stage(
+    context: typer.Context,
+    stage: Annotated[str, typer.Argument(help="One of: " + ", ".join(topics.WRITTEN_BY))],
+    run: Annotated[str | None, typer.Option(metavar="NAME", help="Only this run; else all of the topic.")] = None,
+) -> None:
+    """Make the state of a stage anew from the beginning of its topic; stop its workers first."""
+    if stage not in topics.WRITTEN_BY:
+        raise SettingsError(f"unknown stage {quoted(stage)}; known: {', '.join(topics.WRITTEN_BY)}")
+    with lasting_imports():
+        import asyncio
+
+        from shadowtime.services.processes.worker_start import require_servers, stage_of
+        from shadowtime.shared.streaming import read_settings, rebuild
+    settings = read_settings(context.args, stage)
+    start_logging(settings.log_format, stage, logging.WARNING)
+
+    async def work() -> None:
+        await require_servers(settings)
+        rebuilt = await rebuild(stage_of(stage), settings, run)
+        for name, sequence in rebuilt.items():
+            say(f"{stage}: run {name} rebuilt up to sequence {sequence}")
+        if not rebuilt:
+            say(f"{stage}: nothing to rebuild: it has answered for no run of its topic yet")
+
+    asyncio.run(_interruptible(work()))
+
+
+@app.command(context_settings=TAKES_SETTINGS, epilog=SEE_SETTINGS)
+def ask(
+    context: typer.Context,
+    cluster: Annotated[str | None, typer.Option(metavar="NAME", help="The cluster.")] = None,
+    processors: Annotated[str | None, typer.Option(metavar="P", help="Processors that the job requests.")] = None,
+    requested_time: Annotated[str | None, typer.Option(metavar="S", help="Seconds that the job requests.")] = None,
+    queue: Annotated[str | None, typer.Option(metavar="N", help="Number of the queue that it enters.")] = None,
+    user: Annotated[str | None, typer.Option(metavar="N", help="Number of the user who submits it.")] = None,
+    job: Annotated[str | None, typer.Option(metavar="N", help="Why does this job wait, of those that wait?")] = None,
+    quantile: Annotated[str, typer.Option(metavar="Q", help="Share of such jobs that wait no longer.")] = "0.95",
+    confidence: Annotated[str, typer.Option(metavar="C", help="Probability with which that many do.")] = "0.95",
+    run: Annotated[str | None, typer.Option(metavar="NAME", help="A run; else the latest that bounds waits.")] = None,
+    advise: Annotated[
+        bool, typer.Option("--advice", help="How long it would run, when it would start, and what else to ask for.")
+    ] = False,
+    executable: Annotated[str | None, typer.Option(metavar="N", help="With --advice: number of what it runs.")] = None,
+    group: Annotated[str | None, typer.Option(metavar="N", help="With --advice: number of the user's group.")] = None,
+    risk: Annotated[str | None, typer.Option(metavar="R", help="With --advice: greatest risk of being cut.")] = None,
+    moldable: Annotated[bool, typer.Option("--moldable", help="With --advice: it could run on other sizes.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON, as the endpoint answers, not a table.")] = False,
+    serving: Annotated[bool, typer.Option("--serve", help="Answer such questions over HTTP.")] = False,
+    host: Annotated[str, typer.Option(metavar="HOST", help="Where --serve listens.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(metavar="PORT", min=0, max=65_535, help="Its port; 0 for a free one.")] = 6090,
+    allow: Allow = None,
+) -> None:
+    """How long would a job wait at most that one might submit now, what to ask for, or why does one wait: from Redis.
+
+    No worker is asked. With --job, --cluster and --run say which job; what one might submit is nothing to that.
+    """
+    with lasting_imports():
+        import asyncio
+
+        from shadowtime.services.processes.ask import advise_once, bound_once, explain_once, serve
+        from shadowtime.shared.errors import Unanswerable
+        from shadowtime.shared.streaming import read_settings
+    settings = read_settings(context.args, "ask")
+    if serving:
+        start_logging(settings.log_format, "ask")
+        asyncio.run(serve(settings, host, port, allow or ()))
+        return
+    start_logging(settings.log_format, "ask", logging.WARNING)
+    given = {"cluster": cluster, "job": job, "run": run, "processors": processors, "requested_time": requested_time}
+    given |= {"queue": queue, "user": user}
+    more = {"executable": executable, "group": group, "risk": risk, "moldable": "yes" if moldable else None}
+    if not advise and (odd := next((name for name, value in more.items() if value is not None), None)):
+        raise SettingsError(f"--{odd} goes with --advice")
+    if job is None:
+        given |= more if advise else {"quantile": quantile, "confidence": confidence}
+    known = {name: value for name, value in given.items() if value is not None}
+    once = explain_once if job is not None else advise_once if advise else bound_once
+    try:
+        told = asyncio.run(once(settings, known))
+    except Unanswerable as error:
+        option = "" if error.parameter is None else f"--{error.parameter.replace('_', '-')}: "
+        raise SettingsError(f"{option}{error.reason}") from None
+    if json or isinstance(told.shown, str):
+        sys.stdout.buffer.write((told.json if json else told.shown).encode() + b"\n")
+    else:
+        Console(highlight=False, markup=False, emoji=False).print(told.shown)
+
+
+@app.command("topics", context_settings=TAKES_SETTINGS, epilog=SEE_SETTINGS)
+def create_topics(context: typer.Context) -> None:
+    """Create the topics that are missing, which is an administrator's work where Kafka has access control.
+
+    With --retention-hours those that are there are kept for so long, too.
+    """
+    with lasting_imports():
+        import asyncio
+
+        from shadowtime.shared.streaming import keep_topics, prepare_topics, read_settings
+    settings = read_settings(context.args, "admin")
+    start_logging(settings.log_format, "topics", logging.WARNING)
+    partitions = asyncio.run(prepare_topics(settings))
+    if "retention_hours" in settings.model_fields_set:
+        asyncio.run(keep_topics(settings))
+    say(f"{len(topics.FLOW) + 1} topics of {partitions} partitions")
+
+
+@app.command()
+def asyncapi() -> None:
+    """Print the topics as an AsyncAPI document."""
+    with lasting_imports():
+        import orjson
+
+        from shadowtime.services.asyncapi import document
+    sys.stdout.buffer.write(orjson.dumps(document(), option=orjson.OPT_INDENT_2) + b"\n")
+
+
+@app.command("settings", context_settings=TAKES_SETTINGS)
+def show_settings(context: typer.Context) -> None:
+    """Print every setting with its flag, its name in the environment and its value; secrets are hidden."""
+    with lasting_imports():
+        from shadowtime.shared.streaming import Settings, read_settings
+    settings = read_settings(context.args)
+    for name, field in Settings.model_fields.items():
+        value = getattr(settings, name)
+        typer.echo(f"--{name.replace('_', '-')}, SHADOWTIME_{name.upper()} = {'' if value is None else value}")
+        typer.echo(f"    {field.description}")
+
+
+async def _interruptible(work: Coroutine[Any, Any, None]) -> None:
+    import asyncio
+
+    task = asyncio.ensure_future(work)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, task.cancel)
+    await task
+
+
+def main() -> None:
+    """Run the command line; what it writes is its user's alone."""
+    os.umask(0o077)
+    run_app(app)

@@ -1,0 +1,93 @@
+"""What the page asks of Redis, at `/ask/`: advice, and shadows beside a cluster. Without Redis all else goes on."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Protocol, TypeVar
+
+from aiohttp import web
+from pydantic import Field
+
+from shadowtime.services.processes.ask import Advice, AdviceQuestion, Advising, answering, without_traceback
+from shadowtime.shared.errors import Unanswerable
+from shadowtime.shared.messages import Frozen
+from shadowtime.shared.streaming import Handler
+
+Result = TypeVar("Result")
+
+MAX_ASKED = 8
+"""Visitors whose questions for advice are taken in, of which one is worked on; the next one is sent away."""
+
+AGAIN_SECONDS = 5
+
+
+class Shadows(Protocol):
+    """What is known of shadows; raises `StoreError` if Redis cannot be used."""
+
+    async def counts(self) -> Mapping[str, int]:
+        """Return how many each cluster has that has any."""
+        ...
+
+    async def twin(self, cluster: str) -> Frozen:
+        """Return a cluster beside its shadows; raises `Unanswerable` if it has none."""
+        ...
+
+
+class TwinQuestion(Frozen):
+    """A cluster that is to be shown beside its shadows."""
+
+    cluster: str = Field(min_length=1, max_length=200)
+
+
+class InTurn:
+    """Works on one question after the other; what has begun goes to its end, even if who asked has left."""
+
+    def __init__(self) -> None:
+        self._turn = asyncio.Lock()
+        self._asking = 0
+        self._working: Awaitable[object] | None = None
+
+    async def answer(self, work: Callable[[], Awaitable[Result]]) -> Result:
+        """Return what comes of the work; raises `Unanswerable` if `MAX_ASKED` are at it."""
+        if self._asking >= MAX_ASKED:
+            raise Unanswerable(503, f"{MAX_ASKED} others are asking; ask again in {AGAIN_SECONDS} s")
+        self._asking += 1
+        try:
+            await self._turn.acquire()
+        except BaseException:
+            self._asking -= 1
+            raise
+        self._working = task = asyncio.ensure_future(work())
+        task.add_done_callback(self._over)
+        return await asyncio.shield(task)
+
+    def _over(self, _: object) -> None:
+        self._asking -= 1
+        self._turn.release()
+
+
+def asked(advises: Advising, shadows: Shadows | None = None) -> web.Application:
+    """Return what answers at `/ask/`: errors are one sentence in JSON, as of `ask --serve`."""
+    in_turn = InTurn()
+
+    async def advice(question: AdviceQuestion) -> Advice:
+        return await in_turn.answer(lambda: advises.advise(question))
+
+    made = web.Application(middlewares=[_asked_again, without_traceback])
+    made.add_routes([web.get("/advice", answering(AdviceQuestion, advice))])
+    if shadows is not None:
+        tells = shadows
+
+        async def twin(question: TwinQuestion) -> Frozen:
+            return await tells.twin(question.cluster)
+
+        made.add_routes([web.get("/twin", answering(TwinQuestion, twin))])
+    return made
+
+
+@web.middleware
+async def _asked_again(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """Say when to ask again where there is no answer now."""
+    response = await handler(request)
+    if response.status == web.HTTPServiceUnavailable.status_code:
+        response.headers["Retry-After"] = str(AGAIN_SECONDS)
+    return response

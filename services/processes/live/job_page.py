@@ -1,0 +1,206 @@
+"""The whole story of one job as sentences, and each prediction beside what came."""
+
+from collections.abc import Iterator
+from itertools import takewhile
+from typing import Any
+
+from shadowtime.services.processes.live.outlook import Machine
+from shadowtime.services.processes.live.page_data import state_of
+from shadowtime.services.processes.live.run_view import LiveView
+from shadowtime.services.processes.live.story import Bounded, Story
+from shadowtime.shared.formatting import clock, duration
+from shadowtime.shared.messages import moment
+from shadowtime.shared.text import ADJUSTED, ENDS, LEFT, procs
+
+NOT_YET = "not known yet"
+PREDICTED = {"run time": "run_time", "request as adjusted": "adjustment", "forecast start": "forecast"}
+
+
+def job_page(view: LiveView, number: int) -> dict[str, Any] | None:
+    """Return what the page of a job shows; None of a job that is not remembered."""
+    story = view.stories.get(number)
+    if story is None:
+        return None
+    machine = view.machine()
+    return {
+        "job": number,
+        "user": story.job.user_id,
+        "processors": story.job.requested_processors,
+        "state": state_of(story),
+        "head": headline(view, story),
+        "why": view.why(number),
+        "story": sorted(_story(view, story, machine), key=lambda each: each[0]),
+        "predictions": [_marked(view, story, each) for each in _predictions(view, story, machine)],
+        "marks": {
+            "submitted": story.job.since,
+            "started": None if story.started is None else story.started.time,
+            "ended": None if story.ended is None else story.ended.time,
+            "expected_end": None if (expected := story.expected_end(view.time)) is None else expected.end,
+            "limit": story.limit,
+            "by": story.start_by(),
+            "now": view.time,
+        },
+    }
+
+
+def headline(view: LiveView, story: Story) -> list[str]:
+    """Return how it stands, in one to four sentences."""
+    job, started, now = story.job, story.started, view.time
+    at = view.machine().at
+    if story.ended is not None and started is not None:
+        waited = duration(story.wait)
+        return [f"It {ENDS[story.ended.outcome]} after {duration(story.ended.run_time)}, having waited {waited}."]
+    if story.withdrawn is not None:
+        waited = duration(moment(story.withdrawn) - job.since)
+        back = "" if story.withdrawn.reason == "cancelled" else " It comes back when it is released."
+        return [f"It {LEFT[story.withdrawn.reason]} after it had waited for {waited}.{back}"]
+    if started is not None:
+        expected, left = story.expected_end(now), None
+        if story.suspended:
+            return [f"It is suspended, and has its {procs(started.processors)} no more until it goes on."]
+        began = moment(started) + story.lost
+        told = [f"It has run for {duration(now - began)} on {procs(started.processors)}."]
+        if expected is not None and expected.predicted:
+            told.append(f"It is expected to end at {at(expected.end)}, in {duration(max(0, expected.end - now))}.")
+        if story.limit is not None:
+            left = began + story.limit - now
+            told.append(f"{duration(left)} of its {duration(story.limit)} are left." if left > 0 else "Its time is up.")
+        return told
+    if job.job_number in view.starting:
+        return [f"It starts now, having waited {duration(now - job.since)}."]
+    place = 1 + sum(1 for _ in takewhile(lambda each: each != job.job_number, view.jobs.waiting))
+    waiting = len(view.jobs.waiting)
+    told = [f"It has waited for {duration(now - job.since)} and is number {place:,} of {waiting:,} that wait."]
+    if (by := story.start_by()) is not None:
+        when, share = by
+        by_then = f"by {at(when)} with {100 * share:.4g} %"
+        late = f"It is {duration(now - when)} late: it was to start {by_then}."
+        told.append(f"It starts {by_then}." if when >= now else late)
+    if story.awaited is not None:
+        _, start = story.awaited.last
+        told.append(f"The site {'expects' if start >= now else 'expected'} it to start at {at(start)}.")
+    return told
+
+
+def _story(view: LiveView, story: Story, machine: Machine) -> Iterator[tuple[int, str, str]]:
+    """Yield what happened: a second of the log, its date, and a sentence."""
+
+    def at(time: int, what: str) -> tuple[int, str, str]:
+        return time, clock(time, view.log.unix_start), what
+
+    job, started, ended = story.job, story.started, story.ended
+    asks = "" if job.requested_time is None else f" for {duration(job.requested_time)}"
+    user = "" if job.user_id is None else f" by user {job.user_id}"
+    yield at(job.time, f"submitted{user}: asks for {procs(job.requested_processors)}{asks}")
+    if told := list(_told(story, machine)):
+        yield at(job.time, "; ".join(told))
+    if (awaited := story.awaited) is not None:
+        again = f", as it says for the {ordinal(awaited.times)} time," if awaited.times > 1 else ""
+        for (time, start), often in dict.fromkeys(((awaited.first, ""), (awaited.last, again))):
+            yield at(time, f"the site expects it{often} to start at {clock(start, machine.unix_start)[:-3]}")
+    for time, sentence in story.notes or ():
+        yield at(time, sentence)
+    if story.weighed is not None:
+        time, head, share = story.weighed
+        often = "" if story.times_weighed == 1 else f" for the {ordinal(story.times_weighed)} time"
+        yield at(time, f"weighed{often} and not started: it would delay job {head} with {100 * share:.3g} %")
+    if story.overtaken_by is not None:
+        time, number = story.overtaken_by
+        often = "" if story.overtaken == 1 else f", as {story.overtaken - 1:,} did before"
+        yield at(time, f"job {number} started ahead of it{often}")
+    if started is not None:
+        trial = " on trial" if started.trial else ""
+        yield at(started.time, f"started{trial} on {procs(started.processors)}, having waited {duration(story.wait)}")
+    if story.withdrawn is not None:
+        yield at(story.withdrawn.time, LEFT[story.withdrawn.reason])
+    if ended is not None:
+        yield at(ended.time, f"{ENDS[ended.outcome]} after {duration(ended.run_time)}")
+
+
+def _told(story: Story, machine: Machine) -> Iterator[str]:
+    if story.run_time is not None:
+        yield f"predicted to run {duration(story.run_time)}"
+    if story.adjusted is not None:
+        yield f"its request adjusted to {duration(story.adjusted)}"
+    if (by := story.start_by()) is not None:
+        yield f"to start by {clock(by[0], machine.unix_start)[:-3]} with {100 * by[1]:.4g} %"
+    if (forecast := story.forecast_start()) is not None:
+        yield f"forecast to start at {clock(forecast, machine.unix_start)[:-3]}"
+
+
+def _predictions(view: LiveView, story: Story, machine: Machine) -> Iterator[tuple[str, str, str, str]]:
+    """Yield of each prediction what it is of, what it said, what came, and how good it was."""
+    ran, wait, now = None if story.ended is None else story.ended.run_time, story.wait, view.time
+    so_far = NOT_YET if story.started is None else f"has run {duration(now - story.started.time)}"
+    came = so_far if ran is None else duration(ran)
+    if story.run_time is not None:
+        yield "run time", duration(story.run_time), came, "" if ran is None else off(story.run_time - ran, "long")
+    if story.job.requested_time is not None:
+        used = "" if ran is None else f"{100 * ran / story.job.requested_time:.0f} % of it used"
+        yield "request", duration(story.job.requested_time), came, used
+    if story.adjusted is not None:
+        verdict = "" if story.adjustment is None else ADJUSTED.get(story.adjustment, "as requested")
+        yield "request as adjusted", duration(story.adjusted), came, verdict
+    waited = f"has waited {duration(now - story.job.since)}" if wait is None else f"waited {duration(wait)}"
+    for each in story.bounds:
+        so_long = now - story.job.since if wait is None else wait
+        yield _scope(each), _limit(each), waited, _held(each, so_long, known=wait is not None)
+    if story.forecast is not None:
+        start = clock(story.job.since + story.forecast, machine.unix_start)[:-3]
+        yield "forecast start", start, waited, "" if wait is None else off(story.forecast - wait, "late")
+    elif story.forecast_reason is not None:
+        yield "forecast start", f"none: {story.forecast_reason}", waited, ""
+    if (awaited := story.awaited) is not None:
+        words = {"first": awaited.first, "latest": awaited.last} if awaited.times > 1 else {"only": awaited.last}
+        for word, (_, awaits) in words.items():
+            verdict = "" if story.started is None else off(awaits - moment(story.started), "late")
+            yield f"start the site expects, {word} word", clock(awaits, machine.unix_start)[:-3], waited, verdict
+
+
+def _marked(view: LiveView, story: Story, row: tuple[str, str, str, str]) -> list[str]:
+    """Return a row, with a word at what it said where that is not to be trusted; nothing once the job has ended."""
+    what, told, *rest = row
+    groupings = {_scope(each): each.grouping for each in story.bounds}
+    of = "wait_bound" if what in groupings else PREDICTED.get(what)
+    since = None if of is None else view.trust.since(story.job, of, groupings.get(what))
+    if since is not None and story.ended is None:
+        told += f" (not to be trusted since {clock(since, view.log.unix_start)[:-9]})"
+    return [what, told, *rest]
+
+
+def _scope(bound: Bounded) -> str:
+    return f"wait, {100 * bound.quantile:.4g} % bound by {bound.grouping}"
+
+
+def _limit(bound: Bounded) -> str:
+    return f"none: {bound.reason or 'unknown'}" if bound.bound is None else f"at most {duration(bound.bound)}"
+
+
+def _held(bound: Bounded, wait: int, *, known: bool) -> str:
+    if bound.bound is None:
+        return ""
+    if wait > bound.bound:
+        return f"missed by {duration(wait - bound.bound)}"
+    return "held" if known else "holds so far"
+
+
+def off(seconds: float, more: str) -> str:
+    """Return by how much something was predicted too long or late, or the other way.
+
+    >>> off(3600, "long"), off(-60, "late"), off(0, "late")
+    ('1.0 h too long', '1.0 min too early', 'exact')
+    """
+    if not round(seconds):
+        return "exact"
+    less = {"long": "short", "late": "early"}[more]
+    return f"{duration(abs(seconds))} too {more if seconds > 0 else less}"
+
+
+def ordinal(number: int) -> str:
+    """Return which one it is.
+
+    >>> [ordinal(each) for each in (1, 2, 3, 11, 22, 113)]
+    ['1st', '2nd', '3rd', '11th', '22nd', '113th']
+    """
+    ending = "th" if number // 10 % 10 == 1 else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return f"{number:,}{ending}"

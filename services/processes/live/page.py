@@ -1,0 +1,236 @@
+"""The live page: a run as it goes, in a browser, over server-sent events; a reader of the stream like any other.
+
+What a visitor gets leads from the state that he has seen to the newest that there is, at most twice a second: there is
+no queue of things to be sent, so a slow visitor misses states, and neither holds anything up nor takes memory.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import orjson
+from aiohttp import web
+
+from shadowtime.services.processes.live.job_page import job_page
+from shadowtime.services.processes.live.page_data import found, queue
+from shadowtime.services.processes.live.run_view import LiveView
+from shadowtime.services.processes.live.view import LiveRuns
+
+# What has changed between two states of the page: all that a visitor who saw the first needs to see the second.
+
+ROWS = frozenset({"queue", "running", "decisions", "blocks", "history"})
+"""Parts that are rows by key. One that is new comes after those that stay, in the order of the part."""
+
+
+def changes(before: Mapping[str, Any] | None, after: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return what to send: the parts that are others now, of rows those; everything to whom has seen nothing.
+
+    What is None has gone. None where nothing has changed. O(size of the states).
+
+    >>> before = {"time": 1, "busy": 4, "queue": {7: ["a"], 8: ["b"]}}
+    >>> changes(before, {"time": 2, "busy": 4, "queue": {8: ["b"], 9: ["c"]}})
+    {'time': 2, 'queue': {'set': [[9, ['c']]], 'drop': [7]}}
+    >>> changes(before, before) is None
+    True
+    """
+    if before is None:
+        before = {}
+    found: dict[str, Any] = {name: None for name in before if name not in after}
+    for name, part in after.items():
+        if name in ROWS:
+            seen = before.get(name, {})
+            rows = [[key, row] for key, row in part.items() if seen.get(key) != row]
+            gone = [key for key in seen if key not in part]
+            if rows or gone or name not in before:
+                found[name] = {"set": rows, "drop": gone}
+        elif name not in before or before[name] != part:
+            found[name] = part
+    return found or None
+
+
+PAGE = Path(__file__).with_name("assets")
+KINDS = {".css": "text/css", ".html": "text/html", ".js": "text/javascript", ".svg": "image/svg+xml"}
+FILES = {
+    f"/{each.name}".replace("/page.html", "/"): each.name for each in sorted(PAGE.iterdir()) if each.suffix in KINDS
+}
+
+MAX_VISITORS = 32
+STAY_SECONDS = 60.0
+"""For so long nobody has to make room for a new visitor, as long as he reads; a browser comes back by itself."""
+
+REST_SECONDS = 0.5
+ALIVE_SECONDS = 10.0
+"""Between two signs of life while nothing happens."""
+
+ALIVE = b"event: alive\ndata:\n\n"
+EVENTS = "text/event-stream; charset=utf-8"
+GREETING = (b":" + b" " * 1_022 + b"\n") * 256
+"""A comment, which browsers pass over: more than a kernel takes in for a program that does not read."""
+
+SAFE = {
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+    "img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-store",
+}
+
+
+class LivePage:
+    """The page and its visitors.
+
+    Parameters
+    ----------
+    runs
+        What is shown; whoever changes it calls `tell`.
+    asked
+        What answers at `/ask/`.
+    """
+
+    def __init__(self, runs: LiveRuns, asked: web.Application | None = None) -> None:
+        self.runs = runs
+        self._asked_of_redis = asked
+        self._visitors: dict[asyncio.Transport, float] = {}
+        self._news = asyncio.Event()
+        self._ended = False
+        self._states: dict[str | None, tuple[int, dict[str, Any]]] = {}
+
+    @property
+    def visitors(self) -> int:
+        """Return how many there are."""
+        return len(self._visitors)
+
+    def tell(self) -> None:
+        """Let visitors know that there is something new."""
+        self._news.set()
+        self._news = asyncio.Event()
+
+    def end(self) -> None:
+        """Let visitors go."""
+        self._ended = True
+        self.tell()
+
+    def application(self) -> web.Application:
+        """Return what answers over HTTP."""
+        made = web.Application(middlewares=[self._guarded])
+        made.add_routes([web.get(path, _file(file)) for path, file in FILES.items()])
+        made.add_routes([web.get("/events", self._events), web.get("/health", self._health)])
+        made.add_routes([web.get("/queue", self._queue), web.get("/job", self._job), web.get("/find", self._find)])
+        if self._asked_of_redis is not None:
+            made.add_subapp("/ask", self._asked_of_redis)
+        return made
+
+    @web.middleware
+    async def _guarded(
+        self, request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
+    ) -> web.StreamResponse:
+        try:
+            response = await handler(request)
+        except web.HTTPException as error:
+            response = web.Response(status=error.status, text=f"{error.reason}\n")
+        if not response.prepared:
+            response.headers.update(SAFE)
+        return response
+
+    async def _health(self, request: web.Request) -> web.Response:
+        return web.json_response({"healthy": True, "visitors": self.visitors})
+
+    async def _queue(self, request: web.Request) -> web.Response:
+        view, start = self._asked(request), _number(request, "from")
+        if view is None:
+            return _told(None)
+        return _told({"from": start, "rows": list(queue(view, start).items())})
+
+    async def _job(self, request: web.Request) -> web.Response:
+        view, number = self._asked(request), _number(request, "job")
+        return _told(None if view is None else job_page(view, number))
+
+    async def _find(self, request: web.Request) -> web.Response:
+        view, number = self._asked(request), _number(request, "number")
+        return _told(None if view is None else found(view, number))
+
+    def _asked(self, request: web.Request) -> LiveView | None:
+        run = self.runs.chosen(request.query.get("run"))
+        return None if run is None else self.runs.view(run)
+
+    async def _events(self, request: web.Request) -> web.StreamResponse:
+        if request.method == "HEAD" or request.transport is None:
+            return web.Response(headers={"Content-Type": EVENTS})
+        now = asyncio.get_running_loop().time()
+        if not self._has_room(now):
+            text = f"{MAX_VISITORS} visitors are here already\n"
+            return web.Response(status=503, text=text, headers={"Retry-After": "5"})
+        response = web.StreamResponse(headers=SAFE | {"Content-Type": EVENTS})
+        visitor = request.transport
+        self._visitors[visitor] = now
+        with suppress(ConnectionError):  # the visitor has left, or takes nothing in
+            try:
+                await response.prepare(request)
+                await self._send_states(response, request.query.get("run"))
+            finally:
+                self._visitors.pop(visitor, None)
+        return response
+
+    def _has_room(self, now: float) -> bool:
+        """Return whether another visitor may come in; who does not read makes room, then who has been here for long."""
+        if len(self._visitors) < MAX_VISITORS:
+            return True
+        reading_nothing = [each for each in self._visitors if each.get_write_buffer_size()]
+        here_for_long = [each for each, since in self._visitors.items() if now - since > STAY_SECONDS]
+        for visitor in (*reading_nothing, *here_for_long):  # each in the order in which they came
+            del self._visitors[visitor]
+            visitor.abort()
+            return True
+        return False
+
+    async def _send_states(self, response: web.StreamResponse, run: str | None) -> None:
+        seen: dict[str, Any] | None = None
+        while not self._ended:
+            news = self._news
+            state = self._state(run)
+            same_run = seen is not None and seen["run"] == state["run"]
+            told = changes(seen if same_run else None, state)
+            if told is None:
+                await response.write(ALIVE)
+            else:
+                anew = {} if same_run else {"anew": True}
+                await response.write(b"data: " + orjson.dumps(told | anew) + b"\n\n")
+            if seen is None:
+                await response.write(GREETING)
+            seen = state
+            await asyncio.sleep(REST_SECONDS)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(news.wait(), ALIVE_SECONDS)
+
+    def _state(self, run: str | None) -> dict[str, Any]:
+        """Return the newest state of a run, made once for all visitors."""
+        version = self.runs.version
+        if run is not None and run not in self.runs:  # visitors can think of any number of names
+            return self.runs.state(run)
+        if self._states.get(run, (-1,))[0] != version:
+            self._states = {each: made for each, made in self._states.items() if made[0] == version}
+            self._states[run] = version, self.runs.state(run)
+        return self._states[run][1]
+
+
+def _number(request: web.Request, name: str) -> int:
+    """Return a whole number that is asked for."""
+    text = request.query.get(name, "")
+    if not (text.isascii() and text.isdigit() and len(text) <= 16):
+        raise web.HTTPBadRequest
+    return int(text)
+
+
+def _told(answer: object) -> web.Response:
+    return web.Response(body=orjson.dumps(answer), content_type="application/json")
+
+
+def _file(name: str) -> Callable[[web.Request], Awaitable[web.Response]]:
+    body, kind = (PAGE / name).read_bytes(), KINDS[Path(name).suffix]
+
+    async def answer(request: web.Request) -> web.Response:
+        return web.Response(body=body, content_type=kind, charset="utf-8")
+
+    return answer

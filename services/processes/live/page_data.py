@@ -1,0 +1,164 @@
+"""What the page shows of a run, as values for JSON: times are seconds of the log, which the page writes as dates."""
+
+from collections.abc import Iterable
+from itertools import islice
+from typing import Any
+
+from shadowtime.services.processes.live.outlook import Head, Machine, base
+from shadowtime.services.processes.live.rows import MAX_BLOCKS
+from shadowtime.services.processes.live.run_stories import SIZES
+from shadowtime.services.processes.live.run_view import LiveView
+from shadowtime.services.processes.live.story import Story
+from shadowtime.shared.text import NEUTRAL, OTHER_COLOURS, POLICY_COLOURS
+
+PAGE = 25
+"""Rows of a table at a time."""
+
+MAX_FOUND = 50
+"""Jobs of a user that a search tells of."""
+
+
+def overview(view: LiveView) -> dict[str, Any]:
+    """Return all parts of the page of a run; `changes` has which of them are rows."""
+    opened, scores = view.opened, view.scores
+    head = view.head()
+    return {
+        "cluster": opened.cluster,
+        "name": opened.name or opened.policy,
+        "policy": opened.policy,
+        "colour": POLICY_COLOURS.get(base(opened.name or opened.policy), NEUTRAL),
+        "palette": OTHER_COLOURS,
+        "predicts": {"runtime": opened.runtime, "adjustment": opened.adjustment, "wait_bound": opened.wait_bound},
+        "obeyed": view.log.obeyed,
+        "unix_start": view.log.unix_start,
+        "began": opened.time,
+        "time": view.time,
+        "closed": view.closed,
+        "quarantined": view.quarantined,
+        "untrusted": view.trust.words(view.log.unix_start),
+        "processors": view.processors,
+        "busy": view.busy,
+        "waiting": len(view.jobs.waiting),
+        "running_count": len(view.jobs.running),
+        "ended": view.count_ended,
+        "mean_wait": view.wait / view.count_started if view.count_started else None,
+        "longest_wait": view.longest_wait if view.count_started else None,
+        "longest_waiting": next((view.time - job.since for job in view.jobs.waiting.values()), None),
+        "scores": None if scores is None else scores.model_dump(),
+        "queue": queue(view, 0, head),
+        "running": {each.job.job_number: _running(view, each) for each in view.next_to_end(PAGE)},
+        "decisions": {
+            number: [time, each.job, each.kind, each.what, "; ".join(each.details)]
+            for number, time, each in view.decisions
+        },
+        "covered_from": view.picture.covered_from,
+        "blocks": _blocks(view),
+        "history": dict(view.picture.history),
+        "planned": [[each.job, each.start, each.end, each.forecast, _flat(each.rows)] for each in view.planned(head)],
+        "bounds": [
+            {"grouping": each.grouping, "quantile": each.quantile, "bound": each.bound, "reason": each.reason}
+            | _covered(view, each.grouping)
+            for each in view.last_bounds
+        ],
+        "sizes": _by_size(view),
+    }
+
+
+def queue(view: LiveView, start: int, head: Head | None = None) -> dict[int, dict[str, Any]]:
+    """Return a page of the waiting jobs, from the one in this place on."""
+    head, machine = head or view.head(), view.machine()
+    jobs = islice(view.waiting(), start, start + PAGE)
+    return {each.job.job_number: _waiting(view, each, machine, head) for each in jobs}
+
+
+def _waiting(view: LiveView, story: Story, machine: Machine, head: Head | None) -> dict[str, Any]:
+    job, by, forecast = story.job, story.start_by(), story.forecast_start()
+    start = head.start if head is not None and head.story is story else None
+    return {
+        "user": job.user_id,
+        "processors": job.requested_processors,
+        "asks": job.requested_time,
+        "adjusted": story.adjusted,
+        "expected": None if story.run_time is None else round(story.run_time),
+        "since": job.since,
+        "by": by,
+        "start": start if start is not None else forecast if forecast is None or forecast > machine.now else None,
+        "forecast": start is None,
+        "untrusted": view.trust.marks(story),
+        "why": view.brief(job.job_number),
+    }
+
+
+def _running(view: LiveView, story: Story) -> dict[str, Any]:
+    started, expected = view.jobs.running[story.job.job_number].started, story.expected_end(view.time)
+    return {
+        "user": story.job.user_id,
+        "processors": started.processors,
+        "started": started.time,
+        "limit": story.limit,
+        "end": None if expected is None else expected.end,
+        "predicted": expected is not None and expected.predicted,
+        "trial": started.trial is True,
+        "untrusted": view.trust.marks(story),
+    }
+
+
+def _blocks(view: LiveView) -> dict[str, list[Any]]:
+    """Return who ran when on which rows: user, start, end (of running jobs the expected one, and 1 behind it), rows."""
+    found: dict[str, list[Any]] = {
+        f"{each.job}/{each.start}": [each.job, each.user, each.start, each.end, 0, _flat(each.rows)]
+        for each in view.picture.blocks
+        if each.end > each.start
+    }
+    for job, started, *_ in islice(view.jobs.running.values(), MAX_BLOCKS):
+        story = view.stories[job.job_number]
+        expected = story.expected_end(view.time)
+        end = None if expected is None else expected.end
+        key = f"{job.job_number}/{started.time}"
+        found[key] = [job.job_number, job.user_id, started.time, end, 1, _flat(story.ranges)]
+    return found
+
+
+def _flat(rows: Iterable[tuple[int, int]]) -> list[int]:
+    return [number for each in rows for number in each]
+
+
+def _covered(view: LiveView, grouping: str) -> dict[str, Any]:
+    told = view.coverage.get((grouping, None))
+    if told is None:
+        return {"covered": None, "revealed": 0, "low": 0.0}
+    return {"covered": told.covered, "revealed": told.revealed, "low": told.low}
+
+
+def _by_size(view: LiveView) -> list[list[Any]]:
+    """Return for each class of sizes its smallest and largest one, the bound that was told last, its share, and when.
+
+    Nothing once the run is over: then nobody comes.
+    """
+    if view.closed:
+        return []
+    least, most = [1, *(size + 1 for size in SIZES)], [*SIZES, view.processors]
+    told = sorted(view.by_size.items())
+    return [[least[each], most[each], bound.bound, bound.quantile, time] for each, (time, bound) in told]
+
+
+def found(view: LiveView, number: int) -> dict[str, Any]:
+    """Return the job of this number and the jobs of the user of this number, the latest first."""
+    jobs = view.of_user.get(number, {})
+    return {
+        "number": number,
+        "job": _line(view.stories[number]) if number in view.stories else None,
+        "count": len(jobs),
+        "jobs": [_line(view.stories[each]) for each in islice(reversed(jobs), MAX_FOUND)],
+    }
+
+
+def _line(story: Story) -> list[Any]:
+    return [story.job.job_number, story.job.requested_processors, state_of(story), story.job.since]
+
+
+def state_of(story: Story) -> str:
+    """Return whether a job waits, runs or has ended, or what else became of it."""
+    if story.withdrawn is not None:
+        return story.withdrawn.reason
+    return "ended" if story.ended else "suspended" if story.suspended else "running" if story.started else "waiting"

@@ -1,0 +1,148 @@
+"""Where in the picture of the machine a job is drawn: the log says on how many processors it runs, not on which."""
+
+from bisect import bisect_left
+from collections import deque
+from itertools import islice
+from typing import NamedTuple
+
+from shadowtime.shared.bounds import MAX_PROCESSORS
+from shadowtime.shared.formatting import DAY
+from shadowtime.shared.messages import JobEnded
+from shadowtime.shared.stages import RunningJob
+
+LOOKED_AT = 32
+"""Free ranges among which one is looked for that holds a job in one piece."""
+
+Ranges = tuple[tuple[int, int], ...]
+"""First row and number of rows of each piece."""
+
+
+class Rows:
+    """Rows of the picture, one a processor, and which of them are free.
+
+    A job is in one piece where the lowest free ranges allow it, else on the lowest rows that there are; a machine that
+    is told to run more than it has grows upwards. O(pieces + log ranges), and a memory move.
+
+    >>> rows = Rows(8)
+    >>> rows.take(4), rows.take(2), rows.take(3)
+    (((0, 4),), ((4, 2),), ((6, 3),))
+    >>> rows.give(((0, 4),))
+    >>> rows.take(1), rows.take(4)
+    (((0, 1),), ((1, 3), (9, 1)))
+    """
+
+    def __init__(self, processors: int) -> None:
+        self.processors = processors
+        self._starts = [0]
+        self._ends = [MAX_PROCESSORS * 2]
+
+    def take(self, count: int) -> Ranges:
+        """Return rows that were free, and are not any more."""
+        at = self._whole(count)
+        if at is not None:
+            start = self._starts[at]
+            self._cut(at, count)
+            return ((start, count),)
+        taken: list[tuple[int, int]] = []
+        while count:
+            start, size = self._starts[0], min(count, self._ends[0] - self._starts[0])
+            self._cut(0, size)
+            taken.append((start, size))
+            count -= size
+        return tuple(taken)
+
+    def give(self, ranges: Ranges) -> None:
+        """Free rows that were taken."""
+        for start, size in ranges:
+            end, at = start + size, bisect_left(self._starts, start)
+            if at < len(self._starts) and self._starts[at] == end:
+                end = self._ends[at]
+                del self._starts[at], self._ends[at]
+            if at and self._ends[at - 1] == start:
+                self._ends[at - 1] = end
+            else:
+                self._starts.insert(at, start)
+                self._ends.insert(at, end)
+
+    def _whole(self, count: int) -> int | None:
+        for at in range(min(LOOKED_AT, len(self._starts))):
+            if min(self._ends[at], self.processors) - self._starts[at] >= count:
+                return at
+        return None
+
+    def _cut(self, at: int, count: int) -> None:
+        self._starts[at] += count
+        if self._starts[at] == self._ends[at]:
+            del self._starts[at], self._ends[at]
+
+
+def free_rows(taken: list[tuple[int, int]], count: int, processors: int) -> Ranges:
+    """Return the lowest rows of the machine that `taken` leaves, fewer where there are not so many.
+
+    >>> free_rows([(4, 2), (0, 3), (2, 1)], 4, 8)
+    ((3, 1), (6, 2))
+    """
+    found: list[tuple[int, int]] = []
+    row = 0
+    for start, size in (*sorted(taken), (processors, 0)):
+        gap = min(start, processors) - row
+        if gap > 0 and count > 0:
+            found.append((row, min(gap, count)))
+            count -= gap
+        row = max(row, start + size)
+    return tuple(found)
+
+
+# The picture of the machine over the last day: who ran when, on how many processors, and how many jobs waited.
+
+MAX_BLOCKS = 1_500
+"""Ended jobs in the picture; with more in a day it has all jobs of less than a day."""
+
+STEP = 300
+"""Seconds between two points of the line of waiting jobs."""
+
+
+class Block(NamedTuple):
+    """A job that has ended, in the picture of the machine."""
+
+    job: int
+    user: int | None
+    start: int
+    end: int
+    rows: Ranges
+
+
+class Picture:
+    """What has ended within the last day, the rows of what runs, and the line of waiting jobs.
+
+    O(1) an event, amortised.
+
+    Parameters
+    ----------
+    time, processors
+        When the run began, and the size of its machine.
+    """
+
+    def __init__(self, time: int, processors: int) -> None:
+        self.rows = Rows(processors)
+        self.blocks: deque[Block] = deque()
+        self.covered_from = time
+        """Since when it has all jobs."""
+        self.history: dict[int, int] = {}
+        """By the step of the day, the jobs that waited at its end."""
+
+    def pass_time(self, before: int, waiting: int, now: int) -> None:
+        """Note how an instant ended that was followed by another; forget what is a day ago."""
+        self.history[before // STEP * STEP] = waiting
+        while self.blocks and self.blocks[0].end < now - DAY:
+            self.blocks.popleft()
+        while len(self.history) > 1 and next(islice(self.history, 1, None)) <= now - DAY:
+            del self.history[next(iter(self.history))]
+        self.covered_from = max(self.covered_from, now - DAY)
+
+    def end(self, ended: JobEnded, job: RunningJob, rows: Ranges) -> None:
+        """Free the rows of a job, and keep it."""
+        self.rows.give(rows)
+        self.blocks.append(Block(ended.job_number, job.submitted.user_id, job.started.time, ended.time, rows))
+        if len(self.blocks) > MAX_BLOCKS:
+            self.covered_from = max(self.covered_from, self.blocks.popleft().end)

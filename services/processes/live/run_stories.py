@@ -1,0 +1,247 @@
+"""What the live page knows of one run, kept up to date by its envelopes; sans-I/O, of bounded size, O(1) an event."""
+
+import re
+from bisect import bisect_left
+from collections import deque
+from itertools import islice
+from typing import Any
+
+from shadowtime.services.processes.live.outlook import IN_ORDER, base
+from shadowtime.services.processes.live.rows import Picture
+from shadowtime.services.processes.live.story import Story, Trust, Weighed
+from shadowtime.shared.messages import (
+    CapacityChanged,
+    ClusterClosed,
+    ClusterOpened,
+    Coverage,
+    Decided,
+    Envelope,
+    JobChanged,
+    JobEnded,
+    JobExpected,
+    JobResumed,
+    JobStarted,
+    JobSubmitted,
+    JobSuspended,
+    JobWithdrawn,
+    PolicyScores,
+    Rejected,
+    WaitBound,
+    moment,
+)
+from shadowtime.shared.stages import RunningJob, StageHandler
+from shadowtime.shared.text import Log, Sentence, chosen, sentences
+
+MAX_ENDED = 5_000
+"""Ended jobs of a run that are remembered, the last ones."""
+
+DECISIONS = 40
+
+SIZES = (1, 4, 16, 64, 256)
+"""Largest jobs of the classes by processors for which a bound is shown; there is one more, of all that are larger."""
+
+SORTED = re.compile(r"[(:,]queue=(?!(fcfs|BF|yes|no)\b)")
+"""In a SPEC of one of these: an order of the queue by which it is another."""
+
+
+class Stories(StageHandler):
+    """One run: the story of each of its jobs, the picture of its machine, and what happened last."""
+
+    def __init__(self, opened: ClusterOpened) -> None:
+        super().__init__(opened)
+        self.log = Log.of(opened)
+        self.stories: dict[int, Story] = {}
+        """Of jobs that wait, run, or were among the last to end."""
+        self.ended: dict[int, Story] = {}
+        self.of_user: dict[int, dict[int, None]] = {}
+        self.picture = Picture(opened.time, opened.processors)
+        self.decisions: deque[tuple[int, int, Sentence]] = deque(maxlen=DECISIONS)
+        self.decided = 0
+        self.busy = self.count_started = self.count_ended = self.wait = self.longest_wait = 0
+        self.starting: dict[int, int] = {}
+        """Processors of the jobs that were decided to start, and have not yet."""
+        self.named_head: int | None = None
+        self.in_order = base(opened.policy) in IN_ORDER and not SORTED.search(opened.policy)
+        self.last_bounds: tuple[WaitBound, ...] = ()
+        self.by_size: dict[int, tuple[int, WaitBound]] = {}
+        """Of each class of `SIZES`: when a job of it was told a bound last, and the bound."""
+        self.coverage: dict[tuple[str, int | None], Coverage] = {}
+        self.scores: PolicyScores | None = None
+        self.quarantined: str | None = None
+        self.trust = Trust()
+
+    def answer(self, envelope: Envelope, known: Any) -> Envelope:
+        """Take in an event; when it is the first of an instant, note how the one before it ended."""
+        time = envelope.event.time
+        if time > self.time and not isinstance(envelope.event, Rejected):
+            self.picture.pass_time(self.time, len(self.jobs.waiting), time)
+        self.trust.take_in(envelope.drifts or ())
+        return super().answer(envelope, known)
+
+    def on_submitted(self, envelope: Envelope, job: JobSubmitted) -> Envelope:
+        """Begin its story."""
+        self._forget(self.ended.get(job.job_number))
+        self.stories[job.job_number] = Story(envelope, job)
+        if job.user_id is not None:
+            self.of_user.setdefault(job.user_id, {})[job.job_number] = None
+        if envelope.wait_bounds:
+            self.last_bounds = tuple(each for each in envelope.wait_bounds if each.queue is None)
+        if (bound := chosen(envelope.wait_bounds)) is not None:
+            self.by_size[bisect_left(SIZES, job.requested_processors)] = (job.time, bound)
+        return envelope
+
+    def on_withdrawn(self, envelope: Envelope, withdrawn: JobWithdrawn, job: JobSubmitted) -> Envelope:
+        """End its story; one that is held has another when it comes back."""
+        self.stories[job.job_number].withdraw(withdrawn)
+        self._remember(self.stories[job.job_number])
+        self._tell(withdrawn.time, *sentences(envelope, self.log))
+        return envelope
+
+    def on_changed(self, envelope: Envelope, changed: JobChanged, old: JobSubmitted, new: JobSubmitted) -> Envelope:
+        """Go on with its story as it is now."""
+        self.stories[new.job_number].job = new
+        self._tell_of(self.stories[new.job_number], envelope)
+        return envelope
+
+    def on_expected(self, envelope: Envelope, expected: JobExpected, job: JobSubmitted) -> Envelope:
+        """Keep what the site's own scheduler says."""
+        self.stories[job.job_number].expect(expected)
+        return envelope
+
+    def on_running_changed(self, envelope: Envelope, old: RunningJob, new: RunningJob) -> Envelope:
+        """Give it a place of its new size."""
+        story = self.stories[new.submitted.job_number]
+        if old.suspended is None:
+            self._stand_aside(story, old.started)
+            self._take_place(story, new.started)
+        story.started = new.started
+        self._tell_of(story, envelope)
+        return envelope
+
+    def on_suspended(self, envelope: Envelope, suspended: JobSuspended, job: RunningJob) -> Envelope:
+        """Free its place for a while."""
+        story = self.stories[suspended.job_number]
+        self._stand_aside(story, job.started)
+        story.suspended = True
+        self._tell_of(story, envelope)
+        return envelope
+
+    def on_resumed(self, envelope: Envelope, resumed: JobResumed, job: RunningJob) -> Envelope:
+        """Give it a place again."""
+        story = self.stories[resumed.job_number]
+        story.resume(job.stood_still(moment(resumed)))
+        self._take_place(story, job.started)
+        self._tell_of(story, envelope)
+        return envelope
+
+    def _stand_aside(self, story: Story, started: JobStarted) -> None:
+        self.busy -= started.processors
+        self.picture.rows.give(story.ranges)
+        story.ranges = ()
+
+    def _take_place(self, story: Story, started: JobStarted) -> None:
+        self.busy += started.processors
+        story.ranges = self.picture.rows.take(started.processors)
+
+    def _tell_of(self, story: Story, envelope: Envelope) -> None:
+        for each in sentences(envelope, self.log):
+            story.note(envelope.event.time, "; ".join((each.what, *each.details)))
+            self._tell(envelope.event.time, each)
+
+    def on_started(self, envelope: Envelope, started: JobStarted, job: JobSubmitted) -> Envelope:
+        """Give it a place in the picture."""
+        story = self.stories[job.job_number]
+        story.start(started)
+        self.starting.pop(job.job_number, None)
+        self._take_place(story, started)
+        return envelope
+
+    def on_wait(self, envelope: Envelope, job: JobSubmitted, wait: int) -> Envelope:
+        """Count the wait."""
+        self.count_started += 1
+        self.wait += wait
+        self.longest_wait = max(self.longest_wait, wait)
+        self.coverage |= {(each.grouping, each.queue): each for each in envelope.coverage}
+        return envelope
+
+    def on_ended(self, envelope: Envelope, ended: JobEnded, job: RunningJob) -> Envelope:
+        """Free its place; keep its story for as long as there is room."""
+        story = self.stories[ended.job_number]
+        if job.suspended is None:
+            self.busy -= job.started.processors
+        self.picture.end(ended, job, story.ranges)
+        if envelope.adjustment is not None:
+            story.adjustment = envelope.adjustment.outcome
+        story.end(ended)
+        if not ended.requeued:
+            self.count_ended += 1
+            self._remember(story)
+        return envelope
+
+    def _remember(self, story: Story) -> None:
+        self.ended[story.job.job_number] = story
+        if len(self.ended) > MAX_ENDED:
+            self._forget(next(iter(self.ended.values())))
+
+    def _forget(self, story: Story | None) -> None:
+        if story is None:
+            return
+        number, user = story.job.job_number, story.job.user_id
+        del self.stories[number], self.ended[number]
+        if user is not None:
+            del self.of_user[user][number]
+            if not self.of_user[user]:
+                del self.of_user[user]
+
+    def on_capacity(self, envelope: Envelope, changed: CapacityChanged) -> Envelope:
+        """Tell the new size."""
+        self.picture.rows.processors = max(self.processors, self.processors_after(changed))
+        self._tell(changed.time, *sentences(envelope, self.log))
+        return envelope
+
+    def on_decided(self, envelope: Envelope, decided: Decided) -> Envelope:
+        """Tell what was decided, and of each candidate that was not started, why; advice once per job."""
+        for each in sentences(envelope, self.log):
+            story = None if each.job is None else self.stories.get(each.job)
+            if story is not None:
+                if each.kind == "start" and not self.log.obeyed:
+                    if story.advised is not None:
+                        continue
+                    story.advised = decided.time
+                verb = "decided" if self.log.obeyed else "advised"
+                story.note(decided.time, f"{verb} to {each.kind} it: {'; '.join(each.details)}")
+            self._tell(decided.time, each)
+        self.log = self.log.after(decided)
+        if self.log.obeyed:
+            self.starting = {each.job_number: each.processors for each in decided.starts}
+        for start in decided.starts:
+            head = getattr(start.reason, "head", None)
+            if head in self.jobs.waiting:
+                self.named_head = head
+                if self.log.obeyed:
+                    self.stories[head].overtake(decided.time, start.job_number)
+        for tried in decided.evaluated:
+            self.named_head = tried.head
+            shares = tried.probabilities if tried.recalibrated is None else tried.recalibrated
+            refused = len(tried.job_numbers) - tried.accepted
+            for number, share in islice(zip(tried.job_numbers, shares, strict=True), refused):
+                if (story := self.stories.get(number)) is not None:
+                    story.weighed = Weighed(decided.time, tried.head, share)
+                    story.times_weighed += 1
+        return envelope
+
+    def _tell(self, time: int, *told: Sentence) -> None:
+        for each in told:
+            self.decided += 1
+            self.decisions.append((self.decided, time, each))
+
+    def on_rejected(self, envelope: Envelope, rejected: Rejected) -> Envelope:
+        """Note that a stage has quarantined the run: nothing more will come of it."""
+        if rejected.code == "quarantined":
+            self.quarantined = rejected.reason
+        return envelope
+
+    def on_closed(self, envelope: Envelope, closed: ClusterClosed) -> Envelope:
+        """Keep the scores."""
+        self.scores = None if envelope.scores is None else envelope.scores.policy
+        return envelope

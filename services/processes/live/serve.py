@@ -1,0 +1,107 @@
+"""The live page as a process: it follows the stream, and asks Redis what visitors want to know."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, aclosing, suppress
+
+from shadowtime.services.processes.ask import advising
+from shadowtime.services.processes.live.asked import Shadows, asked
+from shadowtime.services.processes.live.page import LivePage
+from shadowtime.services.processes.live.view import LiveRuns
+from shadowtime.shared.errors import StoreError
+from shadowtime.shared.kernels import get_ready
+from shadowtime.shared.messages import Envelope
+from shadowtime.shared.stages import SCORES
+from shadowtime.shared.streaming import (
+    Settings,
+    address_of,
+    listening,
+    prepare_topics,
+    reading_later,
+    shutdown_event,
+    subscribe,
+)
+
+log = logging.getLogger("shadowtime.live")
+
+OpensShadows = Callable[[Settings], AbstractAsyncContextManager[Shadows]]
+
+FOLLOWED = 4
+"""Runs whose state is held for advice; of others it is loaded at each question."""
+
+LOOK_SECONDS = 15.0
+"""Between two looks for shadows while there are visitors."""
+
+IDLE_SECONDS = 1.0
+
+
+async def serve_live(
+    settings: Settings, host: str, port: int, names: Sequence[str] = (), shadows: OpensShadows | None = None
+) -> None:
+    """Follow the stream and show it until SIGTERM or Ctrl-C.
+
+    Parameters
+    ----------
+    settings
+        Where Kafka and Redis are; Redis may be away.
+    host, port, names
+        Where the page is, as in `listening`.
+    shadows
+        Opens what is known of shadows; without it none are shown.
+
+    Raises
+    ------
+    BusError
+        If Kafka cannot be used.
+    SettingsError
+        If the port is taken, or one of `names` is none.
+    """
+    get_ready()
+    await prepare_topics(settings)
+    ended = shutdown_event()
+    async with AsyncExitStack() as stack:
+        advises = await stack.enter_async_context(advising(settings, reading_later, FOLLOWED))
+        known = None if shadows is None else await stack.enter_async_context(shadows(settings))
+        live = LivePage(LiveRuns(), asked(advises, known))
+        waiting = asyncio.create_task(ended.wait())
+        following = asyncio.create_task(follow(settings, live))
+        looking = asyncio.create_task(look_for_shadows(live, known))
+        try:
+            async with listening(live.application(), host, port, names, cancelling=True) as server:
+                log.info("the live page is at %s", address_of(server))
+                await asyncio.wait({following, waiting}, return_when=asyncio.FIRST_COMPLETED)
+                live.end()
+        finally:
+            waiting.cancel()
+            looking.cancel()
+            if not following.done():
+                following.cancel()
+            with suppress(asyncio.CancelledError):
+                await following
+
+
+async def follow(settings: Settings, live: LivePage) -> None:
+    """Take in the log of every run from its beginning on, for ever."""
+    behind: dict[int, int] = {}
+    async with aclosing(subscribe(settings, SCORES, beginning=True)) as batches:
+        async for batch in batches:
+            for message in batch:
+                behind[message.partition] = message.behind
+                envelope = Envelope.read(message.value)
+                if envelope is not None:
+                    live.runs.push(envelope)
+            live.runs.behind = behind
+            if batch:
+                live.tell()
+            await asyncio.sleep(0)  # visitors have their turn also while there is much to catch up on
+
+
+async def look_for_shadows(live: LivePage, shadows: Shadows | None) -> None:
+    """Have the page know which clusters have shadows, for ever; what it knew counts while Redis is away."""
+    while shadows is not None:
+        if visited := live.visitors > 0:
+            with suppress(StoreError):
+                if live.runs.note_shadows(await shadows.counts()):
+                    live.tell()
+        await asyncio.sleep(LOOK_SECONDS if visited else IDLE_SECONDS)

@@ -1,0 +1,288 @@
+"""What is known of one job, from its submission to its end, and the prediction of each stage beside what came."""
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from shadowtime.shared.distributions import EDGES
+from shadowtime.shared.formatting import clock
+from shadowtime.shared.kernels import Floats
+from shadowtime.shared.messages import (
+    Drift,
+    Envelope,
+    JobEnded,
+    JobExpected,
+    JobStarted,
+    JobSubmitted,
+    JobWithdrawn,
+    RunTimePrediction,
+    WaitBound,
+    moment,
+    said,
+    whose,
+)
+from shadowtime.shared.text import chosen
+
+# When a running job is expected to end, by what was predicted of it and for how long it has run.
+
+
+def expected_run_time(masses: Floats, elapsed: float, limit: float) -> float | None:
+    """Return the mean run time in seconds of jobs that run longer than `elapsed`, and are ended at `limit`.
+
+    None where the distribution knows no such job. Within a bin the logarithm of the run time is uniform. O(bins).
+
+    >>> masses = np.array([0.0] * 12 + [0.5, 0.5])  # half of them 643 to 1,157 s, half up to 2,082 s
+    >>> [round(expected_run_time(masses, elapsed, 3600)) for elapsed in (0, 1000, 2000)]
+    [1225, 1476, 2041]
+    >>> expected_run_time(masses, 3000, 3600), expected_run_time(masses, 0, 700) < 700
+    (None, True)
+    """
+    low, high = EDGES[: len(masses)], EDGES[1 : len(masses) + 1]
+    below = np.maximum(low, 0.5)  # bin 0 begins with 0, which has no logarithm
+    begin = np.clip(elapsed, below, high)
+    left = masses * np.log(high / begin) / np.log(high / below)
+    total = left.sum()
+    if not total > 0:
+        return None
+    first, last = np.minimum(begin, limit), np.minimum(high, limit)
+    span = np.log(high / begin)
+    span[span == 0] = 1.0
+    mean = np.where(begin >= limit, limit, ((last - first) + limit * np.log(high / last)) / span)
+    return float((left * mean).sum() / total)
+
+
+NOTES = 30
+"""Decisions about a job that are kept, the last ones."""
+
+LIKELY = 0.9
+"""The probability with which a start is told."""
+
+FINE = 0.05
+"""Part of its time so far for which what is expected of a running job is not worked out anew."""
+
+
+class Weighed(NamedTuple):
+    """The last time that a waiting job was a candidate and was not started: when, for which head, at which risk."""
+
+    time: int
+    head: int
+    probability: float
+
+
+class Bounded(NamedTuple):
+    """A bound on the wait, in seconds; None where there was none, with the reason."""
+
+    grouping: str
+    quantile: float
+    bound: int | None
+    reason: str | None
+
+
+class Expected(NamedTuple):
+    """When a running job ends, a second of the log, and whether that is predicted or only its limit."""
+
+    end: int
+    predicted: bool
+
+
+class Awaited(NamedTuple):
+    """What the site's own scheduler said of a start to come: how often, first and last, when it said which second."""
+
+    first: tuple[int, int]
+    last: tuple[int, int]
+    times: int
+
+
+class Story:
+    """One job. What only matters while it waits or runs, its distribution, is let go of at its end."""
+
+    __slots__ = (
+        *("_expected", "_histogram", "_until", "adjusted", "adjustment", "advised", "awaited", "bounds", "ended"),
+        *("forecast", "forecast_reason", "job", "notes", "overtaken", "overtaken_by", "ranges", "run_time", "started"),
+        *("suspended", "times_weighed", "weighed", "within", "withdrawn", "lost"),
+    )
+
+    def __init__(self, envelope: Envelope, job: JobSubmitted) -> None:
+        self.job = job
+        self.run_time: float | None = None
+        self._histogram: Floats | None = None
+        if envelope.run_time is not None and envelope.run_time.observations:
+            self._predicted(envelope.run_time)
+        told = envelope.adjustment
+        self.adjusted = None if told is None or told.key is None else told.adjusted_time
+        self.adjustment: str | None = None
+        self.bounds = tuple(_bounded(each) for each in envelope.wait_bounds if each.queue is None)
+        bound = chosen(envelope.wait_bounds)
+        self.within = () if bound is None else bound.starts_within or _only(bound)
+        self.forecast = None if envelope.forecast is None else envelope.forecast.wait
+        self.forecast_reason = None if envelope.forecast is None else envelope.forecast.reason
+        self.awaited: Awaited | None = None
+        self.started: JobStarted | None = None
+        self.ended: JobEnded | None = None
+        self.withdrawn: JobWithdrawn | None = None
+        self.suspended = False
+        self.lost = 0
+        """Seconds for which it was suspended."""
+        self.advised: int | None = None
+        self.weighed: Weighed | None = None
+        self.times_weighed = 0
+        self.notes: deque[tuple[int, str]] | None = None
+        self.overtaken = 0
+        self.overtaken_by: tuple[int, int] | None = None
+        """When a job started last while this one was the first in line, and which."""
+        self.ranges: tuple[tuple[int, int], ...] = ()
+        self._expected: Expected | None = None
+        self._until = -1
+
+    def _predicted(self, told: RunTimePrediction) -> None:
+        self.run_time = told.point
+        if told.histogram:
+            self._histogram = np.array(told.histogram)
+
+    @property
+    def limit(self) -> int | None:
+        """Seconds that it may run, where that is known."""
+        given = None if self.started is None else self.started.limit
+        return self.job.requested_time if given is None else given
+
+    @property
+    def wait(self) -> int | None:
+        """Seconds that it waited, once it has started."""
+        return None if self.started is None else moment(self.started) - self.job.since
+
+    def start_by(self) -> tuple[int, float] | None:
+        """Return by when it starts, a second of the log, and with which probability, as told at its submission."""
+        if not self.within:
+            return None
+        share, seconds = min(self.within, key=lambda each: abs(each[0] - LIKELY))
+        return self.job.since + seconds, share
+
+    def forecast_start(self) -> int | None:
+        """Return when it was forecast to start."""
+        return None if self.forecast is None else self.job.since + self.forecast
+
+    def expect(self, expected: JobExpected) -> None:
+        """Take in when the site's own scheduler expects it to start."""
+        word = moment(expected), expected.start
+        first, _, times = self.awaited or Awaited(word, word, 0)
+        self.awaited = Awaited(first, word, times + 1)
+
+    def overtake(self, time: int, number: int) -> None:
+        """Count a job that starts while this one is the first in line."""
+        self.overtaken += 1
+        self.overtaken_by = time, number
+
+    def note(self, time: int, sentence: str) -> None:
+        """Keep a decision about it."""
+        if self.notes is None:
+            self.notes = deque(maxlen=NOTES)
+        self.notes.append((time, sentence))
+
+    def start(self, started: JobStarted) -> None:
+        """Take in its start."""
+        self.started, self._expected, self._until, self.lost = started, None, -1, 0
+
+    def withdraw(self, withdrawn: JobWithdrawn) -> None:
+        """Take in that it has left the queue."""
+        self.withdrawn, self._histogram = withdrawn, None
+
+    def resume(self, lost: int) -> None:
+        """Take in that it goes on, and for how long it has stood still in all, in seconds."""
+        self.suspended, self.lost, self._until = False, lost, -1
+
+    def end(self, ended: JobEnded) -> None:
+        """Take in its end; one that is requeued waits as if it had not started."""
+        if ended.requeued:
+            self.started = self.advised = self.awaited = None
+            self.suspended = False
+            return
+        self.ended, self._histogram = ended, None
+
+    def expected_end(self, now: int) -> Expected | None:
+        """Return when it ends if it runs on; None where nothing is predicted and nothing limits it."""
+        if self.started is None or self.suspended:
+            return None
+        began = moment(self.started) + self.lost
+        if now >= self._until or now < began:
+            elapsed = now - began
+            expected = self._expected = self._expect(began, elapsed)
+            again = now + max(1, int(FINE * elapsed))
+            self._until = again if expected is None else max(now + 1, min(again, expected.end))
+        return self._expected
+
+    def _expect(self, start: int, elapsed: int) -> Expected | None:
+        limit = self.limit
+        most = float("inf") if limit is None else float(limit)
+        run_time = self.run_time
+        if self._histogram is not None:
+            run_time = expected_run_time(self._histogram, elapsed, most)
+        if run_time is not None and elapsed < run_time < most:
+            return Expected(start + round(run_time), True)
+        return None if limit is None else Expected(start + limit, run_time is not None and run_time >= most)
+
+
+def _bounded(told: WaitBound) -> Bounded:
+    return Bounded(told.grouping, told.quantile, told.bound, told.reason)
+
+
+def _only(bound: WaitBound) -> tuple[tuple[float, int], ...]:
+    return () if bound.bound is None else ((bound.quantile, bound.bound),)
+
+
+# Which predictions of a run are not to be trusted at present, and of whom.
+
+SHOWN = 12
+"""Alarms that are listed."""
+
+
+class Trust:
+    """The alarms that last, as the scoreboard tells them; as many as it watches things for.
+
+    >>> trust = Trust()
+    >>> trust.take_in([Drift(of="run_time", what="twice", scope="user", number=7, since=86400, share=0.4, most=0.2)])
+    >>> job = JobSubmitted(time=0, job_number=1, requested_processors=1, user_id=7)
+    >>> trust.since(job, "run_time"), trust.since(job.model_copy(update={"user_id": 8}), "run_time")
+    (86400, None)
+    """
+
+    def __init__(self) -> None:
+        self._alarms: dict[tuple[str, str, str, int | None], Drift] = {}
+
+    def take_in(self, drifts: Iterable[Drift]) -> None:
+        """Take in alarms that began or ended."""
+        for each in drifts:
+            self._alarms.pop(each.key, None)
+            if not each.holds:
+                self._alarms[each.key] = each
+
+    def of(self, job: JobSubmitted, of: str, what: str | None = None) -> Iterator[Drift]:
+        """Yield the alarms that concern predictions of a job; of bounds on waits those of one grouping."""
+        owners = {"user": job.user_id, "queue": job.queue_number, "partition": job.partition_number, "cluster": None}
+        for each in self._alarms.values():
+            if each.of == of and each.number == owners[each.scope] and what in (None, each.what):
+                yield each
+
+    def since(self, job: JobSubmitted, of: str, what: str | None = None) -> int | None:
+        """Return the second of the log since when that is not to be trusted; None where it is."""
+        return min((each.since for each in self.of(job, of, what)), default=None)
+
+    def marks(self, story: Story) -> dict[str, int]:
+        """Return, of what the page shows of a job, since when it is not to be trusted."""
+        known = [each.grouping for each in story.bounds if each.bound is not None]
+        named = "ensemble" if "ensemble" in known else known[0] if known else ""
+        told = {
+            of: self.since(story.job, of, named if of == "wait_bound" else None)
+            for of in ("run_time", "adjustment", "wait_bound", "forecast")
+        }
+        return {of: since for of, since in told.items() if since is not None}
+
+    def words(self, unix_start: int) -> list[str]:
+        """Return the alarms in words, those of all jobs first, then of a few others, the latest first."""
+        alarms = sorted(self._alarms.values(), key=lambda each: (each.scope != "cluster", -each.since))
+        words = (f"{said(each.of, each.what)}, of {whose(each.scope, each.number)}" for each in alarms)
+        return [
+            f"{what}, since {clock(each.since, unix_start)[:-9]}"
+            for what, each in zip(words, alarms[:SHOWN], strict=False)
+        ]

@@ -1,0 +1,41 @@
+"""The live page: `shadowtime live`, with the shadows of clusters beside their runs.
+
+The options alone; what they lead to is imported once it is wanted, so that help comes at once.
+"""
+
+from typing import Annotated
+
+import typer
+
+from shadowtime.services.processes.command_line import Allow
+from shadowtime.shared.cli import SEE_SETTINGS, TAKES_SETTINGS, lasting_imports, run_app
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+
+
+@app.command(context_settings=TAKES_SETTINGS, epilog=SEE_SETTINGS)
+def live(
+    context: typer.Context,
+    host: Annotated[str, typer.Option(metavar="HOST", help="Where it listens.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(metavar="PORT", min=0, max=65_535, help="Its port; 0 for a free one.")] = 6080,
+    allow: Allow = None,
+) -> None:
+    """Serve a page that shows runs as they go: queue, machine, decisions with their reasons, bounds.
+
+    It gives advice, and shows shadows beside their cluster, where Redis can be used.
+    """
+    with lasting_imports():
+        import asyncio
+
+        from shadowtime.services.processes.live import serve_live
+        from shadowtime.services.shadows import shadows_of
+        from shadowtime.shared.cli import start_logging
+        from shadowtime.shared.streaming import read_settings
+    settings = read_settings(context.args, "live")
+    start_logging(settings.log_format, "live")
+    asyncio.run(serve_live(settings, host, port, allow or (), shadows_of))
+
+
+def main() -> None:
+    """Run the command line."""
+    run_app(app)

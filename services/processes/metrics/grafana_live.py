@@ -1,0 +1,126 @@
+"""Decisions and predictions to Grafana Live as they come; what Grafana cannot take now is dropped, never kept.
+
+Lines of Influx's protocol, two measurements with fixed tags: `decision` for each start and kill, `prediction` for each
+submission. Times are Unix nanoseconds on the cluster's own time line, as far as it is known where this begins to read.
+"""
+
+import asyncio
+import logging
+from collections.abc import Iterator
+
+import aiohttp
+
+from shadowtime.services.processes.metrics.health import MetricsHealth
+from shadowtime.shared.backoff import Backoff
+from shadowtime.shared.bounds import SIXTY_FOUR_BITS, saturated
+from shadowtime.shared.errors import reason_of
+from shadowtime.shared.messages import ClusterOpened, Decided, Envelope, JobSubmitted, label
+from shadowtime.shared.streaming import TopicFollower
+
+log = logging.getLogger("shadowtime.live")
+
+STREAM = "shadowtime"
+MAX_BATCH = 500
+"""Messages that are read at once, and so the most that is ever held."""
+
+MAX_RUNS = 1_000
+"""Runs whose beginnings are remembered."""
+
+FIRST_PAUSE, MAX_PAUSE = 1.0, 60.0
+UNKNOWN = -1
+
+
+class GrafanaLive:
+    """Follows the decisions, and pushes them to one Grafana.
+
+    Parameters
+    ----------
+    follower
+        Topic `decisions` from now on.
+    session
+        With the URL of Grafana as its base, and who we are as its headers.
+    """
+
+    def __init__(self, follower: TopicFollower, session: aiohttp.ClientSession, health: MetricsHealth) -> None:
+        self._follower = follower
+        self._session = session
+        self._health = health
+        self._unix_start: dict[str, int] = {}
+
+    async def run(self) -> None:
+        """Push until cancelled."""
+        backoff = Backoff(FIRST_PAUSE, MAX_PAUSE)
+        while True:
+            records = await self._follower.try_next_batch(MAX_BATCH, 1.0)
+            lines = [line for record in records for line in self._lines(record.value)]
+            if not lines:
+                continue
+            trouble = await self._push("\n".join(lines).encode())
+            if trouble is None:
+                self._health.pushed.inc(len(lines))
+                backoff.reset()
+                continue
+            self._health.dropped.inc(len(lines))
+            pause = backoff.pause()
+            log.warning("Grafana Live takes nothing: %s; trying again in %.0f s", trouble, pause)
+            await asyncio.sleep(pause)
+            await self._follower.skip()
+
+    async def _push(self, body: bytes) -> str | None:
+        """Return why Grafana did not take the lines; None if it did."""
+        try:
+            async with self._session.post(f"api/live/push/{STREAM}", data=body) as response:
+                text = await response.read()
+                return None if response.status < 300 else f"{response.status} {text[:200].decode(errors='replace')}"
+        except (aiohttp.ClientError, OSError, TimeoutError) as error:
+            return reason_of(error)
+
+    def _lines(self, value: bytes | None) -> list[str]:
+        envelope = Envelope.read(value)
+        if envelope is None:
+            return []
+        if isinstance(envelope.event, ClusterOpened):
+            self._unix_start[envelope.run] = envelope.event.unix_start
+            if len(self._unix_start) > MAX_RUNS:
+                del self._unix_start[next(iter(self._unix_start))]
+        return list(live_lines(envelope, self._unix_start.get(envelope.run, 0)))
+
+
+def live_lines(envelope: Envelope, unix_start: int) -> Iterator[str]:
+    r"""Yield what there is to show of an event, one line each; what is not known is -1, as fields must not change.
+
+    >>> from shadowtime.shared.messages.decisions import Start
+    >>> from shadowtime.shared.messages.reasons import FitsNow
+    >>> decided = Decided(time=5, starts=(Start(job_number=7, processors=2, reason=FitsNow()),))
+    >>> list(live_lines(Envelope(run="r 1", cluster="k", sequence=1, event=decided), 0))
+    ['decision,cluster=k,run=r\\ 1 job=7i,kind="start",reason="fits-now",processors=2i,probability=-1.0 5000000000']
+    """
+    event = envelope.event
+    tags = f"cluster={_tag(envelope.cluster)},run={_tag(envelope.run)}"
+    time = saturated((unix_start + event.time) * 10**9, SIXTY_FOUR_BITS - 1)  # which ends in 2262
+    if isinstance(event, Decided):
+        for start in event.starts:
+            probability = float(getattr(start.reason, "probability", UNKNOWN))
+            fields = f'kind="start",reason="{start.reason.kind}",processors={start.processors}i,{probability=!r}'
+            yield f"decision,{tags} job={start.job_number}i,{fields} {time}"
+        for kill in event.kills:
+            fields = f'kind="kill",reason="{_text(kill.reason)}",processors={UNKNOWN}i,probability={float(UNKNOWN)}'
+            yield f"decision,{tags} job={kill.job_number}i,{fields} {time}"
+    elif isinstance(event, JobSubmitted):
+        run_time = float(UNKNOWN if envelope.run_time is None else envelope.run_time.point)
+        adjusted = UNKNOWN if envelope.adjustment is None else envelope.adjustment.adjusted_time
+        bounds = [each.bound for each in envelope.wait_bounds if each.queue is None and each.bound is not None]
+        wait_bound = bounds[0] if bounds else UNKNOWN
+        fields = f"{run_time=!r},adjusted_time={adjusted}i,wait_bound={wait_bound}i"
+        yield f"prediction,{tags} job={event.job_number}i,{fields} {time}"
+
+
+def _tag(value: str) -> str:
+    """Return the value of a tag: separators escaped, line breaks as blanks, never empty."""
+    plain = " ".join(label(value).split()) or "-"
+    return "".join(f"\\{each}" if each in "\\,= " else each for each in plain)
+
+
+def _text(value: str) -> str:
+    """Return what stands between the quotes of a text field."""
+    return " ".join(label(value).split()).replace("\\", "\\\\").replace('"', '\\"')

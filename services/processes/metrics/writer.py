@@ -1,0 +1,162 @@
+"""From topic `scores` to VictoriaMetrics: every sample arrives, whatever dies meanwhile, and the pipeline never waits.
+
+The rules it keeps:
+
+1. A batch is written again and again until it is taken; then the next one is read. Written twice is written once:
+   a sample has its own time, and the same value each time.
+2. VictoriaMetrics takes a sample into memory first, and a kill loses what has not reached its disk. So a position is
+   stored only when a later one was reached `DURABLE_SECONDS` after it by a server that has not started anew meanwhile;
+   if it has, what lies after the stored position is written again.
+"""
+
+import asyncio
+import logging
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import aiohttp
+import orjson
+
+from shadowtime.services.processes.metrics.health import MetricsHealth
+from shadowtime.shared.backoff import Backoff
+from shadowtime.shared.errors import reason_of
+from shadowtime.shared.messages import Envelope, name_label
+from shadowtime.shared.metric_names import RESULTS, RUN
+from shadowtime.shared.streaming import GroupFollower, Offsets
+
+# Samples as the lines that VictoriaMetrics imports: JSON, so that no name can be taken for anything but a name.
+
+LABELS = {metric.name: metric.labels for metric in RESULTS}
+
+
+def import_lines(envelopes: Iterable[Envelope]) -> tuple[bytes, int]:
+    """Return one line per series with all of its samples in these envelopes, and how many samples there are.
+
+    Times are Unix milliseconds. Figures whose metric or labels are not known here are left out: they come from a
+    scoreboard of another version.
+
+    >>> from shadowtime.shared.messages.envelope import SchedulingPoint
+    >>> from shadowtime.shared.messages.samples import Sample
+    >>> sample = Sample(time=60, cluster='k"}', policy="easy", figures=(("shadowtime_running_jobs", (), 3),))
+    >>> lines, count = import_lines([Envelope(run="r", sequence=1, event=SchedulingPoint(time=61), samples=(sample,))])
+    >>> orjson.loads(lines)["metric"]["cluster"], orjson.loads(lines)["timestamps"], count
+    ('k"}', [60000], 1)
+    """
+    series: dict[tuple[str, ...], tuple[list[int], list[float]]] = {}
+    count = 0
+    for envelope in envelopes:
+        for sample in envelope.samples or ():
+            run = name_label(envelope.run)
+            source = sample.cluster, sample.experiment or run, sample.policy, run
+            for name, labels, value in sample.figures:
+                if len(LABELS.get(name, ())) != len(labels) or name not in LABELS:
+                    continue
+                times, values = series.setdefault((name, *source, *labels), ([], []))
+                times.append(1_000 * sample.time)
+                values.append(value)
+                count += 1
+    lines = [
+        orjson.dumps(
+            {
+                "metric": {"__name__": name, **dict(zip((*RUN, *LABELS[name]), labels, strict=True))},
+                "values": values,
+                "timestamps": times,
+            },
+            option=orjson.OPT_APPEND_NEWLINE,
+        )
+        for (name, *labels), (times, values) in series.items()
+    ]
+    return b"".join(lines), count
+
+
+log = logging.getLogger("shadowtime.metrics")
+
+MAX_BATCH = 500
+"""Messages in a batch."""
+
+DURABLE_SECONDS = 15.0
+"""After which VictoriaMetrics has a sample and its index on disk; by itself it takes up to ten."""
+
+FIRST_PAUSE, MAX_PAUSE = 0.1, 5.0
+STARTED = re.compile(rb"^process_start_time_seconds (\S+)", re.MULTILINE)
+MARK = b'"samples":['
+
+
+class MetricsWriter:
+    """Follows the scoreboard, and writes its samples to one VictoriaMetrics.
+
+    Parameters
+    ----------
+    follower
+        The topic, as a member of the writers' group.
+    session
+        With the URL of VictoriaMetrics as its base, and its user if it has one.
+    """
+
+    def __init__(self, follower: GroupFollower, session: aiohttp.ClientSession, health: MetricsHealth) -> None:
+        self._follower = follower
+        self._session = session
+        self._health = health
+        self._server: bytes | None = None
+        self._reached: Offsets = {}
+        self._since = 0.0
+
+    async def run(self) -> None:
+        """Write until cancelled."""
+        loop = asyncio.get_running_loop()
+        self._server, self._since = await self._started(), loop.time()
+        while True:
+            records = await self._follower.try_next_batch(MAX_BATCH, 1.0)
+            await self._write(records)
+            self._health.lag.set(self._follower.lag(await self._follower.positions()))
+            if loop.time() - self._since >= DURABLE_SECONDS:
+                await self._checkpoint()
+                self._since = loop.time()
+
+    async def _checkpoint(self) -> None:
+        """Store what is on disk by now, or go back if the server has lost its memory."""
+        server = await self._started()
+        if server != self._server:
+            log.warning("VictoriaMetrics has started anew; what it may have lost is written again")
+            self._server, self._reached = server, {}
+            await self._follower.go_back()
+            return
+        await self._follower.commit(self._reached)
+        self._reached = await self._follower.positions()
+
+    async def _write(self, records: Sequence[Any]) -> None:
+        envelopes = [Envelope.read(record.value) for record in records if MARK in (record.value or b"")]
+        lines, count = import_lines(envelope for envelope in envelopes if envelope is not None)
+        if not count:
+            return
+        response = await self._ask("POST", "api/v1/import", (400, 413), lines)
+        if response is None:
+            self._health.refused.inc(count)
+        else:
+            self._health.written.inc(count)
+
+    async def _started(self) -> bytes | None:
+        """Return what tells one life of the server from the next; None where it does not say."""
+        found = STARTED.search(await self._ask("GET", "metrics", (400, 404)) or b"")
+        return found[1] if found else None
+
+    async def _ask(self, method: str, path: str, final: tuple[int, ...], body: bytes | None = None) -> bytes | None:
+        """Return what the server answers, however long that takes; None if its status is among the `final` ones."""
+        backoff = Backoff(FIRST_PAUSE, MAX_PAUSE)
+        while True:
+            try:
+                async with self._session.request(method, path, data=body) as response:
+                    text = await response.read()
+                    if response.status < 300:
+                        return text
+                    reason = f"{response.status} {text[:200].decode(errors='replace')}"
+                    if response.status in final:
+                        log.error("VictoriaMetrics refuses %s: %s", path, reason)
+                        return None
+            except (aiohttp.ClientError, OSError, TimeoutError) as error:
+                reason = reason_of(error)
+            pause = backoff.pause()
+            log.warning("VictoriaMetrics does not take %s: %s; trying again in %.1f s", path, reason, pause)
+            self._health.retries.inc()
+            await asyncio.sleep(pause)

@@ -1,0 +1,255 @@
+"""Watch a topic: sentences for people, JSON lines for programs."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import aclosing
+from typing import Any, BinaryIO, NamedTuple, Protocol, get_args
+
+import orjson
+from rich.cells import cell_len
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from shadowtime.shared.formatting import clock
+from shadowtime.shared.messages import ClusterOpened, Decided, Envelope, Event
+from shadowtime.shared.quoting import plain
+from shadowtime.shared.stages import DEAD_LETTERS
+from shadowtime.shared.streaming import Message, Settings, subscribe
+from shadowtime.shared.text import UNKNOWN, Log, sentences
+
+# Which messages of a topic are wanted, and about which jobs.
+
+PREDICTIONS = ("run_time", "adjustment", "wait_bounds", "forecast", "coverage", "change_points", "drifts")
+"""Fields of an envelope that stages fill with what they predict, or with how earlier predictions fared."""
+
+
+class Wanted(NamedTuple):
+    """Which messages are to be shown; None where any is."""
+
+    run: str | None = None
+    cluster: str | None = None
+    kind: str | None = None
+    user: int | None = None
+    job: int | None = None
+    predictions: bool = False
+
+
+class Chosen(NamedTuple):
+    """A message that is wanted, and the jobs about which it is; None for all that it tells."""
+
+    message: Message
+    jobs: frozenset[int] | None = None
+
+
+class Filter:
+    """Chooses the messages that are wanted, and of each what is.
+
+    Only submissions name a user: of what comes later, that is let through which is about a job that was seen to be
+    submitted. The jobs of the user that have not ended are all that is kept.
+    """
+
+    def __init__(self, wanted: Wanted) -> None:
+        self._wanted = wanted
+        self._jobs: set[tuple[str, int]] = set()
+
+    def __call__(self, message: Message) -> Chosen | None:
+        """Return what is wanted of a message, or None; one that no stage could read is not, unless all are."""
+        if self._wanted == Wanted():
+            return Chosen(message)
+        try:
+            return self._chosen(message, orjson.loads(message.value))
+        except (orjson.JSONDecodeError, KeyError, TypeError, AttributeError):
+            return None  # it is a dead letter of the next stage
+
+    def _chosen(self, message: Message, envelope: Mapping[str, Any]) -> Chosen | None:
+        wanted, event = self._wanted, envelope["event"]
+        kind, run = event["kind"], envelope["run"]
+        if (wanted.run or run) != run or (wanted.cluster or envelope.get("cluster")) != envelope.get("cluster"):
+            return None
+        jobs = None
+        if wanted.user is not None or wanted.job is not None:
+            jobs = _jobs(event)
+            if wanted.user is not None:
+                jobs = self._of_user(run, kind, event, jobs)
+            if wanted.job is not None:
+                jobs &= {wanted.job}
+        predicts = any(envelope.get(name) for name in PREDICTIONS) or bool(event.get("evaluated"))
+        fits = (wanted.kind or kind) == kind and (predicts or not wanted.predictions)
+        return Chosen(message, jobs) if fits and (jobs is None or jobs) else None
+
+    def _of_user(self, run: str, kind: str, event: Mapping[str, Any], jobs: frozenset[int]) -> frozenset[int]:
+        """Return which of the jobs of an event are the user's."""
+        if kind == "JobSubmitted" and event.get("user_id") == self._wanted.user:
+            self._jobs |= {(run, number) for number in jobs}
+        found = frozenset(number for number in jobs if (run, number) in self._jobs)
+        if kind == "JobWithdrawn" or (kind == "JobEnded" and not event.get("requeued")):
+            self._jobs.discard((run, event["job_number"]))
+        return found
+
+
+def _jobs(event: Mapping[str, Any]) -> frozenset[int]:
+    """Return the jobs that an event is about."""
+    if "job_number" in event:
+        return frozenset({event["job_number"]})
+    return frozenset(each["job_number"] for each in (*event.get("starts", ()), *event.get("kills", ())))
+
+
+STYLES = {
+    "opened": "bold",
+    "submitted": "cyan",
+    "start": "bold green",
+    "started": "green",
+    "kill": "bold red",
+    "cut short": "yellow",
+    "member": "yellow",
+    "capacity": "yellow",
+    "rejected": "bold red",
+    "closed": "bold",
+}
+"""Colours of sentences, by kind; what is not here has none."""
+
+WIDEST = 16
+"""Columns for the name of a cluster, at most; as many as the longest name so far takes."""
+
+MAX_RUNS = 1_000
+"""Runs whose beginnings are remembered, and clusters."""
+
+KINDS: tuple[str, ...] = tuple(each.model_fields["kind"].default for each in get_args(Event))
+
+
+class Printer(Protocol):
+    """Where wanted messages go, those that come together at once."""
+
+    def note(self, message: Message) -> None:
+        """Take in a message, wanted or not."""
+        ...
+
+    def show(self, messages: Sequence[Chosen]) -> None:
+        """Print messages."""
+        ...
+
+
+class JsonLines:
+    """One line for each message: an envelope as it came, a dead letter as its headers and its text.
+
+    What came is passed on as it is if it is one line of JSON; JSON of several lines as one, anything else as its text.
+    """
+
+    def __init__(self, output: BinaryIO, topic: str) -> None:
+        self._output = output
+        self._of = _dead_letter if topic == DEAD_LETTERS else _as_it_came
+
+    def note(self, message: Message) -> None:
+        """Nothing is to be known of other messages."""
+
+    def show(self, messages: Sequence[Chosen]) -> None:
+        """Write messages, and let them be seen at once."""
+        for message, _ in messages:
+            self._output.write(self._of(message) + b"\n")
+        self._output.flush()
+
+
+class Sentences:
+    """A line for whatever happened: when, where, and a sentence; none for empty decisions and other jobs.
+
+    Times are dates if the beginning of the run was seen, else days since then. A cluster is called by its name until
+    a second run of it is seen.
+    """
+
+    def __init__(self, console: Console, topic: str) -> None:
+        self._console = console
+        self._of = self._dead if topic == DEAD_LETTERS else self._living
+        self._logs: dict[str, Log] = {}
+        self._only: dict[str, str | None] = {}
+        self._widest = 0
+
+    def note(self, message: Message) -> None:
+        """Remember when runs began."""
+        if b'"ClusterOpened"' not in message.value:
+            return
+        envelope = Envelope.read(message.value)
+        if envelope is not None and isinstance(envelope.event, ClusterOpened):
+            self._remember(envelope.run, Log.of(envelope.event))
+
+    def _remember(self, run: str, log: Log) -> None:
+        self._logs[run] = log
+        if len(self._logs) > MAX_RUNS:
+            del self._logs[next(iter(self._logs))]
+
+    def show(self, messages: Sequence[Chosen]) -> None:
+        """Print the lines of messages."""
+        lines = [line for each in messages for line in self._of(each)]
+        self._widest = max(self._widest, *(min(cell_len(where), WIDEST) for _, where, _ in lines), 0)
+        table = Table.grid(padding=(0, 1), expand=True)
+        table.add_column(width=15, no_wrap=True, justify="right", style="dim")
+        table.add_column(width=self._widest, no_wrap=True, style="dim")
+        table.add_column(ratio=1, overflow="fold")
+        for when, where, told in lines:
+            table.add_row(when, Text(where), told)
+        if lines:
+            self._console.print(table)
+
+    def _dead(self, chosen: Chosen) -> Iterator[tuple[str, str, Text]]:
+        told = chosen.message.headers
+        where = " ".join(told.get(name, "") for name in ("topic", "partition", "offset"))
+        yield "", plain(told.get("stage", "")), Text(plain(f"{where}: {told.get('reason', '')}"))
+
+    def _living(self, chosen: Chosen) -> Iterator[tuple[str, str, Text]]:
+        envelope = Envelope.read(chosen.message.value)
+        if envelope is None:
+            yield "", "", Text("not an envelope of this schema", STYLES["rejected"])
+            return
+        log = self._logs.get(envelope.run, UNKNOWN)
+        when, where = clock(envelope.event.time, log.unix_start), plain(self._place(envelope))
+        for each in sentences(envelope, log):
+            if chosen.jobs is None or each.job in chosen.jobs:
+                yield when, where, Text(str(each), STYLES.get(each.kind, ""))
+        if isinstance(envelope.event, Decided) and (then := log.after(envelope.event)) != log:
+            self._remember(envelope.run, then)
+
+    def _place(self, envelope: Envelope) -> str:
+        cluster = envelope.cluster or envelope.run
+        if len(self._only) > MAX_RUNS:
+            self._only.clear()
+        if self._only.setdefault(cluster, envelope.run) == envelope.run:
+            return cluster
+        self._only[cluster] = None
+        return envelope.run
+
+
+def _as_it_came(message: Message) -> bytes:
+    try:
+        found = orjson.loads(message.value)
+    except orjson.JSONDecodeError:
+        return orjson.dumps({"value": message.value.decode(errors="replace")})
+    return orjson.dumps(found) if b"\n" in message.value or b"\r" in message.value else message.value
+
+
+def _dead_letter(message: Message) -> bytes:
+    return orjson.dumps({**message.headers, "value": message.value.decode(errors="replace")})
+
+
+async def watch(
+    settings: Settings, topic: str, wanted: Wanted, printer: Printer, *, beginning: bool, count: int | None
+) -> None:
+    """Show the messages of a topic, for ever or up to `count`.
+
+    Raises
+    ------
+    BusError
+        If Kafka cannot be reached, or the topic does not exist.
+    """
+    choose = Filter(wanted)
+    shown = 0
+    async with aclosing(subscribe(settings, topic, beginning=beginning)) as batches:
+        async for batch in batches:
+            for each in batch:
+                printer.note(each)
+            found = [chosen for each in batch if (chosen := choose(each)) is not None]
+            if count is not None:
+                found = found[: count - shown]
+            if found:
+                printer.show(found)
+            shown += len(found)
+            if shown == count:
+                return

@@ -1,0 +1,11 @@
+"""Predictors that weigh several others: experts, mixtures, boosted trees."""
+
+from shadowtime.services.runtime_distribution.ensembles.boosted import Boosted
+from shadowtime.services.runtime_distribution.ensembles.experts import Experts
+from shadowtime.services.runtime_distribution.ensembles.mixture import Mixture
+
+__all__ = [
+    "Boosted",
+    "Experts",
+    "Mixture",
+]

@@ -1,0 +1,269 @@
+"""Boosted trees that start from what other predictors say, over what is known of a job and of jobs like it."""
+
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from shadowtime.services.runtime_distribution.ensembles.experts import limit
+from shadowtime.services.runtime_distribution.ensembles.fine_prediction import fine_prediction
+from shadowtime.services.runtime_distribution.ensembles.outcomes import outcome, scale
+from shadowtime.services.runtime_distribution.ensembles.recalibration import Recalibration
+from shadowtime.services.runtime_distribution.ensembles.rows import ASKED, WIDTH, JobRows, Known
+from shadowtime.services.runtime_distribution.ensembles.within_bins import spread, transformed_within
+from shadowtime.services.runtime_distribution.history import UNKNOWN, RememberedJob, remembered
+from shadowtime.shared.distributions import (
+    NOT_INSTALLED,
+    OutcomeRows,
+    Rows,
+    asked,
+    bin_of,
+    grown,
+    is_installed,
+    packed_numbers,
+    packed_rows,
+    reachable,
+    said,
+    unpacked_numbers,
+    unpacked_rows,
+)
+from shadowtime.shared.formatting import DAY
+from shadowtime.shared.kernels import Floats, FloatTable
+from shadowtime.shared.messages import Event, JobEnded, JobStarted, JobSubmitted, JobWithdrawn, RunTimePrediction
+from shadowtime.shared.spec import SpecSettings
+from shadowtime.shared.stages import LastAnswer, Predictor
+
+# How LightGBM grows the trees of `boosted`, beside what `shared.boosted_trees` always keeps to.
+
+POINT: Final[dict[str, Any]] = {
+    "objective": "regression_l1",
+    "learning_rate": 0.06,
+    "min_data_in_leaf": 100,
+    "min_sum_hessian_in_leaf": 1e-9,
+}
+DISTRIBUTION: Final[dict[str, Any]] = {
+    "objective": "multiclass",
+    "learning_rate": 0.1,
+    "min_data_in_leaf": 100,
+    "lambda_l2": 100.0,
+}
+
+
+FEWEST = 300
+"""Ended jobs without which no tree is grown."""
+
+EARLY = 5_000
+"""Ended jobs up to which trees are also grown anew whenever there are half as many again."""
+
+MAX_FOLLOWED = 5_000
+"""Jobs in the system of which is kept what was known at their submission; from those beyond no tree learns."""
+
+UNSURE = 0.02
+"""Share of what the experts say in a distribution."""
+
+LEAST = 1e-3
+"""Probability of an outcome from which trees start at least."""
+
+
+class BoostedSettings(SpecSettings):
+    """Settings of `Boosted`."""
+
+    history: int = Field(20_000, ge=500, le=50_000, description="ended jobs that trees are grown on, the last ones")
+    days: int = Field(7, ge=1, le=365, description="days of the log after which trees are grown anew")
+    trees: int = Field(150, ge=1, le=500, description="trees that say the run time")
+    rounds: int = Field(40, ge=1, le=100, description="trees for each outcome that say the histogram")
+
+    @model_validator(mode="after")
+    def _can_be_grown(self) -> "BoostedSettings":
+        if not is_installed():
+            raise ValueError(NOT_INSTALLED)
+        return self
+
+
+class Followed(NamedTuple):
+    """A job in the system, its row as it was submitted, and the fine masses said then before they were recalibrated."""
+
+    job: RememberedJob
+    row: Rows | None = None
+    said: Floats | None = None
+
+
+class Boosted(Predictor[JobSubmitted, int, RunTimePrediction]):
+    """Predict the median run time, and its distribution, by gradient-boosted trees.
+
+    The trees are grown on what was known of each ended job as it was submitted, what `experts` and `templates` said of
+    it among that: every `days` of the log, from `FEWEST` jobs on, and more often at first; until then `experts` speak.
+    The point is the mean of what templates say and of trees for the least absolute error in seconds; the distribution
+    is that of the experts, moved by trees for each outcome, an end in a bin or at the request, spread within the bins
+    as run times of the user lay, and then recalibrated.
+
+    Memory is bounded by `history` and by the jobs in the system. An event is O(1), a prediction O(trees · leaves).
+
+    Examples
+    --------
+    >>> boosted = Boosted(BoostedSettings(history=500, trees=20, rounds=5))
+    >>> for number in range(400):
+    ...     user, time = number % 2, 1000 * number
+    ...     job = JobSubmitted(time=time, job_number=number, requested_processors=1, requested_time=900, user_id=user)
+    ...     boosted.observe(job)
+    ...     boosted.observe(JobStarted(time=time, job_number=number, processors=1))
+    ...     boosted.learn_one(job, 60 if user else 600)
+    ...     boosted.observe(JobEnded(time=time + 600, job_number=number, run_time=60 if user else 600))
+    >>> prediction = boosted.predict_one(job)
+    >>> 60 <= prediction.point < 300, prediction.at_request < 0.01
+    (True, True)
+
+    References
+    ----------
+    docs/algorithms.md#boosted-trees (Friedman 2001; Ke 2017; Lucchese 2015).
+    """
+
+    name = "boosted"
+    Settings = BoostedSettings
+
+    def __init__(self, settings: BoostedSettings) -> None:
+        self._settings = settings
+        self._rows = JobRows(settings.history)
+        self._followed: dict[int, Followed] = {}
+        self._ended = OutcomeRows(settings.history, WIDTH, outcomes=2)
+        self._recalibration = Recalibration()
+        self._grown = self._period = 0  # jobs learned as trees were last grown, and in which period
+        self._point = self._histogram = (np.zeros((0, 4)), np.zeros(0, np.int64))
+        self._classes = np.zeros(0, np.int64)  # outcomes that trees know
+        self._ask()
+        self._masses = LastAnswer(self._masses_of)
+
+    def predict_one(self, x: JobSubmitted) -> RunTimePrediction | None:
+        """Return the prediction, or None before any job has ended."""
+        known = self._rows.known(x)
+        if known is None or not self._grown:
+            return self._rows.experts.predict_one(x)
+        point = float(said(self._point_asked, 1, known.row.astype(np.float64))[0]) * scale(x.requested_time)
+        return fine_prediction(
+            self._recalibration.moved(self._masses(known)),
+            x,
+            min(self._ended.count, self._settings.history),
+            point if known.similar is None else (point + known.similar) / 2,
+        )
+
+    def _masses_of(self, known: Known) -> Floats:
+        """Return the fine masses, as of `within_bins`, by what trees and experts say, not recalibrated."""
+        numbers = known.row.astype(np.float64)
+        started = numbers[ASKED:]
+        scores = said(self._histogram_asked, len(self._classes), numbers) + _start(started[self._classes])
+        chances = np.exp(scores - scores.max())
+        outcomes = UNSURE * started
+        outcomes[self._classes] += (1 - UNSURE) * chances / chances.sum()
+        found: Floats = spread(reachable(outcomes / outcomes.sum(), bin_of(known.limit)), known.parts)
+        return found
+
+    def observe(self, event: Event) -> None:
+        """Keep what is known of a job at its submission, follow it, and grow trees when it is time."""
+        self._follow(event)
+        self._rows.observe(event)
+
+    def _follow(self, event: Event) -> None:
+        if isinstance(event, JobSubmitted):
+            self._followed[event.job_number] = new = self._new(event)
+            self._rows.groups.submitted(new.job, event.time)
+        elif isinstance(event, JobStarted | JobWithdrawn | JobEnded):
+            followed = self._followed.get(event.job_number)
+            if followed is None:
+                return
+            if isinstance(event, JobStarted):
+                self._rows.groups.started(followed.job, event.time)
+            elif isinstance(event, JobWithdrawn):
+                self._rows.groups.withdrawn(followed.job)
+                del self._followed[event.job_number]
+            else:
+                self._rows.groups.left(followed.job, event.time)
+                if event.requeued:
+                    self._rows.groups.submitted(followed.job, event.time)
+                else:
+                    del self._followed[event.job_number]
+                self._grow_if_due(event.time)
+
+    def _new(self, x: JobSubmitted) -> Followed:
+        job, known = remembered(x), self._rows.known(x)
+        if known is None or len(self._followed) >= MAX_FOLLOWED:
+            return Followed(job)
+        return Followed(job, known.row, self._masses(known) if self._grown else None)
+
+    def learn_one(self, x: JobSubmitted, y: int) -> None:
+        """Remember the run time `y` in seconds, with what was known of the job as it was submitted."""
+        self._rows.learn(x, y)
+        followed = self._followed.get(x.job_number)
+        if followed is None or followed.row is None:
+            return
+        self._ended.add(followed.row, y, UNKNOWN if x.requested_time is None else x.requested_time)
+        if followed.said is not None:
+            self._recalibration.learn(*transformed_within(followed.said, y, limit(x)))
+
+    def _grow_if_due(self, time: int) -> None:
+        """Grow trees anew once a period of the log has passed, or while there are few jobs with half as many again."""
+        count = self._ended.count
+        period, new = time // (self._settings.days * DAY), count - self._grown
+        early = count < EARLY and new >= self._grown / 2
+        if count >= FEWEST and (early or (period != self._period and new > 0)):
+            self._grow()
+            self._period, self._grown = period, count
+
+    def _grow(self) -> None:
+        rows, outcomes = self._ended.in_order()
+        asked_of, started = rows[:, :ASKED], rows[:, ASKED:]
+        scales = np.array([scale(each) for each in outcomes[:, 1].tolist()])
+        shares = outcomes[:, 0] / scales
+        self._point = grown(asked_of, shares, self._settings.trees, weights=scales / scales.mean(), **POINT)
+        self._classes, labels = np.unique([outcome(*each) for each in outcomes.tolist()], return_inverse=True)
+        if len(self._classes) == 1:  # nothing to tell apart
+            self._histogram = np.array([[-1.0, 0.0, 0.0, 0.0]]), np.zeros(1, np.int64)
+        else:
+            start = _start(started[:, self._classes].astype(np.float64))
+            classes = {"num_class": len(self._classes), **DISTRIBUTION}
+            self._histogram = grown(asked_of, labels.astype(np.float64), self._settings.rounds, start=start, **classes)
+        self._ask()
+
+    def _ask(self) -> None:
+        self._point_asked, self._histogram_asked = asked(*self._point), asked(*self._histogram)
+
+    def snapshot(self) -> Any:
+        """Return the trees, what they are to be grown on next, and what is known of groups and jobs in the system."""
+        return {
+            **self._rows.snapshot(),
+            "followed": [
+                [
+                    *(number, list(each.job), None if each.row is None else packed_rows(each.row)),
+                    None if each.said is None else packed_numbers(each.said),
+                ]
+                for number, each in self._followed.items()
+            ],
+            "ended": self._ended.snapshot(),
+            "recalibration": self._recalibration.snapshot(),
+            "counts": [self._grown, self._period],
+            "trees": [packed_numbers(each) for each in (*self._point, *self._histogram)],
+            "classes": self._classes.tolist(),
+        }
+
+    def restore(self, state: Any) -> None:
+        """Take on what `snapshot` returned."""
+        self._rows.restore(state)
+        self._followed = {
+            number: Followed(
+                RememberedJob(*job),
+                None if row is None else unpacked_rows(row, WIDTH)[0],
+                None if masses is None else unpacked_numbers(masses),
+            )
+            for number, job, row, masses in state["followed"]
+        }
+        self._ended.restore(state["ended"])
+        self._recalibration.restore(state["recalibration"])
+        self._grown, self._period = state["counts"]
+        nodes, roots, classes_nodes, classes_roots = map(unpacked_numbers, state["trees"])
+        self._point, self._histogram = (nodes.reshape(-1, 4), roots), (classes_nodes.reshape(-1, 4), classes_roots)
+        self._classes = np.array(state["classes"], np.int64)
+        self._ask()
+
+
+def _start(outcomes: Floats | FloatTable) -> Any:
+    """Return the scores from which trees start, of outcomes with these masses."""
+    return np.log(np.maximum(outcomes, LEAST))

@@ -1,0 +1,245 @@
+"""Several predictors at once, each heard as much as it has been right."""
+
+from typing import Annotated, Any, Final
+
+import numpy as np
+from pydantic import Field
+
+from shadowtime.services.runtime_distribution.history import renew
+from shadowtime.services.runtime_distribution.hmm import Hmm, HmmSettings
+from shadowtime.services.runtime_distribution.similar_jobs import BEYOND, Jobs, SimilarJobs, Weighting
+from shadowtime.shared.distributions import Masses, outcome_masses, outcome_of
+from shadowtime.shared.kernels import Floats, kernel
+from shadowtime.shared.messages import Event, JobEnded, JobSubmitted, JobWithdrawn, RunTimePrediction
+from shadowtime.shared.spec import SpecSettings
+from shadowtime.shared.stages import LastAnswer, Predictor
+
+# How much each of several predictors is heard about a user's jobs, by what it said of those that ended.
+
+Weights = Floats
+"""Of each predictor, adding up to 1; shape (predictors,)."""
+
+Rate = Annotated[
+    float, Field(gt=0, le=1, description="how much one ended job moves the weights of its user towards who foresaw it")
+]
+GlobalRate = Annotated[
+    float, Field(gt=0, le=1, description="how much it moves the weights of all, with which a new user begins")
+]
+Share = Annotated[
+    float, Field(ge=0, le=1, description="share of a user's weights that goes back to those of all with each ended job")
+]
+
+MIN_LIKELIHOOD: Final = 1e-6
+"""Probability below which nobody is held to what they said."""
+
+MAX_JUDGED: Final = 5_000
+"""Jobs in the system by which predictors are judged; those that come while there are so many are not."""
+
+
+@kernel
+def reweighted(weights: Floats, said: Floats, rate: float) -> Floats:
+    """Return the weights after an outcome of which each expert had `said` a probability; all of shape (experts,).
+
+    They move by `rate` towards the probability of each expert to have been the one that the outcome came from, which is
+    weight times what it said: exp(-log score), so the log score of what it said at submission is all that counts.
+
+    >>> reweighted(np.array([0.5, 0.5]), np.array([0.9, 0.1]), 0.1).round(3).tolist()
+    [0.54, 0.46]
+    """
+    heard = weights * np.maximum(said, MIN_LIKELIHOOD)
+    moved: Weights = (1.0 - rate) * weights + rate * heard / heard.sum()
+    return moved
+
+
+class UserWeights:
+    """Weights of each user, of the last `MAX_OWNERS`, and common ones, with which a user begins. O(predictors) a job.
+
+    Parameters
+    ----------
+    predictors
+        How many there are.
+    rate, global_rate
+        How far an ended job moves the weights of its user, and the common ones.
+    share
+        How much of a user's weights goes back to the common ones with it.
+
+    Examples
+    --------
+    >>> weights = UserWeights(2, 0.1, 0.01, 0.0)
+    >>> job = JobSubmitted(time=0, job_number=1, requested_processors=1, user_id=7)
+    >>> weights.judge(job, np.array([0.9, 0.1]))
+    >>> weights.of(job).round(3).tolist(), weights.of(job.model_copy(update={"user_id": 8})).round(3).tolist()
+    ([0.54, 0.46], [0.504, 0.496])
+
+    References
+    ----------
+    docs/algorithms.md#experts (Cesa-Bianchi 2006, sections 3.3 and 5.2, for log loss and fixed share; Cappé 2009).
+    """
+
+    def __init__(self, predictors: int, rate: float, global_rate: float, share: float) -> None:
+        self._rate, self._global_rate, self._share = rate, global_rate, share
+        self._common = np.full(predictors, 1 / predictors)
+        self._weights: dict[int, Weights] = {}
+
+    def of(self, x: JobSubmitted) -> Weights:
+        """Return how much each predictor is heard about this job."""
+        return self._common if x.user_id is None else self._weights.get(x.user_id, self._common)
+
+    def judge(self, x: JobSubmitted, foretold: Floats) -> None:
+        """Learn which probability each predictor had foretold of what a job came to; shape (predictors,)."""
+        if x.user_id is not None:
+            own = reweighted(self.of(x), foretold, self._rate)
+            renew(self._weights, x.user_id, (1 - self._share) * own + self._share * self._common)
+        self._common = reweighted(self._common, foretold, self._global_rate)
+
+    def snapshot(self) -> dict[str, Any]:
+        """Return the weights."""
+        return {
+            "common": self._common.tolist(),
+            "weights": [[user, weights.tolist()] for user, weights in self._weights.items()],
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take on what `snapshot` returned."""
+        self._common = np.array(state["common"])
+        self._weights = {user: np.array(weights) for user, weights in state["weights"]}
+
+
+EXPERTS: Final = (
+    Weighting(prior=1e6),  # in effect everybody's jobs alone
+    Weighting(1.0, 0.95, request=0.1, processors=0.3, executable=0.1, spread=0.05, scaled=1.0),
+    Weighting(0.3, 0.90, request=0.03, processors=0.1, executable=0.03, spread=0.02, scaled=1.0),  # the very same job
+    Weighting(1.0, 0.70, request=0.5, spread=0.1, scaled=1.0),  # the last few, whatever they were
+    Weighting(1.0, 0.90, spread=0.05),  # whatever was requested
+)
+
+
+class ExpertsSettings(SpecSettings):
+    """Settings of `Experts`."""
+
+    window: int = Field(60, ge=1, le=1000, description="ended jobs that are remembered of each user")
+    rate: Rate = 0.1
+    global_rate: GlobalRate = 0.01
+    share: Share = 0.01
+    forgetting: float = Field(
+        0.005, ge=0, lt=1, description="share of the weight of a class so far that is forgotten with each that ends"
+    )
+    beyond: float = Field(0.5, ge=0, le=1, description=BEYOND)
+    hmm: bool = Field(False, description="whether the posterior mixture of `hmm` is one more expert")
+
+
+class Experts(Predictor[JobSubmitted, int, RunTimePrediction]):
+    """Predict a mixture of distributions whose weights follow how well each foretold the jobs that ended.
+
+    The experts are weighted histograms of the user's last jobs as in `SimilarJobs`, which differ in what they hold to
+    be alike and in how much they leave to everybody's jobs; any other predictor can be one more. Each user has weights
+    of their own, which begin as the common ones. An expert is judged by what it said when the job was submitted.
+
+    Memory is bounded by users times window, by the classes, and by the jobs in the system.
+
+    Examples
+    --------
+    >>> experts = Experts(ExpertsSettings())
+    >>> job = JobSubmitted(time=0, job_number=1, requested_processors=1, requested_time=3600, user_id=7)
+    >>> for run_time in [5] * 40:
+    ...     experts.observe(job)
+    ...     experts.learn_one(job, run_time)
+    >>> round(experts.predict_one(job).point), int(experts.weights(job).argmax())
+    (4, 0)
+
+    References
+    ----------
+    docs/algorithms.md#experts (Cesa-Bianchi 2006, sections 3.3 and 5.2, for log loss and fixed share; Cappé 2009).
+    """
+
+    name = "experts"
+    Settings = ExpertsSettings
+
+    def __init__(self, settings: ExpertsSettings) -> None:
+        self._similar = SimilarJobs(settings.window, EXPERTS, settings.forgetting, 3, settings.beyond)
+        self._others: list[Predictor[JobSubmitted, int, RunTimePrediction]] = []
+        if settings.hmm:
+            self._others.append(Hmm(HmmSettings(state="posterior")))
+        experts = len(EXPERTS) + len(self._others)
+        self._user_weights = UserWeights(experts, settings.rate, settings.global_rate, settings.share)
+        self._said: dict[int, Masses] = {}  # by job number: what each expert said of each outcome
+        self.masses = LastAnswer(self._masses)
+        """What each expert says of a job, shape (experts, BINS), or None before any job has ended."""
+
+    def weights(self, x: JobSubmitted) -> Weights:
+        """Return how much each expert is heard about this job."""
+        return self._user_weights.of(x)
+
+    def _masses(self, x: JobSubmitted) -> Masses | None:
+        """Return what each expert says; one that says nothing yet repeats the first, everybody's jobs."""
+        masses = self._similar.masses(x)
+        if masses is None or not self._others:
+            return masses
+        others = np.repeat(masses[:1], len(self._others), axis=0)
+        for row, other in zip(others, self._others, strict=True):
+            said = other.predict_one(x)
+            if said is not None:
+                row[:] = 0.0
+                row[: len(said.histogram)] = said.histogram
+                row /= row.sum()
+        return np.concatenate((masses, others))
+
+    def last_jobs(self, x: JobSubmitted) -> Jobs:
+        """Return the last ended jobs of the same user."""
+        return self._similar.last_jobs(x)
+
+    def mixture(self, x: JobSubmitted) -> Masses | None:
+        """Return what all of them say together, shape (BINS,), or None before any job has ended."""
+        masses = self.masses(x)
+        return None if masses is None else self.weights(x) @ masses
+
+    def predict_one(self, x: JobSubmitted) -> RunTimePrediction | None:
+        """Return the mixture, or None before any job has ended."""
+        mixture = self.mixture(x)
+        if mixture is None:
+            return None
+        return RunTimePrediction.of(mixture, x.requested_time, self._similar.observations(x))
+
+    def observe(self, event: Event) -> None:
+        """Keep what the experts say of a job from its submission to its end."""
+        if isinstance(event, JobSubmitted) and len(self._said) < MAX_JUDGED:
+            masses = self.masses(event)
+            if masses is not None:
+                self._said[event.job_number] = np.array([outcome_masses(each, limit(event)) for each in masses])
+        elif isinstance(event, JobWithdrawn) or (isinstance(event, JobEnded) and not event.requeued):
+            self._said.pop(event.job_number, None)
+        for other in self._others:
+            other.observe(event)
+        self.masses.forget()
+
+    def learn_one(self, x: JobSubmitted, y: int) -> None:
+        """Judge the experts by the run time `y` in seconds, and let them learn it."""
+        said = self._said.get(x.job_number)
+        if said is not None:
+            self._user_weights.judge(x, np.ascontiguousarray(said[:, outcome_of(y, limit(x))]))
+        for expert in (self._similar, *self._others):
+            expert.learn_one(x, y)
+        self.masses.forget()
+
+    def snapshot(self) -> Any:
+        """Return what the experts know, the weights, and what was said of the jobs in the system."""
+        return {
+            "similar": self._similar.snapshot(),
+            "others": [other.snapshot() for other in self._others],
+            **self._user_weights.snapshot(),
+            "said": [[job_number, said.tolist()] for job_number, said in self._said.items()],
+        }
+
+    def restore(self, state: Any) -> None:
+        """Take on what `snapshot` returned."""
+        self._similar.restore(state["similar"])
+        for other, known in zip(self._others, state["others"], strict=True):
+            other.restore(known)
+        self._user_weights.restore(state)
+        self._said = {job_number: np.array(said) for job_number, said in state["said"]}
+        self.masses.forget()
+
+
+def limit(job: JobSubmitted) -> float:
+    """Return the request in seconds, or infinity."""
+    return float("inf") if job.requested_time is None else float(job.requested_time)

@@ -1,0 +1,230 @@
+"""What is known of a job as it is submitted, as a row of numbers: itself, and how jobs like it have fared so far."""
+
+import math
+from typing import Any, Final
+
+import numpy as np
+
+from shadowtime.services.runtime_distribution.history import UNKNOWN, RememberedJob
+from shadowtime.shared.distributions import packed_numbers, unpacked_numbers
+from shadowtime.shared.formatting import DAY
+from shadowtime.shared.kernels import Floats, FloatTable, Integers, kernel
+
+Key = tuple[int, ...]
+
+LEVELS: Final = 5
+"""Groups that a job is in, from all jobs of its user to those that are the very same."""
+
+RING: Final = 8
+"""Run times that a group remembers, the last ones."""
+
+COUNT, FAST, SLOW, SHARE, ENDED, STARTED, SUBMITTED, RUNNING, RUN_TIMES = range(9)
+"""Columns of a group: ended jobs; means of ln(run time), fast and slow in forgetting, and of run time by request; when
+the last job ended, started, came; jobs now running; from `RUN_TIMES` on the last ones in seconds."""
+
+EMPTY: Final = np.array([0.0, np.nan, np.nan, np.nan, -1.0, -1.0, -1.0, 0.0] + [0.0] * RING)
+
+LONG_AGO: Final = 30.0
+"""More than the logarithm of any time that has passed."""
+
+ITSELF: Final = 11
+OF_GROUP: Final = 12
+FEATURES: Final = ITSELF + LEVELS * OF_GROUP
+
+WEEK: Final = 7 * DAY
+
+
+def groups_of(job: RememberedJob) -> tuple[Key, ...]:
+    """Return the groups of a job: by user; what it runs; what it asks for; both and its size; everybody's alike.
+
+    >>> groups_of(RememberedJob(-1, 60, 4, 7, 2, -1, 1, -1))[3]
+    (3, 7, 2, -1, 4, 60)
+    """
+    user, group, executable, request = job.user_id, job.group_id, job.executable_number, job.requested_time
+    size = job.requested_processors
+    return (
+        (0, user),
+        (1, user, group, executable),
+        (2, user, request),
+        (3, user, group, executable, size, request),
+        (4, job.queue_number, request),
+    )
+
+
+@kernel
+def moved(mean: float, value: float, count: int, most: float) -> float:
+    """Return the mean of `count` values with one more, which counts as one of `most` at least.
+
+    >>> moved(2.0, 4.0, 1, 5.0), moved(2.0, 4.0, 100, 5.0)
+    (3.0, 2.4)
+    """
+    return value if math.isnan(mean) else mean + (value - mean) / min(count + 1.0, most)
+
+
+@kernel
+def _since(time: float, now: float) -> float:
+    return math.log1p(max(now - time, 0.0)) if time >= 0 else LONG_AGO
+
+
+@kernel
+def described(groups: FloatTable, rows: Integers, job: Integers, now: float, running: int, waiting: int) -> Floats:
+    """Return the features of a job; shape (FEATURES,), `UNKNOWN` where something is not. O(LEVELS · RING log RING).
+
+    Parameters
+    ----------
+    groups
+        Shape (any, columns).
+    rows
+        Of its groups, shape (LEVELS,); -1 where there is none yet.
+    job
+        The fields of a `RememberedJob`.
+    running, waiting
+        Jobs of all users.
+    """
+    found = np.full(FEATURES, float(UNKNOWN))
+    request = float(job[1])
+    if request != UNKNOWN:
+        found[0] = math.log(request)
+    found[1] = math.log(float(job[2]))
+    for at in range(3, 8):  # user, group, executable, queue, partition
+        if job[at] != UNKNOWN:
+            found[at - 1] = job[at]
+    found[7] = (now % DAY) / 3600.0
+    found[8] = (now % WEEK) / DAY
+    found[9] = running
+    found[10] = waiting
+    for level in range(LEVELS):
+        if rows[level] < 0:
+            continue
+        group, at = groups[rows[level]], ITSELF + level * OF_GROUP
+        found[at] = group[RUNNING]
+        found[at + 1] = _since(group[SUBMITTED], now)
+        found[at + 2] = _since(group[STARTED], now)
+        count = int(group[COUNT])
+        if count > 0:
+            known = min(count, RING)
+            last = np.sort(group[RUN_TIMES : RUN_TIMES + known])
+            found[at + 3] = math.log1p(count)
+            found[at + 4] = group[FAST]
+            found[at + 5] = group[SLOW]
+            if not math.isnan(group[SHARE]):
+                found[at + 6] = group[SHARE]
+            found[at + 7] = _since(group[ENDED], now)
+            found[at + 8] = math.log(max(group[RUN_TIMES + (count - 1) % RING], 1.0))
+            found[at + 9] = math.log(max(group[RUN_TIMES + (count - 2) % RING], 1.0)) if count > 1 else UNKNOWN
+            found[at + 10] = math.log(max((last[(known - 1) // 2] + last[known // 2]) / 2, 1.0))
+            found[at + 11] = math.log(max(last[-1], 1.0))
+    return found
+
+
+@kernel
+def counted(groups: FloatTable, rows: Integers, running: int, at: int, now: float) -> None:
+    """Count how many jobs of groups run, and note in column `at`, if it is one, that this is `now`."""
+    for row in rows:
+        group = groups[row]
+        group[RUNNING] = max(group[RUNNING] + running, 0.0)  # a group may have been forgotten in between
+        if at >= 0:
+            group[at] = now
+
+
+@kernel
+def learned(groups: FloatTable, rows: Integers, run_time: float, request: float) -> None:
+    """Let the groups of a job take in its run time, in seconds; the request is below 0 where there is none."""
+    length = math.log(max(run_time, 1.0))
+    for row in rows:
+        group = groups[row]
+        count = int(group[COUNT])
+        group[RUN_TIMES + count % RING] = run_time
+        group[COUNT] = count + 1
+        group[FAST] = moved(group[FAST], length, count, 2.0)
+        group[SLOW] = moved(group[SLOW], length, count, 12.0)
+        if request > 0:
+            group[SHARE] = moved(group[SHARE], run_time / request, count, 6.0)
+
+
+class JobGroups:
+    """How the jobs of each group have fared, as of now.
+
+    Parameters
+    ----------
+    most
+        Groups that are remembered; the one that was heard of longest ago is forgotten.
+
+    Examples
+    --------
+    >>> groups, job = JobGroups(100), RememberedJob(-1, 3600, 4, 7, 2, -1, 1, -1)
+    >>> groups.submitted(job, now=0)
+    >>> groups.started(job, now=10)
+    >>> groups.learn(job, 60)
+    >>> groups.left(job, now=70)
+    >>> round(math.exp(groups.features(job, now=80)[ITSELF + 4]))
+    60
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = max(most, LEVELS)  # those of one job are there together
+        self._rows: dict[Key, int] = {}
+        self._table = np.empty((0, len(EMPTY)))
+        self._running = self._waiting = 0
+
+    def features(self, job: RememberedJob, now: int) -> Floats:
+        """Return the features of a job, were it submitted now."""
+        rows = np.array([self._rows.get(each, -1) for each in groups_of(job)])
+        return described(self._table, rows, np.array(job), float(now), self._running, self._waiting)
+
+    def submitted(self, job: RememberedJob, now: int) -> None:
+        """Take notice of a job that waits."""
+        self._count(job, 0, 1, SUBMITTED, now)
+
+    def withdrawn(self, job: RememberedJob) -> None:
+        """Take notice of a waiting job that is gone."""
+        self._count(job, 0, -1)
+
+    def started(self, job: RememberedJob, now: int) -> None:
+        """Take notice of a waiting job that runs now."""
+        self._count(job, 1, -1, STARTED, now)
+
+    def left(self, job: RememberedJob, now: int) -> None:
+        """Take notice of a running job that runs no more."""
+        self._count(job, -1, 0, ENDED, now)
+
+    def learn(self, job: RememberedJob, run_time: int) -> None:
+        """Learn a run time in seconds."""
+        rows = self._renewed(job)
+        learned(self._table, rows, float(run_time), float(job.requested_time))
+
+    def _count(self, job: RememberedJob, running: int, waiting: int, at: int = -1, now: int = 0) -> None:
+        rows = self._renewed(job)  # which may lay the table anew
+        counted(self._table, rows, running, at, float(now))
+        self._running += running
+        self._waiting += waiting
+
+    def _renewed(self, job: RememberedJob) -> Integers:
+        """Return the rows of a job's groups, which are now the last to be forgotten."""
+        rows = self._rows
+        found = []
+        for key in groups_of(job):
+            row = rows.pop(key, None)
+            if row is None:
+                row = rows.pop(next(iter(rows))) if len(rows) >= self._most else len(rows)
+                if row == len(self._table):
+                    more = np.empty((max(row, 64), len(EMPTY)))
+                    self._table = np.concatenate((self._table, more))
+                self._table[row] = EMPTY
+            rows[key] = row
+            found.append(row)
+        return np.array(found)
+
+    def snapshot(self) -> Any:
+        """Return the groups, the one to be forgotten first first."""
+        return {
+            "keys": [list(key) for key in self._rows],
+            "table": packed_numbers(self._table[list(self._rows.values())]),
+            "live": [self._running, self._waiting],
+        }
+
+    def restore(self, state: Any) -> None:
+        """Take on what `snapshot` returned."""
+        self._rows = {tuple(key): row for row, key in enumerate(state["keys"])}
+        self._table = unpacked_numbers(state["table"]).reshape(-1, len(EMPTY))
+        self._running, self._waiting = state["live"]

@@ -1,0 +1,33 @@
+"""A prediction as one tells it who knows where in the bins run times lie."""
+
+from shadowtime.services.runtime_distribution.ensembles.experts import limit
+from shadowtime.services.runtime_distribution.ensembles.outcomes import bin_masses
+from shadowtime.services.runtime_distribution.ensembles.within_bins import gathered, quantiles_of
+from shadowtime.services.runtime_distribution.history import as_predicted
+from shadowtime.shared.distributions import LEVELS
+from shadowtime.shared.kernels import Floats
+from shadowtime.shared.messages import DIGITS, JobSubmitted, RunTimePrediction, published
+
+MEDIAN = len(LEVELS) // 2
+
+
+def fine_prediction(fine: Floats, x: JobSubmitted, observations: int, point: float | None = None) -> RunTimePrediction:
+    """Return the prediction that fine masses (`within_bins`) make of a job; O(parts).
+
+    The point, in seconds, is their median where none is given. The histogram is the nearest that bins can say;
+    `at_request` and `quantiles` say the rest.
+
+    >>> import numpy as np
+    >>> job = JobSubmitted(time=0, job_number=1, requested_processors=1, requested_time=2)
+    >>> told = fine_prediction(np.array([0.1, *[0.1] * 8, 0.0, *[0.0] * 7, 0.1]), job, 5)
+    >>> round(told.point, 2), told.at_request, len(told.quantiles)
+    (1.34, 0.1, 19)
+    """
+    outcomes, quantiles = gathered(fine), quantiles_of(fine, limit(x))
+    return RunTimePrediction(
+        point=as_predicted(float(quantiles[MEDIAN]) if point is None else point, x),
+        observations=observations,
+        histogram=published(bin_masses(outcomes, limit(x))),
+        at_request=None if x.requested_time is None else round(float(outcomes[-1]), DIGITS),
+        quantiles=tuple(quantiles.round(3).tolist()),
+    )

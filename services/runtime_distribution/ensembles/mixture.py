@@ -1,0 +1,222 @@
+"""Several kinds of predictors at once, each heard as much as it has been right, and then recalibrated."""
+
+from typing import Annotated, Any, Final, NamedTuple
+
+import numpy as np
+from pydantic import AfterValidator, Field, ValidationError
+
+from shadowtime.services.runtime_distribution.empirical import Empirical, EmpiricalRequest
+from shadowtime.services.runtime_distribution.ensembles.boosted import Boosted
+from shadowtime.services.runtime_distribution.ensembles.experts import (
+    MAX_JUDGED,
+    Experts,
+    GlobalRate,
+    Rate,
+    Share,
+    UserWeights,
+    Weights,
+    limit,
+)
+from shadowtime.services.runtime_distribution.ensembles.fine_prediction import fine_prediction
+from shadowtime.services.runtime_distribution.ensembles.recalibration import Recalibration
+from shadowtime.services.runtime_distribution.ensembles.within_bins import (
+    AtRequest,
+    NearRequest,
+    parts_of,
+    spread,
+    transformed_within,
+)
+from shadowtime.services.runtime_distribution.hmm import Hmm
+from shadowtime.services.runtime_distribution.similar_jobs import UserHistories
+from shadowtime.services.runtime_distribution.templates import Templates
+from shadowtime.shared.distributions import outcome_of, packed_numbers, unpacked_numbers
+from shadowtime.shared.kernels import Floats, FloatTable
+from shadowtime.shared.messages import Event, JobEnded, JobSubmitted, JobWithdrawn, RunTimePrediction
+from shadowtime.shared.quoting import quoted
+from shadowtime.shared.spec import SpecSettings, wrong_key
+from shadowtime.shared.stages import LastAnswer, Predictor
+
+KINDS: Final[dict[str, type[Any]]] = {
+    each.name: each for each in (Boosted, Empirical, EmpiricalRequest, Experts, Hmm, Templates)
+}
+"""All that predict distributions, by name."""
+
+REMEMBERING: Final = (Boosted, Templates)
+"""Those whose `history` counts ended jobs."""
+
+REMEMBERED: Final = 60
+"""Ended jobs of each user by which a mixture tells where in the bins run times lie."""
+
+LEAST: Final = 1e-9
+"""Weight of a kind that is heard at least, so that one speaks if no other does."""
+
+
+def _mixed(kinds: str) -> str:
+    """Return names of kinds with a plus between them, or raise `ValueError` that names the one at fault."""
+    names = [each.strip() for each in kinds.split("+")]
+    for number, name in enumerate(names):
+        if name not in KINDS:
+            raise ValueError(f"{quoted(name)} predicts no distributions that can be mixed; known: {', '.join(KINDS)}")
+        if name in names[:number]:
+            raise ValueError(f"{name} is there twice")
+        try:
+            KINDS[name].Settings()
+        except ValidationError as error:
+            raise ValueError(str(wrong_key(name, error))) from None
+    return "+".join(names)
+
+
+class MixtureSettings(SpecSettings):
+    """Settings of `Mixture`."""
+
+    kinds: Annotated[str, AfterValidator(_mixed)] = Field(
+        "experts+templates+empirical-request+hmm",
+        description=f"what is mixed, each with its defaults, with + between them; of {', '.join(KINDS)}",
+    )
+    history: int = Field(20_000, ge=500, le=50_000, description="ended jobs that templates and boosted trees remember")
+    rate: Rate = 0.1
+    global_rate: GlobalRate = 0.01
+    share: Share = 0.01
+
+
+class Said(NamedTuple):
+    """What was said of a job.
+
+    Parameters
+    ----------
+    outcomes
+        By each kind, as of `shared.run_time_outcomes`; shape (kinds, bin of the limit + 2), rows adding up to 1.
+    fine
+        By all together, as of `within_bins`, before it was recalibrated.
+    """
+
+    outcomes: FloatTable
+    fine: Floats
+
+
+class Mixture(Predictor[JobSubmitted, int, RunTimePrediction]):
+    """Predict a mixture of what several kinds of predictors say, by weights that follow how well each foretold.
+
+    Each user has weights of their own, which begin as the common ones: these alone speak of the jobs of a new user. A
+    kind is judged by what it said when the job was submitted; one that has nothing to say of a job is left out, and its
+    weight stays as it is. Where a kind does not tell the request apart from an end shortly before it, that is done by
+    how often the user's jobs came to it. What they say together is spread within the bins as run times of the user lay,
+    and then recalibrated. The point is the median.
+
+    Memory is bounded by that of the kinds, by users, and by the jobs in the system. Beside what the kinds take, a
+    prediction is O(kinds · bins + REMEMBERED), an end O(kinds + bins).
+
+    Examples
+    --------
+    >>> mixture = Mixture(MixtureSettings(kinds="templates+empirical"))
+    >>> job = JobSubmitted(time=0, job_number=1, requested_processors=1, requested_time=3600, user_id=7)
+    >>> for run_time in [5, 500] * 20:
+    ...     mixture.observe(job)
+    ...     mixture.learn_one(job, run_time)
+    >>> prediction = mixture.predict_one(job)
+    >>> [round(each) for each in prediction.quantiles[::6]], mixture.weights(job).round(2).tolist()
+    ([5, 5, 489, 514], [0.51, 0.49])
+
+    References
+    ----------
+    docs/algorithms.md#mixture (Cesa-Bianchi 2006, sections 3.3 and 5.2; Cappé 2009; Freund 1997; Kuleshov 2018).
+    """
+
+    name = "mixture"
+    Settings = MixtureSettings
+
+    def __init__(self, settings: MixtureSettings) -> None:
+        self._kinds: list[Predictor[JobSubmitted, int, RunTimePrediction]] = []
+        for each in (KINDS[name] for name in settings.kinds.split("+")):
+            keys = {"history": settings.history} if each in REMEMBERING else {}
+            self._kinds.append(each(each.Settings(**keys)))
+        self._user_weights = UserWeights(len(self._kinds), settings.rate, settings.global_rate, settings.share)
+        self._histories = UserHistories(REMEMBERED)
+        self._near, self._at_request = NearRequest(), AtRequest()
+        self._recalibration = Recalibration()
+        self._said: dict[int, Said] = {}  # of the jobs in the system, by job number
+        self._ended = 0
+        self.says = LastAnswer(self._says)
+        """What is said of a job now, or None while no kind says anything."""
+
+    def weights(self, x: JobSubmitted) -> Weights:
+        """Return how much each kind is heard about this job."""
+        return self._user_weights.of(x)
+
+    def _says(self, x: JobSubmitted) -> Said | None:
+        outcomes = [self._said_by(each.predict_one(x), x) for each in self._kinds]
+        spoken = [number for number, each in enumerate(outcomes) if each is not None]
+        if not spoken:
+            return None
+        weights = np.maximum(self.weights(x)[spoken], LEAST)
+        mixed = weights / weights.sum() @ np.array([outcomes[number] for number in spoken])
+        fine = spread(mixed, parts_of(self._histories.of(x), self._near.counts, limit(x)))
+        return Said(np.array([mixed if each is None else each for each in outcomes]), fine)
+
+    def _said_by(self, told: RunTimePrediction | None, x: JobSubmitted) -> Floats | None:
+        if told is None or not any(told.histogram):
+            return None
+        outcomes = told.outcomes(limit(x))
+        if told.at_request is not None:
+            return outcomes
+        return self._at_request.apart(outcomes, self._histories.of(x), limit(x))
+
+    def predict_one(self, x: JobSubmitted) -> RunTimePrediction | None:
+        """Return the mixture as it comes true, or None while no kind says anything."""
+        said = self.says(x)
+        if said is None:
+            return None
+        observations = len(self._histories.of(x)) or self._ended
+        return fine_prediction(self._recalibration.moved(said.fine), x, observations)
+
+    def observe(self, event: Event) -> None:
+        """Keep what is said of a job from its submission to its end."""
+        if isinstance(event, JobSubmitted) and len(self._said) < MAX_JUDGED:
+            said = self.says(event)
+            if said is not None:
+                self._said[event.job_number] = said
+        elif isinstance(event, JobWithdrawn) or (isinstance(event, JobEnded) and not event.requeued):
+            self._said.pop(event.job_number, None)
+        for each in self._kinds:
+            each.observe(event)
+        self.says.forget()
+
+    def learn_one(self, x: JobSubmitted, y: int) -> None:
+        """Judge the kinds, and the mixture, by the run time `y` in seconds, and let them learn it."""
+        said = self._said.get(x.job_number)
+        if said is not None:
+            self._user_weights.judge(x, np.ascontiguousarray(said.outcomes[:, outcome_of(y, limit(x))]))
+            self._recalibration.learn(*transformed_within(said.fine, y, limit(x)))
+        self._ended += 1
+        self._histories.learn(x, y)
+        self._near.learn(y, limit(x))
+        self._at_request.learn(y, limit(x))
+        for each in self._kinds:
+            each.learn_one(x, y)
+        self.says.forget()
+
+    def snapshot(self) -> Any:
+        """Return what the kinds know, the weights, and what was said of the jobs in the system."""
+        return {
+            "kinds": [each.snapshot() for each in self._kinds],
+            **self._user_weights.snapshot(),
+            "histories": self._histories.snapshot(),
+            "near": self._near.snapshot(),
+            "at_request": self._at_request.snapshot(),
+            "recalibration": self._recalibration.snapshot(),
+            "said": [[number, *map(packed_numbers, said)] for number, said in self._said.items()],
+            "ended": self._ended,
+        }
+
+    def restore(self, state: Any) -> None:
+        """Take on what `snapshot` returned."""
+        for each, known in zip(self._kinds, state["kinds"], strict=True):
+            each.restore(known)
+        self._user_weights.restore(state)
+        self._histories.restore(state["histories"])
+        self._near.restore(state["near"])
+        self._at_request.restore(state["at_request"])
+        self._recalibration.restore(state["recalibration"])
+        self._said = {number: Said(*map(unpacked_numbers, said)) for number, *said in state["said"]}
+        self._ended = state["ended"]
+        self.says.forget()

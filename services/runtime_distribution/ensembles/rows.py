@@ -1,0 +1,115 @@
+"""What is known of a job as it is submitted, what other predictors say of it among that, as a row that trees ask."""
+
+import math
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from shadowtime.services.runtime_distribution.ensembles.experts import Experts, ExpertsSettings, limit
+from shadowtime.services.runtime_distribution.ensembles.features import FEATURES, JobGroups
+from shadowtime.services.runtime_distribution.ensembles.outcomes import TOLD, outcomes_of, scale, told
+from shadowtime.services.runtime_distribution.ensembles.within_bins import NearRequest, parts_of
+from shadowtime.services.runtime_distribution.history import UNKNOWN, remembered
+from shadowtime.services.runtime_distribution.templates import Templates, TemplatesSettings
+from shadowtime.shared.distributions import BINS, Rows
+from shadowtime.shared.kernels import FloatTable
+from shadowtime.shared.messages import Event, JobSubmitted
+from shadowtime.shared.stages import LastAnswer
+
+ASKED: Final = FEATURES + TOLD + 2
+"""Numbers of a row that trees ask for: features, what experts say, and what templates say, as logarithm and share."""
+
+WIDTH: Final = ASKED + BINS + 1
+"""Numbers of a row; the last ones are the outcomes that the experts say, from which trees start."""
+
+
+class Known(NamedTuple):
+    """What is known of a job as it is submitted.
+
+    Parameters
+    ----------
+    row
+        Shape (WIDTH,).
+    limit, similar
+        Its request, infinity where there is none, and what templates say, in seconds.
+    parts
+        Where in bins run times like its own lie, as of `within_bins`.
+    """
+
+    row: Rows
+    limit: float
+    similar: float | None
+    parts: FloatTable
+
+
+class JobRows:
+    """Makes rows of jobs, by the groups that they are in, and by what experts and templates say.
+
+    Parameters
+    ----------
+    history
+        Ended jobs that templates remember, and groups.
+
+    Examples
+    --------
+    >>> rows = JobRows(history=100)
+    >>> job = JobSubmitted(time=0, job_number=1, requested_processors=1, requested_time=3600, user_id=7)
+    >>> rows.known(job) is None
+    True
+    >>> for run_time in (60, 60, 60):
+    ...     rows.learn(job, run_time)
+    >>> known = rows.known(job)
+    >>> known.row.shape == (WIDTH,), known.similar, round(float(known.row[ASKED:].sum()), 6)
+    (True, 60.0, 1.0)
+    """
+
+    def __init__(self, history: int) -> None:
+        self.groups = JobGroups(history)
+        self.experts = Experts(ExpertsSettings())
+        self._templates = Templates(TemplatesSettings(history=history))
+        self._near = NearRequest()
+        self.known = LastAnswer(self._known)
+        """What is known of a job now, or None before any has ended."""
+
+    def _known(self, x: JobSubmitted) -> Known | None:
+        mixture = self.experts.mixture(x)
+        if mixture is None:
+            return None
+        job, outcomes, size = remembered(x), outcomes_of(mixture, limit(x)), scale(x.requested_time)
+        point = self._templates.point(x, job)
+        row = np.empty(WIDTH, np.float32)
+        row[:FEATURES] = self.groups.features(job, x.time)
+        row[FEATURES : FEATURES + TOLD] = told(outcomes, limit(x), size)
+        row[ASKED - 2 : ASKED] = (UNKNOWN, UNKNOWN) if point is None else (math.log(point), point / size)
+        row[ASKED:] = outcomes
+        return Known(row, limit(x), point, parts_of(self.experts.last_jobs(x), self._near.counts, limit(x)))
+
+    def observe(self, event: Event) -> None:
+        """Take notice of what happened, after the groups have."""
+        self.experts.observe(event)
+        self.known.forget()
+
+    def learn(self, x: JobSubmitted, run_time: int) -> None:
+        """Learn a run time in seconds."""
+        for learner in (self.experts, self._templates):
+            learner.learn_one(x, run_time)
+        self.groups.learn(remembered(x), run_time)
+        self._near.learn(run_time, limit(x))
+        self.known.forget()
+
+    def snapshot(self) -> dict[str, Any]:
+        """Return what the groups, experts and templates know, and where near requests jobs have ended."""
+        return {
+            "groups": self.groups.snapshot(),
+            "experts": self.experts.snapshot(),
+            "templates": self._templates.snapshot(),
+            "near": self._near.snapshot(),
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take on what `snapshot` returned."""
+        self.groups.restore(state["groups"])
+        self.experts.restore(state["experts"])
+        self._templates.restore(state["templates"])
+        self._near.restore(state["near"])
+        self.known.forget()

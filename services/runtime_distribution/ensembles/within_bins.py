@@ -1,0 +1,292 @@
+"""Where in the bins run times lie: where those of the user's last jobs did, and near the request where everybody's do.
+
+Within a bin the logarithm of a run time is not uniform: the same job again ends after 917 to 965 s, all in a bin of
+643 to 1,157 s, and many end in the last hundredth before their request. So each bin is cut into `PARTS`; the bin of
+the request at shares of the request, `SHARES`, any other into equal ones.
+
+- `parts`, shape (last bin + 1, PARTS): the share of each part in its bin, rows adding up to 1;
+- `fine`, shape (2 + PARTS · last bin,): masses of one second, of each part of bin 1 and up, and of the limit.
+"""
+
+import math
+from typing import Any, Final
+
+import numpy as np
+
+from shadowtime.shared.bounds import MAX_DURATION
+from shadowtime.shared.distributions import EDGES, LEVELS, RATIO, bin_of, occupied_time
+from shadowtime.shared.kernels import Floats, FloatTable, IntegerTable, kernel
+
+PARTS: Final = 8
+
+SHARES: Final = np.array([0.0, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 1.0])
+"""Shares of the request at which the parts of its bin begin, and the last one ends; those below the bin are empty."""
+
+EVEN: Final = 0.5
+"""Jobs in a bin that are taken for granted, with logarithms that are uniform."""
+
+NEAR: Final = 0.5
+"""Jobs in the bin of the request that are taken for granted, like everybody's."""
+
+RECENCY: Final = 0.8
+"""Factor for each job of the user that ended since."""
+
+KEPT: Final = 0.999
+"""Share of what is counted of everybody that each job leaves: the last 1,000 or so count."""
+
+
+@kernel
+def part_of(share: float) -> int:
+    """Return the part in which a share of the request lies.
+
+    >>> part_of(0.5), part_of(0.7), part_of(0.71), part_of(0.999)
+    (0, 0, 1, 7)
+    """
+    k = 0
+    while k < PARTS - 1 and share > SHARES[k + 1]:
+        k += 1
+    return k
+
+
+@kernel
+def edge(j: int, k: int, last: int, limit: float) -> float:
+    """Return where part `k` of bin `j` begins, in seconds, or part k - 1 ends.
+
+    >>> edge(14, 4, 14, 3600.0), round(edge(14, 4, 14, np.inf))
+    (3420.0, 2794)
+    """
+    if j == last and limit < math.inf:
+        return float(max(SHARES[k] * limit, EDGES[j]))
+    return float(EDGES[j] * RATIO ** (k / PARTS))
+
+
+@kernel
+def parts_of(jobs: IntegerTable, near: Floats, limit: float) -> FloatTable:
+    """Return the parts of a job with this request, in seconds; O(jobs + bins).
+
+    Parameters
+    ----------
+    jobs
+        The last ones of its user, as `similar_jobs.Jobs`. In the bin of the request they count by their share of
+        theirs, in any other as long as they ran.
+    near
+        How many jobs of everybody ended in each part of the bin of their request; shape (PARTS,).
+
+    >>> near, limit = np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0]), 3600.0
+    >>> parts = parts_of(np.array([[920, 1800, 1, 7]] * 9), near, limit)
+    >>> parts.shape, parts[12].round(2).tolist()
+    ((15, 8), [0.01, 0.01, 0.01, 0.01, 0.91, 0.01, 0.01, 0.01])
+    >>> parts[14].round(2).tolist()
+    [0.17, 0.12, 0.11, 0.05, 0.03, 0.01, 0.0, 0.5]
+    """
+    last = bin_of(limit)
+    bounded = limit < math.inf
+    parts = np.full((last + 1, PARTS), EVEN / PARTS)
+    if bounded and last > 0:
+        whole = math.log(limit / EDGES[last])
+        there = 0.0
+        for k in range(PARTS):
+            width = math.log(edge(last, k + 1, last, limit) / edge(last, k, last, limit))
+            parts[last, k] = EVEN * width / whole if whole > 0.0 else EVEN / PARTS
+            there += near[k] if width > 0.0 else 0.0
+        for k in range(PARTS):
+            if SHARES[k + 1] * limit > EDGES[last] and there > 0.0:
+                parts[last, k] += NEAR * near[k] / there
+    weight = 1.0
+    for age in range(len(jobs)):
+        run_time, request = float(jobs[age, 0]), float(jobs[age, 1])
+        if run_time > 1.0 and (request < 0.0 or run_time < request):
+            j = bin_of(run_time)
+            if j < last or not bounded:
+                into = PARTS * math.log(run_time / EDGES[j]) / math.log(RATIO)
+                parts[j, min(max(math.ceil(into) - 1, 0), PARTS - 1)] += weight
+            share = run_time / (limit if request < 0.0 else request)
+            if bounded and last > 0 and share < 1.0 and share * limit > EDGES[last]:
+                parts[last, part_of(share)] += weight
+        weight *= RECENCY
+    for j in range(last + 1):
+        parts[j] /= parts[j].sum()
+    return parts
+
+
+@kernel
+def spread(outcomes: Floats, parts: FloatTable) -> Floats:
+    """Return the fine masses of outcomes.
+
+    >>> spread(np.array([0.1, 0.8, 0.1]), np.array([[1.0] + [0.0] * 7, [0.5, 0.5] + [0.0] * 6])).round(1).tolist()
+    [0.1, 0.4, 0.4, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.1]
+    """
+    last = len(parts) - 1
+    fine = np.empty(2 + PARTS * last)
+    fine[0], fine[-1] = outcomes[0], outcomes[last + 1]
+    for j in range(1, last + 1):
+        for k in range(PARTS):
+            fine[1 + PARTS * (j - 1) + k] = outcomes[j] * parts[j, k]
+    return fine
+
+
+@kernel
+def gathered(fine: Floats) -> Floats:
+    """Return the outcomes of fine masses.
+
+    >>> gathered(np.array([0.1, 0.4, 0.4, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.1])).round(1).tolist()
+    [0.1, 0.8, 0.1]
+    """
+    last = (len(fine) - 2) // PARTS
+    outcomes = np.empty(last + 2)
+    outcomes[0], outcomes[-1] = fine[0], fine[-1]
+    for j in range(1, last + 1):
+        outcomes[j] = fine[1 + PARTS * (j - 1) : 1 + PARTS * j].sum()
+    return outcomes
+
+
+@kernel
+def transformed_within(fine: Floats, run_time: float, limit: float) -> tuple[float, float]:
+    """Return what `run_time_outcomes.transformed` does, of fine masses.
+
+    >>> fine = np.array([0.1] + [0.8] + [0.0] * 7 + [0.1])
+    >>> [round(each, 3) for time in (1.0, 1.26**0.5, 1.5, 1.8) for each in transformed_within(fine, time, 1.8)]
+    [0.0, 0.1, 0.5, 0.5, 0.9, 0.9, 0.9, 1.0]
+    """
+    time, last = occupied_time(run_time, limit), (len(fine) - 2) // PARTS
+    if time >= limit:
+        return min(fine[:-1].sum(), 1.0), 1.0
+    j = bin_of(time)
+    if j == 0:
+        return 0.0, min(fine[0], 1.0)
+    k = 0
+    while k < PARTS - 1 and time > edge(j, k + 1, last, limit):
+        k += 1
+    low, high, at = edge(j, k, last, limit), edge(j, k + 1, last, limit), 1 + PARTS * (j - 1) + k
+    within = min(max(math.log(time / low) / math.log(high / low), 0.0), 1.0) if low < high else 1.0
+    begin = min(fine[:at].sum() + within * fine[at], 1.0)
+    return begin, begin
+
+
+@kernel
+def quantiles_of(fine: Floats, limit: float) -> Floats:
+    """Return the run times in seconds, at most the limit, within which a job ends with each of `LEVELS`; O(parts).
+
+    >>> quantiles_of(np.array([0.1] + [0.8] + [0.0] * 7 + [0.1]), 1.8)[[0, 9, 18]].round(3).tolist()
+    [1.0, 1.122, 1.8]
+    """
+    last, found = (len(fine) - 2) // PARTS, np.empty(len(LEVELS))
+    reached, at = fine[0], 0
+    for level in range(len(LEVELS)):
+        while at < len(fine) - 1 and reached < LEVELS[level]:
+            at += 1
+            reached += fine[at]
+        if at == 0:
+            found[level] = 1.0
+        elif at == len(fine) - 1:
+            found[level] = min(limit, float(MAX_DURATION))
+        else:
+            j, k = 1 + (at - 1) // PARTS, (at - 1) % PARTS
+            low, high = edge(j, k, last, limit), edge(j, k + 1, last, limit)
+            time = low * (high / low) ** (1.0 - (reached - LEVELS[level]) / fine[at])
+            found[level] = min(time, float(MAX_DURATION))
+    return found
+
+
+class NearRequest:
+    """Where in the bin of their request everybody's jobs have ended, with forgetting.
+
+    >>> near = NearRequest()
+    >>> for _ in range(1_000):
+    ...     near.learn(3590, 3600.0)
+    >>> int(near.counts.argmax())
+    7
+    """
+
+    def __init__(self) -> None:
+        self.counts = np.full(PARTS, 2.0)
+
+    def learn(self, run_time: int, limit: float) -> None:
+        """Count a run time in seconds if it ended in the bin of its request, before that."""
+        if 1 < run_time < limit < math.inf and bin_of(run_time) == bin_of(limit):
+            self.counts = KEPT * self.counts
+            self.counts[part_of(run_time / limit)] += 1.0
+
+    def snapshot(self) -> Any:
+        """Return the counts."""
+        return self.counts.tolist()
+
+    def restore(self, state: Any) -> None:
+        """Take on what `snapshot` returned."""
+        self.counts = np.array(state)
+
+
+# How often a job that comes to the bin of its request comes to the request itself, which bins cannot tell.
+#
+# The user's last jobs say it, and everybody's where these are few. Bins alone put mass on either side of the request as
+# if the logarithm of a run time were uniform there.
+
+
+@kernel
+def share_at_request(jobs: IntegerTable, everybody: float, limit: float) -> float:
+    """Return with which probability a job that runs until the bin of `limit` begins comes to the limit; O(jobs).
+
+    Parameters
+    ----------
+    jobs
+        The last ones of its user, as `similar_jobs.Jobs`, each counted by its share of its own request.
+    everybody
+        The same of everybody's jobs, which is taken for granted of `NEAR` jobs.
+    limit
+        The request in seconds, infinity where there is none.
+
+    >>> jobs = np.array([[3600, 3600, 1, 7], [900, 900, 1, 7], [3000, 3600, 1, 7], [60, 3600, 1, 7]])
+    >>> round(share_at_request(jobs, 0.5, 3600.0), 2), share_at_request(jobs[:0], 0.25, 3600.0)
+    (0.7, 0.25)
+    """
+    begin = EDGES[bin_of(limit)] / limit
+    at, count, weight = NEAR * everybody, NEAR, 1.0
+    for age in range(len(jobs)):
+        run_time, request = float(jobs[age, 0]), float(jobs[age, 1])
+        if request > 0.0 and run_time > begin * request:
+            count += weight
+            if run_time >= request:
+                at += weight
+        weight *= RECENCY
+    return at / count
+
+
+class AtRequest:
+    """How often everybody's jobs came to their request, of those that came to its bin, with forgetting; O(1) a job.
+
+    >>> everybody = AtRequest()
+    >>> for _ in range(1_000):
+    ...     everybody.learn(3600, 3600.0)
+    ...     everybody.learn(60, 3600.0)
+    >>> everybody.apart(np.array([0.5, 0.3, 0.2]), np.zeros((0, 4), np.int64), 1.5).round(3).tolist()
+    [0.5, 0.001, 0.499]
+    """
+
+    def __init__(self) -> None:
+        self._counts = np.full(2, 2.0)  # before it, and at it
+
+    def apart(self, outcomes: Floats, jobs: IntegerTable, limit: float) -> Floats:
+        """Return outcomes, as of `shared.run_time_outcomes`, whose last two are told apart by how often they came true.
+
+        Those of a job without a request, and of one that can only come to it, stay as they are.
+        """
+        if not 1.0 < limit < math.inf:
+            return outcomes
+        share = share_at_request(jobs, self._counts[1] / self._counts.sum(), limit)
+        found, last = outcomes.copy(), outcomes[-2:].sum()
+        found[-2:] = last * (1.0 - share), last * share
+        return found
+
+    def learn(self, run_time: int, limit: float) -> None:
+        """Count a run time in seconds, if it came to the bin of its request."""
+        if limit < math.inf and (run_time >= limit or bin_of(run_time) == bin_of(limit)):
+            self._counts = KEPT * self._counts
+            self._counts[int(run_time >= limit)] += 1.0
+
+    def snapshot(self) -> Any:
+        """Return the counts."""
+        return self._counts.tolist()
+
+    def restore(self, state: Any) -> None:
+        """Take on what `snapshot` returned."""
+        self._counts = np.array(state)

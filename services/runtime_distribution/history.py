@@ -1,0 +1,132 @@
+"""Predictors whose whole knowledge is the last so many ended jobs: each is taken in, and later let go."""
+
+from abc import abstractmethod
+from collections import deque
+from typing import Any, NamedTuple, TypeVar
+
+from pydantic import Field
+
+from shadowtime.shared.bounds import MAX_DURATION
+from shadowtime.shared.messages import JobSubmitted, RunTimePrediction
+from shadowtime.shared.spec import SpecSettings
+from shadowtime.shared.stages import Predictor
+
+UNKNOWN = -1
+
+
+class RememberedJob(NamedTuple):
+    """What is known of a job; times in seconds, `UNKNOWN` where the log does not say."""
+
+    run_time: int
+    requested_time: int
+    requested_processors: int
+    user_id: int
+    group_id: int
+    executable_number: int
+    queue_number: int
+    partition_number: int
+    qos_number: int = UNKNOWN
+
+
+def remembered(job: JobSubmitted, run_time: int = UNKNOWN) -> RememberedJob:
+    """Return what is remembered of a job.
+
+    >>> remembered(JobSubmitted(time=0, job_number=1, requested_processors=4, user_id=7), 60)[:4]
+    (60, -1, 4, 7)
+    """
+    request, user, group = job.requested_time, job.user_id, job.group_id
+    executable, queue, partition = job.executable_number, job.queue_number, job.partition_number
+    return RememberedJob(
+        run_time,
+        UNKNOWN if request is None else request,
+        job.requested_processors,
+        UNKNOWN if user is None else user,
+        UNKNOWN if group is None else group,
+        UNKNOWN if executable is None else executable,
+        UNKNOWN if queue is None else queue,
+        UNKNOWN if partition is None else partition,
+        UNKNOWN if job.qos_number is None else job.qos_number,
+    )
+
+
+def as_predicted(run_time: float, job: JobSubmitted, elapsed: int = 0) -> float:
+    """Return a run time in seconds as it can be predicted of a job that has run for `elapsed`.
+
+    The rule: docs/algorithms.md#limits-of-a-prediction.
+
+    >>> job = JobSubmitted(time=0, job_number=1, requested_processors=1, requested_time=60)
+    >>> as_predicted(0.5, job), as_predicted(90.0, job), as_predicted(50.0, job, elapsed=70)
+    (1.0, 60.0, 71.0)
+    """
+    if job.requested_time is not None:
+        run_time = min(run_time, float(job.requested_time))
+    return min(max(run_time, elapsed + 1.0), float(MAX_DURATION))
+
+
+class RememberingSettings(SpecSettings):
+    """Settings of all predictors that remember jobs."""
+
+    history: int = Field(20_000, ge=1, le=200_000, description="ended jobs that are remembered, the last ones")
+
+
+class Remembering(Predictor[JobSubmitted, int, RunTimePrediction]):
+    """A predictor that is a function of the last `history` ended jobs.
+
+    A subclass takes in the newest job and lets go of the oldest. What it makes of those between must not depend on
+    others that it knew before: a snapshot is the jobs alone, and memory is bounded by them.
+    """
+
+    def __init__(self, history: int) -> None:
+        self._history = history
+        self.jobs: deque[RememberedJob] = deque()
+
+    @abstractmethod
+    def add(self, job: RememberedJob) -> None:
+        """Take in the newest job."""
+
+    @abstractmethod
+    def remove(self, job: RememberedJob) -> None:
+        """Let go of the oldest job."""
+
+    def learn_one(self, x: JobSubmitted, y: int) -> None:
+        """Remember the run time `y` in seconds."""
+        if len(self.jobs) == self._history:
+            self.remove(self.jobs.popleft())
+        self.jobs.append(remembered(x, y))
+        self.add(self.jobs[-1])
+
+    def snapshot(self) -> Any:
+        """Return the jobs, oldest first."""
+        return [list(job) for job in self.jobs]
+
+    def restore(self, state: Any) -> None:
+        """Take on what `snapshot` returned."""
+        while self.jobs:
+            self.remove(self.jobs.popleft())
+        for job in state:
+            self.jobs.append(RememberedJob(*job))
+            self.add(self.jobs[-1])
+
+
+# What is known of users and queues, of so many of them at most: who was heard of longest ago is forgotten.
+
+MAX_OWNERS = 20_000
+"""Users, or queues, of which anything is remembered: twenty times those of any log of the archive."""
+
+Owner = TypeVar("Owner")
+Known = TypeVar("Known")
+
+
+def renew(known: dict[Owner, Known], owner: Owner, latest: Known, most: int = MAX_OWNERS) -> None:
+    """Note what is known of an owner now; with more than `most`, forget the one that was renewed longest ago. O(1).
+
+    >>> known = {1: "a", 2: "b"}
+    >>> renew(known, 1, "c", most=2)
+    >>> renew(known, 3, "d", most=2)
+    >>> known
+    {1: 'c', 3: 'd'}
+    """
+    known.pop(owner, None)
+    known[owner] = latest
+    if len(known) > most:
+        del known[next(iter(known))]

@@ -1,0 +1,279 @@
+"""No prediction: the request is all that is known."""
+
+import math
+from typing import Any, Literal
+
+from pydantic import Field
+from sortedcontainers import SortedList
+
+from shadowtime.services.runtime_distribution.history import (
+    UNKNOWN,
+    RememberedJob,
+    Remembering,
+    RememberingSettings,
+    as_predicted,
+    remembered,
+    renew,
+)
+from shadowtime.shared.messages import JobSubmitted, RunTimePrediction
+from shadowtime.shared.spec import SpecSettings
+from shadowtime.shared.stages import Passthrough, Predictor
+
+
+class Requested(Passthrough):
+    """Predict nothing, so that every decision rests on the request, as batch systems do today."""
+
+    name = "requested"
+
+
+# The mean of the user's last two run times.
+
+
+class LastTwo(Predictor[JobSubmitted, int, RunTimePrediction]):
+    """Predict the mean run time of the two jobs of the same user that ended last.
+
+    A user with fewer than two ended jobs gets no prediction. Memory is two numbers a user, of the last `MAX_OWNERS`.
+
+    Examples
+    --------
+    >>> predictor = LastTwo(SpecSettings())
+    >>> job = JobSubmitted(time=0, job_number=1, requested_processors=1, requested_time=3600, user_id=7)
+    >>> predictor.learn_one(job, 100)
+    >>> predictor.learn_one(job, 301)
+    >>> predictor.predict_one(job).point
+    200.5
+
+    References
+    ----------
+    docs/algorithms.md#last-two (Tsafrir 2007, section 4).
+    """
+
+    name = "last-two"
+    Settings = SpecSettings
+
+    def __init__(self, settings: SpecSettings) -> None:
+        del settings
+        self._last: dict[int, tuple[int, ...]] = {}
+
+    def predict_one(self, x: JobSubmitted) -> RunTimePrediction | None:
+        """Return the mean in seconds, at most the request, or None for a user with fewer than two ended jobs."""
+        last = self._last.get(x.user_id, ()) if x.user_id is not None else ()
+        if len(last) < 2:
+            return None
+        mean = max(sum(last) / 2, 1.0)
+        return RunTimePrediction(
+            point=mean if x.requested_time is None else min(mean, x.requested_time), observations=2
+        )
+
+    def learn_one(self, x: JobSubmitted, y: int) -> None:
+        """Remember the run time `y` in seconds."""
+        if x.user_id is not None:
+            renew(self._last, x.user_id, (*self._last.get(x.user_id, ()), y)[-2:])
+
+    def snapshot(self) -> Any:
+        """Return the last run times of every user."""
+        return [[user, *last] for user, last in self._last.items()]
+
+    def restore(self, state: Any) -> None:
+        """Take on what `snapshot` returned."""
+        self._last = {user: tuple(last) for user, *last in state}
+
+
+# The longest run time so far in the job's queue.
+
+
+class QueueMaximum(Predictor[JobSubmitted, int, RunTimePrediction]):
+    """Predict the longest run time of all ended jobs of the same queue: what is left of requests where none are made.
+
+    Jobs of no known queue are a queue of their own. Memory is two numbers a queue, of the last `MAX_OWNERS`.
+
+    Examples
+    --------
+    >>> predictor = QueueMaximum(SpecSettings())
+    >>> job = JobSubmitted(time=0, job_number=1, requested_processors=1, queue_number=2)
+    >>> for run_time in (100, 3000, 200):
+    ...     predictor.learn_one(job, run_time)
+    >>> predictor.predict_one(job).point
+    3000.0
+
+    References
+    ----------
+    docs/algorithms.md#queue-maximum (Smith 1999, section 3, where the maximum is that of the whole log).
+    """
+
+    name = "queue-maximum"
+    Settings = SpecSettings
+
+    def __init__(self, settings: SpecSettings) -> None:
+        del settings
+        self._longest: dict[int | None, tuple[int, int]] = {}  # by queue: run time and number of ended jobs
+
+    def predict_one(self, x: JobSubmitted) -> RunTimePrediction | None:
+        """Return the maximum in seconds, at most the request, or None before a job of the queue has ended."""
+        if x.queue_number not in self._longest:
+            return None
+        longest, ended = self._longest[x.queue_number]
+        return RunTimePrediction(point=as_predicted(longest, x), observations=ended)
+
+    def learn_one(self, x: JobSubmitted, y: int) -> None:
+        """Take in the run time `y` in seconds."""
+        longest, ended = self._longest.get(x.queue_number, (0, 0))
+        renew(self._longest, x.queue_number, (max(longest, y), ended + 1))
+
+    def snapshot(self) -> Any:
+        """Return the maximum and the number of jobs of every queue."""
+        return [[queue, *known] for queue, known in self._longest.items()]
+
+    def restore(self, state: Any) -> None:
+        """Take on what `snapshot` returned."""
+        self._longest = {queue: (longest, ended) for queue, longest, ended in state}
+
+
+# Classes of jobs of the same user, as simple predictors make them.
+
+Key = tuple[int, ...]
+
+MIN_ENDED = 2
+"""Ended jobs without which nothing is said of a class."""
+
+
+class OwnerClassSettings(RememberingSettings):
+    """Settings of predictors that put jobs into such classes."""
+
+    key: Literal["user", "user+processors", "user+executable", "user+executable+processors"] = Field(
+        "user+processors", description="what the jobs of a class have in common"
+    )
+
+    def class_of(self, job: RememberedJob) -> Key | None:
+        """Return the class of a job; None where that is not known of it.
+
+        >>> job = RememberedJob(60, -1, 4, 7, -1, -1, -1, -1)
+        >>> OwnerClassSettings().class_of(job), OwnerClassSettings(key="user+executable").class_of(job)
+        ((7, 4), None)
+        """
+        values = {"user": job.user_id, "executable": job.executable_number, "processors": job.requested_processors}
+        key = tuple(values[each] for each in self.key.split("+"))
+        return None if UNKNOWN in key else key
+
+
+# The mean run time of a user's like jobs and one and a half standard deviations: rather too long than too short.
+
+SIGMAS = 1.5
+
+Sums = tuple[int, int, int]
+"""Number of run times, their sum and the sum of their squares: whole numbers, so that nothing is lost."""
+
+NOTHING: Sums = (0, 0, 0)
+
+
+class ClassMeanSigma(Remembering):
+    """Predict the mean plus 1.5 standard deviations of the run times of like jobs.
+
+    A class with fewer than two ended jobs gets no prediction. Memory is bounded by `history`; either step is O(1).
+
+    Examples
+    --------
+    >>> predictor = ClassMeanSigma(OwnerClassSettings())
+    >>> job = JobSubmitted(time=0, job_number=1, requested_processors=1, requested_time=3600, user_id=7)
+    >>> for run_time in (100, 300, 200):
+    ...     predictor.learn_one(job, run_time)
+    >>> predictor.predict_one(job).point
+    350.0
+
+    References
+    ----------
+    docs/algorithms.md#classes-of-a-users-jobs (Mu'alem 2001, section 5).
+    """
+
+    name = "class-mean-sigma"
+    Settings = OwnerClassSettings
+
+    def __init__(self, settings: OwnerClassSettings) -> None:
+        super().__init__(settings.history)
+        self._class_of = settings.class_of
+        self._sums: dict[Key, Sums] = {}
+
+    def predict_one(self, x: JobSubmitted) -> RunTimePrediction | None:
+        """Return the sum in seconds, at most the request, or None for a class of fewer than two ended jobs."""
+        key = self._class_of(remembered(x))
+        count, total, squares = NOTHING if key is None else self._sums.get(key, NOTHING)
+        if count < MIN_ENDED:
+            return None
+        sigma = math.sqrt((count * squares - total * total) / (count * (count - 1)))
+        return RunTimePrediction(point=as_predicted(total / count + SIGMAS * sigma, x), observations=count)
+
+    def add(self, job: RememberedJob) -> None:
+        """Take in the newest job."""
+        self._count(job, 1)
+
+    def remove(self, job: RememberedJob) -> None:
+        """Let go of the oldest job."""
+        self._count(job, -1)
+
+    def _count(self, job: RememberedJob, sign: int) -> None:
+        key = self._class_of(job)
+        if key is None:
+            return
+        count, total, squares = self._sums.get(key, NOTHING)
+        after = (count + sign, total + sign * job.run_time, squares + sign * job.run_time**2)
+        if after[0]:
+            self._sums[key] = after
+        else:
+            del self._sums[key]
+
+
+# The 90th percentile of the run times of a user's like jobs.
+
+SHARE = 0.9
+
+
+class ClassP90(Remembering):
+    """Predict the run time that nine tenths of the like jobs did not exceed: nearest rank, so it is one that occurred.
+
+    A class with fewer than two ended jobs gets no prediction. Memory is bounded by `history`; either step is O(log
+    history).
+
+    Examples
+    --------
+    >>> predictor = ClassP90(OwnerClassSettings())
+    >>> job = JobSubmitted(time=0, job_number=1, requested_processors=1, requested_time=3600, user_id=7)
+    >>> for run_time in range(100, 1100, 100):
+    ...     predictor.learn_one(job, run_time)
+    >>> predictor.predict_one(job).point
+    900.0
+
+    References
+    ----------
+    docs/algorithms.md#classes-of-a-users-jobs (Nissimov 2007, section 1).
+    """
+
+    name = "class-p90"
+    Settings = OwnerClassSettings
+
+    def __init__(self, settings: OwnerClassSettings) -> None:
+        super().__init__(settings.history)
+        self._class_of = settings.class_of
+        self._run_times: dict[Key, SortedList] = {}
+
+    def predict_one(self, x: JobSubmitted) -> RunTimePrediction | None:
+        """Return the percentile in seconds, at most the request, or None for a class of fewer than two ended jobs."""
+        key = self._class_of(remembered(x))
+        run_times = () if key is None else self._run_times.get(key, ())
+        if len(run_times) < MIN_ENDED:
+            return None
+        percentile = run_times[math.ceil(SHARE * len(run_times)) - 1]
+        return RunTimePrediction(point=as_predicted(percentile, x), observations=len(run_times))
+
+    def add(self, job: RememberedJob) -> None:
+        """Take in the newest job."""
+        key = self._class_of(job)
+        if key is not None:
+            self._run_times.setdefault(key, SortedList()).add(job.run_time)
+
+    def remove(self, job: RememberedJob) -> None:
+        """Let go of the oldest job."""
+        key = self._class_of(job)
+        if key is not None:
+            self._run_times[key].remove(job.run_time)
+            if not self._run_times[key]:
+                del self._run_times[key]

@@ -1,0 +1,216 @@
+"""Similar jobs by templates: of all estimates, the one with the narrowest interval."""
+
+from collections.abc import Callable, Mapping
+from operator import itemgetter
+from typing import Annotated, ClassVar
+
+import numpy as np
+from pydantic import AfterValidator, Field
+
+from shadowtime.services.runtime_distribution.history import (
+    UNKNOWN,
+    RememberedJob,
+    Remembering,
+    RememberingSettings,
+    as_predicted,
+    remembered,
+)
+from shadowtime.services.runtime_distribution.similar_jobs import BEYOND, Weighting, weighted_masses
+from shadowtime.services.runtime_distribution.templates.category_sums import (
+    COUNT,
+    EMPTY,
+    NONE,
+    RELATIVE,
+    insert,
+    last_jobs,
+    remove,
+    rules_of,
+    surest,
+    t_quantiles,
+)
+from shadowtime.services.runtime_distribution.templates.template import (
+    CHARACTERISTICS,
+    DEFAULT,
+    Template,
+    spelled,
+    spelled_out,
+    templates_of,
+)
+from shadowtime.shared.bounds import MAX_DURATION
+from shadowtime.shared.distributions import BINS, bin_of
+from shadowtime.shared.kernels import Integers, IntegerTable
+from shadowtime.shared.messages import JobSubmitted, RunTimePrediction, published
+
+Key = tuple[int, ...]
+
+SHOWN = 60
+"""Jobs of a category that its histogram tells of, the last ones."""
+
+
+class TemplatesSettings(RememberingSettings):
+    """Settings of `Templates`."""
+
+    files: ClassVar[Mapping[str, Callable[[str], str]]] = {"set": spelled_out}
+
+    set: Annotated[str, AfterValidator(spelled)] = Field(
+        DEFAULT, description="templates with semicolons between them, or a file with one on each line"
+    )
+    confidence: float = Field(0.9, gt=0, lt=1, description="of the intervals, of which the narrowest wins")
+    prior: float = Field(
+        2.0, ge=1e-9, le=1e6, description="pseudo-counts of the histogram of all jobs in that of a category"
+    )
+    beyond: float = Field(0.5, ge=0, le=1, description=BEYOND)
+
+
+DESCRIBED = itemgetter(
+    *map(RememberedJob._fields.index, ("run_time", "requested_time", "requested_processors", "executable_number"))
+)
+"""The columns of `similar_jobs.Jobs`."""
+
+
+def key_of(template: Template) -> Callable[[RememberedJob], Key | None]:
+    """Return what tells the category of a job; it gives None of a job of which that is not known.
+
+    >>> key = key_of(templates_of("mean(key=user,processors=4)")[0])
+    >>> key(RememberedJob(60, -1, 4, 7, -1, -1, -1, -1)), key(RememberedJob(60, -1, 5, -1, -1, -1, -1, -1))
+    ((7, 0), None)
+    """
+    fields = [CHARACTERISTICS[each] for each in template.characteristics]
+    columns = [RememberedJob._fields.index(each) for each in fields]
+    size, relative = template.processors, template.relative
+
+    of = itemgetter(*columns) if len(columns) > 1 else lambda job: tuple(job[column] for column in columns)
+
+    def key(job: RememberedJob) -> Key | None:
+        values: Key = of(job)
+        if UNKNOWN in values or (relative and job.requested_time == UNKNOWN):
+            return None
+        return values if size is None else (*values, (job.requested_processors - 1) // size)
+
+    return key
+
+
+def _span(seconds: float) -> float:
+    """Return what of a time in seconds a job can run."""
+    return min(max(seconds, 0.0), float(MAX_DURATION))
+
+
+class Templates(Remembering):
+    """Predict from the category of like jobs whose estimate has the narrowest prediction interval.
+
+    Each template puts a job into one category, by what its jobs have in common. The estimate of a category is the mean
+    of its run times, or what a regression on the number of processors says; run times may count as shares of their
+    requests. Of a job of which a template's characteristics are not known, it says nothing. The histogram is that of
+    the last jobs of the category that won, and a little of everybody's.
+
+    Memory is bounded by `history`. With k templates a prediction is O(k + SHOWN + bins), an end O(k).
+
+    Examples
+    --------
+    >>> predictor = Templates(TemplatesSettings(set="mean(key=user);mean"))
+    >>> job = JobSubmitted(time=0, job_number=1, requested_processors=1, requested_time=3600, user_id=7)
+    >>> for user, run_time in ((7, 100), (7, 110), (8, 3000), (7, 120), (7, 130)):
+    ...     predictor.learn_one(job.model_copy(update={"user_id": user}), run_time)
+    >>> prediction = predictor.predict_one(job)
+    >>> prediction.point, [round(each) for each in prediction.interval], prediction.observations
+    (115.0, [81, 149], 4)
+
+    References
+    ----------
+    docs/algorithms.md#templates (Smith 1999, sections 2.1.1 and 2.1.2).
+    """
+
+    name = "templates"
+    Settings = TemplatesSettings
+
+    def __init__(self, settings: TemplatesSettings) -> None:
+        super().__init__(settings.history)
+        templates = templates_of(settings.set)
+        self._settings = [key_of(each) for each in templates]
+        self._categories: list[dict[Key | None, int]] = [{} for _ in templates]
+        self._free: list[int] = []  # rows of `sums` without a category
+        self._rules = rules_of(templates, settings.history)
+        self._jobs = np.zeros((settings.history, 4), np.int64)
+        self._chains = np.empty((len(templates), 3, settings.history), np.int64)  # what no job fills takes no memory
+        self._sums = np.empty((0, len(EMPTY)), np.int64)
+        self._confidence = settings.confidence
+        self._quantiles = t_quantiles(settings.confidence, 0)  # as many as there are jobs, made when they are needed
+        self._weightings = [np.array([Weighting(settings.prior, scaled=scaled)]) for scaled in (0.0, 1.0)]
+        self._beyond = settings.beyond
+        self._everybody = np.zeros(BINS)
+        self._next = 0  # slot
+
+    def predict_one(self, x: JobSubmitted, elapsed: int = 0) -> RunTimePrediction | None:
+        """Return the surest estimate for a job that has run for `elapsed` seconds, or None where no category has any.
+
+        The stage asks at submission. The histogram is not conditioned on what has elapsed: its readers do that.
+        """
+        found, like, (best, behind, value, reach) = self._surest(remembered(x), elapsed)
+        if best == NONE:
+            return None
+        last = last_jobs(found[best], SHOWN, self._jobs, self._chains[best], self._sums)
+        weighting = self._weightings[self._rules[best, RELATIVE]]
+        masses = weighted_masses(last, like, weighting, self._everybody / len(self.jobs), self._beyond)[0]
+        return RunTimePrediction(
+            point=as_predicted(value, x, elapsed),
+            observations=behind,
+            histogram=published(masses),
+            interval=(_span(value - reach), _span(max(value + reach, elapsed + 1.0))),
+        )
+
+    def point(self, x: JobSubmitted, job: RememberedJob) -> float | None:
+        """Return the point of `predict_one`, of a job and what is remembered of it, without the rest."""
+        _, _, (best, _, value, _) = self._surest(job, 0)
+        return None if best == NONE else as_predicted(value, x)
+
+    def _surest(self, job: RememberedJob, elapsed: int) -> tuple[Integers, Integers, tuple[int, int, float, float]]:
+        """Return the job's categories, the job as a row, and the surest estimate."""
+        if len(self._quantiles) <= len(self.jobs):
+            self._quantiles = t_quantiles(self._confidence, min(2 * len(self.jobs), len(self._jobs)))
+        found = np.array([each.get(key(job), NONE) for each, key in zip(self._categories, self._settings, strict=True)])
+        like = np.array(DESCRIBED(job))
+        best = surest(found, like, elapsed, self._rules, self._jobs, self._chains, self._sums, self._quantiles)
+        return found, like, best
+
+    def add(self, job: RememberedJob) -> None:
+        """Take in the newest job."""
+        slot = self._next
+        self._next = (slot + 1) % len(self._jobs)
+        self._jobs[slot] = DESCRIBED(job)
+        self._everybody[bin_of(job.run_time)] += 1.0
+        insert(slot, self._own(job), self._rules, self._jobs, self._chains, self._sums)
+
+    def remove(self, job: RememberedJob) -> None:
+        """Let go of the oldest job."""
+        slot = (self._next - 1 - len(self.jobs)) % len(self._jobs)
+        self._everybody[bin_of(job.run_time)] -= 1.0
+        if not remove(slot, self._rules, self._jobs, self._chains, self._sums):
+            return
+        for categories, key in zip(self._categories, self._settings, strict=True):
+            category = categories.get(key(job), NONE)
+            if category != NONE and self._sums[category, COUNT] == 0:
+                del categories[key(job)]
+                self._free.append(category)
+
+    def _own(self, job: RememberedJob) -> IntegerTable:
+        """Return the job's category by template, made where there is none yet; `NONE` where it has none."""
+        found = []
+        for categories, key_of_job in zip(self._categories, self._settings, strict=True):
+            key = key_of_job(job)
+            if key is None:
+                found.append(NONE)
+                continue
+            if key not in categories:
+                categories[key] = self._new()
+            found.append(categories[key])
+        return np.array(found)
+
+    def _new(self) -> int:
+        """Return the row of a new category."""
+        if not self._free:
+            size = len(self._sums)
+            self._sums = np.concatenate((self._sums, np.zeros((max(size, 64), len(EMPTY)), np.int64)))
+            self._free.extend(range(size, len(self._sums)))
+        category = self._free.pop()
+        self._sums[category] = EMPTY
+        return category

@@ -1,0 +1,192 @@
+"""The search for a template set: a genetic algorithm, in which the fittest sets have the most children."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from numpy.random import PCG64, Generator
+
+from shadowtime.services.runtime_distribution.templates.template import (
+    CHARACTERISTICS,
+    MAX_TEMPLATES,
+    PREDICTIONS,
+    Template,
+)
+from shadowtime.shared.kernels import Floats, Integers
+
+# Template sets as bits, and how they multiply.
+#
+# An individual has shape (templates, bits): 1 to 10 templates, each of the bits that `Genes` reads.
+
+Individual = npt.NDArray[np.uint8]
+
+RANGES: Final = {
+    "processors": [1 << power for power in range(10)],
+    "running": [1 << power for power in range(6, 17)],
+    "history": [1 << power for power in range(1, 17)],
+}
+"""Values of the parts of a template that may be there or not: one bit says whether, and four which."""
+
+MIN_FITNESS, MAX_FITNESS = 1.0, 4.0
+MUTATION = 0.01
+
+
+class Genes:
+    """What the bits of a template mean, where only some characteristics are known of the jobs.
+
+    Two bits say what is predicted, one whether run times are relative, one for each characteristic whether the jobs of
+    a category have it in common; then five for each of `RANGES`. Four bits beyond the last value begin anew.
+
+    Examples
+    --------
+    >>> genes = Genes(["user", "request"])
+    >>> genes.bits
+    20
+    >>> str(genes.template(np.array([0, 1, 1, 1, 0, *(1, 0, 0, 1, 1), *(0, 0, 0, 0, 0), *(1, 0, 0, 0, 1)])))
+    'linear(key=user,relative=yes,processors=8,history=4)'
+    """
+
+    def __init__(self, characteristics: Sequence[str]) -> None:
+        self.characteristics = tuple(each for each in CHARACTERISTICS if each in characteristics)
+        self.bits = 3 + len(self.characteristics) + 5 * len(RANGES)
+
+    def template(self, bits: Individual) -> Template:
+        """Return the template that so many bits spell; any bits spell one."""
+        prediction, (relative, *flags) = bits[:2], bits[2 : 3 + len(self.characteristics)]
+        chosen = [each for each, flag in zip(self.characteristics, flags, strict=True) if flag]
+        parts: dict[str, int] = {}
+        for (name, values), (there, *which) in zip(
+            RANGES.items(), bits[3 + len(self.characteristics) :].reshape(-1, 5), strict=True
+        ):
+            if there:
+                parts[name] = values[_number(which) % len(values)]
+        return Template.model_validate(
+            {"prediction": PREDICTIONS[_number(prediction)], "key": "+".join(chosen), "relative": relative, **parts}
+        )
+
+    def templates(self, individual: Individual) -> tuple[Template, ...]:
+        """Return the templates of an individual as they are at submission, each once.
+
+        What a template asks of running jobs makes no difference then; it is left out, so that a set that was found says
+        only what it was found for.
+        """
+        at_submission = (self.template(bits).model_copy(update={"running": None}) for bits in individual)
+        return tuple(dict.fromkeys(at_submission))
+
+    def random(self, chance: Generator) -> Individual:
+        """Return an individual of any number of templates and any bits."""
+        count = int(chance.integers(1, MAX_TEMPLATES + 1))
+        return chance.integers(0, 2, (count, self.bits), np.uint8)
+
+
+def _number(bits: Sequence[int] | Individual) -> int:
+    return int("".join(map(str, bits)), 2)
+
+
+def fitness(errors: Sequence[float]) -> Floats:
+    """Return the fitness of individuals with these errors: from `MAX_FITNESS` for the least to `MIN_FITNESS`.
+
+    If all are equal, all are as fit as can be.
+
+    >>> fitness([10, 20, 40]).tolist(), fitness([7, 7]).tolist()
+    ([4.0, 3.0, 1.0], [4.0, 4.0])
+    """
+    error = np.array(errors, np.float64)
+    least, most = error.min(), error.max()
+    if least == most:
+        return np.full(len(error), MAX_FITNESS)
+    fit: Floats = MIN_FITNESS + (most - error) / (most - least) * (MAX_FITNESS - MIN_FITNESS)
+    return fit
+
+
+def chosen(fitnesses: Floats, count: int, chance: Generator) -> Integers:
+    """Return the numbers of so many parents: stochastic sampling with replacement, in proportion to fitness."""
+    return chance.choice(len(fitnesses), count, p=fitnesses / fitnesses.sum())
+
+
+class Cut(NamedTuple):
+    """Where two individuals are cut: in their templates `i` and `j`, both after `p` bits."""
+
+    i: int
+    j: int
+    p: int
+
+
+def cut(first: Individual, second: Individual, chance: Generator) -> Cut:
+    """Return a cut after which neither child has too many templates; there always is one."""
+    n, m = len(first), len(second)
+    i = int(chance.integers(n))
+    lowest, highest = max(0, i + m - MAX_TEMPLATES), min(m - 1, MAX_TEMPLATES - n + i)
+    return Cut(i, int(chance.integers(lowest, highest + 1)), int(chance.integers(first.shape[1] + 1)))
+
+
+def crossover(first: Individual, second: Individual, at: Cut) -> tuple[Individual, Individual]:
+    """Return the two children: each begins as one parent and goes on, from the cut, as the other.
+
+    >>> children = crossover(np.zeros((3, 4), np.uint8), np.ones((2, 4), np.uint8), Cut(i=1, j=0, p=1))
+    >>> [[bits.tolist() for bits in each] for each in children]
+    [[[0, 0, 0, 0], [0, 1, 1, 1], [1, 1, 1, 1]], [[1, 0, 0, 0], [0, 0, 0, 0]]]
+    """
+    i, j, p = at
+    one = np.concatenate((first[i, :p], second[j, p:]))[None]
+    other = np.concatenate((second[j, :p], first[i, p:]))[None]
+    return np.concatenate((first[:i], one, second[j + 1 :])), np.concatenate((second[:j], other, first[i + 1 :]))
+
+
+def mutated(individual: Individual, chance: Generator) -> Individual:
+    """Return the individual with each bit flipped with probability `MUTATION`."""
+    return individual ^ (chance.random(individual.shape) < MUTATION).astype(np.uint8)
+
+
+ELITE: Final = 2
+"""Individuals of each generation that survive as they are."""
+
+Templates = tuple[Template, ...]
+Errors = Callable[[Sequence[Templates]], Sequence[float]]
+
+
+class Generation(NamedTuple):
+    """The best set of a generation; `error` is what the search makes small."""
+
+    number: int
+    error: float
+    templates: Templates
+
+
+def search(genes: Genes, errors: Errors, population: int, generations: int, seed: int) -> Iterator[Generation]:
+    """Yield each generation's best template set; the best of the last is the best of all.
+
+    Parameters
+    ----------
+    genes
+        How sets are encoded.
+    errors
+        Returns the error of each of some sets. All draws of chance are made here, so the way in which it finds them,
+        and on how many cores, changes nothing.
+    population
+        Individuals of a generation; even, so that all but the elite come in pairs.
+    generations
+        How many there are.
+    seed
+        Of all draws of chance; each generation has a generator of its own.
+
+    References
+    ----------
+    docs/algorithms.md#template-search (Smith 1999, section 2.1.3).
+    """
+    chance = Generator(PCG64([seed, 0]))
+    individuals = [genes.random(chance) for _ in range(population)]
+    for number in range(1, generations + 1):
+        found = [genes.templates(each) for each in individuals]
+        error = list(errors(found))
+        best = sorted(range(population), key=error.__getitem__)[:ELITE]
+        yield Generation(number, error[best[0]], found[best[0]])
+        chance = Generator(PCG64([seed, number]))
+        parents = [individuals[each] for each in chosen(fitness(error), population - ELITE, chance)]
+        children = [
+            mutated(child, chance)
+            for first, second in zip(parents[::2], parents[1::2], strict=True)
+            for child in crossover(first, second, cut(first, second, chance))
+        ]
+        individuals = [individuals[each] for each in best] + children

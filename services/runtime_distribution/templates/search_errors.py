@@ -1,0 +1,160 @@
+"""How far off template sets would have been on jobs that have ended: compiled, and each template by itself.
+
+The estimate of a template does not depend on the others of its set, which only decide whose estimate is taken. So each
+template is followed over the jobs once, and a set costs no more than picking the narrowest of its intervals.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+
+import numpy as np
+
+from shadowtime.services.runtime_distribution.history import UNKNOWN, RememberedJob
+from shadowtime.services.runtime_distribution.templates.category_sums import (
+    EMPTY,
+    NONE,
+    insert,
+    remove,
+    rules_of,
+    surest,
+    t_quantiles,
+)
+from shadowtime.services.runtime_distribution.templates.predictor import DESCRIBED, TemplatesSettings
+from shadowtime.services.runtime_distribution.templates.template import CHARACTERISTICS, Template
+from shadowtime.shared.kernels import Floats, FloatTable, Integers, IntegerTable, kernel
+
+ENDED, SUBMITTED = 0, 1
+
+
+@kernel
+def estimates(
+    events: IntegerTable, categories: Integers, rules: IntegerTable, jobs: IntegerTable, history: int, quantiles: Floats
+) -> FloatTable:
+    """Return the estimate of one template for each job at its submission, and the reach of its interval.
+
+    Parameters
+    ----------
+    events
+        Shape (events, 2), in the order in which they happened: `SUBMITTED` or `ENDED`, and which job.
+    categories
+        Of each job, or `NONE`; shape (jobs,).
+    rules
+        See `category_sums`; shape (1, 6).
+    jobs
+        See `similar_jobs.Jobs`.
+    history
+        Ended jobs that are remembered.
+    quantiles
+        See `t_quantiles`.
+
+    Returns
+    -------
+    numpy.ndarray
+        Shape (2, jobs), in seconds; the reach is infinite where there is no estimate.
+    """
+    found = np.empty((2, len(jobs)))
+    chains = np.full((1, 3, len(jobs)), NONE)
+    sums = np.zeros((categories.max() + 1, len(EMPTY)), np.int64)
+    sums[:, -2:] = NONE
+    remembered = np.empty(len(jobs), np.int64)
+    ended = 0
+    for kind, job in events:
+        own = categories[job : job + 1]
+        if kind == ENDED:
+            if ended >= history:
+                remove(remembered[ended - history], rules, jobs, chains, sums)
+            remembered[ended] = job
+            ended += 1
+            insert(job, own, rules, jobs, chains, sums)
+        else:
+            _, _, found[0, job], found[1, job] = surest(own, jobs[job], 0, rules, jobs, chains, sums, quantiles)
+    return found
+
+
+class TemplateErrors:
+    """Mean absolute error of template sets on some jobs, as a share of the mean run time.
+
+    As `Templates` with the same history and confidence, point by point. What templates ask of running jobs makes no
+    difference: these are predictions at submission. The estimates of the templates of the last call are kept.
+
+    Parameters
+    ----------
+    jobs
+        What is known of each job; all have a request.
+    events
+        Pairs of `SUBMITTED` or `ENDED` and the number of a job, counted from 0, in the order in which they happened.
+    keys
+        History and confidence.
+    map_
+        Applies a function to each of some things, perhaps on several threads: kernels hold no lock.
+
+    Examples
+    --------
+    >>> from shadowtime.services.runtime_distribution.templates.template import templates_of
+    >>> jobs = [RememberedJob(run_time, 100, 1, 7, -1, -1, -1, -1) for run_time in (40, 50, 45)]
+    >>> events = [(SUBMITTED, 0), (SUBMITTED, 1), (ENDED, 0), (ENDED, 1), (SUBMITTED, 2), (ENDED, 2)]
+    >>> errors = TemplateErrors(jobs, events, TemplatesSettings())
+    >>> errors([templates_of("mean(key=user)")])  # 60 and 50 seconds by the request, and nothing
+    [0.8148148148148148]
+    """
+
+    def __init__(
+        self,
+        jobs: Sequence[RememberedJob],
+        events: Sequence[tuple[int, int]],
+        settings: TemplatesSettings,
+        map_: Callable[[Callable[[Template], Floats], Iterable[Template]], Iterable[Floats]] = map,
+    ) -> None:
+        table = np.array(jobs, np.int64)
+        self._columns = dict(zip(RememberedJob._fields, table.T, strict=True))
+        self._codes = {name: np.unique(column, return_inverse=True)[1] for name, column in self._columns.items()}
+        self._jobs = np.array([DESCRIBED(job) for job in jobs], np.int64)
+        self._events = np.array(events, np.int64)
+        self._history = settings.history
+        self._quantiles = t_quantiles(settings.confidence, settings.history)
+        self._map = map_
+        self._known: dict[Template, Floats] = {}
+
+    @property
+    def characteristics(self) -> list[str]:
+        """What differs among the jobs."""
+        return [each for each, field in CHARACTERISTICS.items() if len(np.unique(self._columns[field])) > 1]
+
+    def __call__(self, sets: Sequence[tuple[Template, ...]]) -> list[float]:
+        """Return the error of each set."""
+        every = list(dict.fromkeys(each for templates in sets for each in templates))
+        new = [each for each in every if each not in self._known]
+        known = self._known | dict(zip(new, self._map(self.estimates, new), strict=True))
+        self._known = {each: known[each] for each in every}
+        return [self._error([self._known[each] for each in templates]) for templates in sets]
+
+    def estimates(self, template: Template) -> Floats:
+        """Return what `estimates` does for a template."""
+        rules = rules_of([template], self._history)
+        return estimates(self._events, self._categories(template), rules, self._jobs, self._history, self._quantiles)
+
+    def points(self, found: Sequence[Floats]) -> Floats:
+        """Return what is predicted of each job where these are the estimates of a set; the request where nothing is."""
+        values, reaches = np.array(found).transpose(1, 0, 2)
+        narrowest = reaches.argmin(axis=0)[None]
+        value, reach = (np.take_along_axis(each, narrowest, axis=0)[0] for each in (values, reaches))
+        limit = np.where(self._columns["requested_time"] == UNKNOWN, np.inf, self._columns["requested_time"])
+        return np.where(np.isinf(reach), limit, np.maximum(np.minimum(value, limit), 1.0))
+
+    def _error(self, found: Sequence[Floats]) -> float:
+        run_times = self._columns["run_time"]
+        return float(np.abs(self.points(found) - run_times).sum() / run_times.sum())
+
+    def _categories(self, template: Template) -> IntegerTable:
+        """Return the category of each job, or `NONE`."""
+        fields = [CHARACTERISTICS[each] for each in template.characteristics]
+        numbers = np.zeros(len(self._jobs), np.int64)
+        parts = [self._codes[field] for field in fields]
+        if template.processors is not None:
+            parts.append((self._columns["requested_processors"] - 1) // template.processors)
+        for part in parts:
+            numbers = np.unique(numbers * (part.max() + 1) + part, return_inverse=True)[1]
+        if template.relative:
+            fields.append("requested_time")
+        for field in fields:
+            numbers = np.where(self._columns[field] == UNKNOWN, NONE, numbers)
+        return numbers

@@ -1,0 +1,203 @@
+"""Templates: which jobs are alike, and what is made of their run times.
+
+Each is written as a SPEC, and a set of them with semicolons between: `mean(key=user,history=8);linear(key=queue)`.
+"""
+
+import re
+from pathlib import Path
+from typing import Annotated, Final, Literal, get_args
+
+from pydantic import AfterValidator, Field, ValidationError
+
+from shadowtime.shared.bounds import MAX_TEMPLATE_FILE_SIZE
+from shadowtime.shared.errors import SettingsError
+from shadowtime.shared.quoting import QUOTED, quoted, shortened
+from shadowtime.shared.spec import Spec, SpecSettings, as_text, parse, wrong_key
+
+Prediction = Literal["mean", "linear", "inverse", "logarithmic"]
+PREDICTIONS: Final = get_args(Prediction)
+
+CHARACTERISTICS: Final = {
+    "user": "user_id",
+    "group": "group_id",
+    "executable": "executable_number",
+    "queue": "queue_number",
+    "partition": "partition_number",
+    "request": "requested_time",
+    "qos": "qos_number",
+}
+"""What jobs may have in common, with its field of a job."""
+
+MAX_TEMPLATES: Final = 10
+
+DEFAULT: Final = "default"
+"""Stands for the set that the project ships."""
+
+DEFAULT_SET: Final = ";".join(
+    (
+        "mean(key=user+executable+request,processors=1,history=4)",  # the same job again
+        "mean(key=user+executable,relative=yes,history=4)",
+        "mean(key=user+request,processors=1,history=4)",  # the same, where executables are not known, or never the same
+        "mean(key=user+request,history=4)",
+        "mean(key=user,relative=yes,history=4)",  # what the user is at just now
+        "mean(key=user,relative=yes,history=16)",
+        "mean(key=group+request,relative=yes,history=16)",  # a new user among colleagues
+        "mean(key=request,relative=yes)",  # anybody
+    )
+)
+"""From the closest likeness to the widest: the closer, the shorter the memory, for people move on to other work."""
+
+
+def power_of_two(value: int) -> int:
+    """Return the value, if it is a power of two."""
+    if value & (value - 1):
+        raise ValueError(f"{value} is not a power of two")
+    return value
+
+
+def known(key: str) -> str:
+    """Return the characteristics in the order of `CHARACTERISTICS`."""
+    asked = key.split("+") if key else []
+    for each in asked:
+        if each not in CHARACTERISTICS:
+            raise ValueError(f"unknown characteristic {quoted(each)}; known: {', '.join(CHARACTERISTICS)}")
+    return "+".join(each for each in CHARACTERISTICS if each in asked)
+
+
+PowerOfTwo = Annotated[int, AfterValidator(power_of_two)]
+
+
+class Template(SpecSettings):
+    """One way of putting jobs together into categories.
+
+    >>> template = template_of("mean(key=request+user,processors=4)")
+    >>> str(template), template.characteristics
+    ('mean(key=user+request,processors=4)', ('user', 'request'))
+    """
+
+    prediction: Prediction
+    key: Annotated[str, AfterValidator(known)] = Field("", description="what the jobs of a category have in common")
+    relative: bool = Field(False, description="whether run times count as shares of their requests")
+    processors: Annotated[PowerOfTwo, Field(ge=1, le=512)] | None = Field(
+        None, description="size of the ranges of processors that are told apart"
+    )
+    running: Annotated[PowerOfTwo, Field(ge=64, le=65536)] | None = Field(
+        None,
+        description="seconds; of a job that runs already, only jobs count that ran longer than the last whole multiple "
+        "that has elapsed",
+    )
+    history: Annotated[PowerOfTwo, Field(ge=2, le=65536)] | None = Field(
+        None, description="ended jobs that a category keeps; the last ones"
+    )
+
+    @property
+    def characteristics(self) -> tuple[str, ...]:
+        """What the jobs of a category have in common."""
+        return tuple(self.key.split("+")) if self.key else ()
+
+    @property
+    def fitted(self) -> bool:
+        """Whether it is a regression on the number of processors."""
+        return self.prediction != "mean"
+
+    @property
+    def fewest(self) -> int:
+        """Jobs that a category needs before it says anything."""
+        return 2 + self.relative + self.fitted
+
+    def __str__(self) -> str:
+        """Return the template as a SPEC, what is as usual left out."""
+        keys = self.model_dump(exclude={"prediction"}, exclude_defaults=True)
+        return str(Spec(self.prediction, {key: as_text(value) for key, value in keys.items()}))
+
+
+def template_of(text: str) -> Template:
+    """Return the template that a SPEC spells.
+
+    Raises
+    ------
+    SettingsError
+        If the SPEC has an unknown name, key or characteristic, or a value out of range; names it.
+    """
+    spec = parse(text)
+    keys = [each for each in Template.model_fields if each != "prediction"]
+    if spec.name not in PREDICTIONS:
+        raise SettingsError(
+            f"template {quoted(text)}: unknown prediction {quoted(spec.name)}; known: {', '.join(PREDICTIONS)}"
+        )
+    for key in spec.keys:
+        if key not in keys:
+            raise SettingsError(f"template {quoted(text)} has no key {quoted(key)}; known keys: {', '.join(keys)}")
+    try:
+        return Template.model_validate({"prediction": spec.name, **spec.keys})
+    except ValidationError as error:
+        raise wrong_key(f"template {quoted(text)}", error) from None
+
+
+def templates_of(text: str) -> tuple[Template, ...]:
+    """Return the templates of a set: those that a text spells, with semicolons between them, or the `default`.
+
+    Raises
+    ------
+    SettingsError
+        If there is none, or more than `MAX_TEMPLATES`, or one is wrong; names it.
+    """
+    texts = [each for each in (DEFAULT_SET if text == DEFAULT else text).split(";") if each.strip()]
+    if not 1 <= len(texts) <= MAX_TEMPLATES:
+        raise SettingsError(f"{len(texts)} templates in {quoted(text)}; a set has 1 to {MAX_TEMPLATES}")
+    return tuple(map(template_of, texts))
+
+
+def spelled(text: str) -> str:
+    """Return a set as a SPEC has it, each template known to be right.
+
+    >>> spelled("mean(key=request+user); mean"), spelled("default")
+    ('mean(key=user+request);mean', 'default')
+    """
+    return DEFAULT if text == DEFAULT else ";".join(map(str, templates_of(text)))
+
+
+# Template sets in files: one template on each line, as in a SPEC; what follows a `#` is a remark.
+
+_TEMPLATES = re.compile(rf"\s*({'|'.join((DEFAULT, *PREDICTIONS))})\s*([(;]|$)")
+
+MAX_LINE_LENGTH = 2000
+"""Characters; a whole set on one line has fewer."""
+
+
+def spelled_out(text: str) -> str:
+    """Return the templates that a text spells, or the file does that it names, as a SPEC has them.
+
+    Raises
+    ------
+    SettingsError
+        If the file cannot be read, or what it holds is not a set of templates; names the file.
+
+    >>> spelled_out("mean(key=request+user,history=8); mean(history=64)")
+    'mean(key=user+request,history=8);mean(history=64)'
+    """
+    if _TEMPLATES.match(text):
+        return spelled(text)
+    name = shortened(text, QUOTED)
+    try:
+        with Path(text).open("rb") as file:
+            contents = file.read(MAX_TEMPLATE_FILE_SIZE + 1)
+        if len(contents) > MAX_TEMPLATE_FILE_SIZE:
+            raise SettingsError(f"templates {name}: larger than {MAX_TEMPLATE_FILE_SIZE:,} bytes")
+        lines = [line.partition("#")[0].strip() for line in contents.decode("utf-8-sig").splitlines()]
+    except OSError as error:
+        raise SettingsError(f"templates {name}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise SettingsError(f"templates {name}: not a text in UTF-8") from None
+    except ValueError as error:  # a name that no file can have
+        raise SettingsError(f"templates {name}: {error}") from None
+    templates = [line for line in lines if line]
+    if len(templates) > MAX_TEMPLATES:  # perhaps a log: nobody wants to be shown all of it
+        raise SettingsError(f"templates {name}: {len(templates):,} templates; a set has 1 to {MAX_TEMPLATES}")
+    for line in templates:
+        if len(line) > MAX_LINE_LENGTH:
+            raise SettingsError(f"templates {name}: {line[:40]!r}… is no template: {len(line):,} characters")
+    try:
+        return spelled(";".join(templates))
+    except SettingsError as error:
+        raise SettingsError(f"templates {name}: {error}") from None

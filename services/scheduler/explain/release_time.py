@@ -1,0 +1,146 @@
+"""Which running jobs must end so that a job finds room, and with which probability they have by then."""
+
+import math
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from shadowtime.services.scheduler.probabilistic import Busy
+from shadowtime.services.scheduler.tables import UNKNOWN
+from shadowtime.shared.bounds import MAX_DURATION
+from shadowtime.shared.distributions import EDGES, Masses
+from shadowtime.shared.kernels import Integers, has_room
+from shadowtime.shared.messages import DIGITS, MAX_NAMED_JOBS, Ending, Endings
+
+QUANTILES = (0.5, 0.9)
+
+MAX_STEPS = 2_000_000
+"""Running jobs times processors, above which no probability is worked out of what they give back together."""
+
+
+class Release(NamedTuple):
+    """Running jobs, as rows, in the order in which they are expected to end; and when the last is."""
+
+    rows: Integers
+    time: int
+
+
+def share_until(masses: Masses, seconds: float) -> float:
+    """Return the mass of run times up to so many seconds; within a bin their logarithm is uniform. O(bins).
+
+    >>> share_until(np.array([0.0, 0.5, 0.5]), 1.8), round(share_until(np.array([1.0]), 0.25), 2)
+    (0.5, 0.25)
+    """
+    whole = int(np.searchsorted(EDGES[1 : len(masses) + 1], seconds, side="right"))
+    share = float(masses[:whole].sum())
+    if whole < len(masses) and seconds > (low := float(EDGES[whole])):
+        high = float(EDGES[whole + 1])
+        part = seconds / high if whole == 0 else math.log(seconds / low) / math.log(high / low)
+        share += float(masses[whole]) * part
+    return share
+
+
+def ended_by(masses: Masses | None, elapsed: float, limit: float, seconds: float) -> float | None:
+    """Return the probability that a job has ended when it has run for so many seconds, if it has run for `elapsed`.
+
+    It ends at its limit at the latest. None where nothing is predicted, or it has outlived all that was. O(bins).
+
+    Parameters
+    ----------
+    masses
+        Probability of each bin of its run time; None where it has no distribution.
+    elapsed, limit, seconds
+        Seconds after its start.
+
+    >>> masses = np.array([0.0, 0.5, 0.5])
+    >>> ended_by(masses, 1.0, 3.0, 1.8), ended_by(masses, 1.8, 3.0, 3.0), ended_by(masses, 9.0, 60.0, 20.0)
+    (0.5, 1.0, None)
+    """
+    if seconds >= max(limit, elapsed + 1.0):
+        return 1.0
+    if masses is None:
+        return None
+    before, total = share_until(masses, elapsed), float(masses.sum())
+    if total - before <= 10.0**-DIGITS:
+        return None
+    return float(min(max((share_until(masses, seconds) - before) / (total - before), 0.0), 1.0))
+
+
+def released(needed: Integers, idle: Integers, busy: Busy) -> Release | None:
+    """Return the running jobs that must end, by their expected ends, until there is room; None if all are not enough.
+
+    O(running log running).
+    """
+    order = np.lexsort((busy.numbers, busy.expected_ends))
+    left = idle.copy()
+    for count, row in enumerate(order, 1):
+        left = left + busy.sizes[row]
+        if has_room(left, needed):
+            return Release(order[:count], int(busy.expected_ends[row]))
+    return None
+
+
+def endings(number: int, needed: Integers, idle: Integers, busy: Busy) -> Endings | None:
+    """Return which running jobs must end so that a job finds room, which needs so much of each resource."""
+    found = released(needed, idle, busy)
+    if found is None or found.time - busy.now > MAX_DURATION:
+        return None
+    named = tuple(_ending(row, found.time, busy) for row in found.rows[:MAX_NAMED_JOBS].tolist())
+    lacked, alone = int(needed[0] - idle[0]), bool(np.all(needed[1:] <= idle[1:]))
+    weighs = alone and lacked > 0 and lacked * len(busy.numbers) <= MAX_STEPS
+    together = _enough(lacked, found.time, busy) if weighs else None
+    return Endings(
+        job_number=number,
+        time=found.time,
+        jobs=len(found.rows),
+        named=named,
+        probability=None if together is None else round(together, DIGITS),
+        quantiles=() if together is None else tuple(_quantiles(lacked, busy)),
+    )
+
+
+def _ending(row: int, time: int, busy: Busy) -> Ending:
+    chance = _ended(row, time, busy)
+    return Ending(
+        job_number=int(busy.numbers[row]),
+        processors=int(busy.sizes[row, 0]),
+        expected_end=int(busy.expected_ends[row]),
+        predicted=bool(busy.expected_ends[row] < busy.requested_ends[row]),
+        probability=None if chance is None else round(chance, DIGITS),
+    )
+
+
+def _ended(row: int, time: int, busy: Busy) -> float | None:
+    start, slot = int(busy.start_times[row]), int(busy.slots[row])
+    masses = None if slot == UNKNOWN else busy.queue.histograms.masses[slot]
+    return ended_by(masses, busy.now - start, float(busy.requested_times[row]), time - start)
+
+
+def _enough(lacked: int, time: int, busy: Busy) -> float:
+    """Return the least probability that running jobs have given back so many processors by then. O(running * lacked).
+
+    Each ends on its own; one of which that is not known, at its limit.
+    """
+    freed = np.zeros(lacked + 1)
+    freed[0] = 1.0
+    for row, size in enumerate(busy.processors.tolist()):
+        chance = _ended(row, time, busy) or 0.0
+        moved = np.zeros_like(freed)
+        if size < lacked:
+            moved[size:-1] = freed[: lacked - size]
+        moved[-1] = freed[max(lacked - size, 0) :].sum()
+        freed = (1.0 - chance) * freed + chance * moved
+    return float(min(max(freed[-1], 0.0), 1.0))
+
+
+def _quantiles(lacked: int, busy: Busy) -> Iterator[tuple[float, int]]:
+    """Yield by when so many processors are given back with each of `QUANTILES` at least. O(log time) sums."""
+    last = int(busy.requested_ends.max())
+    for share in QUANTILES:
+        low, high = busy.now, last
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if _enough(lacked, middle, busy) >= share else (middle, high)
+        if high - busy.now <= MAX_DURATION:
+            yield share, high

@@ -1,0 +1,126 @@
+"""The stage as whoever asks it sees it: why a job waits, runs, or has ended; it answers from what it knows."""
+
+from typing import Any
+
+from shadowtime.services.scheduler.explain.waiting_job import waiting
+from shadowtime.services.scheduler.explain.what_if import WhatIf
+from shadowtime.services.scheduler.handler import Scheduler, alone
+from shadowtime.services.scheduler.policies import ConservativeSettings
+from shadowtime.services.scheduler.pool import PoolScheduler
+from shadowtime.shared.messages import ClusterOpened, Decided, Envelope, Event, Explanation, moment
+
+MAX_LISTED = 10
+"""Job numbers that an error lists."""
+
+
+class Explaining(Scheduler):
+    """A `Scheduler` that tells why: restored from a snapshot of the stage, or fed with its inputs.
+
+    It knows what the policy knows, and runs a copy of it to see what would start a job sooner.
+    """
+
+    follows = False
+    """Whether it follows decisions, and so has not what only the policy knows."""
+
+    def explain(self, job_number: int, run: str, sequence: int, *, brief: bool = False) -> Explanation | None:
+        """Return why a job stands as it does; None of one that is not known."""
+        told = self._stands(job_number, brief=brief)
+        if told is None:
+            return None
+        return Explanation(
+            cluster=self.opened.cluster,
+            run=run,
+            sequence=sequence,
+            time=self.time,
+            unix_start=self.opened.unix_start,
+            obeyed=self.opened.obeys(self.time),
+            policy=self.opened.policy,
+            job_number=job_number,
+            **told,
+        )
+
+    def known(self) -> str:
+        """Return which jobs are known, in words."""
+        waits, runs = list(self.jobs.waiting), list(self.jobs.running)
+        told = f"{_counted(waits, 'wait')}, {_counted(runs, 'run')}"
+        return f"{told}; of ended jobs the last {len(self.passes.ended):,} are known"
+
+    def _stands(self, number: int, *, brief: bool) -> dict[str, Any] | None:
+        if (ended := self.passes.ended.get(number)) is not None:
+            return {"state": "ended", **ended._asdict()}
+        passes = self.passes
+        decided, reason = passes.reasons.get(number, (None, None))
+        why: dict[str, Any] = {"decided": decided, "reason": reason}
+        if (runs := self.jobs.running.get(number)) is not None:
+            return why | {
+                "state": "running" if runs.suspended is None else "suspended",
+                "processors": runs.started.processors,
+                "requested_time": runs.started.limit or runs.submitted.requested_time,
+                "since": runs.submitted.since,
+                "started": moment(runs.started),
+            }
+        if (job := self.jobs.waiting.get(number)) is None:
+            return None
+        told = passes.told.get(number)
+        forecast = None if told is None or told.forecast is None else job.since + told.forecast
+        within = None if told is None or told.within is None else (told.within[0], job.since + told.within[1])
+        waits: dict[str, Any] = {
+            "state": "starting" if number in passes.starting else "waiting",
+            "processors": job.requested_processors,
+            "requested_time": job.requested_time,
+            "since": job.since,
+            "forecast": forecast,
+            "starts_by": within,
+        }
+        if number in passes.starting:
+            return waits | why
+        if job.blocked:
+            return waits | {"waits_for": "site"}
+        pool = self.places[number]
+        trusted = not brief and not passes.starting and not (self.follows and pool.policy.snapshot() is not None)
+        what_if = WhatIf(pool, alone(self.opened, self.pools.index(pool)), self.time) if trusted else None
+        advised = {} if self.opened.obeys(self.time) else why
+        return waits | advised | waiting(pool, number, self.time, passes, what_if, order_of(pool), brief=brief)
+
+
+class Following(Explaining):
+    """One that is fed with what the scheduler decided, as topics `decisions` and `scores` tell it: it runs no policy.
+
+    What of a policy's knowledge is in no message it does not know; policies without any it can still run.
+    """
+
+    follows = True
+
+    def __init__(self, opened: ClusterOpened) -> None:
+        super().__init__(opened)
+        for pool in self.pools:
+            pool.forecaster, pool.observe = None, _nothing
+
+    def on_decided(self, envelope: Envelope, decided: Decided) -> Envelope:
+        """Take in what the scheduler decided."""
+        self.passes.decide(decided, obeyed=self.opened.obeys(decided.time))
+        return envelope
+
+
+def order_of(pool: PoolScheduler) -> str:
+    """Return what a policy calls the order of its queue."""
+    settings = pool.policy.settings
+    if isinstance(settings, ConservativeSettings) and settings.order != "BF":
+        return settings.order
+    named = getattr(settings, "queue", None)
+    return str(named or {"lwf": "least work"}.get(pool.policy.name, "fcfs"))
+
+
+def _nothing(event: Event) -> None:
+    return
+
+
+def _counted(numbers: list[int], verb: str) -> str:
+    """Return how many jobs do something, and the first of them.
+
+    >>> _counted([3, 7], "wait"), _counted([], "run")
+    ('2 wait (3, 7)', '0 run')
+    """
+    more = ", …" if len(numbers) > MAX_LISTED else ""
+    listed = ", ".join(map(str, numbers[:MAX_LISTED]))
+    return f"{len(numbers):,} {verb}" + (f" ({listed}{more})" if numbers else "")

@@ -1,0 +1,139 @@
+"""Why a job waits: who is before it, what it waits for, who must end, who refused it, what would start it sooner.
+
+Everything follows from what the log has told: the queue in the order that the policy itself serves, the running jobs
+with what was predicted of them, what passes have decided. Where a policy goes by a rule of its own this says so.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from shadowtime.services.scheduler.explain.release_time import endings
+from shadowtime.services.scheduler.explain.what_if import MAX_QUEUE, WhatIf
+from shadowtime.services.scheduler.history import Passes
+from shadowtime.services.scheduler.pool import PoolScheduler
+from shadowtime.services.scheduler.probabilistic import Busy, ProbabilisticSettings
+from shadowtime.services.scheduler.tables import NEVER, fitting_together
+from shadowtime.shared.bounds import MAX_DURATION
+from shadowtime.shared.kernels import Integers, shadow_of
+from shadowtime.shared.messages import MAX_NAMED_JOBS, Ahead, Refused, Shadow
+
+
+class Line(NamedTuple):
+    """The waiting jobs of a pool, by their rows, as they are served; those that start now are among the running.
+
+    Parameters
+    ----------
+    told
+        Whether the policy serves in this order; else they are in order of arrival.
+    heads
+        How many of the first fit together into what is free: a pass would start them.
+    """
+
+    rows: Integers
+    told: bool
+    idle: Integers
+    busy: Busy
+    heads: int
+
+
+def line_of(pool: PoolScheduler, now: int, passes: Passes) -> Line:
+    """Return the queue of a pool as it is served. O(queue log queue + running)."""
+    queue = pool.queue
+    idle, busy = pool.idle, Busy(now, queue, pool.running)
+    served = pool.policy.served(now, queue, idle)
+    rows = np.arange(len(queue)) if served is None else served
+    if passes.starting:
+        starts = np.isin(queue.job_number, list(passes.starting))
+        idle = idle - queue.sizes[starts].sum(axis=0)
+        busy.add(np.flatnonzero(starts))
+        rows = rows[~starts[rows]]
+    return Line(rows, served is not None, idle, busy, fitting_together(idle, queue.sizes[rows]))
+
+
+def waiting(
+    pool: PoolScheduler, number: int, now: int, passes: Passes, what_if: WhatIf | None, order: str, *, brief: bool
+) -> dict[str, Any]:
+    """Return what an `Explanation` says of a waiting job that may start, by its fields.
+
+    Parameters
+    ----------
+    what_if
+        Passes over a copy of the pool; None where what the policy knows is not known here.
+    order
+        What the policy calls the order of its queue.
+    brief
+        Whether to leave out who must end, which costs more than all the rest.
+    """
+    line, queue = line_of(pool, now, passes), pool.queue
+    numbers = queue.job_number[line.rows]
+    at = int((numbers == number).argmax())
+    row, size = int(line.rows[at]), queue.sizes[line.rows[at]]
+    told: dict[str, Any] = {
+        "ahead": Ahead(
+            order=order if line.told else "arrival",
+            told=line.told,
+            jobs=at,
+            processors=int(queue.processors[line.rows[:at]].sum()),
+            job_numbers=tuple(numbers[: min(at, MAX_NAMED_JOBS)].tolist()),
+        ),
+        "refused": refused_of(pool, number, passes),
+    }
+    if what_if is not None and what_if.starts(number):
+        return told | {"waits_for": "pass"}
+    has = [pool.room.processors, *(getattr(pool.room, each) for each in pool.further)]
+    for what, asks, all_there_is, free in zip(("processors", *pool.further), size, has, line.idle, strict=True):
+        if asks > max(free, 0):
+            short = asks > (all_there_is or 0)
+            told |= {"waits_for": "capacity" if short else what, "asked": int(asks), "free": int(free)}
+            break
+    else:
+        told["waits_for"] = "pass" if line.told and at < line.heads else "head"
+    fits = told["waits_for"] in ("head", "pass")
+    blocked = line.rows[line.heads] if line.told and line.heads < len(line.rows) else None
+    needs = row if not fits else blocked
+    if not brief and told["waits_for"] not in ("capacity", "pass") and needs is not None:
+        told["ends"] = endings(int(queue.job_number[needs]), queue.sizes[needs], line.idle, line.busy)
+    shadow = None
+    if fits and blocked is not None and blocked != row and at > line.heads:
+        shadow = told["shadow"] = shadow_behind(pool, int(blocked), row, line)
+    if what_if is not None and told["waits_for"] not in ("capacity", "pass"):
+        seconds = None if shadow is None or shadow.shadow_time is None else shadow.shadow_time - now
+        told |= {"sooner": tuple(what_if.sooner(number, seconds)), "tried": len(queue) <= MAX_QUEUE}
+    return told
+
+
+def shadow_behind(pool: PoolScheduler, head: int, row: int, line: Line) -> Shadow | None:
+    """Return what backfilling goes by; None under a policy that goes by something else. O(running log running).
+
+    Parameters
+    ----------
+    head, row
+        Rows of the queue: the first job that does not fit, and the one asked about.
+    """
+    policy, queue, busy = pool.policy, pool.queue, line.busy
+    if not policy.as_easy:
+        return None
+    on_requests = isinstance(policy.settings, ProbabilisticSettings) or getattr(policy, "on_requests", False)
+    ends = busy.requested_ends if on_requests else busy.expected_ends
+    times = queue.requested_time if on_requests else queue.predicted_time
+    idle = line.idle - queue.sizes[line.rows[: line.heads]].sum(axis=0)
+    time, extra = shadow_of(queue.sizes[head], idle, busy.sizes, ends)
+    return Shadow(
+        head=int(queue.job_number[head]),
+        shadow_time=int(time) if time - busy.now <= MAX_DURATION else None,
+        extra_processors=int(extra[0]),
+        planned_end=None if times[row] >= NEVER else busy.now + int(times[row]),
+        plan="requested" if on_requests else "predicted",
+    )
+
+
+def refused_of(pool: PoolScheduler, number: int, passes: Passes) -> tuple[Refused, ...]:
+    """Return the last passes that weighed a job and did not start it."""
+    settings = pool.policy.settings
+    if not isinstance(settings, ProbabilisticSettings):
+        return ()
+    return tuple(
+        Refused(**each._asdict(), criterion=settings.criterion, tau=settings.tau)
+        for each in passes.refused.get(number, ())
+    )

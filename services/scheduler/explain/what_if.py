@@ -1,0 +1,124 @@
+"""Would a pass now start a waiting job if it asked for something else: the policy itself is run to see that."""
+
+import copy
+from typing import Any
+
+import orjson
+
+from shadowtime.services.scheduler.explain.release_time import ended_by
+from shadowtime.services.scheduler.pool import PoolScheduler
+from shadowtime.services.scheduler.registry import POLICIES
+from shadowtime.services.scheduler.tables import NEVER, REQUESTED, SHORTENED, SIZE, SLOT, UNKNOWN, Queue
+from shadowtime.shared.messages import DIGITS, ClusterOpened, Sooner, Start
+from shadowtime.shared.spec import parse
+
+MAX_QUEUE = 5_000
+"""Waiting jobs, with more of which no other request is tried: each takes a pass."""
+
+MAX_PASSES = 12
+"""Passes in which the largest request that would start is looked for."""
+
+MINUTE = 60
+
+
+class WhatIf:
+    """Passes over a copy of what a pool knows; nothing that is asked changes the pool.
+
+    Parameters
+    ----------
+    pool
+        All that it decided to start has started.
+    opened
+        How the run opens for this pool.
+    """
+
+    def __init__(self, pool: PoolScheduler, opened: ClusterOpened, now: int) -> None:
+        self._pool, self._opened, self._now = pool, opened, now
+        self._policy = orjson.dumps(pool.policy.snapshot(), option=orjson.OPT_SERIALIZE_NUMPY)
+        self._idle = pool.idle if pool.further else None
+
+    def starts(self, number: int, requested_time: int | None = None, processors: int | None = None) -> bool:
+        """Return whether a pass now would start the job, if it asked for this. One pass, and O(jobs)."""
+        pool = self._pool
+        policy = POLICIES.build(parse(self._opened.policy))
+        policy.open(self._opened)
+        state: Any = orjson.loads(self._policy)
+        if state is not None:
+            policy.restore(state)
+        queue = changed(pool.queue, number, requested_time, processors)
+        if self._idle is not None:
+            pool.running.idle[:] = self._idle
+        decisions = policy.schedule(self._now, queue, pool.running, pool.free)
+        return any(isinstance(each, Start) and each.job_number == number for each in decisions)
+
+    def sooner(self, number: int, shortest: int | None) -> list[Sooner]:
+        """Return the requests with which a pass now would start the job, the largest that were found.
+
+        Parameters
+        ----------
+        shortest
+            Seconds until the shadow time of the head, which are tried first; None where there is none.
+        """
+        queue = self._pool.queue
+        row = queue.row(number)
+        if row is None or len(queue) > MAX_QUEUE:
+            return []
+        found = []
+        if (seconds := self._shorter(number, row[REQUESTED], shortest)) is not None:
+            masses = None if row[SLOT] == UNKNOWN else self._pool.histograms.masses[row[SLOT]]
+            within = ended_by(masses, 0.0, float(row[REQUESTED]), float(seconds))
+            found.append(Sooner(requested_time=seconds, cut=None if within is None else round(1.0 - within, DIGITS)))
+        if (processors := self._smaller(number, row[SIZE])) is not None:
+            found.append(Sooner(processors=processors))
+        return found
+
+    def _shorter(self, number: int, asked: int, shortest: int | None) -> int | None:
+        """Return the longest request in whole minutes, of those tried, that would start; None if none does."""
+        if shortest is not None and 0 < shortest < asked:
+            whole = shortest - shortest % MINUTE if shortest >= MINUTE else shortest
+            if self.starts(number, requested_time=whole):
+                return whole
+        if asked <= MINUTE or not self.starts(number, requested_time=MINUTE):
+            return None
+        low, high = 1, min(-(-asked // MINUTE), NEVER // MINUTE)
+        for _ in range(MAX_PASSES):
+            if high - low <= 1:
+                break
+            middle = int((low * high) ** 0.5) if high > 4 * low else (low + high) // 2
+            low, high = (middle, high) if self.starts(number, requested_time=middle * MINUTE) else (low, middle)
+        return low * MINUTE
+
+    def _smaller(self, number: int, asked: int) -> int | None:
+        """Return the most processors, of those tried, on which it would start; None if on none."""
+        if asked <= 1 or not self.starts(number, processors=1):
+            return None
+        low, high = 1, asked
+        for _ in range(MAX_PASSES):
+            if high - low <= 1:
+                break
+            middle = (low + high) // 2
+            low, high = (middle, high) if self.starts(number, processors=middle) else (low, middle)
+        return low
+
+
+def changed(queue: Queue, number: int, requested_time: int | None, processors: int | None) -> Queue:
+    """Return a copy of the queue in which a job asks for something else; what is predicted of it stays.
+
+    >>> queue = Queue()
+    >>> queue.add((7, 0, 4, 600, 600, 90, 90, -1))
+    >>> other = changed(queue, 7, 60, 2)
+    >>> other.processors.tolist(), other.least, other.requested_time.tolist(), other.predicted_time.tolist()
+    ([2], 2, [60], [60])
+    >>> queue.processors.tolist(), queue.requested_time.tolist()
+    ([4], [600])
+    """
+    other = copy.copy(queue)
+    other._table, other.rows = queue._table.copy(), dict(queue.rows)
+    row = list(other.remove(number))
+    if requested_time is not None:
+        row[REQUESTED : SHORTENED + 1] = [min(each, requested_time) for each in row[REQUESTED : SHORTENED + 1]]
+        row[REQUESTED] = requested_time
+    if processors is not None:
+        row[SIZE] = processors
+    other.add(tuple(row))
+    return other

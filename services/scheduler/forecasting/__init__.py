@@ -1,0 +1,29 @@
+"""When waiting jobs will start: the queue run ahead, once or through sampled futures."""
+
+from shadowtime.services.scheduler.forecasting.by_reservation import Placed
+from shadowtime.services.scheduler.forecasting.forecaster import (
+    Forecaster,
+    Futures,
+    State,
+    as_submitted,
+    starts_within,
+    why_none,
+)
+from shadowtime.services.scheduler.forecasting.pass_by_pass import PassByPass, Reserving, easy_ahead
+from shadowtime.services.scheduler.forecasting.sampled import SampledFutures, easy_futures, forecaster_of
+
+__all__ = [
+    "Forecaster",
+    "Futures",
+    "PassByPass",
+    "Placed",
+    "Reserving",
+    "SampledFutures",
+    "State",
+    "as_submitted",
+    "easy_ahead",
+    "easy_futures",
+    "forecaster_of",
+    "starts_within",
+    "why_none",
+]

@@ -1,0 +1,147 @@
+"""Quantiles of waits, moved by what came of earlier ones until each holds as often as it says."""
+
+from typing import Any
+
+import numpy as np
+
+from shadowtime.shared.bounds import MAX_DURATION
+from shadowtime.shared.kernels import Floats, FloatTable, Integers, kernel
+
+# Which quantiles of a wait are told.
+
+LEVELS = (0.025, 0.05, 0.1, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.7, 0.75, 0.8, 0.9, 0.95, 0.975)
+"""Probabilities that a sampled forecast tells of: the ends of intervals of 50, 60, 80, 90 and 95 %, and tenths."""
+
+Within = tuple[tuple[float, int], ...]
+"""Pairs of a probability and the seconds within which a job has started with it, both rising; none: no telling."""
+
+
+STEP = 0.01
+"""By what one wait moves the logarithm of a quantile, for each unit that its probability is off."""
+
+NEAR = 60.0
+"""Seconds that are added to waits before their logarithms are taken."""
+
+COUNT = len(LEVELS)
+SHARES: Floats = np.array(LEVELS)
+
+TOLD, KIND, LOGS, OPEN = 0, 1, 2, 2 + COUNT
+"""Columns of what was told of a waiting job: when, of which kind, the logarithm of each quantile as it was forecast,
+and 1 for each of which nothing is known yet."""
+
+
+@kernel
+def count_missed(now: float, told: FloatTable, shifts: FloatTable, shares: Floats) -> None:
+    """Move up, once for each waiting job, the quantiles that are known to be too low. O(jobs * levels).
+
+    Parameters
+    ----------
+    told
+        Of each job `TOLD`, `KIND`, `LOGS`, `OPEN`; changed here, as are `shifts`, of each kind and quantile.
+    """
+    for job in range(len(told)):
+        waited, kind = np.log(now - told[job, TOLD] + NEAR), int(told[job, KIND])
+        for level in range(COUNT):
+            if told[job, OPEN + level] > 0.0:
+                least = max(told[job, LOGS + level] + shifts[kind, level], np.log(NEAR))
+                if waited > least:
+                    told[job, OPEN + level] = 0.0
+                    shifts[kind, level] += STEP * shares[level]
+
+
+class CalibratedStarts:
+    """Shifts of the logarithms of quantiles, learned online, and the waiting jobs of which quantiles were told.
+
+    A quantile moves up by `STEP` times its probability with each wait for which it is too low as it is now, and
+    down by `STEP` times what is left of that to 1 with each other; so over time as many waits are within it as it says.
+    That it is too low is known as soon as a job has waited for longer. Forecasts that are sure, all their quantiles one
+    number, are moved apart from others; one that comes true to the second moves nothing.
+
+    O(waiting jobs * levels) for each forecast, O(levels) for each start; memory O(waiting jobs).
+
+    Examples
+    --------
+    >>> starts = CalibratedStarts()
+    >>> for number in range(500):
+    ...     _ = starts.tell(number, 1_000 * number, tuple((level, 600 + round(60 * level)) for level in LEVELS))
+    ...     starts.start(number, 1_000 * number + 900)
+    >>> dict(starts.shifted(tuple((level, 600 + round(60 * level)) for level in LEVELS)))[0.5]
+    900
+
+    References
+    ----------
+    docs/algorithms.md#calibrated-starts (Angelopoulos 2025, for the constant step).
+    """
+
+    def __init__(self) -> None:
+        self.shifts: FloatTable = np.zeros((2, COUNT))
+        self._numbers: list[int] = []
+        """The waiting jobs, in the order of the rows of `_told`."""
+        self._rows: dict[int, int] = {}
+        self._told: FloatTable = np.empty((16, OPEN + COUNT))
+
+    def tell(self, job_number: int, now: int, within: Within) -> Within:
+        """Return what to tell of a job in the place of the quantiles that were forecast, and learn from its wait."""
+        count_missed(float(now), self._told[: len(self._numbers)], self.shifts, SHARES)
+        if not within:
+            return within
+        row = self._rows[job_number] = len(self._numbers)
+        self._numbers.append(job_number)
+        if row == len(self._told):
+            self._told = np.concatenate((self._told, np.empty_like(self._told)))
+        logs = _logs(within)
+        self._told[row, TOLD], self._told[row, KIND] = now, logs[0] < logs[-1]
+        self._told[row, LOGS:OPEN], self._told[row, OPEN:] = logs, 1.0
+        return self._moved(logs)
+
+    def shifted(self, within: Within) -> Within:
+        """Return quantiles as they would be told now, in seconds; they rise."""
+        return self._moved(_logs(within))
+
+    def _moved(self, logs: Floats) -> Within:
+        seconds = _seconds(logs + self.shifts[int(logs[0] < logs[-1])])
+        return tuple(zip(LEVELS, np.sort(seconds).tolist(), strict=True))
+
+    def start(self, job_number: int, now: int) -> None:
+        """Learn the wait of a job, if quantiles were told of it since it waits."""
+        if job_number not in self._rows:
+            return
+        row = self._told[self._rows[job_number]]
+        count_missed(float(now), row[np.newaxis], self.shifts, SHARES)
+        shifts, wait = self.shifts[int(row[KIND])], now - row[TOLD]
+        held = (row[OPEN:] > 0.0) & ((wait > 0.0) | (_seconds(row[LOGS:OPEN] + shifts) > 0))
+        shifts[held] -= STEP * (1.0 - SHARES[held])
+        self.withdraw(job_number)
+
+    def withdraw(self, job_number: int) -> None:
+        """Forget a job; the last row takes the place of its own."""
+        row = self._rows.pop(job_number, None)
+        if row is None:
+            return
+        last = self._numbers.pop()
+        if last != job_number:
+            self._numbers[row], self._rows[last] = last, row
+            self._told[row] = self._told[len(self._numbers)]
+
+    def snapshot(self) -> dict[str, Any]:
+        """Return shifts and waiting jobs as plain values."""
+        told = self._told[: len(self._numbers)]
+        return {"shifts": self.shifts.tolist(), "numbers": self._numbers.copy(), "told": told.tolist()}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take on what `snapshot` returned."""
+        self.shifts = np.array(state["shifts"])
+        self._numbers = list(state["numbers"])
+        self._rows = {number: row for row, number in enumerate(self._numbers)}
+        self._told = np.empty((max(16, len(self._numbers)), OPEN + COUNT))
+        self._told[: len(self._numbers)] = np.array(state["told"]).reshape(-1, OPEN + COUNT)
+
+
+def _seconds(logs: Floats) -> Integers:
+    """Return the waits, in whole seconds, of which these are the logarithms; at least 0, at most `MAX_DURATION`."""
+    seconds = np.rint(np.exp(np.minimum(logs, np.log(MAX_DURATION))) - NEAR)
+    return np.maximum(seconds, 0.0).astype(np.int64)
+
+
+def _logs(within: Within) -> Floats:
+    return np.log(np.array([seconds for _, seconds in within], dtype=np.float64) + NEAR)

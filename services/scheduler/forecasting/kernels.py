@@ -1,0 +1,171 @@
+"""A policy that backfills, run ahead pass by pass until a job starts; on processors alone."""
+
+import numpy as np
+
+from shadowtime.services.scheduler.kernels import reserve_pass
+from shadowtime.services.scheduler.limits import AHEAD
+from shadowtime.services.scheduler.tables import RunningJobs, expected_ends
+from shadowtime.shared.kernels import BEYOND, Integers, IntegerTable, easy_pass, kernel
+
+SIZE, PREDICTED, ADJUSTED, REQUESTED, START, END = range(6)
+"""Rows of the table of running jobs: processors, what `expected_ends` takes, and when they are forecast to end."""
+
+RUN_TIME, PLANNED, ORDER, ROW = range(START, START + 4)
+"""Rows of the table of waiting jobs, after those first four: forecast run time, time as a candidate, rank, row."""
+
+TOO_FAR = -1 << 60
+"""In the place of a start: it lies beyond what a forecast may cost."""
+
+SEARCHING, PASSING = 4, 40
+"""Steps that each job counts for at each end, and in each pass of EASY, which sorts."""
+
+
+@kernel
+def run_until_start(
+    now: int,
+    free: int,
+    target: int,
+    waiting: IntegerTable,
+    waits: int,
+    running: IntegerTable,
+    runs: int,
+    corrections: Integers,
+    reserve: bool,
+    most: int,
+) -> tuple[int, int, int, int, int]:
+    """Run ahead to the pass at which the waiting job `target` starts if nothing else arrives.
+
+    There is a pass now and at each end. It takes the times that jobs are planned with; they run for those that are
+    forecast. O(passes * cost of a pass); there are at most as many passes as jobs that run or start.
+
+    Parameters
+    ----------
+    waiting, waits
+        Of `waits` waiting jobs, in order of the queue: processors, the three times that they are planned with once they
+        run, forecast run time, time that they are planned with as candidates, rank as candidates, row. Is written to.
+    running, runs
+        Of `runs` running jobs: processors, the three times that they are planned with, start, forecast end, after now;
+        with room for all waiting jobs. Is written to.
+    reserve
+        Whether every job reserves its place (`all-reserve`), or the head alone (`easy`).
+    most
+        Steps at most.
+
+    Returns
+    -------
+    start, free, waits, runs, first
+        When the job starts, in seconds, `BEYOND` if never, `TOO_FAR` if that takes more steps; what the tables hold
+        after that pass; the first start of any job.
+    """
+    first, work = BEYOND, 0
+    while True:
+        work += SEARCHING * (waits + runs)
+        if work > most:
+            return TOO_FAR, free, waits, runs, first
+        fits = False
+        for job in range(waits):
+            if waiting[SIZE][job] <= free:
+                fits = True
+                break
+        found = False
+        if fits:
+            sizes, planned = waiting[SIZE][:waits].copy().reshape(-1, 1), waiting[PLANNED][:waits]
+            idle = np.full(1, free)
+            held = RunningJobs(
+                running[SIZE][:runs].copy().reshape(-1, 1),
+                running[START][:runs],
+                running[PREDICTED][:runs],
+                running[ADJUSTED][:runs],
+                running[REQUESTED][:runs],
+                corrections,
+            )
+            if reserve:
+                heads = 0
+                rows, turns, steps = reserve_pass(now, idle, sizes, planned, held, most - work)
+                work += steps
+                if turns < waits:
+                    return TOO_FAR, free, waits, runs, first
+            else:
+                work += PASSING * (waits + runs)
+                order = waiting[ORDER][:waits]
+                ends = expected_ends(now, held)
+                heads, _, _, rows = easy_pass(now, idle, sizes, planned, order, held.sizes, ends)
+            if heads + len(rows) > 0:
+                stays = np.ones(waits, dtype=np.bool_)
+                stays[:heads] = False
+                stays[rows] = False
+                for job in range(waits):
+                    if not stays[job]:
+                        found = found or waiting[ROW, job] == target
+                        first = min(first, now)
+                        free -= waiting[SIZE, job]
+                        running[:START, runs] = waiting[:START, job]
+                        running[START, runs] = now
+                        running[END, runs] = now + waiting[RUN_TIME, job]
+                        runs += 1
+                for column in waiting:
+                    left = 0
+                    for job in range(waits):
+                        if stays[job]:
+                            column[left] = column[job]
+                            left += 1
+                waits -= heads + len(rows)
+        if found:
+            return now, free, waits, runs, first
+        if runs == 0:
+            return BEYOND, free, waits, runs, first
+        now = running[END][:runs].min()
+        for job in range(runs - 1, -1, -1):
+            if running[END, job] == now:
+                free += running[SIZE, job]
+                runs -= 1
+                running[:, job] = running[:, runs]  # their order means nothing
+
+
+class Ahead:
+    """Queue and running jobs as they will be at the time to which they have been run ahead.
+
+    Parameters
+    ----------
+    now, free
+        The time in seconds, and the processors that are free.
+    waiting, running, corrections, reserve
+        As `run_until_start` takes them.
+    """
+
+    def __init__(
+        self, now: int, free: int, waiting: IntegerTable, running: IntegerTable, corrections: Integers, *, reserve: bool
+    ) -> None:
+        self.now, self.free = now, free
+        self.waits, self.runs = waiting.shape[1], running.shape[1]
+        self.waiting = waiting
+        self.running = np.concatenate((running, np.empty((len(running), self.waits), dtype=np.int64)), axis=1)
+        self.corrections, self.reserve = corrections, reserve
+        self.first = BEYOND
+        """When the first of the waiting jobs starts."""
+
+    def add(self, job: Integers) -> None:
+        """Put a waiting job behind the others."""
+        if self.waits == self.waiting.shape[1]:
+            self.waiting = np.concatenate((self.waiting, np.empty((len(job), self.waits + 1), dtype=np.int64)), axis=1)
+        self.waiting[:, self.waits] = job
+        self.waits += 1
+        if self.runs + self.waits > self.running.shape[1]:
+            self.running = np.concatenate((self.running, np.empty_like(self.running)), axis=1)
+
+    def start_of(self, row: int) -> int:
+        """Return when the job that bears this row starts, in seconds, or what `run_until_start` says; go there."""
+        self.now, self.free, self.waits, self.runs, first = run_until_start(
+            self.now,
+            self.free,
+            row,
+            self.waiting,
+            self.waits,
+            self.running,
+            self.runs,
+            self.corrections,
+            self.reserve,
+            AHEAD,
+        )
+        self.first = min(self.first, first)
+        return self.now

@@ -1,0 +1,184 @@
+"""A policy that backfills, run ahead pass by pass."""
+
+from typing import Protocol
+
+import numpy as np
+
+from shadowtime.services.scheduler.forecasting.by_reservation import Placed
+from shadowtime.services.scheduler.forecasting.forecaster import (
+    NEVER_VALID,
+    NONE,
+    RunAhead,
+    State,
+    Valid,
+    forecast_ends,
+)
+from shadowtime.services.scheduler.forecasting.kernels import (
+    ADJUSTED,
+    END,
+    ORDER,
+    PLANNED,
+    PREDICTED,
+    REQUESTED,
+    ROW,
+    SIZE,
+    START,
+    TOO_FAR,
+    Ahead,
+)
+from shadowtime.services.scheduler.ordering import OrderedSettings, Ordering
+from shadowtime.services.scheduler.tables import Queue, Running, RunningJobs, expected_ends
+from shadowtime.shared.kernels import BEYOND, Integers, IntegerTable
+
+
+class Backfilling(Protocol):
+    """What running a policy ahead pass by pass takes of it."""
+
+    on_requests: bool
+    """Whether it plans by requests in the place of predictions."""
+
+    def order(self, now: int, queue: Queue) -> Integers:
+        """Return the rank of each waiting job as a candidate."""
+        ...
+
+    def rows(self, now: int, queue: Queue) -> Integers | None:
+        """Return the rows of the queue in the order in which they are served; None: as submitted."""
+        ...
+
+
+class PassByPass(RunAhead):
+    """A policy that backfills, run ahead one pass after another: O(passes * cost of a pass).
+
+    A job that is tried after all others, and is no smaller and no shorter than the one submitted before it, cannot
+    start before that one: it is run ahead from there on, unless anything but a submission has happened.
+
+    Parameters
+    ----------
+    reserve
+        Whether every job reserves its place, not the first blocked one alone.
+    steady
+        Whether candidates never change places as time passes.
+    """
+
+    def __init__(self, policy: Backfilling, *, reserve: bool = False, steady: bool = True) -> None:
+        self.policy = policy
+        self.reserve = reserve
+        self.steady = steady
+        self.ahead: Ahead | None = None
+        self.last: Integers = NONE
+        """The job submitted before, as a column of the table of waiting jobs."""
+        self.valid = NEVER_VALID
+
+    def start(self, state: State, row: int) -> int:
+        """Return the start of a job."""
+        now, queue, running, free = state
+        waiting, served = self.waiting(now, queue, running), self.policy.rows(now, queue)
+        if served is not None:
+            waiting, row = in_turn(waiting, served), int(np.flatnonzero(served == row)[0])
+        job = waiting[:, row].copy()
+        runs, corrections = self.running(now, running), running.corrections
+        jobs = RunningJobs(
+            runs[SIZE].reshape(-1, 1), runs[START], runs[PREDICTED], runs[ADJUSTED], runs[REQUESTED], corrections
+        )
+        ends = np.stack((runs[END], expected_ends(now, jobs)))
+        if self.ahead is None or not self.valid.at(now, ends) or not self.behind_last(job, waiting):
+            self.valid = Valid(now, runs[END].min(initial=BEYOND), ends)
+            self.ahead = Ahead(now, free, waiting, runs, corrections, reserve=self.reserve)
+        else:
+            self.ahead.add(job)
+        start = self.ahead.start_of(row)
+        self.last, self.valid = job, Valid(now, min(self.valid.until, self.ahead.first), ends)
+        if start in (BEYOND, TOO_FAR):
+            self.ahead = None
+        return start
+
+    def behind_last(self, job: Integers, waiting: IntegerTable) -> bool:
+        """Return whether a job cannot start before the one submitted before it.
+
+        A pass that goes on where that one started finds what one pass of both would only where jobs, once they run,
+        count for as long as they did as candidates.
+        """
+        if not self.steady or (waiting[PREDICTED] != waiting[PLANNED]).any():
+            return False
+        follows = job[ROW] == self.last[ROW] + 1 == waiting.shape[1] - 1 and job[ORDER] == waiting[ORDER].max()
+        return bool(follows and job[SIZE] >= self.last[SIZE] and job[PLANNED] >= self.last[PLANNED])
+
+    def waiting(self, now: int, queue: Queue, running: Running) -> IntegerTable:
+        """Return the waiting jobs as `run_until_start` takes them."""
+        predicted, adjusted, requested = running.once_started(queue)
+        on_requests, rows = self.policy.on_requests, np.arange(len(queue))
+        return np.stack(
+            (
+                queue.processors,
+                requested if on_requests else predicted,
+                adjusted,
+                requested,
+                queue.predicted_time,
+                requested if on_requests else queue.predicted_time,
+                self.policy.order(now, queue),
+                rows,
+            )
+        )
+
+    def running(self, now: int, running: Running) -> IntegerTable:
+        """Return the running jobs as `run_until_start` takes them."""
+        predicted = running.requested_time if self.policy.on_requests else running.predicted_time
+        times = predicted, running.adjusted_time, running.requested_time
+        return np.stack((running.processors, *times, running.start_time, forecast_ends(now, running)))
+
+    def forget(self) -> None:
+        """Run ahead from the beginning next time."""
+        self.ahead = None
+
+
+class EasyInOrder:
+    """EASY on predictions, whose candidates are tried in the order of the queue."""
+
+    on_requests = False
+
+    def __init__(self, ordering: Ordering) -> None:
+        self.ordering = ordering
+
+    def order(self, now: int, queue: Queue) -> Integers:
+        """Return the rank of each waiting job as a candidate."""
+        return np.arange(len(queue)) if self.ordering.as_submitted else self.ordering.ranks(now, queue)
+
+    def rows(self, now: int, queue: Queue) -> Integers | None:
+        """Return the rows of the queue in the order in which they are served; None: as submitted."""
+        return None if self.ordering.as_submitted else self.ordering.rows(now, queue)
+
+
+def easy_ahead(queue: str) -> PassByPass:
+    """Return what runs EASY ahead in an order of the queue."""
+    return PassByPass(EasyInOrder(Ordering(OrderedSettings(queue=queue))))
+
+
+def in_turn(waiting: IntegerTable, served: Integers) -> IntegerTable:
+    """Return the table of waiting jobs with its columns in the order in which they are served, as submitted so."""
+    ordered = np.ascontiguousarray(waiting[:, served])
+    ordered[ROW] = np.arange(len(served))
+    return ordered
+
+
+class Reserving(RunAhead):
+    """A policy under which every job has a reservation, which comes true where jobs are forecast to run as planned."""
+
+    def __init__(self, placed: Placed, pass_by_pass: PassByPass) -> None:
+        self.on_requests = pass_by_pass.policy.on_requests
+        self.placed = placed
+        self.pass_by_pass = pass_by_pass
+
+    def start(self, state: State, row: int) -> int:
+        """Return the start of a job."""
+        now, queue, running, _ = state
+        as_planned = (
+            not self.on_requests
+            and np.array_equal(running.once_started(queue)[0], queue.predicted_time)
+            and bool((running.predicted_time > now - running.start_time).all())  # none has outlived its prediction
+        )
+        return (self.placed if as_planned else self.pass_by_pass).start(state, row)
+
+    def forget(self) -> None:
+        """Start anew next time."""
+        self.placed.forget()
+        self.pass_by_pass.forget()

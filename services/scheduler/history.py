@@ -1,0 +1,152 @@
+"""What the log has said of the jobs of a run beside what they are: why they start, who was refused, what was told."""
+
+from collections import deque
+from typing import Any, NamedTuple
+
+from pydantic import ConfigDict, TypeAdapter
+
+from shadowtime.shared.messages import Decided, Envelope, JobEnded, JobStarted, JobSubmitted, Reason, WaitBound, moment
+from shadowtime.shared.text import chosen
+
+KEPT = 3
+"""Refusals of each waiting job that are kept, the last ones."""
+
+KEPT_ENDED = 100
+"""Ended jobs that are kept, the last ones."""
+
+LIKELY = 0.9
+"""The probability nearest to which a start is told."""
+
+REASONS: TypeAdapter[Reason] = TypeAdapter(Reason, config=ConfigDict(defer_build=True))
+
+
+class Refusal(NamedTuple):
+    """A pass that weighed a candidate and did not start it: its time, and the numbers of an `Evaluated`."""
+
+    time: int
+    head: int
+    needed: int
+    probability: float
+    bound: float
+    recalibrated: float | None
+
+
+class Told(NamedTuple):
+    """Of a job that was submitted: its forecast wait, and a probability with the wait that it will not exceed."""
+
+    forecast: int | None
+    within: tuple[float, int] | None
+
+
+class Ended(NamedTuple):
+    """A job that has ended; what it requested is as it was when it ended."""
+
+    processors: int
+    requested_time: int | None
+    since: int
+    started: int
+    ended: int
+    run_time: int
+    outcome: str
+
+
+class Passes:
+    """Of the jobs in the system, and the last to end; memory is bounded by them. O(1) an event and weighed candidate.
+
+    >>> from shadowtime.shared.messages.decisions import Evaluated
+    >>> passes, risks = Passes(), {"probabilities": (0.5,), "bounds": (0.2,)}
+    >>> tried = Evaluated(head=3, needed=2, after=0, job_numbers=(7,), accepted=False, **risks)
+    >>> passes.decide(Decided(time=60, evaluated=(tried,)), obeyed=True)
+    >>> passes.refused[7]
+    deque([Refusal(time=60, head=3, needed=2, probability=0.5, bound=0.2, recalibrated=None)], maxlen=3)
+    """
+
+    def __init__(self) -> None:
+        self.starting: set[int] = set()
+        """Jobs that the last pass started, and that have not started yet."""
+        self.reasons: dict[int, tuple[int, Reason]] = {}
+        """Of jobs: when it was decided to start them, or first advised, and why."""
+        self.refused: dict[int, deque[Refusal]] = {}
+        self.told: dict[int, Told] = {}
+        self.ended: dict[int, Ended] = {}
+
+    def submit(self, envelope: Envelope, job: JobSubmitted) -> None:
+        """Keep what was told of a job's start."""
+        forecast = None if envelope.forecast is None else envelope.forecast.wait
+        within = _within(chosen(envelope.wait_bounds))
+        self.ended.pop(job.job_number, None)
+        if forecast is not None or within is not None:
+            self.told[job.job_number] = Told(forecast, within)
+
+    def decide(self, decided: Decided, *, obeyed: bool) -> None:
+        """Keep why jobs start, and who was weighed and refused."""
+        if not decided.starts and not decided.evaluated:  # as nearly always
+            self.starting.clear()
+            return
+        for start in decided.starts:
+            if obeyed or start.job_number not in self.reasons:
+                self.reasons[start.job_number] = decided.time, start.reason
+        self.starting = {start.job_number for start in decided.starts} if obeyed else set()
+        for tried in decided.evaluated:
+            for at in range(len(tried.job_numbers) - tried.accepted):
+                mended = None if tried.recalibrated is None else tried.recalibrated[at]
+                number, risks = tried.job_numbers[at], (tried.probabilities[at], tried.bounds[at], mended)
+                found = self.refused.get(number)
+                if found is None:
+                    found = self.refused[number] = deque(maxlen=KEPT)
+                found.append(Refusal(decided.time, tried.head, tried.needed, *risks))
+
+    def start(self, started: JobStarted) -> None:
+        """Let go of what only matters while a job waits."""
+        self.starting.discard(started.job_number)
+        self.refused.pop(started.job_number, None)
+
+    def end(self, ended: JobEnded, started: JobStarted, job: JobSubmitted) -> None:
+        """Keep how a job ended; one that waits again has not."""
+        self.reasons.pop(ended.job_number, None)
+        if ended.requeued:
+            return
+        self.told.pop(ended.job_number, None)
+        asked = started.limit or job.requested_time
+        began, over = moment(started), moment(ended)
+        self.ended[ended.job_number] = Ended(
+            started.processors, asked, job.since, began, over, ended.run_time, ended.outcome
+        )
+        if len(self.ended) > KEPT_ENDED:
+            del self.ended[next(iter(self.ended))]
+
+    def forget(self, number: int) -> None:
+        """Let go of a job that has left the queue."""
+        self.starting.discard(number)
+        for kept in (self.reasons, self.refused, self.told):
+            kept.pop(number, None)
+
+    def snapshot(self) -> dict[str, Any]:
+        """Return it as plain values."""
+        return {
+            "starting": sorted(self.starting),
+            "reasons": [[number, time, reason.model_dump()] for number, (time, reason) in self.reasons.items()],
+            "refused": [[number, [list(each) for each in found]] for number, found in self.refused.items()],
+            "told": [[number, told.forecast, told.within] for number, told in self.told.items()],
+            "ended": [[number, *each] for number, each in self.ended.items()],
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take on what `snapshot` returned."""
+        self.starting = set(state["starting"])
+        self.reasons = {number: (time, REASONS.validate_python(reason)) for number, time, reason in state["reasons"]}
+        self.refused = {
+            number: deque((Refusal(*each) for each in found), maxlen=KEPT) for number, found in state["refused"]
+        }
+        self.told = {
+            number: Told(forecast, None if within is None else (within[0], within[1]))
+            for number, forecast, within in state["told"]
+        }
+        self.ended = {number: Ended(*each) for number, *each in state["ended"]}
+
+
+def _within(bound: WaitBound | None) -> tuple[float, int] | None:
+    """Return of a bound the probability nearest to `LIKELY`, and the wait, in seconds, that goes with it."""
+    if bound is None or bound.bound is None:
+        return None
+    return min(bound.starts_within or ((bound.quantile, bound.bound),), key=lambda each: abs(each[0] - LIKELY))

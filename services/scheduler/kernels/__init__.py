@@ -1,0 +1,72 @@
+"""Compiled passes over queue and machine, shared by the policies."""
+
+from shadowtime.services.scheduler.kernels.guarded import BEFORE_ELDEST, FITS, Guards, Held, Jobs, Pass, guarded_pass
+from shadowtime.services.scheduler.kernels.plan import (
+    COLUMNS,
+    EACH_STEP,
+    FIRST,
+    NUMBER,
+    SHAPE,
+    STARTS,
+    SUBMIT,
+    UNPLANNED,
+    Plan,
+    carried,
+    plan,
+    reserve_pass,
+    settled,
+)
+from shadowtime.services.scheduler.kernels.profile import FOREVER, begin, earliest, has_room_at, take
+from shadowtime.services.scheduler.kernels.release_walk import UNBOUNDED, Walk, by_time, walk
+from shadowtime.services.scheduler.kernels.slurm import Bounds, Candidate, Outlook, backfill_pass, main_pass
+from shadowtime.services.scheduler.kernels.terminations import (
+    Distributions,
+    RunningEnds,
+    condition,
+    ends_of,
+    refined_edges,
+    terminations,
+)
+
+__all__ = [
+    "BEFORE_ELDEST",
+    "COLUMNS",
+    "EACH_STEP",
+    "FIRST",
+    "FITS",
+    "FOREVER",
+    "NUMBER",
+    "SHAPE",
+    "STARTS",
+    "SUBMIT",
+    "UNBOUNDED",
+    "UNPLANNED",
+    "Bounds",
+    "Candidate",
+    "Distributions",
+    "Guards",
+    "Held",
+    "Jobs",
+    "Outlook",
+    "Pass",
+    "Plan",
+    "RunningEnds",
+    "Walk",
+    "backfill_pass",
+    "begin",
+    "by_time",
+    "carried",
+    "condition",
+    "earliest",
+    "ends_of",
+    "guarded_pass",
+    "has_room_at",
+    "main_pass",
+    "plan",
+    "refined_edges",
+    "reserve_pass",
+    "settled",
+    "take",
+    "terminations",
+    "walk",
+]

@@ -1,0 +1,163 @@
+"""One pass of backfilling in an order that is limited in what it may do to one job, over arrays."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from shadowtime.shared.kernels import BEYOND, Flags, Floats, Integers, IntegerTable, has_room, kernel, place_of
+
+FITS, BEFORE_ELDEST, BEFORE_HEAD = range(3)
+"""Why a job starts: all before it in the order start, too; or what it is planned not to delay."""
+
+
+class Jobs(NamedTuple):
+    """Jobs in order of (submit time, job number): times in seconds, and what each takes, shape (jobs, resources)."""
+
+    submit_times: Integers
+    sizes: IntegerTable
+    requested_times: Integers
+    planned_times: Integers
+
+
+class Held(NamedTuple):
+    """What each running job holds of each resource, shape (running, resources), and when it ends at the latest."""
+
+    sizes: IntegerTable
+    ends: Integers
+
+
+class Guards(NamedTuple):
+    """What the order may do to one job, in seconds; infinity limits nothing. See `GuardedSettings`."""
+
+    threshold: float
+    overtaken: float
+    patience: float
+
+
+class Pass(NamedTuple):
+    """What starts, as places in the array of waiting jobs, in this order; why; and what that must not delay."""
+
+    places: Integers
+    reasons: Integers
+    eldest: tuple[int, Integers]
+    """When the job that has waited longest has its place, in seconds, and what is left of each resource beside it."""
+    head: int
+    """Place of the first job of the order that does not fit; -1 if there is none, or nothing is tried behind it."""
+    shadow: tuple[int, Integers]
+    """The head's shadow time in seconds, and what is extra of each resource."""
+    strict: bool
+    """Whether candidates were taken to run for what they request."""
+
+
+@kernel
+def guarded_pass(
+    now: int,
+    free: Integers,
+    machine: int,
+    jobs: Jobs,
+    waiting: Integers,
+    keys: Floats,
+    candidate_keys: Floats,
+    work: Floats,
+    held: Held,
+    guards: Guards,
+) -> tuple[Integers, Integers, tuple[int, Integers], int, tuple[int, Integers], bool]:
+    """Return the fields of a `Pass`. O(waiting log waiting + running log running).
+
+    Parameters
+    ----------
+    now, free, machine
+        The time in seconds; what is free of each resource; all processors.
+    jobs, waiting
+        Jobs, and which of them wait, in their order.
+    keys, candidate_keys
+        What the waiting jobs are sorted by, least first, and those behind the head; empty: as the queue.
+    work
+        Processor seconds that each waiting job has been overtaken by.
+    """
+    count = len(waiting)
+    places, reasons = np.empty(count, dtype=np.int64), np.empty(count, dtype=np.int64)
+    free, none = free.copy(), np.zeros_like(free)
+    longest = -1
+    for place in range(count):
+        if has_room(free, jobs.sizes[waiting[place]]):
+            longest = max(longest, jobs.requested_times[waiting[place]])
+    if longest < 0:
+        return places[:0], reasons[:0], (BEYOND, none), -1, (0, none), False
+    by_end = np.argsort(held.ends, kind="mergesort")
+    due, room = BEYOND, none.copy()
+    deadline = jobs.submit_times[waiting[0]] + guards.patience
+    if deadline < now + longest:
+        due, room = place_of(jobs.sizes[waiting[0]], max(now, int(deadline)), free, held.sizes, held.ends, by_end)
+    first: Flags = np.empty(count, dtype=np.bool_)
+    order = np.empty(count, dtype=np.int64)
+    served = 0
+    for place in range(count):
+        job = waiting[place]
+        overtaken = work[place] > guards.overtaken * machine
+        late = place == 0 and now >= deadline
+        first[place] = overtaken or late or now - jobs.submit_times[job] > guards.threshold
+        if first[place]:
+            order[served] = place
+            served += 1
+    for place in np.argsort(keys, kind="mergesort"):
+        if not first[place]:
+            order[served] = place
+            served += 1
+    started, turn, why = 0, 0, FITS
+    while turn < count and has_room(free, jobs.sizes[waiting[order[turn]]]):
+        place = order[turn]
+        job = waiting[place]
+        size = jobs.sizes[job]
+        late = place > 0 and now + jobs.requested_times[job] > due
+        if late and not has_room(room, size):
+            why = BEFORE_ELDEST
+        else:
+            if late:
+                room -= size
+            if place == 0:
+                due, why = BEYOND, FITS
+            free -= size
+            places[started], reasons[started] = place, why
+            started += 1
+        turn += 1
+    if turn >= count - 1:
+        return places[:started], reasons[:started], (due, room), -1, (0, none), False
+    head = order[turn]
+    fits = False
+    for place in order[turn + 1 :]:
+        fits = fits or has_room(free, jobs.sizes[waiting[place]])
+    if not fits:
+        return places[:started], reasons[:started], (due, room), -1, (0, none), False
+    strict = now - jobs.submit_times[waiting[head]] > guards.threshold
+    begun = waiting[places[:started]]
+    sizes = np.concatenate((held.sizes, jobs.sizes[begun]))
+    ends = np.concatenate((held.ends, now + jobs.requested_times[begun]))
+    by_end = np.argsort(ends, kind="mergesort")
+    shadow_time, extra = place_of(jobs.sizes[waiting[head]], now, free, sizes, ends, by_end)
+    shadow = shadow_time, extra.copy()
+    behind = order[turn + 1 :]
+    if len(candidate_keys):
+        behind = np.sort(behind)
+        behind = behind[np.argsort(candidate_keys[behind], kind="mergesort")]
+    for place in behind:
+        job = waiting[place]
+        size = jobs.sizes[job]
+        if not has_room(free, size):
+            continue
+        late = place > 0 and now + jobs.requested_times[job] > due
+        if late and not has_room(room, size):
+            continue
+        run_time = jobs.requested_times[job] if strict else jobs.planned_times[job]
+        if now + run_time > shadow_time:
+            if not has_room(extra, size):
+                continue
+            extra -= size
+        if late:
+            room -= size
+        if place == 0:
+            due = BEYOND
+        free -= size
+        places[started], reasons[started] = place, BEFORE_HEAD
+        started += 1
+    return places[:started], reasons[:started], (due, room), head, shadow, strict

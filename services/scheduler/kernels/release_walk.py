@@ -1,0 +1,214 @@
+"""A walk over the terminations of running jobs: how many processors they have released by then, with what probability.
+
+The distribution over the jobs that do not end in a half of the steps serves all steps of that half (a job without a
+step in it takes part once for the half), so nothing is ever taken out again, which loses digits.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from shadowtime.shared.kernels import Floats, FloatTable, Integers, kernel
+
+READY = 1e-13
+"""A head that is ready but for this probability is ready; what comes later is below rounding."""
+
+CERTAIN = 1.0 - READY
+
+EACH_SIZE = 24
+"""Work that each size of candidate stands for in each step, also for the memory of what is found."""
+
+UNBOUNDED = 1 << 62
+"""Work that no walk exceeds."""
+
+
+class Terminations(NamedTuple):
+    """What running jobs may do, in the order of the walk: event by event, shape (events,)."""
+
+    times: Floats
+    jobs: Integers
+    probabilities: Floats
+
+
+class Walk(NamedTuple):
+    """What one walk over the terminations says of candidates of every size; rows are steps in order of time.
+
+    `ready[k]` is the probability that the head becomes ready in step k, and `delays[k, d]` that it does, but not
+    beside a candidate of the d-th size; `bounds[k, d]` is the greatest probability, up to step k, that the machine is
+    in between just after an instant. `jobs[k]` is the job that ends in step k, the first of them if there are several.
+    `work` counts what it took; more than was allowed: the walk was broken off, and is not to be used.
+    """
+
+    times: Floats
+    jobs: Integers
+    ready: Floats
+    delays: FloatTable
+    bounds: FloatTable
+    work: int
+
+
+@kernel
+def by_time(times: Floats, jobs: Integers, probabilities: Floats) -> tuple[Floats, Integers, Floats]:
+    """Return terminations by time; at one instant certain ones first, then in the order given. O(n log n)."""
+    certain = probabilities >= CERTAIN
+    certain_first = np.concatenate((np.flatnonzero(certain), np.flatnonzero(~certain)))
+    order = certain_first[np.argsort(times[certain_first], kind="mergesort")]
+    return times[order], jobs[order], probabilities[order]
+
+
+@kernel
+def add_job(released: Floats, top: int, size: int, ended: float, lowest: int, length: int, into: Floats) -> int:
+    """Let one more job, ended with probability `ended`, take part in a distribution; return its new greatest value.
+
+    `released[x]` is the probability that x processors have been released, x up to `top`; the new one is written to
+    `into`, without values below `lowest` and from `length` on. O(top + size - lowest).
+    """
+    stays, grown = 1.0 - ended, min(top + size, length - 1)
+    for x in range(lowest, min(size, grown + 1)):
+        into[x] = stays * released[x] if x <= top else 0.0
+    first = max(size, lowest)
+    end = max(first, min(top, grown) + 1)
+    both, kept, moved = into[first:end], released[first:end], released[first - size : end - size]
+    for k in range(len(both)):
+        both[k] = stays * kept[k] + ended * moved[k]
+    above, moved = into[end : grown + 1], released[end - size :]
+    for k in range(len(above)):
+        above[k] = ended * moved[k]
+    return grown
+
+
+@kernel
+def below(value: int, sums: Floats, first: int, last: int) -> float:
+    """Return the probability of the values from `first` on that are below `value`, from sums up to the `last`."""
+    return float(sums[min(max(value, first), last + 1)])
+
+
+@kernel
+def walk(
+    needed: int,
+    processors: Integers,
+    times: Floats,
+    jobs: Integers,
+    probabilities: Floats,
+    candidates: Integers,
+    allowed: int,
+) -> tuple[Floats, Integers, Floats, FloatTable, FloatTable, int]:
+    """Walk the terminations of running jobs once, for candidates of all sizes; returns the fields of a `Walk`.
+
+    Each step needs the distribution of what all *other* jobs have released. The steps are halved again and again: a
+    job without a step in a half has one probability throughout it and takes part once for the whole half; in a half
+    of one step, all but the job of that step do. Only sums of products of probabilities: nothing is divided out,
+    which would lose all digits within some ten steps when jobs are small. In a half only those values are worked out
+    from which its own jobs can make the head ready, or take it past the largest candidate: ever fewer, as halves
+    become shorter.
+
+    O(steps * processors that matter) for jobs of a size, log(jobs) times that at most; those are up to `needed` and the
+    largest candidate.
+
+    Parameters
+    ----------
+    needed
+        Processors that must be released before the head can start, above zero.
+    processors
+        Of each running job, shape (jobs,).
+    times, jobs, probabilities
+        Their terminations as `by_time` gives them; those of a job may add up to less than 1 if the later ones do not
+        matter.
+    candidates
+        Processors of the candidates, each size once, rising, shape (sizes,).
+    allowed
+        Work at most, in steps of the loops over processors; known before anything of that size is allocated.
+    """
+    sizes, kinds = processors.copy(), len(candidates)
+    at, by, mass = np.empty_like(times), np.empty_like(jobs), np.empty_like(probabilities)
+    steps = 0
+    for k in range(len(times)):  # certain terminations of one instant are one step
+        if steps > 0 and probabilities[k] >= CERTAIN and mass[steps - 1] >= CERTAIN and at[steps - 1] == times[k]:
+            sizes[by[steps - 1]] += sizes[jobs[k]]
+        else:
+            at[steps], by[steps], mass[steps] = times[k], jobs[k], probabilities[k]
+            steps += 1
+    largest = candidates[-1] if kinds else 0
+    length = needed + largest
+    depths = 2
+    while 1 << (depths - 2) < steps:
+        depths += 1
+    work = depths * (2 * length + len(sizes))
+    if work > allowed:
+        nothing = np.empty((0, kinds))
+        return at[:0].copy(), by[:0].copy(), mass[:0].copy(), nothing, nothing, work
+    # What is true of the half at each depth that the walk is in: the distribution over the jobs that have no step in
+    # it, its row, its greatest value and the least that matters, processors released for certain, and the jobs that do
+    # have a step in it.
+    released, at_row = np.empty((2 * depths, length)), np.zeros(depths, dtype=np.int64)
+    top, least = np.zeros(depths, dtype=np.int64), np.zeros(depths, dtype=np.int64)
+    certain = np.zeros(depths, dtype=np.int64)
+    pending, count = np.empty((depths, len(sizes)), dtype=np.int64), np.zeros(depths, dtype=np.int64)
+    released[0, 0] = 1.0
+    least[0] = needed - sizes.sum()
+    count[0] = len(sizes)
+    pending[0] = np.arange(len(sizes))
+    stack = np.empty((2 * depths, 3), dtype=np.int64)
+    stack[0] = 0, steps, 1
+    stacked = 1 if steps > 0 else 0
+    has_step, half = np.zeros(len(sizes), dtype=np.int64), 0
+    ended, sums = np.zeros(len(sizes)), np.zeros(length + 1)
+    rows = min(steps, allowed // (EACH_SIZE * max(kinds, 1)) + 1)  # for more no work is allowed
+    ready, delays, bounds = np.zeros(steps), np.empty((rows, kinds)), np.empty((rows, kinds))
+    waiting, row = 1.0, 0
+    while stacked > 0 and (waiting > READY or at[row] == at[row - 1]):  # an instant is walked to its end
+        if work > allowed:
+            break
+        stacked -= 1
+        first, last, depth = stack[stacked]
+        half += 1
+        has_step[by[first:last]] = half
+        here, free = at_row[depth - 1], 2 * depth
+        top[depth], least[depth] = top[depth - 1], least[depth - 1]
+        certain[depth], count[depth] = certain[depth - 1], 0
+        work += count[depth - 1] + last - first
+        for job in pending[depth - 1, : count[depth - 1]]:
+            if has_step[job] == half:
+                pending[depth, count[depth]] = job
+                count[depth] += 1
+            elif ended[job] >= CERTAIN:
+                certain[depth] += sizes[job]
+            else:
+                least[depth] += sizes[job]
+                if ended[job] > 0.0:
+                    low, end = max(least[depth], 0), length - certain[depth]
+                    top[depth] = add_job(released[here], top[depth], sizes[job], ended[job], low, end, released[free])
+                    work += max(top[depth] + 1 - low, 0)
+                    here, free = free, 2 * depth + 1 if free == 2 * depth else 2 * depth
+        at_row[depth] = here
+        if last - first > 1:
+            middle = (first + last) // 2
+            stack[stacked] = middle, last, depth + 1
+            stack[stacked + 1] = first, middle, depth + 1
+            stacked += 2
+            continue
+        job, first, lacking = by[row], max(least[depth], 0), needed - certain[depth]
+        size, last = sizes[job], max(min(top[depth], lacking + largest - 1), first - 1)
+        work += EACH_SIZE * kinds + max(last - first, 0)
+        values, so_far, sums[first] = released[here, first : last + 1], 0.0, 0.0
+        added = sums[first + 1 : last + 2]
+        for k in range(len(values)):
+            so_far += values[k]
+            added[k] = so_far
+        one_short = below(lacking - size, sums, first, last)
+        short = below(lacking, sums, first, last)
+        ready[row] = mass[row] * (short - one_short)
+        waiting -= ready[row]
+        ended[job] += mass[row]
+        complete = row + 1 == steps or at[row + 1] > at[row]
+        for d in range(kinds):
+            both = lacking + candidates[d]
+            both_one_short = below(both - size, sums, first, last)
+            delays[row, d] = mass[row] * (min(short, both_one_short) - one_short)
+            most = bounds[row - 1, d] if row > 0 else 0.0
+            if complete:
+                if_ended, if_not = both_one_short - one_short, below(both, sums, first, last) - short
+                most = max(most, ended[job] * if_ended + (1.0 - ended[job]) * if_not)
+            bounds[row, d] = most
+        row += 1
+    return at[:row].copy(), by[:row].copy(), ready[:row].copy(), delays[:row], bounds[:row], work

@@ -1,0 +1,129 @@
+"""The two passes of Slurm over its queue: the main scheduler's, and that of `sched/backfill`.
+
+References
+----------
+docs/algorithms.md#slurm (Slurm 22.05, `src/slurmctld/job_scheduler.c`, `src/plugins/sched/backfill/backfill.c`).
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from shadowtime.services.scheduler.kernels.profile import begin, earliest, fits, take
+from shadowtime.shared.kernels import Integers, IntegerTable
+
+
+class Candidate(NamedTuple):
+    """A waiting job: its row in the queue, place among those of all pools, size, limit in seconds, user, partition."""
+
+    row: int
+    place: int
+    size: Integers
+    limit: int
+    user: int
+    partition: int
+
+
+class Outlook:
+    """What is free of each resource from now on: of running jobs until their limits end, and of reservations.
+
+    Parameters
+    ----------
+    now, idle
+        The time in seconds, and what is free.
+    sizes, ends
+        Of running jobs, and of processors that are free but cannot be given away yet.
+    held
+        Of reservations: begin, end and processors.
+    room
+        How many jobs can be taken in.
+    """
+
+    def __init__(
+        self,
+        now: int,
+        idle: Integers,
+        sizes: IntegerTable,
+        ends: Integers,
+        held: Sequence[tuple[int, int, int]],
+        room: int,
+    ) -> None:
+        self.now = now
+        steps = len(ends) + 2 * (room + len(held)) + 4
+        self._times = np.zeros(steps, dtype=np.int64)
+        self._free = np.zeros((len(idle), steps), dtype=np.int64)
+        self._steps = begin(self._times, self._free, now, idle, sizes, ends)
+        for begins, until, processors in held:
+            if until > now:
+                size = np.zeros(len(idle), dtype=np.int64)
+                size[0] = processors
+                self.take(size, max(begins, now), until)
+
+    def take(self, size: Integers, start: int, end: int) -> None:
+        """Give so much away between two times."""
+        self._steps = take(self._times, self._free, self._steps, start, end, size)
+
+    def fits_now(self, size: Integers, limit: int) -> bool:
+        """Return whether a job may start now."""
+        return bool(fits(self._times, self._free, self._steps, size, self.now, self.now + limit))
+
+    def earliest(self, size: Integers, limit: int, before: int) -> int:
+        """Return when a job may start; `before` if not before it. What begins as it ends is in its way."""
+        return int(earliest(self._times, self._free, self._steps, size, limit + 1, before))
+
+
+def main_pass(outlook: Outlook, queue: Sequence[Candidate], depth: int) -> list[Candidate]:
+    """Return who starts, in order of priority, up to the first that does not fit and `depth` jobs of all pools."""
+    started = []
+    for job in queue:
+        if job.place >= depth or not outlook.fits_now(job.size, job.limit):
+            break
+        outlook.take(job.size, outlook.now, outlook.now + job.limit)
+        started.append(job)
+    return started
+
+
+class Bounds(NamedTuple):
+    """What bounds a pass of backfill: seconds, and jobs that it tests and starts (0: as many as there are).
+
+    Steps of the resolution are whole ones of Unix time, of which second 0 is `unix_start`.
+    """
+
+    window: int
+    resolution: int
+    unix_start: int
+    tests: int
+    of_user: int
+    of_partition: int
+    starts: int
+
+
+def backfill_pass(outlook: Outlook, queue: Sequence[Candidate], bounds: Bounds) -> list[Candidate]:
+    """Return who starts: in order of priority each job has the earliest place in which it is in nobody's way.
+
+    A place in the future is kept for it until the pass is over, from and to whole steps of the resolution. O(queue *
+    (queue + running)).
+    """
+    now, started = outlook.now, []
+    tested: dict[tuple[str, int], int] = {}
+    for job in queue:
+        if job.place >= bounds.tests:
+            break
+        groups = ("user", job.user), ("partition", job.partition)
+        for group in groups:
+            tested[group] = tested.get(group, 0) + 1
+        limits = zip(groups, (bounds.of_user, bounds.of_partition), strict=True)
+        if any(most and tested[group] > most for group, most in limits):
+            continue
+        start = outlook.earliest(job.size, job.limit, now + bounds.window + 1)
+        if start == now:
+            outlook.take(job.size, now, now + job.limit)
+            started.append(job)
+            if bounds.starts and len(started) == bounds.starts:
+                break
+        elif start <= now + bounds.window:
+            first, last = (time - (time + bounds.unix_start) % bounds.resolution for time in (start, start + job.limit))
+            if last > max(first, now):
+                outlook.take(job.size, max(first, now), last)
+    return started

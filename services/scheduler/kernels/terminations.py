@@ -1,0 +1,163 @@
+"""When the running jobs of a pass, and its candidates, may end."""
+
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+
+from shadowtime.services.scheduler.kernels.release_walk import by_time
+from shadowtime.shared.distributions import BINS, EDGES, RATIO, Masses
+from shadowtime.shared.kernels import Floats, FloatTable, Integers, kernel
+
+# What is left of a run-time distribution for a job that has run for a while and has a request.
+
+
+@kernel
+def condition(masses: Floats, edges: Floats, elapsed: float, request: float, censor: bool) -> tuple[Floats, Floats]:
+    """Return when a job may end, in seconds after its start and rising, and with which probabilities.
+
+    Within a bin the logarithm of the run time is uniform, so a bin that is cut keeps the share of its logarithm; what
+    is left is scaled to 1. Each bin ends the job at its upper edge, cut at the request. A job that has reached its
+    request is taken to run for one more second, and one that has outlived its whole distribution to end at that limit
+    (docs/algorithms.md#limits-of-a-prediction). O(bins).
+
+    Parameters
+    ----------
+    masses
+        Probability of each bin, shape (bins,); they need not add up to 1.
+    edges
+        Edges of the bins in seconds, shape (at least bins + 1,), rising.
+    elapsed, request
+        Seconds that the job has run, and asked for; infinity for a job without request.
+    censor
+        Whether what lies above the request happens at the request, where the job is killed; else it is left out.
+
+    Examples
+    --------
+    >>> edges = np.array([1.0, 10.0, 100.0, 1000.0, 10000.0])
+    >>> times, probabilities = condition(np.array([0.4, 0.3, 0.2, 0.1]), edges, 1.0, 100.0, False)
+    >>> times.tolist(), probabilities.round(4).tolist()
+    ([10.0, 100.0], [0.5714, 0.4286])
+
+    References
+    ----------
+    docs/algorithms.md#probabilistic-backfilling (Nissimov 2007, Algorithm 1; the guards are ours).
+    """
+    upper = max(request, elapsed + 1.0)
+    times = np.empty(len(masses))
+    left = np.empty(len(masses))
+    count, total = 0, 0.0
+    for j in range(len(masses)):
+        low, high = edges[j], edges[j + 1]
+        if masses[j] <= 0.0 or high <= elapsed:
+            continue
+        if low >= upper:
+            share = 1.0 if censor else 0.0
+        elif low == 0.0:
+            share = 1.0
+        else:
+            cut = high if censor else min(high, upper)
+            share = np.log(cut / max(low, elapsed)) / np.log(high / low)
+        if share > 0.0:
+            end = min(high, upper)
+            if count == 0 or times[count - 1] < end:
+                times[count] = end
+                left[count] = 0.0
+                count += 1
+            left[count - 1] += masses[j] * share
+            total += masses[j] * share
+    if total <= 0.0:
+        return np.array([upper]), np.array([1.0])
+    return times[:count].copy(), left[:count] / total
+
+
+def conditional(masses: Masses, elapsed: float, request: float, *, censor: bool = False) -> tuple[Masses, Masses]:
+    """Return `condition` on the common grid of run times.
+
+    >>> times, probabilities = conditional(np.array([0.0, 0.5, 0.0, 0.5]), 2.0, 3600.0)
+    >>> times.round(3).tolist(), probabilities.tolist()
+    ([5.832], [1.0])
+    """
+    return condition(np.asarray(masses, dtype=np.float64), EDGES, elapsed, request, censor)
+
+
+@cache
+def refined_edges(points: int) -> Floats:
+    """Return the edges of the common grid with each bin cut into `points` of equal logarithm; bin 0 stays whole.
+
+    >>> refined_edges(2)[:5].round(3).tolist()
+    [0.0, 1.0, 1.342, 1.8, 2.415]
+    """
+    return np.array([0.0, *(RATIO ** (j / points) for j in range((BINS - 1) * points + 1))])
+
+
+class Distributions(NamedTuple):
+    """Run-time distributions by slot, shape (slots, bins), on a grid with these `edges`; `censor` as in `condition`."""
+
+    histograms: FloatTable
+    edges: Floats
+    censor: bool
+
+
+class RunningEnds(NamedTuple):
+    """Of each running job, shape (jobs,): size, start, and when it ends.
+
+    That is the expected end for a job without a distribution; else the slot of its distribution, and the upper end of
+    that in seconds from the start.
+    """
+
+    processors: Integers
+    start_times: Integers
+    expected_ends: Integers
+    limits: Integers
+    slots: Integers
+
+
+@kernel
+def ends_of(
+    now: int, start_time: int, expected_end: int, limit: int, slot: int, distributions: Distributions
+) -> tuple[Floats, Floats]:
+    """Return the times at which a job may end, rising, and their probabilities.
+
+    A job without a distribution ends at its expected end; any other as `condition` has it, in bins as fine as the
+    `edges`. O(bins).
+    """
+    if slot < 0:
+        return np.array([float(expected_end)]), np.array([1.0])
+    masses, bins = distributions.histograms[slot], distributions.histograms.shape[1]
+    edges = distributions.edges
+    points = (len(edges) - 2) // (bins - 1)
+    if points > 1:
+        fine = np.empty(len(edges) - 1)
+        fine[0] = masses[0]
+        for j in range(1, bins):
+            fine[(j - 1) * points + 1 : j * points + 1] = masses[j] / points
+        masses = fine
+    times, probabilities = condition(masses, edges, float(now - start_time), float(limit), distributions.censor)
+    return start_time + times, probabilities
+
+
+@kernel
+def terminations(
+    now: int, horizon: float, running: RunningEnds, distributions: Distributions
+) -> tuple[Floats, Integers, Floats]:
+    """Return the terminations of running jobs before `horizon`, as `walk` takes them. O(n log n), n of jobs * bins."""
+    jobs = len(running.slots)
+    most = jobs * len(distributions.edges)
+    times, who, probabilities = np.empty(most), np.empty(most, dtype=np.int64), np.empty(most)
+    count = 0
+    for job in range(jobs):
+        ends, weights = ends_of(
+            now,
+            running.start_times[job],
+            running.expected_ends[job],
+            running.limits[job],
+            running.slots[job],
+            distributions,
+        )
+        for k in range(len(ends)):
+            if ends[k] >= horizon:
+                break
+            times[count], who[count], probabilities[count] = ends[k], job, weights[k]
+            count += 1
+    return by_time(times[:count], who[:count], probabilities[:count])

@@ -1,0 +1,47 @@
+"""Orders of the queue: their names, settings and keys."""
+
+from shadowtime.services.scheduler.ordering.bypassed_work import Overtaken
+from shadowtime.services.scheduler.ordering.compiled import compiled, sort_keys
+from shadowtime.services.scheduler.ordering.distribution_measures import RunTimeMeasures, TimesBy
+from shadowtime.services.scheduler.ordering.ordering import InOrder, Ordering
+from shadowtime.services.scheduler.ordering.orders import ORDERS, Key
+from shadowtime.services.scheduler.ordering.settings import (
+    AS_QUEUE,
+    BY_PRIORITY,
+    CANDIDATES,
+    QUEUE,
+    CandidatesName,
+    Drawn,
+    OrderedPlanSettings,
+    OrderedSettings,
+    OrderName,
+    Weight,
+    known_order,
+    one_order,
+    require_foretold,
+)
+
+__all__ = [
+    "AS_QUEUE",
+    "BY_PRIORITY",
+    "CANDIDATES",
+    "ORDERS",
+    "QUEUE",
+    "CandidatesName",
+    "Drawn",
+    "InOrder",
+    "Key",
+    "OrderName",
+    "OrderedPlanSettings",
+    "OrderedSettings",
+    "Ordering",
+    "Overtaken",
+    "RunTimeMeasures",
+    "TimesBy",
+    "Weight",
+    "compiled",
+    "known_order",
+    "one_order",
+    "require_foretold",
+    "sort_keys",
+]

@@ -1,0 +1,73 @@
+"""Orders of waiting jobs for compiled passes: those that stay, and those that change as jobs wait."""
+
+import numpy as np
+
+from shadowtime.services.scheduler.ordering.columns import Waiting
+from shadowtime.services.scheduler.ordering.orders import Key, exp, unicep, wfp3
+from shadowtime.shared.kernels import Floats, Integers, kernel
+
+STEADY, EXP, WFP3, UNICEP = range(4)
+"""How a compiled pass sorts jobs: by a number that stays, or by one of the orders that change as jobs wait."""
+
+
+def _run_times(jobs: Waiting) -> Floats:
+    return jobs.run_times.astype(np.float64)
+
+
+def _times_logarithms(jobs: Waiting) -> Floats:
+    return np.maximum(np.log2(jobs.processors), 2.0**-60) * _run_times(jobs)
+
+
+AGEING: dict[Key, tuple[int, Key]] = {
+    exp: (EXP, _run_times),
+    wfp3: (WFP3, _run_times),
+    unicep: (UNICEP, _times_logarithms),
+}
+"""Of orders that change as jobs wait: how `sort_keys` calls them, and what each sorts by beside the wait."""
+
+
+def compiled(key: Key) -> tuple[int, Key]:
+    """Return the kind of an order for `sort_keys`, and the function of its basis.
+
+    Raises
+    ------
+    ValueError
+        If it has none.
+    """
+    if getattr(key, "steady", False):
+        return STEADY, key
+    if key not in AGEING:
+        raise ValueError("changes as time passes in a way that no shadow machine follows")
+    return AGEING[key]
+
+
+@kernel
+def sort_keys(
+    kind: int, now: int, submit_times: Integers, processors: Integers, basis: Floats, waiting: Integers
+) -> Floats:
+    """Return what waiting jobs are sorted by, the smallest first, as the key functions do. O(waiting).
+
+    Parameters
+    ----------
+    kind, basis
+        The order, and a number for each job, shape (jobs,); see `compiled`.
+    submit_times, processors, waiting
+        Of each job, and which of them wait.
+
+    >>> waiting = np.array([0, 1])
+    >>> sort_keys(WFP3, 100, np.array([0, 70]), np.array([2, 2]), np.array([300.0, 30.0]), waiting).round(3).tolist()
+    [-0.074, -2.0]
+    """
+    keys = basis[waiting]
+    if kind == STEADY:
+        return keys
+    for place in range(len(waiting)):
+        wait, number = float(now - submit_times[waiting[place]]), keys[place]
+        if kind == EXP:
+            keys[place] = -((wait + number) / number)
+        elif kind == WFP3:
+            ratio = wait / number
+            keys[place] = -(ratio * ratio * ratio * processors[waiting[place]])
+        else:
+            keys[place] = -(wait / number)
+    return keys

@@ -1,0 +1,137 @@
+"""In which order the jobs of a pass are served."""
+
+import math
+from typing import ClassVar
+
+import numpy as np
+
+from shadowtime.services.scheduler.ordering.columns import Waiting
+from shadowtime.services.scheduler.ordering.distribution_measures import RunTimeMeasures, TimesBy
+from shadowtime.services.scheduler.ordering.orders import ORDERS, Key, fcfs, spf
+from shadowtime.services.scheduler.ordering.settings import AS_QUEUE, OrderedSettings
+from shadowtime.services.scheduler.tables import Queue, fitting_together
+from shadowtime.shared.chance import key_of
+from shadowtime.shared.kernels import Floats, Integers
+from shadowtime.shared.messages import ClusterOpened
+
+
+class Ordering:
+    """The orders of one policy. It holds nothing but what saves work, and all draws of chance are of the run.
+
+    O(queue log queue) a pass; nothing where jobs are served as they came.
+
+    Parameters
+    ----------
+    queue, candidates
+        Orders, where the settings have them by another name.
+    on_requests
+        Whether the policy plans with requests.
+    weight
+        Of the delay in seconds, which counts against what jobs are sorted by, so that nobody starves.
+    """
+
+    def __init__(
+        self,
+        settings: OrderedSettings,
+        *,
+        queue: str | None = None,
+        candidates: str | None = None,
+        on_requests: bool = False,
+        weight: float = 0.0,
+    ) -> None:
+        self.key = ORDERS[queue or settings.queue]
+        candidates = candidates or settings.candidates
+        self.candidate_key = self.key if candidates == AS_QUEUE else ORDERS[candidates]
+        self.by: TimesBy = "request" if on_requests and settings.by == "plan" else settings.by
+        self.threshold, self.weight = settings.threshold, weight
+        self.as_submitted = self.key is fcfs
+        """Whether the queue is served in order of arrival."""
+        self.alike = candidates == AS_QUEUE or self.key is self.candidate_key
+        """Whether candidates are tried in the order of the queue."""
+        self.steady = getattr(self.candidate_key, "steady", False) and not weight
+        """Whether candidates never change places as time passes."""
+        in_seconds = self.candidate_key is spf and self.by in ("plan", "request")
+        self.whole_seconds = in_seconds and self.as_submitted and not weight
+        """Whether run times are ranks as they are: a pass then sorts no more than its candidates."""
+        self.chance = 0
+        self.measures = RunTimeMeasures()
+
+    def open(self, opened: ClusterOpened) -> None:
+        """Take note of the run: draws of chance are its own."""
+        self.chance = key_of(opened.seed, opened.cluster)
+
+    def rows(self, now: int, queue: Queue) -> Integers:
+        """Return the rows of the queue as they are served."""
+        if self.as_submitted:
+            return np.arange(len(queue))
+        found = self.keys(self.key, now, queue)
+        if self.threshold == math.inf:
+            return np.argsort(found, kind="stable")
+        aged = int((now - queue.submit_time > self.threshold).sum())  # they stand first in the queue
+        return np.concatenate((np.arange(aged), aged + np.argsort(found[aged:], kind="stable")))
+
+    def candidates(self, now: int, queue: Queue) -> Integers:
+        """Return the rows of the queue in the order in which candidates are tried."""
+        return (
+            self.rows(now, queue)
+            if self.alike
+            else np.argsort(self.keys(self.candidate_key, now, queue), kind="stable")
+        )
+
+    def among(self, now: int, queue: Queue, rows: Integers) -> Integers:
+        """Return the order in which some rows, given in that of submission, are tried as candidates."""
+        if len(rows) < 2 or (self.as_submitted and self.alike):
+            return np.arange(len(rows))
+        found = self.ranks(now, queue) if self.alike else self.keys(self.candidate_key, now, queue)
+        return np.argsort(found[rows], kind="stable")
+
+    def ranks(self, now: int, queue: Queue) -> Integers:
+        """Return a rank for each row as a candidate, in order of submission; equals are tried as they came.
+
+        >>> queue = Queue()
+        >>> for number, seconds in ((1, 300), (2, 30), (3, 100)):
+        ...     queue.add((number, 0, 1, *[seconds] * 4, -1))
+        >>> Ordering(OrderedSettings(candidates="saf")).ranks(0, queue).tolist()
+        [2, 0, 1]
+        """
+        if self.whole_seconds:
+            return queue.order_request if self.by == "request" else queue.order_time
+        ranks = np.empty(len(queue), dtype=np.int64)
+        ranks[self.candidates(now, queue)] = np.arange(len(queue))
+        return ranks
+
+    def in_turn(self, now: int, queue: Queue, free: Integers) -> Integers:
+        """Return the rows as they are planned.
+
+        That is in the order of the queue up to the first that does not fit into what those before it leave free of
+        each resource, and in that of candidates behind it.
+        """
+        rows = self.rows(now, queue)
+        if self.alike:
+            return rows
+        heads = 1 + fitting_together(free, queue.sizes[rows])
+        first = np.zeros(len(queue), dtype=np.bool_)
+        first[rows[:heads]] = True
+        behind = self.candidates(now, queue)
+        return np.concatenate((rows[:heads], behind[~first[behind]]))
+
+    def keys(self, key: Key, now: int, queue: Queue) -> Floats:
+        """Return what jobs are sorted by, the smallest first, in order of submission."""
+        waiting = Waiting(now, queue, self.by, self.measures, self.chance)
+        found = np.asarray(key(waiting), dtype=np.float64)
+        if found.shape != (len(queue),):  # of a plug-in: kernels read as many
+            raise ValueError(
+                f"order {getattr(key, '__name__', key)} sorts {len(queue)} jobs by keys of shape {found.shape}"
+            )
+        return found - self.weight * waiting.waits if self.weight and key is not fcfs else found
+
+
+class InOrder:
+    """A policy that serves the queue in the order that `ordering` has; behind the first that does not fit, as EASY."""
+
+    as_easy: ClassVar[bool] = True
+    ordering: Ordering
+
+    def served(self, now: int, queue: Queue, idle: Integers) -> Integers:
+        """Return the rows of the queue in its order."""
+        return self.ordering.rows(now, queue)

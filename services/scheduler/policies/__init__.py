@@ -1,0 +1,23 @@
+"""The policies that decide on one number for each run time."""
+
+from shadowtime.services.scheduler.policies.all_reserve import AllReserve
+from shadowtime.services.scheduler.policies.conservative import Conservative, ConservativeSettings
+from shadowtime.services.scheduler.policies.easy import Easy, EasySjbf, Wfp
+from shadowtime.services.scheduler.policies.fcfs import Fcfs, Lwf
+from shadowtime.services.scheduler.policies.guarded import Guarded, GuardedPass, GuardedSettings
+from shadowtime.services.scheduler.policies.shapes import shape_of
+
+__all__ = [
+    "AllReserve",
+    "Conservative",
+    "ConservativeSettings",
+    "Easy",
+    "EasySjbf",
+    "Fcfs",
+    "Guarded",
+    "GuardedPass",
+    "GuardedSettings",
+    "Lwf",
+    "Wfp",
+    "shape_of",
+]

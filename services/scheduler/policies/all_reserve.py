@@ -1,0 +1,107 @@
+"""Backfilling in which every job that cannot start reserves its place, anew at each pass."""
+
+from pydantic import ValidationInfo, field_validator
+
+from shadowtime.services.scheduler.forecasting import (
+    Forecaster,
+    PassByPass,
+    Placed,
+    Reserving,
+    SampledFutures,
+    as_submitted,
+    forecaster_of,
+)
+from shadowtime.services.scheduler.kernels import reserve_pass
+from shadowtime.services.scheduler.limits import MAX_STARTS, PLANNED
+from shadowtime.services.scheduler.ordering import AS_QUEUE, OrderedPlanSettings, Ordering
+from shadowtime.services.scheduler.policy import FITS_NOW, Policy, start
+from shadowtime.services.scheduler.settings import Forecast
+from shadowtime.services.scheduler.tables import Queue, Running
+from shadowtime.shared.kernels import Integers
+from shadowtime.shared.messages import ClusterOpened, CutShort, Reserved, Start
+
+RESERVED = Reserved()
+
+
+class AllReserveSettings(OrderedPlanSettings):
+    """Settings of `AllReserve`."""
+
+    @field_validator("forecast")
+    @classmethod
+    def _all_as_submitted(cls, forecast: Forecast, info: ValidationInfo) -> Forecast:
+        candidates = info.data.get("candidates", AS_QUEUE)
+        if forecast and candidates != AS_QUEUE:
+            raise ValueError(f"waits are forecast where all are planned as they came; this has candidates={candidates}")
+        return forecast
+
+
+class AllReserve(Policy):
+    """Start whatever does not delay the reservation of any job that arrived before it.
+
+    The whole queue is planned anew at each pass, in order of arrival or in another of the `orders`: a reservation only
+    keeps later jobs from being in the way, its job may start sooner. O(queue * (queue + running)) per pass, but for at
+    most `limits.PLANNED` steps: jobs that come after have no turn at this pass.
+
+    References
+    ----------
+    docs/algorithms.md#all-reserve (Smith 1999, section 2.1.4), docs/ordering.md.
+    """
+
+    name = "all-reserve"
+    Settings = AllReserveSettings
+
+    def __init__(self, settings: AllReserveSettings) -> None:
+        self.settings = settings
+        self.on_requests = settings.plan == "requested"
+        self.ordering = Ordering(settings, on_requests=self.on_requests)
+
+    def open(self, opened: ClusterOpened) -> None:
+        """Take note of the run: draws of chance are its own."""
+        self.ordering.open(opened)
+
+    def forecaster(self) -> Forecaster | None:
+        """Return what runs this policy ahead, where the key `forecast` asks for it."""
+        ahead = Reserving(Placed(as_submitted, in_turn=False), PassByPass(self, reserve=True))
+        return forecaster_of(self.settings.forecast, ahead, self.futures())
+
+    def futures(self) -> SampledFutures | None:
+        """Return what runs this policy ahead through sampled futures; None where jobs are not served as they came."""
+        if not self.settings.foretold or self.settings.candidates != AS_QUEUE:
+            return None
+        return SampledFutures(PassByPass(self, reserve=True), self.ordering.chance)
+
+    def order(self, now: int, queue: Queue) -> Integers:
+        """Return the rank of each waiting job: its arrival."""
+        return as_submitted(queue)
+
+    def rows(self, now: int, queue: Queue) -> None:
+        """Return None: they are served as submitted where they are run ahead."""
+
+    def served(self, now: int, queue: Queue, idle: Integers) -> Integers:
+        """Return the rows of the queue in its order."""
+        return self.ordering.in_turn(now, queue, idle)
+
+    def schedule(self, now: int, queue: Queue, running: Running, free: int) -> list[Start | CutShort]:
+        """Return the starts of one pass, in the order of planning."""
+        if free <= 0 or not len(queue):
+            return []
+        idle = running.free(free)
+        in_turn = self.ordering.in_turn(now, queue, idle)
+        run_times = queue.requested_time if self.on_requests else queue.predicted_time
+        rows, planned, _ = reserve_pass(
+            now,
+            idle,
+            queue.sizes[in_turn],
+            run_times[in_turn],
+            running.jobs(on_requests=self.on_requests),
+            PLANNED,
+        )
+        starts: list[Start | CutShort] = [
+            start(queue, int(in_turn[turn]), FITS_NOW if turn == at else RESERVED)
+            for at, turn in enumerate(rows[:MAX_STARTS].tolist())
+        ]
+        if len(rows) > MAX_STARTS:
+            starts.append(CutShort(by="starts", left=len(rows) - MAX_STARTS))
+        if planned < len(queue):
+            starts.append(CutShort(by="depth", left=len(queue) - planned))
+        return starts

@@ -1,0 +1,265 @@
+"""Conservative backfilling: every waiting job has a place in the plan, in one of several orders and shapes."""
+
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
+
+from shadowtime.services.scheduler.kernels import (
+    COLUMNS,
+    FIRST,
+    NUMBER,
+    SHAPE,
+    STARTS,
+    SUBMIT,
+    UNPLANNED,
+    Plan,
+    carried,
+    plan,
+    settled,
+)
+from shadowtime.services.scheduler.limits import MAX_STARTS, PLANNED
+from shadowtime.services.scheduler.ordering import Drawn, OrderedSettings, Ordering, one_order
+from shadowtime.services.scheduler.policies.idle_processors import Phases
+from shadowtime.services.scheduler.policies.shapes import Mode, Shapes
+from shadowtime.services.scheduler.policies.trial_runs import Suspended, Trials
+from shadowtime.services.scheduler.policy import Policy
+from shadowtime.services.scheduler.tables import Queue, Running, expected_ends
+from shadowtime.shared.kernels import IntegerCube, Integers, IntegerTable
+from shadowtime.shared.messages import (
+    CapacityChanged,
+    ClusterOpened,
+    CutShort,
+    Event,
+    JobChanged,
+    JobEnded,
+    JobResumed,
+    JobStarted,
+    JobSuspended,
+    JobWithdrawn,
+    Start,
+    moment,
+)
+
+# Settings of conservative backfilling: orders, guarantees, speculation, shapes.
+
+WHEN = ("no", "expected")
+
+
+def _share(value: object) -> object:
+    if value in WHEN:
+        return value
+    try:
+        share = float(str(value))
+    except ValueError:
+        share = 0.0
+    if not 0 < share <= 1:
+        raise ValueError("expected a share above 0 and at most 1, expected, or no")
+    return share
+
+
+class ConservativeSettings(OrderedSettings):
+    """Settings of `Conservative`."""
+
+    order: Drawn = Field("BF", description="another name for `queue`, of six of the orders; BF: as they came")
+    guarantees: bool = Field(True, description="a job never starts later than first planned; no: all is planned anew")
+    speculate: Annotated[float | Literal["no", "expected"], BeforeValidator(_share)] = Field(
+        "no",
+        description="run jobs on trial in holes that last for this share of their estimate, or where the wait that is "
+        "expected to be saved exceeds the work that is expected to be wasted, by their run-time distributions",
+    )
+    test_runs: bool = Field(
+        False,
+        description="jobs that request over 3 hours are run for 5 to 15 minutes, once, where they cannot be "
+        "speculated on",
+    )
+    shape: Mode = Field(
+        "requested",
+        description="moldable jobs run on half or a quarter of the processors, or on what lets them end first: "
+        "greedy of requested, half and double size, greedy-narrow of requested, half and, up to 3 hours, a quarter",
+    )
+    widen: bool = Field(
+        False, description="moldable jobs that start are doubled in size while processors are left in the plan"
+    )
+    plan: Literal["predicted", "requested"] = Field(
+        "predicted", description="run times that jobs are planned for and put in order by"
+    )
+    weight: float = Field(
+        0.0, ge=0, le=1e6, description="of the delay in seconds, which counts against what jobs are sorted by"
+    )
+
+    @field_validator("order")
+    @classmethod
+    def _once(cls, order: str, info: ValidationInfo) -> str:
+        if order != "BF":
+            one_order("queue", info)
+        return order
+
+
+class Conservative(Policy):
+    """Plan every waiting job; with guarantees, at the earliest time that disturbs no job planned before it.
+
+    On arrival a job gets the earliest start at which it fits, and keeps it; when a job ends, every waiting job, in
+    order, may move to an earlier start. Without guarantees the whole queue is planned anew at every pass. What the
+    plan leaves idle is used in phases of their own: trials of waiting jobs, then the widening of those that start.
+    O(queue * (queue + running)) for each pass, but for some multiple of `limits.PLANNED` steps at most: jobs that come
+    after wait without a place, and in the end lose theirs.
+
+    References
+    ----------
+    docs/algorithms.md#conservative-backfilling (Perković 2000, sections 2 to 7).
+    """
+
+    name = "conservative"
+    Settings = ConservativeSettings
+
+    def __init__(self, settings: ConservativeSettings) -> None:
+        self.settings = settings
+        self.on_requests = settings.plan == "requested"
+        self.starts_only = settings.shape == "requested"
+        self.ordering = Ordering(
+            settings,
+            queue=None if settings.order == "BF" else settings.order,
+            on_requests=self.on_requests,
+            weight=settings.weight,
+        )
+        self.reservations: IntegerTable = np.empty((COLUMNS, 0), dtype=np.int64)
+        """Of the jobs that waited at the last pass."""
+        self.returned: dict[int, Suspended] = {}
+        """Reservations of jobs whose trials have ended since then."""
+        self.freed = False
+        """Whether processors have come free since then."""
+        self.foreseen, self.waited = 0, 0
+        """Seconds that jobs were to wait by their first plan, and did wait."""
+        self.trials = Trials()
+        self.tries = settings.speculate != "no" or settings.test_runs
+        self.shapes = Shapes(settings.shape, widen=settings.widen)
+
+    def open(self, opened: ClusterOpened) -> None:
+        """Take note of the run: draws of chance are its own."""
+        self.ordering.open(opened)
+
+    def served(self, now: int, queue: Queue, idle: Integers) -> Integers:
+        """Return the rows of the queue in its order."""
+        return self.ordering.in_turn(now, queue, idle)
+
+    def schedule(self, now: int, queue: Queue, running: Running, free: int) -> list[Start | CutShort]:
+        """Return the starts of one pass, in order of planning, and the trials in the holes that are left."""
+        if not len(queue):
+            self.freed = False
+            return []
+        keep = self.settings.guarantees
+        if not keep and free <= 0:
+            return []
+        estimates = queue.requested_time if self.on_requests else queue.predicted_time
+        idle = running.free(free)
+        order = self.ordering.in_turn(now, queue, idle)
+        sizes, run_times = map(np.ascontiguousarray, self.shapes.columns(queue.job_number, queue.sizes, estimates))
+        self.reservations = self._carried(queue)
+        planned = self._planned(now, running, idle, sizes, run_times, order)
+        rows, later, held = settled(now, self.reservations, planned.starts, planned.shapes, order, sizes)
+        self.freed = False
+        phases = Phases(
+            queue,
+            estimates,
+            planned,
+            self.reservations if keep else None,
+            idle - held,
+            self.shapes,
+            self.trials,
+            self.settings.speculate,
+            min(self.waited / self.foreseen, 1.0) if self.foreseen else 1.0,
+            test_runs=self.settings.test_runs,
+        )
+        trials = list(phases.tried(later, MAX_STARTS - min(len(rows), MAX_STARTS)))
+        starts: list[Start | CutShort] = [phases.started(row) for row in rows[:MAX_STARTS].tolist()]
+        if len(rows) > MAX_STARTS:
+            trials.append(CutShort(by="starts", left=len(rows) - MAX_STARTS))
+        if planned.left:
+            trials.append(CutShort(by="depth", left=planned.left))
+        return starts + trials
+
+    def _carried(self, queue: Queue) -> IntegerTable:
+        reservations = carried(self.reservations, queue.job_number, queue.submit_time)
+        for number, place in self.returned.items():
+            row = reservations[NUMBER] == number
+            reservations[STARTS, row], reservations[FIRST, row] = place.start, place.guaranteed
+            reservations[SHAPE, row] = place.shape
+        self.returned.clear()
+        return reservations
+
+    def _planned(
+        self, now: int, running: Running, idle: Integers, sizes: IntegerCube, run_times: IntegerTable, order: Integers
+    ) -> Plan:
+        """Return the plan; the reservations of jobs that run on trial are planned around."""
+        ends = self.trials.cut_short(running, expected_ends(now, running.jobs(on_requests=self.on_requests)))
+        starts, shapes = self.reservations[STARTS], self.reservations[SHAPE]
+        if not self.settings.guarantees:
+            starts = shapes = np.zeros(len(order), dtype=np.int64)
+        elif self.trials.suspended:
+            places = self.trials.suspended.values()
+            kept = np.array([[place.start, 0, place.run_time, *place.size] for place in places], dtype=np.int64).T
+            starts, shapes = np.concatenate((starts, kept[0])), np.concatenate((shapes, kept[1]))
+            none = np.zeros((len(sizes), kept.shape[1]), dtype=np.int64)
+            sizes = np.hstack((sizes, np.repeat(none[:, :, np.newaxis], len(idle), axis=2)))
+            run_times = np.hstack((run_times, none))
+            sizes[0, len(order) :], run_times[0, len(order) :] = kept[3:].T, kept[2]
+        return Plan(
+            *plan(
+                now,
+                idle,
+                running.sizes,
+                ends,
+                sizes,
+                run_times,
+                starts,
+                shapes,
+                order,
+                self.freed,
+                self.settings.guarantees,
+                PLANNED,
+            )
+        )
+
+    def observe(self, event: Event) -> None:
+        """Notice processors that come free; forget the place of a job that has started."""
+        self.shapes.observe(event)
+        if self.tries:
+            self.trials.observe(event)
+        if isinstance(event, JobWithdrawn):
+            self.reservations[STARTS, self.reservations[NUMBER] == event.job_number] = UNPLANNED
+            self.freed = True
+        elif isinstance(event, JobStarted):
+            for row in np.flatnonzero(self.reservations[NUMBER] == event.job_number):
+                submit_time, first = self.reservations[SUBMIT, row], self.reservations[FIRST, row]
+                if first > submit_time and event.job_number not in self.trials.limits:
+                    self.foreseen += int(first - submit_time)
+                    self.waited += moment(event) - int(submit_time)
+                self.reservations[STARTS, row] = UNPLANNED
+        elif isinstance(event, JobEnded):
+            self.freed = True
+            place = self.trials.suspended.pop(event.job_number, None)
+            if event.requeued and place is not None:
+                self.returned[event.job_number] = place
+        elif isinstance(event, CapacityChanged | JobChanged | JobSuspended | JobResumed):
+            self.freed = True
+
+    def snapshot(self) -> Any:
+        """Return the plan, and what was noticed since it was made."""
+        return {
+            "places": self.reservations.tolist(),
+            "returned": [[number, *place] for number, place in self.returned.items()],
+            "freed": self.freed,
+            "foreseen": self.foreseen,
+            "waited": self.waited,
+            "trials": self.trials.snapshot(),
+            "shapes": self.shapes.snapshot(),
+        }
+
+    def restore(self, state: Any) -> None:
+        """Take on what `snapshot` returned."""
+        self.reservations = np.array(state["places"], dtype=np.int64).reshape(COLUMNS, -1)
+        self.returned = {number: Suspended(*place) for number, *place in state["returned"]}
+        self.freed, self.foreseen, self.waited = state["freed"], state["foreseen"], state["waited"]
+        self.trials.restore(state["trials"])
+        self.shapes.restore(state["shapes"])

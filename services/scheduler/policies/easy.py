@@ -1,0 +1,218 @@
+"""EASY backfilling: one reservation, for the first job that does not fit."""
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+from pydantic import ValidationInfo, field_validator
+
+from shadowtime.services.scheduler.forecasting import Forecaster, PassByPass, SampledFutures, forecaster_of
+from shadowtime.services.scheduler.limits import MAX_STARTS
+from shadowtime.services.scheduler.ordering import (
+    BY_PRIORITY,
+    CANDIDATES,
+    QUEUE,
+    CandidatesName,
+    Drawn,
+    InOrder,
+    OrderedPlanSettings,
+    OrderedSettings,
+    Ordering,
+    OrderName,
+    Weight,
+    one_order,
+)
+from shadowtime.services.scheduler.policy import FITS_NOW, Policy, backfills, start
+from shadowtime.services.scheduler.settings import ForecastSettings, PlanSettings, PolicySettings, unless_default
+from shadowtime.services.scheduler.tables import (
+    REQUESTED,
+    SIZE,
+    START,
+    Queue,
+    Running,
+    RunningJobs,
+    RunningTable,
+    WaitingTable,
+    expected_ends,
+)
+from shadowtime.shared.kernels import Integers, easy_pass, kernel
+from shadowtime.shared.messages import ClusterOpened, CutShort, Start
+
+
+@kernel
+def pass_as_submitted(
+    now: int, free: int, waiting: WaitingTable, running: RunningTable
+) -> tuple[int, int, int, Integers]:
+    """Return what `easy_pass` does, of the tables of jobs as they are, in order of submission, by processors alone.
+
+    One call takes two arrays in the place of ten, each of which costs as much as a short pass.
+    """
+    count, jobs = waiting.jobs, running.jobs
+    of_running = RunningJobs(
+        running.table[SIZE][:jobs].reshape((jobs, 1)),
+        running.table[START][:jobs],
+        running.table[running.planned][:jobs],
+        running.table[running.adjusted][:jobs],
+        running.table[REQUESTED][:jobs],
+        running.corrections,
+    )
+    sizes, run_times = waiting.table[SIZE][:count].reshape((count, 1)), waiting.table[waiting.planned][:count]
+    held, ends = of_running.sizes, expected_ends(now, of_running)
+    return easy_pass(now, np.array([free]), sizes, run_times, run_times[:0], held, ends)
+
+
+class EasySettings(OrderedPlanSettings):
+    """Settings of `Easy`."""
+
+    FORETOLD = BY_PRIORITY
+    order: Drawn = unless_default("BF", "another name for `candidates`, of six of the orders; BF: as the queue")
+    weight: Weight = 0.0
+
+    @field_validator("order")
+    @classmethod
+    def _once(cls, order: str, info: ValidationInfo) -> str:
+        if order != "BF":
+            one_order("candidates", info)
+        return order
+
+
+class Easy(InOrder, Policy):
+    """Start the head of the queue while it fits; then start what does not delay the first job that does not.
+
+    A candidate may start if it fits now and either ends by the head's shadow time or takes no more than what is extra
+    of each resource. Queue and candidates are in any of the `orders`: the first of the queue's order that does not fit
+    is the head. O(queue log queue + running log running) per pass.
+
+    References
+    ----------
+    docs/algorithms.md#easy (Lifka 1995), docs/ordering.md.
+    """
+
+    name = "easy"
+    Settings: ClassVar[type[PolicySettings]] = EasySettings
+
+    def __init__(self, settings: Any) -> None:
+        self.settings = settings
+        self.on_requests = isinstance(settings, PlanSettings) and settings.plan == "requested"
+        drawn = settings if isinstance(settings, EasySettings) else EasySettings()
+        self.ordering = Ordering(
+            settings if isinstance(settings, OrderedSettings) else drawn,
+            candidates=None if drawn.order == "BF" else drawn.order,
+            on_requests=self.on_requests,
+            weight=drawn.weight,
+        )
+        self.in_turn = self.ordering.as_submitted and self.ordering.alike
+
+    def open(self, opened: ClusterOpened) -> None:
+        """Take note of the run: draws of chance are its own."""
+        self.ordering.open(opened)
+
+    def forecaster(self) -> Forecaster | None:
+        """Return what runs this policy ahead, pass by pass, where the key `forecast` asks for it."""
+        asked = self.settings.forecast if isinstance(self.settings, ForecastSettings) else False
+        return forecaster_of(asked, PassByPass(self, steady=self.ordering.steady), self.futures())
+
+    def futures(self) -> SampledFutures | None:
+        """Return what runs this policy ahead through sampled futures; None in an order that changes with time."""
+        if not isinstance(self.settings, OrderedPlanSettings) or not self.settings.foretold:
+            return None
+        return SampledFutures(PassByPass(self, steady=self.ordering.steady), self.ordering.chance)
+
+    def order(self, now: int, queue: Queue) -> Integers:
+        """Return the rank of each waiting job as a candidate, in order of submission."""
+        if self.ordering.alike and self.ordering.as_submitted:
+            return np.arange(len(queue))
+        return self.ordering.ranks(now, queue)
+
+    def rows(self, now: int, queue: Queue) -> Integers | None:
+        """Return the rows of the queue in the order in which they are served; None: as submitted."""
+        return None if self.ordering.as_submitted else self.ordering.rows(now, queue)
+
+    def schedule(self, now: int, queue: Queue, running: Running, free: int) -> Sequence[Start | CutShort]:
+        """Return the starts of one pass: heads that fit, then backfilled candidates."""
+        if not len(queue) or free < queue.least:  # as mostly
+            return []
+        run_times = queue.requested_time if self.on_requests else queue.predicted_time
+        served: Sequence[int] = range(len(queue))
+        if self.in_turn and queue.by_processors:
+            by = self.on_requests
+            heads, shadow_time, extra, accepted = pass_as_submitted(
+                now, free, queue.packed(on_requests=by), running.packed(on_requests=by)
+            )
+            if not heads and not len(accepted):
+                return []
+            return self._decided(now, queue, served, run_times, heads, shadow_time, extra, accepted)
+        jobs = running.jobs(on_requests=self.on_requests)
+        held = jobs.sizes, expected_ends(now, jobs)
+        idle, sizes, rows = running.free(free), queue.sizes, self.rows(now, queue)
+        if rows is None:
+            order = self.order(now, queue)
+            heads, shadow_time, extra, accepted = easy_pass(now, idle, sizes, run_times, order, *held)
+        else:
+            served = rows.tolist()
+            order = np.arange(len(queue)) if self.ordering.alike else self.order(now, queue)[rows]
+            in_turn = sizes[rows], run_times[rows]
+            heads, shadow_time, extra, accepted = easy_pass(now, idle, *in_turn, order, *held)
+        return self._decided(now, queue, served, run_times, heads, shadow_time, extra, accepted)
+
+    @staticmethod
+    def _decided(
+        now: int,
+        queue: Queue,
+        served: Sequence[int],
+        run_times: Integers,
+        heads: int,
+        shadow_time: int,
+        extra: int,
+        accepted: Integers,
+    ) -> Sequence[Start | CutShort]:
+        starts: list[Start | CutShort] = [start(queue, row, FITS_NOW) for row in served[: min(heads, MAX_STARTS)]]
+        allowed = MAX_STARTS - len(starts)
+        if len(accepted):
+            head = int(queue.job_number[served[heads]])
+            ahead = [served[place] for place in accepted[:allowed].tolist()]
+            starts += backfills(now, queue, ahead, run_times, head, shadow_time, extra)
+        if heads + len(accepted) > MAX_STARTS:
+            starts.append(CutShort(by="starts", left=heads + len(accepted) - MAX_STARTS))
+        return starts
+
+
+class EasySjbfSettings(OrderedPlanSettings):
+    """Settings of `EasySjbf`."""
+
+    FORETOLD = BY_PRIORITY
+    candidates: CandidatesName = unless_default("spf", CANDIDATES)
+
+
+class EasySjbf(Easy):
+    """EASY that tries its candidates shortest first, by predicted run time (shortest job backfilled first).
+
+    A name for `easy:candidates=spf`.
+
+    References
+    ----------
+    docs/algorithms.md#easy (Tsafrir 2007, section 5).
+    """
+
+    name = "easy-sjbf"
+    Settings = EasySjbfSettings
+
+
+class WfpSettings(OrderedSettings):
+    """Settings of `Wfp`."""
+
+    queue: OrderName = unless_default("wfp3", QUEUE)
+
+
+class Wfp(Easy):
+    """EASY over a queue sorted anew at each pass, long waits, short requests and large sizes first.
+
+    A name for `easy:queue=wfp3`.
+
+    References
+    ----------
+    docs/algorithms.md#wfp (Tang 2013, section 6.1, equation 5).
+    """
+
+    name = "wfp"
+    Settings = WfpSettings

@@ -1,0 +1,186 @@
+"""What is done with the processors that the plan of a pass leaves idle: trials, then widening, in the same order.
+
+The rules: docs/algorithms.md#speculation and docs/algorithms.md#widening.
+"""
+
+from collections.abc import Iterator
+
+from shadowtime.services.scheduler.kernels import EACH_STEP, FIRST, FOREVER, Plan, take
+from shadowtime.services.scheduler.limits import PLANNED
+from shadowtime.services.scheduler.policies.shapes import Shape, Shapes
+from shadowtime.services.scheduler.policies.trial_runs import (
+    Attempt,
+    Known,
+    Suspended,
+    Trials,
+    attempt,
+    hole_of,
+    worthwhile,
+)
+from shadowtime.services.scheduler.tables import NEVER, UNKNOWN, Queue
+from shadowtime.shared.bounds import MAX_DURATION
+from shadowtime.shared.distributions import EDGES
+from shadowtime.shared.kernels import Integers, IntegerTable, has_room
+from shadowtime.shared.messages import CutShort, Reserved, Speculated, Start
+
+EACH_JOB = 10_000
+"""Steps over the profile that looking at a job counts for, whatever the profile is like."""
+
+
+class Phases:
+    """One pass, once its jobs are planned.
+
+    Parameters
+    ----------
+    queue, estimates
+        The waiting jobs, and for how long each is planned to run as requested, in seconds.
+    planned
+        The plan, of which the profile is used up.
+    reservations
+        Of the waiting jobs, with guarantees; None without: then a job's own place is no obstacle to its trial.
+    free
+        What is idle of each resource once all has started that the plan starts now.
+    speculate
+        The share of its estimate that a hole must last, `expected` gain, or `no`.
+    came_true
+        The share of the waits foreseen by the plan that jobs really had to wait; what is expected to be saved.
+    test_runs
+        Whether jobs with long requests are tested.
+    """
+
+    def __init__(
+        self,
+        queue: Queue,
+        estimates: Integers,
+        planned: Plan,
+        reservations: IntegerTable | None,
+        free: Integers,
+        shapes: Shapes,
+        trials: Trials,
+        speculate: float | str,
+        came_true: float,
+        *,
+        test_runs: bool,
+    ) -> None:
+        self.queue = queue
+        self.sizes = queue.sizes
+        self.estimates = estimates
+        self.planned = planned
+        self.reservations = reservations
+        self.free = free
+        self.steps = planned.steps
+        self.now = int(planned.times[0])
+        self.shapes = shapes
+        self.trials = trials
+        self.speculate = speculate
+        self.came_true = came_true
+        self.test_runs = test_runs
+        self.work = 0
+
+    def tried(self, rows: Integers, most: int) -> Iterator[Start | CutShort]:
+        """Yield the trials of waiting jobs in the holes of the plan, in order; each in the first of its shapes.
+
+        There are no more than `most`, and no more jobs are looked at than `limits.PLANNED` steps allow; what is left
+        then comes last.
+        """
+        if self.speculate == "no" and not self.test_runs:
+            return
+        for looked_at, row in enumerate(rows.tolist()):
+            if self.free[0] <= 0:
+                return
+            if most <= 0 or self.work > PLANNED:
+                yield CutShort(by="depth" if most > 0 else "starts", left=len(rows) - looked_at)
+                return
+            self.work += EACH_JOB
+            number = int(self.queue.job_number[row])
+            known = self.trials.jobs.get(number)
+            every = self.shapes.of(number, int(self.queue.processors[row]))
+            size = self._size(row, every[0])
+            if not has_room(self.free, size) or known is None or not known.restartable:
+                continue
+            at, place = int(self.planned.starts[row]), every[self.planned.shapes[row]]
+            run_time = place.seconds(int(self.estimates[row]))
+            planned = at < FOREVER
+            if planned and self.reservations is None:
+                self._take(at, run_time, -self._size(row, place))
+            self.work += self.steps
+            hole = hole_of(self.planned.times, self.planned.free, self.steps, size)
+            if planned and self.reservations is not None:
+                hole = min(hole, at - self.now)  # its own place must not pass while it is on trial
+            trial = self._attempt(row, every[0], known, hole)
+            if trial is not None and trial.seconds < min(every[0].seconds(known.requested_time), MAX_DURATION):
+                self._take(self.now, trial.seconds, size)
+                self.free -= size
+                kept = None
+                if planned and self.reservations is not None:
+                    guaranteed = int(self.reservations[FIRST, row])
+                    size_there = tuple(self._size(row, place).tolist())
+                    kept = Suspended(at, size_there, run_time, guaranteed, int(self.planned.shapes[row]))
+                self.trials.decided(number, trial, kept)
+                most -= 1
+                reason = Speculated(
+                    hole=hole if hole <= MAX_DURATION else None, attempt=known.attempts + 1, test_run=trial.test_run
+                )
+                yield Start(job_number=number, processors=every[0].processors, limit=trial.seconds, reason=reason)
+            elif planned and self.reservations is None:
+                self._take(at, run_time, self._size(row, place))
+
+    def started(self, row: int) -> Start:
+        """Return the start of a job whose place has come, widened into what is still idle."""
+        number, estimate = int(self.queue.job_number[row]), int(self.estimates[row])
+        shape = self.shapes.of(number, int(self.queue.processors[row]))[self.planned.shapes[row]]
+        for wider in self.shapes.wider(number, shape):
+            if wider.processors - shape.processors > self.free[0] or self.work > PLANNED:
+                break
+            self._take(self.now, shape.seconds(estimate), -self._size(row, shape))
+            hole = hole_of(self.planned.times, self.planned.free, self.steps, self._size(row, wider))
+            better = wider if hole >= wider.seconds(estimate) else shape
+            self._take(self.now, better.seconds(estimate), self._size(row, better))
+            if better is shape:
+                break
+            self.free[0] -= wider.processors - shape.processors
+            shape = wider
+        limit = shape.seconds(int(self.queue.requested_time[row]))
+        first = FOREVER if self.reservations is None else int(self.reservations[FIRST, row])
+        return Start(
+            job_number=number,
+            processors=shape.processors,
+            limit=None if limit >= NEVER else limit,
+            reason=Reserved(guaranteed_start=first if first - self.now <= MAX_DURATION else None),
+        )
+
+    def _attempt(self, row: int, shape: Shape, known: Known, hole: int) -> Attempt | None:
+        """Return how a job is run in a hole of the plan, if at all."""
+        run_time = shape.seconds(int(self.estimates[row]))
+        share = 0.0
+        if self.speculate == "expected":
+            slot = int(self.queue.slot[row])
+            if slot != UNKNOWN:
+                saved = int(min(int(self.planned.starts[row]) - self.now, NEVER) * self.came_true)
+                masses = self.queue.histograms.masses[slot]
+                own = shape.own_seconds(min(hole, NEVER)), shape.own_seconds(known.last)
+                seconds = worthwhile(own[0], saved, own[1], known.requested_time, masses, EDGES)
+                if seconds:
+                    return Attempt(shape.seconds(seconds), test_run=False)
+        elif self.speculate != "no":
+            share = float(self.speculate)
+        return attempt(
+            hole,
+            run_time,
+            known.requested_time,
+            self.trials.least(known, run_time, share),
+            speculate=share > 0,
+            test=self.test_runs and not known.tested,
+        )
+
+    def _size(self, row: int, shape: Shape) -> Integers:
+        """Return what a job takes of each resource in this shape."""
+        size: Integers = self.sizes[row].copy()
+        size[0] = shape.processors
+        return size
+
+    def _take(self, start: int, seconds: int, size: Integers) -> None:
+        """Take so much out of the profile, or give it back if negative."""
+        times, free = self.planned.times, self.planned.free
+        self.work += EACH_STEP * self.steps
+        self.steps = take(times, free, self.steps, start, start + seconds, size)

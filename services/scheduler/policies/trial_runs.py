@@ -1,0 +1,231 @@
+"""Which waiting jobs to run for less time than they ask for, in holes of the plan.
+
+The rules: docs/algorithms.md#speculation, docs/algorithms.md#expected-speculation and docs/algorithms.md#test-runs.
+"""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from shadowtime.services.scheduler.kernels import FOREVER, condition, has_room_at
+from shadowtime.services.scheduler.tables import NEVER, Running
+from shadowtime.shared.kernels import Floats, Integers, IntegerTable, kernel
+from shadowtime.shared.messages import Event, JobEnded, JobStarted, JobSubmitted, JobWithdrawn
+
+TEST_ABOVE = 10_800
+"""Seconds; only jobs that ask for more are tested (Perković 2000, section 6.1)."""
+
+MIN_TEST, MAX_TEST = 300, 900
+"""Seconds that a test run takes."""
+
+
+class Attempt(NamedTuple):
+    """A speculative run of a job: how long it may take, in seconds, and whether it is a test run."""
+
+    seconds: int
+    test_run: bool
+
+
+def next_time(last: int, run_time: int) -> int:
+    """Return for how long to speculate after a run of `last` seconds was too short: the average with the estimate.
+
+    >>> next_time(7200, 36_000)
+    21600
+    """
+    return (last + run_time) // 2
+
+
+def attempt(
+    hole: int, run_time: int, requested_time: int, least: int, *, speculate: bool, test: bool
+) -> Attempt | None:
+    """Return how a job is run in a hole, if at all; a speculated time grows to fill the hole. Times in seconds.
+
+    Parameters
+    ----------
+    run_time
+        For how long it is planned.
+    requested_time
+        What was asked for, whatever is predicted and on whatever size it runs: that makes it long enough for a test.
+    least
+        The time below which it is not worth while: a share of the estimate, or what an earlier run taught.
+    speculate, test
+        Whether the job may be run speculatively, and whether it may be tested.
+
+    >>> attempt(20_000, 36_000, 36_000, 7200, speculate=True, test=True)
+    Attempt(seconds=20000, test_run=False)
+    >>> attempt(5000, 36_000, 36_000, 7200, speculate=True, test=True)
+    Attempt(seconds=900, test_run=True)
+    """
+    if speculate and hole >= least:
+        return Attempt(min(hole, run_time), test_run=False)
+    if test and requested_time > TEST_ABOVE and hole >= MIN_TEST:
+        return Attempt(min(hole, MAX_TEST), test_run=True)
+    return None
+
+
+@kernel
+def worthwhile(hole: int, saved: int, ran: int, request: int, masses: Floats, edges: Floats) -> int:
+    """Return for how long it is best to run a job in a hole by its run-time distribution; 0: not at all. O(bins).
+
+    A run of so long gains the wait that is saved, with the probability that the job ends in it, and wastes itself with
+    the probability that it does not, both times the job's processors. It ends where a bin ends, which is where the
+    distribution knows anything new. Times in seconds.
+
+    Parameters
+    ----------
+    saved
+        The wait until its place in the plan.
+    ran
+        For how long it has run in vain before: it needs longer than that.
+    masses, edges
+        Probability of each bin of run times, shape (bins,), and where they begin and end.
+
+    >>> import numpy as np
+    >>> from shadowtime.shared.distributions.bins import BINS, EDGES
+    >>> masses = np.zeros(BINS)
+    >>> masses[[5, 15]] = 0.5, 0.5
+    >>> worthwhile(3600, 7200, 0, 36_000, masses, EDGES), worthwhile(3600, 7200, 19, 36_000, masses, EDGES)
+    (19, 0)
+    """
+    times, probabilities = condition(masses, edges, float(ran), float(request), False)
+    best, most, ends = 0, 0.0, 0.0
+    for k in range(len(times)):
+        limit = math.ceil(times[k])
+        if limit > hole:
+            break
+        ends += probabilities[k]
+        gain = ends * saved - (1.0 - ends) * limit
+        if gain > most and limit > ran:
+            best, most = limit, gain
+    return best
+
+
+@kernel
+def hole_of(times: Integers, free: IntegerTable, steps: int, size: Integers) -> int:
+    """Return for how many seconds from now on so much of each resource is free; `FOREVER` if always. O(steps).
+
+    >>> import numpy as np
+    >>> hole_of(np.array([10, 50, 90]), np.array([[4, 3, 1]]), 3, np.array([2]))
+    80
+    """
+    for step in range(steps):
+        if not has_room_at(free, step, size):
+            return int(times[step] - times[0])
+    return FOREVER
+
+
+# What is known of the jobs that were run on trial, for less time than they ask for.
+
+
+class Known(NamedTuple):
+    """A job in the system: its request in seconds, whether it may be killed and run again, and its trials so far."""
+
+    requested_time: int
+    restartable: bool
+    attempts: int = 0
+    last: int = 0
+    tested: bool = False
+
+
+class Suspended(NamedTuple):
+    """The place in the plan of a job that runs on trial: as it is, as first promised, and in which of its shapes.
+
+    `size` is what the job takes of each resource.
+    """
+
+    start: int
+    size: tuple[int, ...]
+    run_time: int
+    guaranteed: int
+    shape: int
+
+
+class Trials:
+    """Trials by job; memory is bounded by the jobs in the system.
+
+    >>> trials = Trials()
+    >>> trials.observe(JobSubmitted(time=0, job_number=1, requested_processors=1, requested_time=36_000))
+    >>> trials.decided(1, Attempt(7200, test_run=False), None)
+    >>> trials.observe(JobStarted(time=0, job_number=1, processors=1, limit=7200))
+    >>> trials.observe(JobEnded(time=7200, job_number=1, run_time=7200, outcome="limit", requeued=True))
+    >>> trials.least(trials.jobs[1], 36_000, share=0.2)
+    21600
+    """
+
+    def __init__(self) -> None:
+        self.jobs: dict[int, Known] = {}
+        self.limits: dict[int, int] = {}
+        """When each trial that runs ends at the latest."""
+        self.suspended: dict[int, Suspended] = {}
+        """Places in the plan of the jobs that run on trial."""
+        self._decided: dict[int, tuple[Attempt, Suspended | None]] = {}
+        """Trials that were decided, with the places that their jobs keep if they do start."""
+
+    @staticmethod
+    def least(known: Known, run_time: int, share: float) -> int:
+        """Return the hole that a job needs to be speculated on, in seconds."""
+        return next_time(known.last, run_time) if known.last else max(int(share * run_time), 1)
+
+    def decided(self, number: int, attempt: Attempt, place: Suspended | None) -> None:
+        """Take note of a decision, and of the place in the plan that the job keeps meanwhile."""
+        self._decided[number] = attempt, place
+
+    def cut_short(self, running: Running, ends: Integers) -> Integers:
+        """Return when running jobs are expected to end, trials at their limits at the latest."""
+        if not self.limits:
+            return ends
+        limits = [self.limits.get(number, FOREVER) for number in running.job_number.tolist()]
+        return np.minimum(ends, np.array(limits, dtype=np.int64))
+
+    def observe(self, event: Event) -> None:
+        """Keep what a trial taught; forget jobs that have ended for good."""
+        if isinstance(event, JobSubmitted):
+            requested_time = NEVER if event.requested_time is None else event.requested_time
+            self.jobs[event.job_number] = Known(requested_time, event.restartable)
+        elif isinstance(event, JobWithdrawn):
+            for kept in (self.jobs, self._decided):
+                kept.pop(event.job_number, None)
+        elif isinstance(event, JobStarted):
+            number, decided = event.job_number, self._decided.get(event.job_number)
+            if decided is not None and event.limit == decided[0].seconds:
+                self.limits[number] = event.time + decided[0].seconds
+                if decided[1] is not None:
+                    self.suspended[number] = decided[1]
+            else:  # it did not start as a trial
+                self._decided.pop(event.job_number, None)
+        elif isinstance(event, JobEnded):
+            number, known = event.job_number, self.jobs.get(event.job_number)
+            self.limits.pop(number, None)
+            decided = self._decided.pop(number, None)
+            test_run = decided is not None and decided[0].test_run
+            if known is not None and event.requeued:
+                self.jobs[number] = known._replace(
+                    attempts=known.attempts + 1,
+                    last=max(known.last, event.run_time, 1),
+                    tested=known.tested or test_run,
+                )
+            else:
+                self.jobs.pop(number, None)
+
+    def snapshot(self) -> Any:
+        """Return jobs, limits and places as plain values."""
+        return {
+            "jobs": [[number, *known] for number, known in self.jobs.items()],
+            "limits": list(self.limits.items()),
+            "suspended": [[number, *place] for number, place in self.suspended.items()],
+            "decided": [
+                [number, [*attempt], None if place is None else [*place]]
+                for number, (attempt, place) in self._decided.items()
+            ],
+        }
+
+    def restore(self, state: Any) -> None:
+        """Take on what `snapshot` returned."""
+        self.jobs = {number: Known(*known) for number, *known in state["jobs"]}
+        self.limits = dict(state["limits"])
+        self._decided = {
+            number: (Attempt(*attempt), None if place is None else Suspended(*place))
+            for number, attempt, place in state["decided"]
+        }
+        self.suspended = {number: Suspended(*place) for number, *place in state["suspended"]}

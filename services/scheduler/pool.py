@@ -1,0 +1,292 @@
+"""What the scheduler knows of one pool: who waits there and who runs, and the policy that decides."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from shadowtime.services.scheduler.policies import shape_of
+from shadowtime.services.scheduler.policy import Output
+from shadowtime.services.scheduler.registry import POLICIES
+from shadowtime.services.scheduler.tables import (
+    ADJUSTED,
+    CORRECTIONS,
+    REQUESTED,
+    SHORTENED,
+    SIZE,
+    SLOT,
+    START,
+    Histograms,
+    Queue,
+    Running,
+    enqueue,
+    forget,
+)
+from shadowtime.shared.kernels import Integers
+from shadowtime.shared.messages import (
+    UNITS,
+    CapacityChanged,
+    ClusterOpened,
+    Envelope,
+    Event,
+    JobChanged,
+    JobEnded,
+    JobResumed,
+    JobStarted,
+    JobSubmitted,
+    JobSuspended,
+    JobWithdrawn,
+    Kill,
+    Room,
+    SchedulingPoint,
+    Start,
+    moment,
+)
+from shadowtime.shared.spec import parse
+from shadowtime.shared.stages import RunningJob
+
+# What a policy decides must fit: it may be a plug-in, and nothing else asks before a machine is told.
+
+
+def require_fit(
+    policy: str,
+    decisions: Sequence[Output],
+    queue: Queue,
+    running: Running,
+    free: int,
+    where: str,
+    units: Sequence[str],
+) -> None:
+    """See that jobs that are started wait, and fit beside each other into what is free and what killed jobs give back.
+
+    Parameters
+    ----------
+    policy, where
+        What messages call the policy and its pool.
+    free
+        Idle processors.
+    units
+        What messages call each resource.
+
+    Raises
+    ------
+    ValueError
+        If one does not; names the policy, the job and the numbers.
+    """
+    left = running.free(free).tolist()
+    for each in decisions:
+        if isinstance(each, Kill) and (row := running.row(each.job_number)) is not None:
+            held = row[SIZE], *row[START + 1 :]
+            left = [free + size for free, size in zip(left, held, strict=True)]
+        elif isinstance(each, Start):
+            if (row := queue.row(each.job_number)) is None:
+                raise ValueError(f"policy {policy!r} starts job {each.job_number}, which does not wait in {where}")
+            asked = each.processors, *row[START:]
+            for size, free, unit in zip(asked, left, units, strict=True):
+                if size > max(free, 0):
+                    raise ValueError(
+                        f"policy {policy!r} starts job {each.job_number} on {size} {unit}; {where} has {free} free"
+                    )
+            left = [free - size for free, size in zip(left, asked, strict=True)]
+
+
+class PoolScheduler:
+    """One pool of a machine: no pool knows of another.
+
+    Its picture changes only with what happens, never with a decision: what was decided is true once the machine has
+    said so. A suspended job has given its processors back, and holds its memory and GPUs.
+
+    Parameters
+    ----------
+    opened
+        The settings of the run, as if the pool were the machine.
+    room
+        What the pool has at first; what it does not tell of limits nothing.
+    name
+        What messages call it.
+    at
+        Which pool of the machine it is, counted from 0.
+    """
+
+    def __init__(self, opened: ClusterOpened, room: Room, name: str, at: int = 0) -> None:
+        self.name = name
+        self.room = room
+        self.further = tuple(each for each in UNITS if each != "processors" and getattr(room, each) is not None)
+        """The resources beside processors that limit jobs here."""
+        self.policy = POLICIES.build(parse(opened.policy))
+        self.policy.pool = at
+        self.policy.open(opened)
+        self.forecaster = self.policy.forecaster()
+        self.observe: Callable[[Event], None] = self._observe if self.forecaster else self.policy.observe
+        """Lets the policy see what has happened here, once it was answered."""
+        self.histograms = Histograms()
+        settings, count = self.policy.settings, len(self.further)
+        self.queue = Queue(self.histograms, settings, count)
+        self.running = Running(CORRECTIONS[settings.fallback], self.histograms, settings, count)
+        self.reshaped: dict[int, tuple[int, ...]] = {}
+        """Rows, as they were in the queue, of the jobs that run on other sizes than they requested."""
+        self.suspended: dict[int, tuple[int, ...]] = {}
+        """Rows, as they were among the running jobs, of those that are suspended."""
+        self.used = 0
+
+    @property
+    def free(self) -> int:
+        """Idle processors; below zero when the pool has shrunk or a recorded log overlaps."""
+        return self.room.processors - self.used
+
+    @property
+    def idle(self) -> Integers:
+        """What is free of each resource, as `Running.free` has it. O(running jobs)."""
+        has = np.array([self.room.processors, *(getattr(self.room, each) for each in self.further)], dtype=np.int64)
+        for row in self.suspended.values():
+            has[1:] -= row[START + 1 :]
+        idle: Integers = has - self.running.sizes.sum(axis=0)
+        return idle
+
+    def _observe(self, event: Event) -> None:
+        self.policy.observe(event)
+        if self.forecaster:
+            self.forecaster.observe(event)
+
+    def submit(self, envelope: Envelope, job: JobSubmitted) -> Envelope:
+        """Queue the job with what is predicted of it and its adjusted request; forecast its wait where asked to."""
+        enqueue(self.queue, job, envelope, self.policy.settings, self._asked(job))
+        if self.forecaster is not None:
+            forecast = self.forecaster.forecast(job.time, self.queue, self.running, self.free, job.job_number)
+            envelope = envelope.replaced(forecast=forecast)
+        self.observe(job)
+        return envelope
+
+    def withdraw(self, withdrawn: JobWithdrawn) -> None:
+        """Take the job out of the queue."""
+        forget(self.queue, self.queue.remove(withdrawn.job_number))
+        self.observe(withdrawn)
+
+    def reprioritise(self, changed: JobChanged) -> None:
+        """Give the waiting job another priority, and nothing else."""
+        if changed.priority is not None:
+            self.queue.priorities[changed.job_number] = changed.priority
+        self.observe(changed)
+
+    def change_running(self, changed: JobChanged, old: RunningJob, new: RunningJob) -> None:
+        """Give the job what it holds from now on; no time that it is planned with is longer than it may run."""
+        number, processors = changed.job_number, new.started.processors
+        suspended = number in self.suspended
+        row = list(self.suspended[number] if suspended else self.running.remove(number))
+        if not suspended:
+            self.used += processors - row[SIZE]
+        row[SIZE] = processors
+        for at, resource in enumerate(self.further, START + 1):
+            if (held := getattr(changed, resource)) is not None:
+                row[at] = held
+        if new.submitted.priority is not None:
+            self.queue.priorities[number] = new.submitted.priority
+        if (limit := new.started.limit) is not None and limit != old.started.limit:
+            row[ADJUSTED : SHORTENED + 1] = [min(each, limit) for each in row[ADJUSTED : SHORTENED + 1]]
+            row[REQUESTED] = limit
+        if suspended:
+            self.suspended[number] = tuple(row)
+        else:
+            self.running.add(tuple(row))
+        self.observe(changed)
+
+    def suspend(self, suspended: JobSuspended) -> None:
+        """Free the processors of the job for a while."""
+        row = self.suspended[suspended.job_number] = self.running.remove(suspended.job_number)
+        self.used -= row[SIZE]
+        self.observe(suspended)
+
+    def resume(self, resumed: JobResumed, job: RunningJob) -> None:
+        """Give the job its processors back, as one that started later by as long as it stood still."""
+        row = list(self.suspended.pop(resumed.job_number))
+        row[START] = moment(job.started) + job.stood_still(moment(resumed))
+        self.running.add(tuple(row))
+        self.used += row[SIZE]
+        self.observe(resumed)
+
+    def start(self, started: JobStarted, job: JobSubmitted) -> None:
+        """Move the job to the running ones; on another size it takes another time."""
+        row = self.queue.remove(started.job_number)
+        number, submit_time, requested, *times = row[:SLOT]
+        if started.processors != requested and job.moldable:
+            self.reshaped[number] = row
+            times = [shape_of(job, started.processors).seconds(each) for each in times]
+        placed = number, submit_time, started.processors, *times, row[SLOT]
+        self.running.add((*placed, moment(started), *row[START:]))
+        self.used += started.processors
+        self.observe(started)
+
+    def end(self, ended: JobEnded, job: RunningJob) -> None:
+        """Free what the job holds; a requeued job waits again where it waited before."""
+        number = ended.job_number
+        row = self.suspended.pop(number, None)
+        if row is None:
+            row = self.running.remove(number)
+            self.used -= row[SIZE]
+        as_queued = self.reshaped.pop(number, None)
+        if not ended.requeued:
+            forget(self.queue, row)
+        elif as_queued is not None:
+            self.queue.add(as_queued)
+        else:
+            submitted = job.submitted
+            times = row[SIZE + 1 : START]
+            self.queue.add((*row[:SIZE], submitted.requested_processors, *times, *self._asked(submitted)))
+        self.observe(ended)
+
+    def resize(self, changed: CapacityChanged) -> None:
+        """Take on another size; the policy sees that of a machine."""
+        self.room = self.room.changed(changed.processors, changed.memory, changed.gpus)
+        self.observe(changed.model_copy(update={"pool": None}) if changed.pool else changed)
+
+    def decide(self, point: SchedulingPoint) -> Sequence[Output]:
+        """Return what the policy decides.
+
+        Raises
+        ------
+        ValueError
+            If it starts a job that does not wait here, or more than is free.
+        """
+        if self.further:
+            self.running.idle[:] = self.idle
+        free = self.room.processors - self.used
+        decisions = self.policy.schedule(point.time, self.queue, self.running, free)
+        if len(decisions):  # of an iterator nothing would be left
+            taken = sum([each.processors for each in decisions if type(each) is Start])
+            if self.further or taken > free:
+                units = [UNITS[each] for each in ("processors", *self.further)]
+                require_fit(self.policy.name, decisions, self.queue, self.running, free, self.name, units)
+        self.observe(point)
+        return decisions
+
+    def _asked(self, job: JobSubmitted) -> list[int]:
+        """Return what a job asks for of each resource beside processors that limits jobs here."""
+        return [getattr(job, each) or 0 for each in self.further] if self.further else []
+
+    def snapshot(self) -> dict[str, Any]:
+        """Return the whole state but for the size as plain values."""
+        return {
+            "policy": self.policy.snapshot(),
+            "histograms": self.histograms.snapshot(),
+            "queue": self.queue.snapshot(),
+            "fractions": list(self.queue.fractions.items()),
+            "priorities": list(self.queue.priorities.items()),
+            "running": self.running.snapshot(),
+            "suspended": list(self.suspended.values()),
+            "reshaped": list(self.reshaped.values()),
+            "forecaster": self.forecaster and self.forecaster.snapshot(),
+        }
+
+    def restore(self, state: dict[str, Any], room: Room) -> None:
+        """Take on what `snapshot` returned, and a size."""
+        self.room = room
+        self.policy.restore(state["policy"])
+        self.histograms.restore(state["histograms"])
+        self.queue.restore(state["queue"])
+        self.queue.fractions, self.queue.priorities = dict(state["fractions"]), dict(state["priorities"])
+        self.running.restore(state["running"])
+        self.reshaped = {number: (number, *rest) for number, *rest in state["reshaped"]}
+        self.suspended = {number: (number, *rest) for number, *rest in state["suspended"]}
+        self.used = int(self.running.processors.sum())
+        if self.forecaster is not None:
+            self.forecaster.restore(state["forecaster"])

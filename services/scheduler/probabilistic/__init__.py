@@ -1,0 +1,11 @@
+"""The policy that backfills by probability, and what it measures to do so."""
+
+from shadowtime.services.scheduler.probabilistic.pass_state import Busy
+from shadowtime.services.scheduler.probabilistic.policy import Probabilistic
+from shadowtime.services.scheduler.probabilistic.settings import ProbabilisticSettings
+
+__all__ = [
+    "Busy",
+    "Probabilistic",
+    "ProbabilisticSettings",
+]

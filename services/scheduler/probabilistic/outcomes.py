@@ -1,0 +1,277 @@
+"""What came of candidates for backfilling: whether each would have delayed the head, once that is known.
+
+The head is ready when the jobs that ran at the attempt have released enough for it. A candidate would have delayed it
+if they had not released enough for both by then, and its run took longer than the head waited, whenever it ran
+(docs/algorithms.md#calibration). Where there was enough for both, that is known at once. Else it is known when the
+candidate's own start lies as far back, and is told then and not before, also of a run that is shorter: the order in
+which outcomes are told has nothing to do with what they are, so whoever learns from them learns no bias.
+"""
+
+import heapq
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from shadowtime.shared.messages import JobEnded, JobStarted
+
+# An attempt to backfill, its candidates, and what is waited for before one has an outcome.
+
+
+class Candidate(NamedTuple):
+    """A candidate of an attempt, one of `among` that are followed.
+
+    There is its raw probability, what was stated instead, and whether it passed the criterion.
+    """
+
+    job_number: int
+    processors: int
+    probability: float
+    stated: float
+    passes: bool
+    among: int
+
+
+class Outcome(NamedTuple):
+    """Whether a candidate would have delayed the head."""
+
+    candidate: Candidate
+    delayed: bool
+
+
+@dataclass(slots=True)
+class Attempt:
+    """Candidates that were weighed together, until the head is ready.
+
+    `running` of the jobs that it counts run still; the others have `released` processors, of `needed` ones.
+    """
+
+    id: int
+    time: int
+    needed: int
+    running: int
+    released: int
+    candidates: list[Candidate]
+
+
+@dataclass(slots=True)
+class Pending:
+    """A candidate that has started, of a head that is ready; it is told of at `due`.
+
+    `delayed` is True until its end shows otherwise, None if it is to run again, which leaves it unknown.
+    """
+
+    due: int
+    attempt: int
+    candidate: Candidate
+    delayed: bool | None = True
+
+    def ranked(self) -> "Ranked":
+        """Return it behind what orders it: by time, then as they were weighed; no two are alike in that."""
+        return self.due, self.attempt, self.candidate.job_number, self
+
+
+Ranked = tuple[int, int, int, Pending]
+"""When it is due, its attempt, its job, and itself."""
+
+
+EACH_ATTEMPT = 32
+"""Candidates that are followed of one attempt, evenly spread over all: the others have the same head and its delays."""
+
+MAX_FOLLOWED = 65_536
+"""Candidates whose outcome is waited for; while there are so many, attempts are passed over."""
+
+
+class Outcomes:
+    """Follows candidates to their outcomes, from no more than the events of the run.
+
+    Each end of a job costs O(attempts whose head is not ready), each candidate O(log candidates) once. Memory is of
+    those attempts and of at most `MAX_FOLLOWED` candidates.
+    """
+
+    def __init__(self) -> None:
+        self.attempts: list[Attempt] = []
+        """Those whose head is not ready, in order."""
+        self.next_attempt = 0
+        self.last_end = 0
+        self.settled = True
+        """Whether nothing has been released, and no attempt has come, since heads were found that were ready."""
+        self.followed = 0
+        """Candidates without outcome."""
+        self.seen_by: dict[int, int] = {}
+        """Of jobs that are to start, the first attempt that counts them among the running ones."""
+        self.running: dict[int, tuple[int, int, int]] = {}
+        """Of each running job, the first attempt that counts it, its processors and its start."""
+        self.open: dict[int, int] = {}
+        """Of how many attempts, whose head is not ready, a job is a candidate."""
+        self.ran: dict[int, tuple[int, int]] = {}
+        """Start and end of those of them that have ended."""
+        self.waiting: dict[int, list[tuple[int, int, Candidate]]] = {}
+        """Of waiting jobs: attempts whose head was ready, after how many seconds, and what they were in it."""
+        self.pending: list[Ranked] = []
+        """A heap."""
+        self.runs: dict[int, list[Pending]] = {}
+        """Of each running job, those that its end decides."""
+
+    def follow(
+        self,
+        time: int,
+        needed: int,
+        running: int,
+        started: Iterable[int],
+        candidates: Sequence[tuple[int, int, float, float, bool]],
+    ) -> None:
+        """Take in an attempt beside `running` jobs, with those that its pass has `started` before.
+
+        Parameters
+        ----------
+        needed
+            Processors that the running jobs must release for the head.
+        candidates
+            Of each, at least one, what a `Candidate` begins with.
+        """
+        for job_number in started:
+            self.seen_by.setdefault(job_number, self.next_attempt)
+        among = min(len(candidates), EACH_ATTEMPT)
+        if self.followed + among <= MAX_FOLLOWED:
+            chosen = ((each + 1) * len(candidates) // among - 1 for each in range(among))  # the last one always
+            self._keep(
+                Attempt(
+                    self.next_attempt,
+                    time,
+                    needed,
+                    running,
+                    0,
+                    [Candidate(*candidates[each], among) for each in chosen],
+                )
+            )
+        self.next_attempt += 1
+
+    def _keep(self, attempt: Attempt) -> None:
+        self.settled = False
+        self.attempts.append(attempt)
+        self.followed += len(attempt.candidates)
+        for each in attempt.candidates:
+            self.open[each.job_number] = self.open.get(each.job_number, 0) + 1
+
+    def start(self, event: JobStarted) -> None:
+        """Take in the start of a job."""
+        number, time = event.job_number, event.time
+        self.running[number] = self.seen_by.pop(number, self.next_attempt), event.processors, time
+        for attempt, ready_after, candidate in self.waiting.pop(number, ()):
+            self._await(Pending(time + ready_after, attempt, candidate))
+
+    def withdraw(self, job_number: int) -> None:
+        """Forget a candidate that never runs: nobody will know its outcome. O(attempts)."""
+        self.seen_by.pop(job_number, None)
+        self.followed -= len(self.waiting.pop(job_number, ()))
+        if self.open.pop(job_number, None) is not None:
+            for attempt in self.attempts:
+                left = [each for each in attempt.candidates if each.job_number != job_number]
+                self.followed -= len(attempt.candidates) - len(left)
+                attempt.candidates[:] = left
+
+    def end(self, event: JobEnded) -> None:
+        """Take in the end of a job."""
+        if event.time > self.last_end:
+            self._settle()
+        self.last_end, self.settled = event.time, False
+        first, processors, start = self.running.pop(event.job_number)
+        for attempt in reversed(self.attempts):
+            if attempt.id < first:
+                break
+            attempt.released += processors
+            attempt.running -= 1
+        for pending in self.runs.pop(event.job_number, ()):
+            if pending.due >= event.time:
+                pending.delayed = None if event.requeued else False
+        if event.job_number in self.open and not event.requeued:
+            self.ran[event.job_number] = start, event.time
+
+    def told(self, now: int) -> Iterator[Outcome]:
+        """Yield the outcomes that are to be told by now, with all jobs told of that ended by now."""
+        self._settle()
+        while self.pending and self.pending[0][0] <= now:
+            pending = heapq.heappop(self.pending)[-1]
+            self.followed -= 1
+            if pending.delayed is not None:
+                yield Outcome(pending.candidate, pending.delayed)
+
+    def _settle(self) -> None:
+        """Find the heads that were ready at the last instant at which jobs ended: all of it has been told."""
+        if self.settled:
+            return
+        self.settled, left = True, []
+        for attempt in self.attempts:
+            ready = attempt.released >= attempt.needed
+            if not ready and attempt.running > 0:
+                left.append(attempt)
+                continue
+            for candidate in attempt.candidates:
+                if ready:
+                    self._find(attempt, candidate)
+                else:  # the machine has shrunk: nothing will show
+                    self.followed -= 1
+                number = candidate.job_number
+                self.open[number] -= 1
+                if not self.open[number]:
+                    del self.open[number]
+                    self.ran.pop(number, None)
+        self.attempts = left
+
+    def _find(self, attempt: Attempt, candidate: Candidate) -> None:
+        """Put a candidate, now that its head is ready, where its outcome is waited for."""
+        number, ready_after = candidate.job_number, self.last_end - attempt.time
+        if attempt.released >= attempt.needed + candidate.processors:
+            self._tell(Pending(self.last_end, attempt.id, candidate, delayed=False))
+        elif number in self.ran:
+            start, end = self.ran[number]
+            due = start + ready_after
+            self._tell(Pending(due, attempt.id, candidate, delayed=end > due))
+        elif number in self.running:
+            self._await(Pending(self.running[number][2] + ready_after, attempt.id, candidate))
+        else:
+            self.waiting.setdefault(number, []).append((attempt.id, ready_after, candidate))
+
+    def _await(self, pending: Pending) -> None:
+        """Wait for what a running job has to say of itself."""
+        self._tell(pending)
+        self.runs.setdefault(pending.candidate.job_number, []).append(pending)
+
+    def _tell(self, pending: Pending) -> None:
+        """Have it told of when it is due."""
+        heapq.heappush(self.pending, pending.ranked())
+
+    def snapshot(self) -> Any:
+        """Return the whole state as plain values."""
+        return {name: getattr(self, name) for name in ("next_attempt", "last_end")} | {
+            **{name: list(getattr(self, name).items()) for name in ("seen_by", "running", "ran")},
+            "waiting": [
+                (number, [(attempt, ready_after, tuple(candidate)) for attempt, ready_after, candidate in rows])
+                for number, rows in self.waiting.items()
+            ],
+            "attempts": [
+                (each.id, each.time, each.needed, each.running, each.released, [tuple(one) for one in each.candidates])
+                for each in self.attempts
+            ],
+            "pending": [(each.due, each.attempt, tuple(each.candidate), each.delayed) for *_, each in self.pending],
+        }
+
+    def restore(self, state: Any) -> None:
+        """Take on what `snapshot` returned."""
+        self.next_attempt, self.last_end = state["next_attempt"], state["last_end"]
+        self.seen_by, self.running, self.ran = (dict(state[name]) for name in ("seen_by", "running", "ran"))
+        self.waiting = {
+            number: [(attempt, ready_after, Candidate(*each)) for attempt, ready_after, each in rows]
+            for number, rows in state["waiting"]
+        }
+        self.pending = [
+            Pending(due, attempt, Candidate(*each), delayed).ranked()
+            for due, attempt, each, delayed in state["pending"]
+        ]
+        self.followed = len(self.pending) + sum(len(each) for each in self.waiting.values())
+        self.attempts, self.open, self.runs = [], {}, {}
+        for number, time, needed, running, released, candidates in state["attempts"]:
+            self._keep(Attempt(number, time, needed, running, released, [Candidate(*each) for each in candidates]))
+        for *_, pending in self.pending:
+            if pending.candidate.job_number in self.running:
+                self.runs.setdefault(pending.candidate.job_number, []).append(pending)

@@ -1,0 +1,87 @@
+"""The running jobs of a pass, and those that it has started itself."""
+
+from functools import cached_property
+
+import numpy as np
+
+from shadowtime.services.scheduler.kernels import RunningEnds
+from shadowtime.services.scheduler.probabilistic.evaluation import Candidates
+from shadowtime.services.scheduler.tables import Queue, Running, RunningJobs, expected_ends
+from shadowtime.shared.kernels import Flags, Integers, kernel
+
+NONE: Integers = np.empty(0, dtype=np.int64)
+
+
+@kernel
+def planned_ends(now: int, running: RunningJobs, limits: Integers) -> tuple[Integers, Integers]:
+    """Return when each running job is expected to end, and its limit in seconds. O(jobs).
+
+    The limit is at least as long as it has run already, and a second more.
+    """
+    starts, none = running.start_times, running.corrections[:0]
+    at_limits = expected_ends(now, RunningJobs(running.sizes, starts, limits, limits, running.requested_times, none))
+    return expected_ends(now, running), at_limits - starts
+
+
+class Busy:
+    """The running jobs, and those that this pass has started, as columns."""
+
+    def __init__(self, now: int, queue: Queue, running: Running) -> None:
+        self.now = now
+        self.queue = queue
+        self.running = running
+        self.rows = NONE
+        """Of those that the pass has started, in the queue."""
+        self.numbers = running.job_number
+        self.sizes = running.sizes
+        self.start_times = running.start_time
+        self.requested_times = running.requested_time
+        self.slots = running.slot
+        self.requested_ends: Integers = np.maximum(self.start_times + self.requested_times, now + 1)
+        """When each job ends at the latest; one that has outlived its request, in a second."""
+
+    @property
+    def started(self) -> int:
+        """How many the pass has started."""
+        return len(self.rows)
+
+    def add(self, rows: Integers) -> None:
+        """Take in waiting jobs, by their rows, as started now."""
+        queue, requested = self.queue, self.queue.requested_time[rows]
+        self.rows = np.concatenate((self.rows, rows))
+        self.numbers = np.concatenate((self.numbers, queue.job_number[rows]))
+        self.sizes = np.concatenate((self.sizes, queue.sizes[rows]))
+        self.start_times = np.concatenate((self.start_times, np.full(len(rows), self.now)))
+        self.requested_times = np.concatenate((self.requested_times, requested))
+        self.slots = np.concatenate((self.slots, queue.slot[rows]))
+        self.requested_ends = np.concatenate((self.requested_ends, self.now + requested))
+
+    @cached_property
+    def _planned(self) -> tuple[Integers, Integers]:
+        """Of the jobs that ran before the pass: few passes ask."""
+        return planned_ends(self.now, self.running.jobs(on_requests=False), self.running.limit_time)
+
+    @property
+    def expected_ends(self) -> Integers:
+        """When each is expected to end."""
+        return np.concatenate((self._planned[0], self.now + self.queue.predicted_time[self.rows]))
+
+    @property
+    def limit_times(self) -> Integers:
+        """Upper end of what each may run, in seconds."""
+        return np.concatenate((self._planned[1], self.queue.limit_time[self.rows]))
+
+    @property
+    def processors(self) -> Integers:
+        """Processors that each holds."""
+        return np.ascontiguousarray(self.sizes[:, 0])
+
+    def ends(self) -> RunningEnds:
+        """Return when each job may end, as a walk takes it."""
+        return RunningEnds(self.processors, self.start_times, self.expected_ends, self.limit_times, self.slots)
+
+    def candidates(self, rows: Integers, free_pass: Flags) -> Candidates:
+        """Return waiting jobs, by their rows, as candidates."""
+        queue = self.queue
+        columns = queue.processors, queue.predicted_time, queue.limit_time, queue.slot
+        return Candidates._make((*(column[rows] for column in columns), free_pass))

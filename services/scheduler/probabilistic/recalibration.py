@@ -1,0 +1,175 @@
+"""Probabilities of delaying the head, mended by what came of earlier ones.
+
+What is stated of a candidate is beta calibration of its raw probability p, of log-odds `a + b * log(p) - c * log(1 -
+p)`, and a shift of these for each bin of probabilities that they come to. All is learned online, apart for candidates
+that pass the criterion of the policy and for those that do not, since whoever is chosen for a low probability has it
+too low. It begins with 0, 1, 1 and no shifts, which states p itself. `a`, `b` and `c` are moved by Newton's method with
+forgetting. A shift moves by a constant step for each unit that what was stated is off, so that over time what is stated
+in a bin adds up to what happens there, whatever drifts.
+
+References: docs/algorithms.md#recalibration (Kull 2017 for the form, Gupta 2023 for both stages, Angelopoulos 2025 for
+the constant step).
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from shadowtime.services.scheduler.probabilistic.outcomes import Outcome, Outcomes
+from shadowtime.shared.kernels import Floats, FloatTable, kernel
+from shadowtime.shared.messages import Event, JobEnded, JobStarted, JobWithdrawn
+
+TERMS = 3
+"""What is learned of either kind of candidates: `a`, `b` and `c`."""
+
+NOTHING_LEARNED: FloatTable = np.empty((0, 0))
+"""In the place of weights where nothing is recalibrated."""
+
+BINS = 20
+"""Equal bins of probabilities; each has a shift of log-odds."""
+
+STEP = 0.0006
+"""What one outcome moves the shift of its bin by, for each unit that what was stated is off."""
+
+PRIOR = 10.0
+"""Weight of what is assumed of each term before anything is known, and ever after."""
+
+FORGOTTEN = 0.0002
+"""Share of what is known that an attempt to backfill, with all its candidates, takes the place of."""
+
+CLOSEST = 0.001
+"""A raw probability counts as at least this far from 0 and from 1."""
+
+MIN_WEIGHT = 0.001
+"""What an outcome weighs at least, however sure it was."""
+
+
+@kernel
+def terms_of(probability: float) -> Floats:
+    """Return what the terms are multiplied by: 1, log(p) and -log(1 - p)."""
+    p = min(max(probability, CLOSEST), 1.0 - CLOSEST)
+    return np.array([1.0, math.log(p), -math.log(1.0 - p)])
+
+
+@kernel
+def sum_of(weights: Floats, terms: Floats) -> float:
+    """Return the sum of weighted terms: log-odds."""
+    return float(weights[0] * terms[0] + weights[1] * terms[1] + weights[2] * terms[2])
+
+
+@kernel
+def logistic(log_odds: float) -> float:
+    """Return the probability that has these log-odds."""
+    return 1.0 / (1.0 + math.exp(-log_odds))
+
+
+@kernel
+def bin_of(probability: float) -> int:
+    """Return the bin that a probability lies in."""
+    return min(int(probability * BINS), BINS - 1)
+
+
+@kernel
+def recalibrated(weights: Floats, probability: float) -> float:
+    """Return what is stated where the raw probability is this; `weights` are terms, then shifts of bins.
+
+    >>> weights = np.array([1.0, 0.5, 0.5, *[0.0] * BINS])
+    >>> round(recalibrated(weights, 0.25), 6)
+    0.610804
+    >>> weights[TERMS + 12] = -1.0  # from 0.6 to 0.65
+    >>> round(recalibrated(weights, 0.25), 6)
+    0.366025
+    """
+    log_odds = sum_of(weights, terms_of(probability))
+    return logistic(log_odds + weights[TERMS + bin_of(logistic(log_odds))])
+
+
+@kernel
+def learn(
+    weights: Floats, curvature: FloatTable, probability: float, stated: float, delayed: float, forgotten: float
+) -> None:
+    """Move the terms by one step of Newton's method towards an outcome, and the shift of its bin, in place. O(terms^3).
+
+    Parameters
+    ----------
+    weights, curvature
+        As learned so far, and the second derivatives of the loss in its terms.
+    probability, stated, delayed
+        The raw probability, what was stated instead, and 1 if the head would have been delayed, else 0.
+    forgotten
+        Share of all before that it takes the place of; `PRIOR` fades in again by as much.
+    """
+    terms = terms_of(probability)
+    expected = logistic(sum_of(weights, terms))
+    weights[TERMS + bin_of(expected)] += STEP * (delayed - stated)
+    weight = max(expected * (1.0 - expected), MIN_WEIGHT)
+    step = np.empty(TERMS)
+    left = np.empty((TERMS, TERMS))
+    for j in range(TERMS):
+        for k in range(TERMS):
+            curvature[j, k] = (1.0 - forgotten) * curvature[j, k] + weight * terms[j] * terms[k]
+        curvature[j, j] += forgotten * PRIOR
+        assumed = 0.0 if j == 0 else 1.0
+        step[j] = (delayed - expected) * terms[j] + forgotten * PRIOR * (assumed - weights[j])
+        left[j] = curvature[j]
+    for j in range(TERMS):  # the curvature is positive definite: no pivots
+        for row in range(j + 1, TERMS):
+            factor = left[row, j] / left[j, j]
+            step[row] -= factor * step[j]
+            for k in range(j, TERMS):
+                left[row, k] -= factor * left[j, k]
+    for j in range(TERMS - 1, -1, -1):
+        for k in range(j + 1, TERMS):
+            step[j] -= left[j, k] * step[k]
+        step[j] /= left[j, j]
+    for j in range(TERMS):
+        weights[j] += step[j]
+
+
+class Recalibration:
+    """Follows candidates to their outcomes and learns, for those that do not pass the criterion (row 0) and that do.
+
+    >>> from shadowtime.services.scheduler.probabilistic.outcomes import Candidate
+    >>> mended = Recalibration()
+    >>> for _ in range(200):
+    ...     mended.learn(Outcome(Candidate(7, 1, 0.1, 0.1, True, among=1), delayed=True))
+    >>> [round(recalibrated(weights, 0.1), 1) for weights in mended.weights]
+    [0.1, 0.9]
+    """
+
+    def __init__(self) -> None:
+        self.weights = np.tile([0.0, 1.0, 1.0, *[0.0] * BINS], (2, 1))
+        self.curvature = np.tile(PRIOR * np.eye(TERMS), (2, 1, 1))
+        self.outcomes = Outcomes()
+
+    def learn_until(self, now: int) -> None:
+        """Learn from the outcomes that are told by now. O(1) each."""
+        for outcome in self.outcomes.told(now):
+            self.learn(outcome)
+
+    def learn(self, outcome: Outcome) -> None:
+        """Learn from what came of a candidate."""
+        candidate, delayed = outcome
+        kind, forgotten = int(candidate.passes), FORGOTTEN / candidate.among
+        probability, stated = candidate.probability, candidate.stated
+        learn(self.weights[kind], self.curvature[kind], probability, stated, float(delayed), forgotten)
+
+    def observe(self, event: Event) -> None:
+        """Take notice of starts and ends."""
+        if isinstance(event, JobWithdrawn):
+            self.outcomes.withdraw(event.job_number)
+        elif isinstance(event, JobStarted):
+            self.outcomes.start(event)
+        elif isinstance(event, JobEnded):
+            self.outcomes.end(event)
+
+    def snapshot(self) -> Any:
+        """Return what has been learned, and what is followed."""
+        learned = {"weights": self.weights.tolist(), "curvature": self.curvature.tolist()}
+        return learned | {"outcomes": self.outcomes.snapshot()}
+
+    def restore(self, state: Any) -> None:
+        """Take on what `snapshot` returned."""
+        self.weights[...], self.curvature[...] = state["weights"], state["curvature"]
+        self.outcomes.restore(state["outcomes"])

@@ -1,0 +1,28 @@
+"""All policies by name, and the one that the project recommends."""
+
+from shadowtime.services.scheduler.policies import AllReserve, Conservative, Easy, EasySjbf, Fcfs, Guarded, Lwf, Wfp
+from shadowtime.services.scheduler.policy import Policy
+from shadowtime.services.scheduler.probabilistic import Probabilistic
+from shadowtime.services.scheduler.settings import PolicySettings
+from shadowtime.services.scheduler.slurm import Slurm
+from shadowtime.services.scheduler.tuned import Tuned
+from shadowtime.shared.spec import Registry
+
+POLICIES: Registry[Policy] = Registry(
+    "policy",
+    [Fcfs, Lwf, Easy, EasySjbf, AllReserve, Conservative, Wfp, Probabilistic, Guarded, Tuned, Slurm],
+    aliases=["best"],
+    common=["runtime", "adjustment"],
+    group="policies",
+    base=Policy,
+    settings=PolicySettings,
+)
+
+BEST = (
+    "probabilistic:tau=1,criterion=gain,order=expected,accept_easy_safe=yes,patience=0.8,mass=censor,points=4,"
+    "recalibrate=stated,runtime=empirical"
+)
+"""What `--policy best` stands for: the recommended configuration, predictor included.
+
+Chosen by the protocol of docs/choosing-best.md: the least slowdown of those that keep the longest wait near EASY's.
+"""

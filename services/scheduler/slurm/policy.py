@@ -1,0 +1,293 @@
+"""The site's own policy: what its Slurm would do."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from shadowtime.services.scheduler.kernels import Bounds, Candidate, Outlook, backfill_pass, main_pass
+from shadowtime.services.scheduler.limits import MAX_STARTS
+from shadowtime.services.scheduler.policy import FITS_NOW, Policy, start
+from shadowtime.services.scheduler.slurm.fairshare import NOBODY
+from shadowtime.services.scheduler.slurm.priority import WAITING, KnownJob, Priorities
+from shadowtime.services.scheduler.slurm.settings import SlurmSettings
+from shadowtime.services.scheduler.tables import Queue, Running
+from shadowtime.shared.bounds import MAX_TIME
+from shadowtime.shared.chance import key_of, uniform
+from shadowtime.shared.messages import (
+    Again,
+    CapacityChanged,
+    ClusterOpened,
+    CutShort,
+    Event,
+    JobChanged,
+    JobEnded,
+    JobResumed,
+    JobStarted,
+    JobSubmitted,
+    JobSuspended,
+    JobWithdrawn,
+    Reserved,
+    Start,
+)
+
+# When Slurm looks at its queue: the main scheduler after events and each minute, backfill each half minute.
+
+
+class Times:
+    """The times of passes, in seconds; -1 before the first.
+
+    A pass that came due while no scheduling point was, since nothing could have started, counts as done at its time, so
+    that the rhythm is Slurm's. `owed` says that the next was asked for: in a recorded log it comes with what happens.
+
+    Parameters
+    ----------
+    settings
+        The site's.
+    """
+
+    def __init__(self, settings: SlurmSettings) -> None:
+        self._settings = settings
+        self.main = self.full = self.backfill = -1
+        self.changed = False
+        """Whether anything has happened since the last pass of the main scheduler."""
+        self.moved = True
+        """Whether anything has happened since passes over the whole queue found nobody to start."""
+        self.owed = False
+
+    def begin(self, now: int) -> None:
+        """Let the rhythm begin, at the first scheduling point."""
+        if self.full < 0:
+            self.full = self.backfill = now
+
+    def due(self, now: int) -> tuple[bool, bool, bool]:
+        """Return whether a main pass is due, whether it sees all the queue, and whether backfill is due."""
+        told = self._settings
+        self.begin(now)
+        backfill = now - self.backfill >= told.bf_interval
+        full = now - self.full >= told.sched_interval
+        if not self.owed:
+            self.backfill += (now - self.backfill) // told.bf_interval * told.bf_interval
+            self.full += (now - self.full) // told.sched_interval * told.sched_interval
+            backfill, full = backfill and self.backfill == now, full and self.full == now
+        main = full or (self.changed and (self.main < 0 or now - self.main >= told.sched_delay))
+        return main, full, backfill and told.backfill
+
+    def done(self, now: int, *, main: bool, full: bool, backfill: bool, started: bool = False) -> None:
+        """Note which passes were done, and whether they started anybody."""
+        if backfill or (full and not self._settings.backfill):
+            self.moved = started
+        if main:
+            self.main, self.changed = now, False
+        if full:
+            self.full = now
+        if backfill:
+            self.backfill = now
+
+    def next(self, now: int) -> int:
+        """Return when the next pass is, after a time."""
+        told = self._settings
+        times = [self.full + told.sched_interval]
+        if told.backfill:
+            times.append(self.backfill + told.bf_interval)
+        if self.changed:
+            times.append(self.main + told.sched_delay)
+        return max(min(times), now + 1)
+
+    def note(self) -> None:
+        """Take notice that something has happened for which the main scheduler looks at the queue."""
+        self.changed = self.moved = True
+
+    def snapshot(self) -> Any:
+        """Return the whole state as plain values."""
+        return [self.main, self.full, self.backfill, self.changed, self.moved, self.owed]
+
+    def restore(self, state: Any) -> None:
+        """Take on what `snapshot` returned."""
+        self.main, self.full, self.backfill, self.changed, self.moved, self.owed = state
+
+
+RESERVED = Reserved()
+
+JOB_EVENTS = JobSubmitted | JobWithdrawn | JobChanged | JobStarted | JobEnded | JobSuspended | JobResumed
+
+
+class Slurm(Policy):
+    """Multifactor priorities, the main scheduler and `sched/backfill`, each at its own times.
+
+    Requested times are all that it plans with, as Slurm does. Between events it asks to be asked again, at the next
+    pass that could start anything. O(queue * (queue + running)) for each pass of backfill, O(queue log queue) for the
+    main scheduler's, O(jobs + accounts) each `calc_period`.
+
+    References
+    ----------
+    docs/algorithms.md#slurm (Slurm 22.05).
+    """
+
+    name = "slurm"
+    Settings = SlurmSettings
+    starts_only = False
+    sees_all = True
+
+    def __init__(self, settings: SlurmSettings) -> None:
+        self.settings = settings
+        self.priorities = Priorities(settings, 1, 0)
+        self.times = Times(settings)
+        self.weighs = any(getattr(settings, name) for name in SlurmSettings.model_fields if name.startswith("weight_"))
+        """Whether priorities ever change."""
+        self.held: list[tuple[int, int, int]] = []
+        self.chance = 0
+        self.edges: list[int] = []
+        """When reservations begin and end."""
+        self.cooling: list[tuple[int, int]] = []
+        """Until when, and how many, processors of jobs that have ended cannot be given away."""
+        self.bounds = _bounds(settings, 0)
+
+    def open(self, opened: ClusterOpened) -> None:
+        """Take note of the run: how large the pool is, and what its second 0 is."""
+        self.priorities = Priorities(self.settings, opened.processors, opened.unix_start)
+        self.chance = key_of(opened.seed, opened.cluster)
+        self.bounds = _bounds(self.settings, opened.unix_start)
+        self.held = [
+            (max(each.begins - opened.unix_start, 0), each.ends - opened.unix_start, each.processors)
+            for each in self.settings.table("reservations")
+            if each.pool == self.pool
+        ]
+        self.edges = sorted({edge for begins, ends, _ in self.held for edge in (begins, ends)})
+
+    def schedule(self, now: int, queue: Queue, running: Running, free: int) -> Sequence[Start | CutShort | Again]:
+        """Return the starts of the passes that are due, and when the next one is that could start anything."""
+        if self.priorities.advance(now) and self.weighs:
+            self.times.moved = True
+        cooling = [each for each in self.cooling if each[0] > now]
+        if len(cooling) < len(self.cooling):
+            self.times.note()
+        if now in self.edges:
+            self.times.moved = True
+        self.cooling = cooling
+        main, full, backfill = self.times.due(now)
+        starts: list[Start | CutShort | Again] = []
+        if not len(queue) or free <= 0:
+            self.times.done(now, main=main, full=full, backfill=backfill)
+            self.times.owed = False
+            return starts
+        candidates = self._candidates(queue)
+        outlook = self._outlook(now, queue, running, free)
+        begun: list[Candidate] = []
+        if main:
+            depth = len(self.priorities.jobs) + len(queue) if full else self.settings.sched_depth
+            begun = main_pass(outlook, candidates, depth)
+            starts += [start(queue, each.row, FITS_NOW) for each in begun]
+        if backfill:
+            rows = {each.row for each in begun}
+            more = backfill_pass(outlook, [each for each in candidates if each.row not in rows], self.bounds)
+            starts += [start(queue, each.row, RESERVED) for each in more]
+            begun += more
+        self.times.done(now, main=main, full=full, backfill=backfill, started=bool(begun))
+        if len(begun) > MAX_STARTS:
+            del starts[MAX_STARTS:], begun[MAX_STARTS:]
+            starts.append(CutShort(by="starts", left=len(candidates) - MAX_STARTS))
+        left = running.free(free) - sum((each.size for each in begun), np.zeros(queue.sizes.shape[1], dtype=np.int64))
+        waits = np.ones(len(queue), dtype=np.bool_)
+        waits[[each.row for each in begun]] = False
+        fits = bool((queue.sizes[waits] <= np.maximum(left, 0)).all(axis=1).any())
+        self.times.owed = fits and self.times.moved
+        if fits and (times := [each for each in self._next(now) if each <= MAX_TIME]):
+            starts.append(Again(time=min(times)))
+        return starts
+
+    def _next(self, now: int) -> list[int]:
+        """Return when somebody might start next, if nothing happens: none who has just been passed over before that."""
+        times = [each for each in self.edges if each > now] + [until for until, _ in self.cooling]
+        if self.times.moved:
+            times.append(self.times.next(now))
+        elif self.weighs:
+            times.append(self.priorities.next_calculation(now))
+        return times
+
+    def _candidates(self, queue: Queue) -> list[Candidate]:
+        """Return the waiting jobs, highest priority first, each with its place among those of all pools."""
+        known = self.priorities.jobs
+        here = {number: row for row, number in enumerate(queue.job_number.tolist())}
+        jobs = {number: job for number, job in known.items() if job.state == WAITING}
+        for number, row in here.items():
+            if number not in jobs:
+                jobs[number] = known.get(number) or _unknown(queue, row)
+        order = sorted(jobs, key=lambda number: (-self.priorities.tier(jobs[number]), -jobs[number].priority, number))
+        sizes, limits = queue.sizes, queue.requested_time
+        return [
+            Candidate(row, place, np.ascontiguousarray(sizes[row]), int(limits[row]), job.user, job.partition)
+            for place, (row, job) in enumerate((here.get(number, -1), jobs[number]) for number in order)
+            if row >= 0
+        ]
+
+    def _outlook(self, now: int, queue: Queue, running: Running, free: int) -> Outlook:
+        jobs = running.jobs(on_requests=True)
+        ends = np.maximum(running.start_time + running.requested_time, now + 1)
+        idle, sizes = running.free(free).copy(), jobs.sizes
+        if self.cooling:
+            cooling = np.zeros((len(self.cooling), len(idle)), dtype=np.int64)
+            cooling[:, 0] = [processors for _, processors in self.cooling]
+            idle -= cooling.sum(axis=0)
+            sizes = np.concatenate((sizes, cooling))
+            ends = np.concatenate((ends, np.array([until for until, _ in self.cooling], dtype=np.int64)))
+        return Outlook(now, idle, np.ascontiguousarray(sizes), ends, self.held, len(queue))
+
+    def observe(self, event: Event) -> None:
+        """Take notice of what happens here."""
+        if isinstance(event, JobEnded) and self.settings.turnaround:
+            job = self.priorities.jobs.get(event.job_number)
+            if job is not None and (seconds := self._turnaround(event.job_number)):
+                self.cooling.append((event.time + seconds, job.processors))
+        if isinstance(event, JOB_EVENTS):
+            self.priorities.notice(event)
+            if not isinstance(event, JobStarted):
+                self.times.note()
+        elif isinstance(event, CapacityChanged):
+            self.times.note()
+
+    def _turnaround(self, number: int) -> int:
+        """Return how many whole seconds the processors of a job stay bound: one more for the fraction of all jobs."""
+        whole = int(self.settings.turnaround)
+        drawn = float(uniform(self.chance, np.array([number], dtype=np.int64), 0)[0])
+        return whole + (drawn < self.settings.turnaround - whole)
+
+    def beside(self, event: Event) -> None:
+        """Take notice of what happens to jobs of other pools: their usage, and their places in the queue, count."""
+        if isinstance(event, JOB_EVENTS):
+            self.priorities.notice(event)
+            if not isinstance(event, JobStarted):
+                self.times.note()
+
+    def snapshot(self) -> Any:
+        """Return the whole state as plain values."""
+        return {
+            "priorities": self.priorities.snapshot(),
+            "times": self.times.snapshot(),
+            "cooling": [list(each) for each in self.cooling],
+        }
+
+    def restore(self, state: Any) -> None:
+        """Take on what `snapshot` returned."""
+        self.priorities.restore(state["priorities"])
+        self.times.restore(state["times"])
+        self.cooling = [(until, processors) for until, processors in state["cooling"]]
+
+
+def _bounds(settings: SlurmSettings, unix_start: int) -> Bounds:
+    return Bounds(
+        settings.bf_window * 60,
+        settings.bf_resolution,
+        unix_start,
+        settings.bf_max_job_test,
+        settings.bf_max_job_user,
+        settings.bf_max_job_part,
+        settings.bf_max_job_start,
+    )
+
+
+def _unknown(queue: Queue, row: int) -> KnownJob:
+    """Return what is known of a job whose submission was not told."""
+    return KnownJob(
+        *(NOBODY,) * 4, int(queue.processors[row]), 1, int(queue.requested_time[row]), int(queue.submit_time[row])
+    )

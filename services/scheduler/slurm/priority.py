@@ -1,0 +1,249 @@
+"""Priorities of Slurm's multifactor plugin: who waits, whose he is, and what each factor makes of it.
+
+References
+----------
+docs/algorithms.md#slurm (Slurm 22.05, `src/plugins/priority/multifactor`).
+"""
+
+from collections.abc import Iterator
+from dataclasses import astuple, dataclass
+from typing import Any, NamedTuple
+
+from shadowtime.services.scheduler.limits import PERIODS
+from shadowtime.services.scheduler.slurm.fairshare import NOBODY, Owner, Shares
+from shadowtime.services.scheduler.slurm.settings import SlurmSettings
+from shadowtime.services.scheduler.tables import NEVER
+from shadowtime.shared.messages import (
+    Event,
+    JobChanged,
+    JobEnded,
+    JobResumed,
+    JobStarted,
+    JobSubmitted,
+    JobSuspended,
+    JobWithdrawn,
+)
+
+WAITING, RUNNING, STANDING = range(3)
+"""What a job does; one that stands is suspended."""
+
+
+@dataclass(slots=True)
+class KnownJob:
+    """A job of the system, in whichever pool."""
+
+    user: int
+    account: int
+    partition: int
+    qos: int
+    processors: int
+    nodes: int
+    limit: int
+    since: int
+    state: int = WAITING
+    priority: int = 0
+    charged: int = 0
+    """Until when its usage is counted, in seconds."""
+
+    @property
+    def owner(self) -> Owner:
+        """Whose usage it is."""
+        return self.user, self.account
+
+
+class Factors(NamedTuple):
+    """What each factor adds to a priority, as `sprio` prints them but for the fractions."""
+
+    age: float
+    fairshare: float
+    size: float
+    partition: float
+    qos: float
+
+
+class Priorities:
+    """All jobs of the system with their priorities, which change every `calc_period` only, as Slurm's do.
+
+    Parameters
+    ----------
+    settings
+        The site's.
+    processors
+        Of the pool, where the settings do not say how many the site has.
+    unix_start
+        Unix time of second 0.
+    """
+
+    def __init__(self, settings: SlurmSettings, processors: int, unix_start: int) -> None:
+        self._settings = settings
+        self._processors = settings.processors or processors
+        self._nodes = settings.nodes or self._processors
+        self._partitions = {each.number: each for each in settings.table("partitions")}
+        self._qos = {each.number: each for each in settings.table("qos")}
+        self._top_partition = max((each.factor for each in self._partitions.values()), default=0)
+        self._top_qos = max((each.priority for each in self._qos.values()), default=0)
+        self._phase = (settings.calc_at - unix_start) % settings.calc_period
+        self._shares = Shares(
+            settings.table("accounts"),
+            settings.table("users"),
+            settings.half_life,
+            classic=settings.fairshare == "classic",
+            damping=settings.damping,
+        )
+        self.fair = self._shares.factors()
+        """The fair-share factor of each user and account."""
+        self.calculated: int | None = None
+        """When priorities were calculated last."""
+        self.jobs: dict[int, KnownJob] = {}
+
+    def tier(self, job: KnownJob) -> int:
+        """Return the tier of a job's partition: higher ones go first, whatever the priorities."""
+        partition = self._partitions.get(job.partition)
+        return partition.tier if partition else 1
+
+    def factors(self, job: KnownJob, now: int) -> Factors:
+        """Return what a job's priority is made of, at a time in seconds."""
+        told = self._settings
+        partition, qos = self._partitions.get(job.partition), self._qos.get(job.qos)
+        return Factors(
+            told.weight_age * min(max(now - job.since, 0) / told.max_age, 1.0),
+            told.weight_fairshare * self.fair.get(job.owner, 1.0),
+            told.weight_size * self._size(job),
+            told.weight_partition * partition.factor / self._top_partition if partition and partition.factor else 0.0,
+            told.weight_qos * qos.priority / self._top_qos if qos and qos.priority else 0.0,
+        )
+
+    def _size(self, job: KnownJob) -> float:
+        processors, nodes = job.processors / self._processors, job.nodes / self._nodes
+        if self._settings.size_relative:
+            part = max(nodes, processors) / max(min(job.limit, NEVER) // 60, 1)
+        else:
+            part = (nodes + processors) / 2
+        return 1.0 - part if self._settings.favor_small else part
+
+    def next_calculation(self, now: int) -> int:
+        """Return when priorities are calculated next, after a time in seconds."""
+        period = self._settings.calc_period
+        return now + period - (now - self._phase) % period
+
+    def advance(self, now: int) -> bool:
+        """Calculate what was to be calculated until a time, and say whether anything was. O(periods * running + n).
+
+        Usage is calculated for each period, at most `PERIODS` and the rest as one, priorities once.
+        """
+        last = now - (now - self._phase) % self._settings.calc_period
+        if self.calculated is None or self.next_calculation(self.calculated) > now:
+            self.calculated = last if self.calculated is None else self.calculated
+            return False
+        periods = 0
+        while (due := self.next_calculation(self.calculated)) <= now:
+            due = last if periods >= PERIODS else due
+            self._shares.decay(due - self.calculated)
+            for job in self._running():
+                self._charge(job, due)
+            self.calculated, periods = due, periods + 1
+            if not self.jobs:  # nothing but decay is left of the gap
+                self._shares.decay(last - due)
+                self.calculated = last
+        self.fair = self._shares.factors()
+        for job in self.jobs.values():
+            if job.state == WAITING:
+                job.priority = self._priority(job, self.calculated)
+        return True
+
+    def _running(self) -> Iterator[KnownJob]:
+        return (job for job in self.jobs.values() if job.state == RUNNING)
+
+    def _charge(self, job: KnownJob, until: int) -> None:
+        """Count what a job has used since it was last charged."""
+        span = max(until - job.charged, 0)
+        qos = self._qos.get(job.qos)
+        weight = job.processors * (qos.usage / 1000 if qos else 1.0)
+        self._shares.charge(job.owner, span * self._shares.used(span) * weight)
+        job.charged = until
+
+    def _priority(self, job: KnownJob, now: int) -> int:
+        return int(sum(self.factors(job, now)))
+
+    def notice(self, event: Event) -> None:
+        """Take notice of what happens to a job of any pool."""
+        if isinstance(event, JobSubmitted):
+            self._submit(event)
+        elif isinstance(event, JobWithdrawn):
+            self.jobs.pop(event.job_number, None)
+        elif isinstance(event, JobStarted | JobEnded | JobSuspended | JobResumed | JobChanged):
+            job = self.jobs.get(event.job_number)
+            if job is None:
+                return
+            self.advance(event.time)
+            if job.state == RUNNING:
+                self._charge(job, event.time)
+            if isinstance(event, JobStarted):
+                job.state, job.charged, job.processors = RUNNING, event.time, event.processors
+            elif isinstance(event, JobSuspended):
+                job.state = STANDING
+            elif isinstance(event, JobResumed):
+                job.state, job.charged = RUNNING, event.time
+            elif isinstance(event, JobChanged):
+                self._change(job, event)
+            elif event.requeued:
+                job.state, job.priority = WAITING, self._priority(job, event.time)
+            else:
+                del self.jobs[event.job_number]
+
+    def _submit(self, event: JobSubmitted) -> None:
+        self.advance(event.time)
+        job = KnownJob(
+            user=_told(event.user_id),
+            account=_told(event.group_id),
+            partition=_told(event.queue_number),
+            qos=_told(event.qos_number),
+            processors=event.requested_processors,
+            nodes=event.nodes or 1,
+            limit=NEVER if event.requested_time is None else event.requested_time,
+            since=event.since,
+        )
+        if job.owner not in self.fair:
+            self._shares.join(job.owner)
+            self.fair = self._shares.factors()
+        job.priority = self._priority(job, event.time)
+        self.jobs[event.job_number] = job
+
+    def _change(self, job: KnownJob, event: JobChanged) -> None:
+        changes = {
+            "user": event.user_id,
+            "account": event.group_id,
+            "partition": event.queue_number,
+            "qos": event.qos_number,
+            "processors": event.requested_processors,
+            "nodes": event.nodes,
+            "limit": NEVER if event.unlimited else event.requested_time,
+        }
+        for name, value in changes.items():
+            if value is not None:
+                setattr(job, name, value)
+        if job.owner not in self.fair:
+            self._shares.join(job.owner)
+            self.fair = self._shares.factors()
+        if job.state == WAITING:
+            job.priority = self._priority(job, event.time)
+
+    def snapshot(self) -> Any:
+        """Return the whole state as plain values."""
+        return {
+            "calculated": self.calculated,
+            "shares": self._shares.snapshot(),
+            "fair": [[*owner, factor] for owner, factor in self.fair.items()],
+            "jobs": [[number, *astuple(job)] for number, job in self.jobs.items()],
+        }
+
+    def restore(self, state: Any) -> None:
+        """Take on what `snapshot` returned."""
+        self.calculated = state["calculated"]
+        self._shares.restore(state["shares"])
+        self.fair = {(user, account): factor for user, account, factor in state["fair"]}
+        self.jobs = {number: KnownJob(*rest) for number, *rest in state["jobs"]}
+
+
+def _told(number: int | None) -> int:
+    return NOBODY if number is None else number

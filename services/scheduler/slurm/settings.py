@@ -1,0 +1,250 @@
+"""What a site's Slurm is set to: keys as slurm.conf has them, tables of numbers in the place of names."""
+
+import tomllib
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
+
+from pydantic import Field, field_validator, model_validator
+
+from shadowtime.services.scheduler.settings import PolicySettings, unless_default
+from shadowtime.shared.bounds import MAX_DURATION, MAX_KEYS, MAX_PROCESSORS, MAX_TIME
+from shadowtime.shared.errors import SettingsError
+from shadowtime.shared.quoting import QUOTED, quoted, shortened
+from shadowtime.shared.spec import as_text, parse
+
+# What a site's Slurm is set to, in a file: TOML, a key of the policy `slurm` on each line, rows of tables in lists.
+
+MAX_SIZE = 2**20
+"""Bytes of such a file."""
+
+
+def keys_of(text: str) -> dict[str, str]:
+    """Return the keys that a site spells in a SPEC.
+
+    >>> keys_of("(weight_age=1000,qos=1:0:1000)")
+    {'weight_age': '1000', 'qos': '1:0:1000'}
+    """
+    return dict(parse(f"site{text}").keys)
+
+
+def inline(text: str) -> str:
+    """Return what a SPEC has in the place of a file: its keys in parentheses, and such as they are.
+
+    Raises
+    ------
+    SettingsError
+        If the file cannot be read, or is none of keys; names it.
+
+    >>> inline("(weight_age=1000)")
+    '(weight_age=1000)'
+    """
+    if text.startswith("("):
+        return text
+    name = shortened(text, QUOTED)
+    try:
+        with Path(text).open("rb") as file:
+            contents = file.read(MAX_SIZE + 1)
+        if len(contents) > MAX_SIZE:
+            raise SettingsError(f"site {name}: larger than {MAX_SIZE:,} bytes")
+        return spelled(tomllib.loads(contents.decode("utf-8-sig")))
+    except OSError as error:
+        raise SettingsError(f"site {name}: {error.strerror}") from None
+    except (ValueError, RecursionError) as error:  # TOMLDecodeError, UnicodeDecodeError, a name that no file can have
+        raise SettingsError(f"site {name}: {shortened(str(error))}") from None
+
+
+def spelled(keys: dict[str, object]) -> str:
+    """Return keys as a SPEC has them in parentheses.
+
+    Raises
+    ------
+    ValueError
+        If a value is neither a plain one nor a list of rows; names the key.
+
+    >>> spelled({"weight_age": 1000, "favor_small": True, "qos": [[1, 0, 1000], [2, 10, 500]]})
+    '(weight_age=1000,favor_small=yes,qos=1:0:1000;2:10:500)'
+    """
+    if len(keys) > MAX_KEYS:
+        raise ValueError(f"{len(keys)} keys; a SPEC takes {MAX_KEYS}")
+    parts = []
+    for key, value in keys.items():
+        if isinstance(value, list):
+            rows = [row for row in value if isinstance(row, list)]
+            if len(rows) < len(value):
+                raise ValueError(f"{key}: expected rows, each in brackets")
+            text = ";".join(":".join(map(as_text, row)) for row in rows) or "none"
+        elif isinstance(value, bool | int | float | str):
+            text = as_text(value)
+        else:
+            raise ValueError(f"{key}: expected a number, a word, true, false or rows")
+        if not set(text).isdisjoint("(),= \n"):
+            raise ValueError(f"{key}: {shortened(text, QUOTED)!r} cannot be a value")
+        parts.append(f"{key}={text}")
+    return f"({','.join(parts)})"
+
+
+MAX_WEIGHT = 2**32 - 1
+"""Largest weight, as of Slurm."""
+
+NONE = "none"
+"""A table without rows."""
+
+Weight = Annotated[int, Field(ge=0, le=MAX_WEIGHT)]
+Seconds = Annotated[int, Field(ge=0, le=MAX_DURATION)]
+Period = Annotated[int, Field(ge=1, le=MAX_DURATION)]
+Number = Annotated[int, Field(ge=0, le=MAX_TIME)]
+
+
+class Account(NamedTuple):
+    """An account, the one above it (0: the root), its shares, and how many users it has."""
+
+    number: int
+    parent: int
+    shares: int
+    users: int
+
+
+class Member(NamedTuple):
+    """A user in an account, with shares and processor seconds used before."""
+
+    user: int
+    account: int
+    shares: int
+    usage: int
+
+
+class Partition(NamedTuple):
+    """A partition with `PriorityJobFactor` and `PriorityTier`."""
+
+    number: int
+    factor: int
+    tier: int
+
+
+class Qos(NamedTuple):
+    """A QOS with its priority, and what its usage counts, in thousandths."""
+
+    number: int
+    priority: int
+    usage: int
+
+
+class Held(NamedTuple):
+    """Processors of a pool that are reserved between two Unix times."""
+
+    pool: int
+    begins: int
+    ends: int
+    processors: int
+
+
+TABLES: dict[str, type[Any]] = {
+    "accounts": Account,
+    "users": Member,
+    "partitions": Partition,
+    "qos": Qos,
+    "reservations": Held,
+}
+"""Rows of each table: numbers with a colon between them, rows with a semicolon."""
+
+
+def rows_of(table: str, text: str) -> list[Any]:
+    """Return the rows of a table.
+
+    Raises
+    ------
+    ValueError
+        If a row has other than the columns of the table, or anything but whole numbers; shows the row.
+
+    >>> rows_of("qos", "1:0:1000;2:10:500")
+    [Qos(number=1, priority=0, usage=1000), Qos(number=2, priority=10, usage=500)]
+    """
+    row = TABLES[table]
+    if text == NONE:
+        return []
+    found = []
+    for part in text.split(";"):
+        numbers = part.split(":")
+        if len(numbers) != len(row._fields) or not all(each.isascii() and each.isdecimal() for each in numbers):
+            raise ValueError(f"{quoted(part)} is not {':'.join(row._fields)}, whole numbers")
+        if max(map(int, numbers)) > MAX_TIME:
+            raise ValueError(f"{quoted(part)}: no number is beyond {MAX_TIME}")
+        found.append(row(*map(int, numbers)))
+    return found
+
+
+class SlurmSettings(PolicySettings):
+    """Settings of `Slurm`. The defaults are Slurm's own."""
+
+    files: ClassVar[Mapping[str, Callable[[str], str]]] = {"site": inline}
+
+    site: str = unless_default("", "a file of keys, as `shadowtime slurm-site` writes it; keys beside it count first")
+    backfill: bool = Field(True, description="SchedulerType is sched/backfill, not sched/builtin")
+    weight_age: Weight = Field(0, description="PriorityWeightAge")
+    weight_fairshare: Weight = Field(0, description="PriorityWeightFairshare")
+    weight_size: Weight = Field(0, description="PriorityWeightJobSize")
+    weight_partition: Weight = Field(0, description="PriorityWeightPartition")
+    weight_qos: Weight = Field(0, description="PriorityWeightQOS")
+    max_age: Period = Field(604_800, description="PriorityMaxAge, seconds")
+    half_life: Seconds = Field(604_800, description="PriorityDecayHalfLife, seconds; 0: usage never decays")
+    calc_period: Period = Field(300, description="PriorityCalcPeriod, seconds")
+    calc_at: Number = Field(0, description="a second of Unix at which priorities are calculated, as every period")
+    fairshare: Literal["tree", "classic"] = Field("tree", description="Fair Tree, or PriorityFlags=NO_FAIR_TREE")
+    damping: Annotated[int, Field(ge=1, le=65_533)] = Field(1, description="FairShareDampeningFactor, of classic")
+    favor_small: bool = Field(False, description="PriorityFavorSmall: small jobs first, not large ones")
+    size_relative: bool = Field(False, description="PriorityFlags=SMALL_RELATIVE_TO_TIME: size counts by the limit")
+    processors: Annotated[int, Field(ge=0, le=MAX_PROCESSORS)] = Field(
+        0, description="of all the site, to which sizes are set; 0: of the pool"
+    )
+    nodes: Annotated[int, Field(ge=0, le=MAX_PROCESSORS)] = Field(0, description="likewise nodes; 0: as processors")
+    accounts: str = Field(NONE, description="number:parent:shares:users of each account, `;` between them; 0: the root")
+    users: str = Field(NONE, description="user:account:shares:usage of users not of one share and no usage (seconds)")
+    partitions: str = Field(NONE, description="number:PriorityJobFactor:PriorityTier of each partition")
+    qos: str = Field(NONE, description="number:priority:UsageFactor in thousandths of each QOS")
+    reservations: str = Field(NONE, description="pool:begins:ends:processors of each reservation, Unix times")
+    sched_interval: Period = Field(60, description="sched_interval: seconds between passes over the whole queue")
+    sched_delay: Seconds = Field(3, description="batch_sched_delay: seconds at least between passes after events")
+    sched_depth: Annotated[int, Field(ge=1, le=2**31)] = Field(100, description="default_queue_depth, after events")
+    bf_interval: Period = Field(30, description="bf_interval: seconds between passes of backfill")
+    bf_window: Period = Field(1440, description="bf_window, minutes")
+    bf_resolution: Period = Field(60, description="bf_resolution, seconds")
+    bf_max_job_test: Annotated[int, Field(ge=1, le=2**31)] = Field(500, description="bf_max_job_test: jobs per pass")
+    bf_max_job_user: Annotated[int, Field(ge=0, le=2**31)] = Field(0, description="bf_max_job_user; 0: no limit")
+    bf_max_job_part: Annotated[int, Field(ge=0, le=2**31)] = Field(0, description="bf_max_job_part; 0: no limit")
+    bf_max_job_start: Annotated[int, Field(ge=0, le=2**31)] = Field(0, description="bf_max_job_start; 0: no limit")
+    turnaround: Annotated[float, Field(ge=0, le=MAX_DURATION, allow_inf_nan=False)] = Field(
+        0.0, description="seconds from a job's end, on average, until its processors can be given away"
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_site(cls, keys: Any) -> Any:
+        """Take the keys that a site spells, but for those that are told beside it."""
+        if not isinstance(keys, Mapping) or not keys.get("site"):
+            return keys
+        told = keys_of(str(keys["site"]))
+        if unknown := [key for key in told if key not in cls.model_fields or key == "site"]:
+            raise ValueError(f"site: no key {quoted(unknown[0])}")
+        return told | {key: value for key, value in keys.items() if key != "site"}
+
+    @field_validator(*TABLES)
+    @classmethod
+    def _rows(cls, text: str, info: Any) -> str:
+        found = rows_of(info.field_name, text)
+        if info.field_name == "accounts":
+            known = {each.number for each in found} | {0}
+            if len({each.number for each in found}) < len(found):
+                raise ValueError("an account comes twice")
+            parents = {each.number: each.parent for each in found if each.number}
+            for number in parents:
+                above, steps = number, 0
+                while above:
+                    above, steps = parents.get(above, -1), steps + 1
+                    if above not in known or steps > len(found):
+                        raise ValueError(f"account {number} is not below the root")
+        return text
+
+    def table(self, name: str) -> list[Any]:
+        """Return the rows of a table."""
+        return rows_of(name, getattr(self, name))

@@ -1,0 +1,51 @@
+"""The state of one pool as columns: waiting and running jobs, free resources."""
+
+from shadowtime.services.scheduler.tables.enqueue import enqueue, forget
+from shadowtime.services.scheduler.tables.expected_end import (
+    CORRECTIONS,
+    RunningJobs,
+    RunningTable,
+    WaitingTable,
+    expected_ends,
+)
+from shadowtime.services.scheduler.tables.histograms import UNKNOWN, Histograms
+from shadowtime.services.scheduler.tables.job_table import (
+    ADJUSTED,
+    NEVER,
+    REQUESTED,
+    SHORTENED,
+    SIZE,
+    SLOT,
+    START,
+    JobTable,
+    PlannedTimes,
+    Queue,
+    Running,
+)
+from shadowtime.services.scheduler.tables.resources import fits_each, fitting_together, front
+
+__all__ = [
+    "ADJUSTED",
+    "CORRECTIONS",
+    "NEVER",
+    "REQUESTED",
+    "SHORTENED",
+    "SIZE",
+    "SLOT",
+    "START",
+    "UNKNOWN",
+    "Histograms",
+    "JobTable",
+    "PlannedTimes",
+    "Queue",
+    "Running",
+    "RunningJobs",
+    "RunningTable",
+    "WaitingTable",
+    "enqueue",
+    "expected_ends",
+    "fits_each",
+    "fitting_together",
+    "forget",
+    "front",
+]

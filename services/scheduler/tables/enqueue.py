@@ -1,0 +1,99 @@
+"""How a job enters the queue, with what it is planned with, and how that is forgotten once it has left for good."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from shadowtime.services.scheduler.settings import PolicySettings
+from shadowtime.services.scheduler.tables.job_table import NEVER, NUMBER, SLOT, Queue, planned_times
+from shadowtime.shared.distributions import BINS, EDGES, bin_of
+from shadowtime.shared.messages import Envelope, JobSubmitted, WalltimeAdjustment
+
+# A run-time distribution that knows how often jobs end by their adjusted requests.
+
+
+def reweighted(
+    histogram: tuple[float, ...], requested_time: int, adjustment: WalltimeAdjustment | None
+) -> tuple[float, ...]:
+    """Return a histogram that puts at least the percentile's probability on ends by the adjusted request.
+
+    Where it puts less there, what lies below the adjusted request is scaled to that probability and the rest to the
+    remainder; the bin that holds it is shared in the logarithm of the run time, and both shares are put back into it,
+    so the probability is met to within that bin. If nothing lies below or above, it falls to the bin of the adjusted
+    request or of the request; so it does for a job without a histogram. A histogram that knows a shorter job stays as
+    it is, and so it does where nothing is adjusted. O(bins).
+
+    Parameters
+    ----------
+    histogram
+        Probability of each bin of `shared.run_time_bins`, from bin 0 on; empty where nothing is predicted.
+    requested_time
+        Seconds.
+
+    Examples
+    --------
+    >>> adjustment = WalltimeAdjustment(adjusted_time=10, observations=12, percentile=80)
+    >>> np.round(reweighted((0.0, 0.25, 0.25, 0.0, 0.0, 0.0, 0.5), 30, adjustment), 3).tolist()
+    [0.0, 0.4, 0.4, 0.0, 0.0, 0.0, 0.2]
+    >>> np.round(reweighted((), 30, adjustment), 3).tolist()
+    [0.0, 0.0, 0.0, 0.0, 0.8, 0.0, 0.2]
+    """
+    if adjustment is None or adjustment.percentile is None or adjustment.adjusted_time >= requested_time:
+        return histogram
+    probability, adjusted_time = adjustment.percentile / 100, float(adjustment.adjusted_time)
+    masses = np.zeros(BINS)
+    masses[: len(histogram)] = histogram
+    at = bin_of(adjusted_time)
+    share = 1.0 if at == 0 else float(np.log(adjusted_time / EDGES[at]) / np.log(EDGES[at + 1] / EDGES[at]))
+    below = masses.copy()
+    below[at] *= share
+    below[at + 1 :] = 0.0
+    above = masses - below
+    if below.sum() >= probability * max(masses.sum(), 1e-9):
+        return histogram
+    if not below.any():
+        below[at] = 1.0
+    if not above.any():
+        above[bin_of(float(requested_time))] = 1.0
+    weighed = probability * below / below.sum() + (1.0 - probability) * above / above.sum()
+    return tuple(weighed[: weighed.nonzero()[0][-1] + 1].tolist())
+
+
+def enqueue(
+    queue: Queue, job: JobSubmitted, told: Envelope, settings: PolicySettings, further: Sequence[int] = ()
+) -> None:
+    """Queue a job with its priority, what is predicted of it and its adjusted request.
+
+    Parameters
+    ----------
+    told
+        What the stages before have said of the job.
+    settings
+        What the policy makes of adjusted requests.
+    further
+        What the job takes of each resource beside processors.
+
+    >>> queue, job = Queue(), JobSubmitted(time=0, job_number=7, requested_processors=1, requested_time=60, priority=9)
+    >>> enqueue(queue, job, Envelope(run="r", sequence=1, event=job), PolicySettings())
+    >>> queue.job_number.tolist(), queue.predicted_time.tolist(), queue.priorities
+    ([7], [60], {7: 9})
+    """
+    requested_time = NEVER if job.requested_time is None else job.requested_time
+    prediction, adjustment = told.run_time, told.adjustment
+    histogram = () if prediction is None else prediction.histogram
+    if settings.distribution == "prior":
+        histogram = reweighted(histogram, requested_time, adjustment)
+    times = planned_times(requested_time, prediction, adjustment)
+    if prediction is not None and (fraction := prediction.point - times.predicted_time) > 0 and fraction < 1:
+        queue.fractions[job.job_number] = fraction
+    if job.priority is not None:
+        queue.priorities[job.job_number] = job.priority
+    slot = queue.histograms.add(histogram)
+    queue.add((job.job_number, job.since, job.requested_processors, *times, slot, *further))
+
+
+def forget(queue: Queue, row: Sequence[int]) -> None:
+    """Let go of what was known of a job, whose row was this, beside its row."""
+    queue.histograms.remove(row[SLOT])
+    queue.fractions.pop(row[NUMBER], None)
+    queue.priorities.pop(row[NUMBER], None)

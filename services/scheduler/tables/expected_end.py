@@ -1,0 +1,84 @@
+"""When a running job is expected to end, also once it has outlived its prediction."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from shadowtime.shared.kernels import Integers, IntegerTable, kernel
+
+CORRECTIONS: dict[str, tuple[int, ...]] = {
+    "request": (),
+    "incremental": (60, 300, 900, 1800, 3600, 7200, 18000, 36000, 72000, 180000, 360000),
+}
+"""Seconds by which the first, second, … correction of an outlived prediction exceeds it, by the predictor's
+`fallback`. Those of EASY++ are of Tsafrir 2007, section 5, each replacing the last (Gaussier 2015).
+When they are used up, the job is assumed to run to its request."""
+
+
+GRACE = 300
+"""Seconds that a running job past its adjusted request is assumed to need still, each time anew.
+
+So does Cobalt, the scheduler of Tang 2013 (docs/algorithms.md#expected-end).
+"""
+
+
+class RunningJobs(NamedTuple):
+    """Of each running job: what it holds, shape (jobs, resources), and what `expected_ends` takes, shape (jobs,).
+
+    `corrections` are of all.
+    """
+
+    sizes: IntegerTable
+    start_times: Integers
+    predicted_times: Integers
+    adjusted_times: Integers
+    requested_times: Integers
+    corrections: Integers
+
+
+class WaitingTable(NamedTuple):
+    """The table of waiting jobs, shape (columns, at least as many as wait), how many wait, and by what they plan."""
+
+    table: IntegerTable
+    jobs: int
+    planned: int
+
+
+class RunningTable(NamedTuple):
+    """The same of the running jobs, with the column of their adjusted requests, and corrections of predictions."""
+
+    table: IntegerTable
+    jobs: int
+    planned: int
+    adjusted: int
+    corrections: Integers
+
+
+@kernel
+def expected_ends(now: int, running: RunningJobs) -> Integers:
+    """Return the time at which each running job is expected to end, in seconds.
+
+    A job is expected to run as predicted; if it has outlived that, as the corrections say; then to its adjusted
+    request, and past that, for `GRACE` more seconds from now. It is never expected to run beyond its request, and once
+    it has, for one more second (docs/algorithms.md#limits-of-a-prediction). O(jobs).
+
+    >>> from typing import NamedTuple
+
+    import numpy as np
+    >>> sizes, starts, predicted = np.array([[1], [1], [1]]), np.array([0, 0, 0]), np.array([150, 60, 90])
+    >>> adjusted, requested, none = np.array([300, 300, 90]), np.array([300, 300, 800]), np.array([], dtype=np.int64)
+    >>> expected_ends(100, RunningJobs(sizes, starts, predicted, adjusted, requested, none)).tolist()
+    [150, 300, 400]
+    """
+    ends = np.empty_like(running.start_times)
+    for job in range(len(running.start_times)):
+        elapsed = now - running.start_times[job]
+        run_time = running.predicted_times[job]
+        for correction in running.corrections:
+            if run_time > elapsed:
+                break
+            run_time = running.predicted_times[job] + correction
+        if run_time <= elapsed:
+            run_time = running.adjusted_times[job] if running.adjusted_times[job] > elapsed else elapsed + GRACE
+        ends[job] = running.start_times[job] + max(min(run_time, running.requested_times[job]), elapsed + 1)
+    return ends

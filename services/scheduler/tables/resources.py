@@ -1,0 +1,61 @@
+"""Which of several jobs fit into what is free of each resource."""
+
+import numpy as np
+
+from shadowtime.shared.kernels import Flags, Integers, IntegerTable, has_room, kernel
+
+
+@kernel
+def fitting_together(free: Integers, sizes: IntegerTable) -> int:
+    """Return how many of the first jobs fit beside each other; the next does not. O(those).
+
+    >>> import numpy as np
+    >>> fitting_together(np.array([8]), np.array([[4], [4], [1]]))
+    2
+    """
+    left = free.copy()
+    for job in range(len(sizes)):
+        if not has_room(left, sizes[job]):
+            return job
+        left -= sizes[job]
+    return len(sizes)
+
+
+@kernel
+def front(free: Integers, sizes: IntegerTable, served: Integers) -> tuple[int, Integers]:
+    """Return how many jobs fit beside each other from the head on, and the rows of those that fit behind the next.
+
+    Jobs are rows of `sizes`, in the order in which they are `served`; the rows found are in order of submission.
+    O(jobs log jobs).
+
+    >>> import numpy as np
+    >>> heads, rows = front(np.array([5]), np.array([[2], [9], [3], [4], [1]]), np.arange(5))
+    >>> heads, rows.tolist()
+    (1, [2, 4])
+    """
+    left = free.copy()
+    heads = 0
+    while heads < len(served) and has_room(left, sizes[served[heads]]):
+        left -= sizes[served[heads]]
+        heads += 1
+    rows = np.empty_like(served)
+    found = 0
+    for at in range(heads + 1, len(served)):
+        if has_room(left, sizes[served[at]]):
+            rows[found] = served[at]
+            found += 1
+    return heads, np.sort(rows[:found])
+
+
+@kernel
+def fits_each(free: Integers, sizes: IntegerTable, rows: Integers) -> Flags:
+    """Return of each of these rows whether its job, by itself, fits. O(rows).
+
+    >>> import numpy as np
+    >>> fits_each(np.array([3]), np.array([[4], [3], [1]]), np.array([2, 0, 1])).tolist()
+    [True, False, True]
+    """
+    found = np.empty(len(rows), dtype=np.bool_)
+    for at in range(len(rows)):
+        found[at] = has_room(free, sizes[rows[at]])
+    return found

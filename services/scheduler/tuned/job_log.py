@@ -1,0 +1,210 @@
+"""What is known of the jobs of a run, as columns that shadow machines work on."""
+
+from collections.abc import Sequence
+from dataclasses import astuple, dataclass
+from typing import Any
+
+import numpy as np
+
+from shadowtime.services.scheduler.ordering import Key, Ordering, RunTimeMeasures
+from shadowtime.services.scheduler.settings import PolicySettings
+from shadowtime.services.scheduler.tables import SLOT, Queue, Running
+from shadowtime.services.scheduler.tuned.simulated_machine import AS_PREDICTED, AS_REQUESTED, Known
+from shadowtime.shared.distributions import packed_numbers, unpacked_numbers
+from shadowtime.shared.kernels import Flags, FloatTable, Integers, IntegerTable
+from shadowtime.shared.messages import Event, JobEnded, JobResumed, JobStarted, JobSubmitted, JobSuspended, JobWithdrawn
+
+SUBMITTED, PROCESSORS, LIMIT, RUN_TIME, STARTED, USER, WITHDRAWN = range(7)
+"""Rows of the table of facts; times in seconds. Run time, start and withdrawal are -1 until they are known."""
+
+MAX_USERS = 4_096
+"""Users that are told apart; those that come later count as one more."""
+
+LOST = 14 * 86_400
+"""Seconds that a job waits in the run at most and is still expected to run, on shadow machines."""
+
+GROWTH = 256
+"""Jobs for which there is room at first."""
+
+
+def grown(table: Any, size: int, filler: int = 0) -> Any:
+    """Return a table with room for `size` columns at least: itself, or a copy of twice the size or more."""
+    if table.shape[1] >= size:
+        return table
+    more = np.full((len(table), max(size, 2 * table.shape[1])), filler, dtype=table.dtype)
+    more[:, : table.shape[1]] = table
+    return more
+
+
+@dataclass(slots=True)
+class News:
+    """What has happened to one job since the last scheduling point; `user` is the row of one that came since then."""
+
+    user: int | None = None
+    started: int | None = None
+    run_time: int | None = None
+    withdrawn: int | None = None
+
+
+class KnownJobs:
+    """The jobs of a run in order of (submit time, job number): what was known at submission, and what is known since.
+
+    Events are only noted; the next scheduling point, which has the tables of jobs, tells what is planned of new ones.
+    O(new jobs * variants) a scheduling point.
+
+    Parameters
+    ----------
+    bases
+        Orders, and the functions that give what is sorted by.
+    taus
+        Probabilities with which a job outlasts what it is planned to run.
+    settings
+        What the policy makes of adjusted requests.
+    most
+        Jobs at one time; those that come beyond are left out.
+    """
+
+    def __init__(
+        self, bases: Sequence[tuple[Ordering, Key]], taus: tuple[float, ...], settings: PolicySettings, most: int
+    ) -> None:
+        self.bases, self.settings, self.most = bases, settings, most
+        self.measures = RunTimeMeasures(taus)
+        self.news: dict[int, list[News]] = {}
+        """By job number, since the last scheduling point; of two jobs of one number, of which the first was known."""
+        self.index: dict[int, int] = {}
+        """Where each job is that has not ended in the run itself."""
+        self.users: dict[int | None, int] = {}
+        self.size = 0
+        self.facts: IntegerTable = np.zeros((7, GROWTH), dtype=np.int64)
+        self.planned: IntegerTable = np.zeros((2 + len(taus), GROWTH), dtype=np.int64)
+        self.numbers: FloatTable = np.zeros((len(bases), GROWTH))
+
+    @property
+    def known(self) -> Known:
+        """The columns, as machines take them."""
+        facts = self.facts
+        times = facts[SUBMITTED], facts[PROCESSORS], facts[LIMIT]
+        return Known(self.size, *times, self.planned, self.numbers, facts[RUN_TIME], facts[STARTED], facts[WITHDRAWN])
+
+    @property
+    def user_rows(self) -> Integers:
+        """Of each job the row of its user."""
+        users: Integers = self.facts[USER]
+        return users
+
+    def observe(self, event: Event) -> None:
+        """Note an event."""
+        if isinstance(event, JobSubmitted):
+            user = self.users.get(event.user_id, len(self.users))
+            if user < MAX_USERS:
+                self.users[event.user_id] = user
+            before = [each for each in self.news.get(event.job_number, ()) if each.user is None]
+            self.news[event.job_number] = [*before, News(min(user, MAX_USERS))]
+        elif isinstance(event, JobWithdrawn):
+            self._end(event.job_number, News(withdrawn=event.time))
+        elif isinstance(event, JobEnded):
+            if event.requeued:
+                self._last(event.job_number).started = -1
+            else:
+                self._end(event.job_number, News(run_time=event.own_run_time))
+        elif isinstance(event, JobStarted | JobResumed):  # at least from then on it runs
+            self._last(event.job_number).started = event.time
+        elif isinstance(event, JobSuspended):  # how long it has run is not known for a while
+            self._last(event.job_number).started = -1
+
+    def _last(self, number: int) -> News:
+        return self.news.setdefault(number, [News()])[-1]
+
+    def _end(self, number: int, news: News) -> None:
+        """Note that a job is over; one that no scheduling point has seen is as if it had never been."""
+        last = self._last(number)
+        if last.user is None:
+            last.run_time, last.withdrawn = news.run_time, news.withdrawn
+            return
+        self.news[number].pop()
+        if not self.news[number]:
+            del self.news[number]
+
+    def take_in(self, now: int, queue: Queue, running: Running) -> None:
+        """Take in what has happened, with what the tables of jobs say of the new ones."""
+        new = [(number, news[-1]) for number, news in self.news.items() if news[-1].user is not None]
+        for number, (first, *_) in self.news.items():
+            if first.user is None:
+                self._learn(number, first)
+        if new:
+            self._add(now, {number: each.user or 0 for number, each in new}, queue, running)
+            for number, each in new:
+                self._learn(number, each)
+        self.news.clear()
+
+    def _learn(self, number: int, news: News) -> None:
+        """Take in what has happened to a job that is known."""
+        if (at := self.index.get(number)) is None:  # it was one too many, or was given up
+            return
+        if news.started is not None:
+            self.facts[STARTED, at] = news.started
+        if news.withdrawn is not None:
+            self.facts[WITHDRAWN, at] = news.withdrawn
+            del self.index[number]
+        if news.run_time is not None:
+            self.facts[RUN_TIME, at] = news.run_time
+            del self.index[number]
+
+    def give_up(self, now: int) -> None:
+        """Take jobs that have not started for so long for ones that were never submitted: machines wait for them."""
+        submitted, started, run_times, withdrawn = (
+            self.facts[row, : self.size] for row in (SUBMITTED, STARTED, RUN_TIME, WITHDRAWN)
+        )
+        lost = (started < 0) & (run_times < 0) & (withdrawn < 0) & (submitted < now - LOST)
+        withdrawn[lost] = submitted[lost]
+        if lost.any():
+            self.index = {number: at for number, at in self.index.items() if not lost[at]}
+
+    def drop(self, gone: Flags) -> None:
+        """Forget jobs that have ended in the run itself, of each job whether it goes; the others move up."""
+        places = np.cumsum(~gone) - 1
+        left = int(places[-1]) + 1 if len(places) else 0
+        for table in (self.facts, self.planned, self.numbers):
+            table[:, :left] = table[:, : self.size][:, ~gone]
+        self.index = {number: int(places[at]) for number, at in self.index.items()}
+        self.size = left
+
+    def snapshot(self) -> Any:
+        """Return the whole state as plain values."""
+        return {
+            "news": [[number, [astuple(each) for each in news]] for number, news in self.news.items()],
+            "index": list(self.index.items()),
+            "users": list(self.users.items()),
+            "tables": [packed_numbers(table[:, : self.size]) for table in (self.facts, self.planned, self.numbers)],
+        }
+
+    def restore(self, state: Any) -> None:
+        """Take on what `snapshot` returned."""
+        self.news = {number: [News(*each) for each in news] for number, news in state["news"]}
+        self.index, self.users = dict(state["index"]), dict(state["users"])
+        tables = [unpacked_numbers(table) for table in state["tables"]]
+        self.size = tables[0].shape[1]
+        self.facts, self.planned, self.numbers = (grown(table, GROWTH) for table in tables)
+
+    def _add(self, now: int, users: dict[int, int], queue: Queue, running: Running) -> None:
+        new = Queue(queue.histograms, self.settings)
+        new.fractions = queue.fractions
+        for number in users:
+            row = queue.row(number) or running.row(number)
+            if row is not None and self.size + len(new) < self.most:
+                new.add(row[: SLOT + 1])
+        size = self.size + len(new)
+        tables = (self.facts, self.planned, self.numbers)
+        self.facts, self.planned, self.numbers = (grown(table, size) for table in tables)
+        there = slice(self.size, size)
+        numbers = new.job_number.tolist()
+        self.facts[[SUBMITTED, PROCESSORS, LIMIT], there] = new.submit_time, new.processors, new.requested_time
+        self.facts[[RUN_TIME, STARTED, WITHDRAWN], there] = -1
+        self.facts[USER, there] = [users[number] for number in numbers]
+        self.planned[AS_REQUESTED, there] = new.requested_time
+        self.planned[AS_PREDICTED, there] = new.predicted_time
+        self.planned[2:, there] = self.measures.outlasted(new)
+        for at, (ordering, key) in enumerate(self.bases):
+            self.numbers[at, there] = ordering.keys(key, now, new)
+        self.index.update(zip(numbers, range(self.size, size), strict=True))
+        self.size = size

@@ -1,0 +1,134 @@
+"""The configurations between which `tuned` moves, and its other settings."""
+
+import math
+from collections.abc import Callable
+from itertools import product
+from typing import Annotated, Any, Literal, NamedTuple
+
+from pydantic import AfterValidator, Field, model_validator
+
+from shadowtime.services.scheduler.ordering import ORDERS, TimesBy, compiled, known_order
+from shadowtime.services.scheduler.policies import GuardedSettings
+from shadowtime.services.scheduler.settings import PolicySettings
+from shadowtime.shared.bounds import MAX_MEMBERS
+from shadowtime.shared.quoting import QUOTED, shortened
+
+BETWEEN = "+"
+HOUR = 3600.0
+
+MOST = 1e9
+"""Of a number in a list."""
+
+
+class Member(NamedTuple):
+    """A configuration; where nothing is `predicted` candidates are taken to run to their requests, as EASY does."""
+
+    name: str
+    settings: GuardedSettings
+    predicted: bool = True
+
+
+EASY = Member("easy", GuardedSettings(), predicted=False)
+
+
+def _each(check: Callable[[str], Any]) -> AfterValidator:
+    """Return what sees that every part of a list is what it should be."""
+
+    def checked(text: str) -> str:
+        for part in text.split(BETWEEN):
+            check(part)
+        return text
+
+    return AfterValidator(checked)
+
+
+def _followed(name: str) -> None:
+    try:
+        compiled(ORDERS[known_order(name)])
+    except ValueError as error:
+        raise ValueError(f"order {shortened(name, QUOTED)}: {error}") from None
+
+
+def _number(most: float) -> Callable[[str], None]:
+    def check(text: str) -> None:
+        try:
+            value = float(text)
+        except ValueError:
+            value = math.nan
+        if not 0 <= value <= most:
+            raise ValueError(f"expected numbers from 0 to {most:g} with {BETWEEN} between them")
+
+    return check
+
+
+Numbers = Annotated[str, _each(_number(MOST))]
+
+
+class TunedSettings(PolicySettings):
+    """Settings of `Tuned`: the portfolio, and what is chosen by."""
+
+    orders: Annotated[str, _each(_followed)] = Field(
+        "unicep+wfp3+exp", description="orders of the queue in the portfolio, with + between them"
+    )
+    thresholds: Numbers = Field(
+        "18000+36000+72000+108000+144000+180000+216000+288000+432000",
+        description="thresholds in the portfolio, seconds, as of `guarded`",
+    )
+    overtaken: Numbers = Field("0.35", description="and of `overtaken`, as shares of the threshold")
+    patience: Numbers = Field("1.3", description="and of `patience`, as shares of the threshold")
+    taus: Annotated[str, _each(_number(0.99))] = Field("0", description="and of `tau`")
+    by: TimesBy = Field("plan", description="run times that put jobs in order, as of `guarded`")
+    objective: Literal["slowdown", "wait", "weighted"] = Field(
+        "slowdown", description="what is made least: mean bounded slowdown, mean wait, or the geometric mean of both"
+    )
+    tail: float = Field(1.0, ge=0, le=100, description="weight of the longest waits beside it")
+    longest: float = Field(1.25, gt=0, le=1e6, description="guard: longest wait as a share of EASY's")
+    user: float = Field(3.0, gt=0, le=1e6, description="guard: mean wait of any user as a share of EASY's")
+    every: int = Field(86_400, ge=1, le=10**9, description="seconds of the log between choices")
+    least: int = Field(300, ge=1, le=10**9, description="jobs that have ended on all machines before the first choice")
+    perturbation: float = Field(
+        0.01, ge=1e-6, le=10, description="mean of what chance adds to the loss of each member, once for all"
+    )
+
+    @model_validator(mode="after")
+    def _few_and_different(self) -> "TunedSettings":
+        count = 1 + math.prod(len(each.split(BETWEEN)) for each in self._lists())
+        if count > MAX_MEMBERS:
+            raise ValueError(f"a portfolio of {count:,} configurations; at most {MAX_MEMBERS}")
+        for key, parts in zip(("orders", "thresholds", "overtaken", "patience", "taus"), self._lists(), strict=True):
+            meant = [ORDERS[each] if key == "orders" else float(each) for each in parts.split(BETWEEN)]
+            if any(each in meant[:place] for place, each in enumerate(meant)):
+                raise ValueError(f"{key}={shortened(parts, QUOTED)} has one of them twice")
+        return self
+
+    def _lists(self) -> tuple[str, ...]:
+        return self.orders, self.thresholds, self.overtaken, self.patience, self.taus
+
+    def portfolio(self) -> list[Member]:
+        """Return the members: EASY on requests, and every order with every threshold and each of the others.
+
+        >>> [member.name for member in TunedSettings(orders="spf", thresholds="36000+72000").portfolio()]
+        ['easy', 'spf 10 h', 'spf 20 h']
+        """
+        parts = [each.split(BETWEEN) for each in self._lists()]
+        several = [len(part) > 1 for part in parts]
+        members = [EASY]
+        for order, threshold, overtaken, patience, tau in product(*parts):
+            seconds = float(threshold)
+            settings = GuardedSettings(
+                queue=order,
+                by=self.by,
+                threshold=seconds,
+                overtaken=float(overtaken) * seconds,
+                patience=float(patience) * seconds,
+                tau=float(tau),
+            )
+            also = [
+                f"{name} {float(value):g}"
+                for name, value, more in zip(
+                    ("overtaken", "patience", "tau"), (overtaken, patience, tau), several[2:], strict=True
+                )
+                if more
+            ]
+            members.append(Member(", ".join([f"{order} {seconds / HOUR:.8g} h", *also]), settings))
+        return members

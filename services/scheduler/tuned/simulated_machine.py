@@ -1,0 +1,248 @@
+"""Shadow machines: the jobs of a run so far, run by other configurations than the one that decides.
+
+A shadow machine never uses what nobody knows yet: it stops where it would need the end of a job that has not ended in
+the run itself, and goes on once that is known (docs/ordering.md#no-leak). It has processors alone: what jobs take of
+memory and GPUs does not limit them there.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from shadowtime.services.scheduler.kernels import Guards, Held, Jobs, guarded_pass
+from shadowtime.services.scheduler.ordering import sort_keys
+from shadowtime.services.scheduler.tables import NEVER
+from shadowtime.shared.kernels import BEYOND, Flags, Floats, FloatTable, Integers, IntegerTable, kernel
+
+CLOCK, ARRIVED, CHANGED, FREE, WAITS, RUNS = range(6)
+"""Columns of the counters of each machine: its time, jobs that have come and changes of capacity that have happened,
+idle processors, jobs that wait and that run."""
+
+
+class Known(NamedTuple):
+    """What is known of the first `jobs` of the jobs of each array, in order of submission; tables have a row a variant.
+
+    `run_times` are -1 of jobs that have not ended in the run itself, `started` their starts in it, -1 before that;
+    `withdrawn` is when a job was withdrawn from the queue of the run, -1 if it was not.
+    """
+
+    jobs: int
+    submit_times: Integers
+    processors: Integers
+    requested_times: Integers
+    planned_times: IntegerTable
+    bases: FloatTable
+    run_times: Integers
+    started: Integers
+    withdrawn: Integers
+
+
+class Members(NamedTuple):
+    """Configurations, shape (members,).
+
+    Kind of the queue's order, and its row of `bases`; the row of `planned_times`; the guards in seconds.
+    """
+
+    kinds: Integers
+    bases: Integers
+    plans: Integers
+    thresholds: Floats
+    overtaken: Floats
+    patience: Floats
+
+
+class Machines(NamedTuple):
+    """State of the machines, shape (members, …): counters; jobs that wait, what they were overtaken by, jobs that run.
+
+    `starts` and `ends` are of each job, shape (members, jobs), -1 until then.
+    """
+
+    counters: IntegerTable
+    waiting: IntegerTable
+    work: FloatTable
+    running: IntegerTable
+    starts: IntegerTable
+    ends: IntegerTable
+
+
+AS_REQUESTED, AS_PREDICTED = range(2)
+"""Rows of planned times; then what jobs outlast with each of the taus."""
+
+
+@kernel
+def counted(planned_time: int) -> int:
+    """Return what a running job counts with for those that it has overtaken, in seconds; 0 if nothing is known of it.
+
+    >>> counted(300), counted(NEVER)
+    (300, 0)
+    """
+    return planned_time if planned_time < NEVER else 0
+
+
+@kernel
+def end_of(job: int, known: Known, start: int) -> int:
+    """Return when a job ends that started then; -1 if nobody knows.
+
+    One that left the queue of the run ends with that, or at its limit: how long it would have run nobody will know.
+    """
+    if known.run_times[job] >= 0:
+        return start + int(known.run_times[job])
+    if known.withdrawn[job] < 0:
+        return -1
+    return max(start, min(int(known.withdrawn[job]), start + int(known.requested_times[job])))
+
+
+@kernel
+def next_time(now: int, known: Known, running: Integers, starts: Integers, coming: int) -> int:
+    """Return when something happens next on a machine; `BEYOND` if that is not known at `now`. O(running).
+
+    `coming` is the next arrival or change of capacity.
+    """
+    time, horizon = coming, now
+    for job in running:
+        end = end_of(job, known, starts[job])
+        if end >= 0:
+            time = min(time, end)
+        else:  # it runs on, at least so long
+            elapsed = now - known.started[job] if known.started[job] >= 0 else 0
+            horizon = min(horizon, starts[job] + elapsed)
+    return time if time <= horizon else BEYOND
+
+
+@kernel
+def advance_one(
+    member: int,
+    now: int,
+    known: Known,
+    capacity: IntegerTable,
+    members: Members,
+    machines: Machines,
+    withdrawals: bool,
+    most: int,
+) -> int:
+    """Run one machine up to `now`, or to where what happens next is not known; return the steps that took.
+
+    O(waiting log waiting + running log running) for each instant.
+
+    Parameters
+    ----------
+    capacity
+        Times and processors, shape (2, changes), the first at the beginning.
+    withdrawals, most
+        Whether any job was withdrawn; steps after which it goes on another time.
+    """
+    counters = machines.counters[member]
+    waiting, work, running = machines.waiting[member], machines.work[member], machines.running[member]
+    starts, ends = machines.starts[member], machines.ends[member]
+    planned, basis = known.planned_times[members.plans[member]], known.bases[members.bases[member]]
+    predicted = known.planned_times[AS_PREDICTED]
+    jobs = Jobs(known.submit_times, known.processors.reshape(-1, 1), known.requested_times, planned)
+    guards = Guards(members.thresholds[member], members.overtaken[member], members.patience[member])
+    steps = 0
+    while steps < most:
+        waits, runs = counters[WAITS], counters[RUNS]
+        coming = BEYOND
+        if counters[ARRIVED] < known.jobs:
+            coming = known.submit_times[counters[ARRIVED]]
+        if counters[CHANGED] + 1 < capacity.shape[1]:
+            coming = min(coming, capacity[0, counters[CHANGED] + 1])
+        steps += 4 + runs
+        if withdrawals:
+            steps += waits
+            for place in range(waits):
+                if known.withdrawn[waiting[place]] >= 0:
+                    coming = min(coming, known.withdrawn[waiting[place]])
+        time = next_time(now, known, running[:runs], starts, coming)
+        if time == BEYOND:
+            break
+        time = max(time, counters[CLOCK])
+        counters[CLOCK] = time
+        for place in range(runs - 1, -1, -1):
+            job = running[place]
+            end = end_of(job, known, starts[job])
+            if 0 <= end <= time:
+                ends[job] = time
+                counters[FREE] += known.processors[job]
+                counters[RUNS] -= 1
+                running[place] = running[counters[RUNS]]
+                wrong = float(end - starts[job] - counted(predicted[job])) * known.processors[job]
+                steps += waits
+                for other in range(waits):
+                    if waiting[other] < job:
+                        work[other] += wrong
+        while counters[CHANGED] + 1 < capacity.shape[1] and capacity[0, counters[CHANGED] + 1] <= time:
+            counters[FREE] += capacity[1, counters[CHANGED] + 1] - capacity[1, counters[CHANGED]]
+            counters[CHANGED] += 1
+        while counters[ARRIVED] < known.jobs and known.submit_times[counters[ARRIVED]] <= time:
+            waiting[waits], work[waits] = counters[ARRIVED], 0.0
+            waits += 1
+            counters[ARRIVED] += 1
+        if withdrawals:
+            left = 0
+            for place in range(waits):
+                job = waiting[place]
+                if 0 <= known.withdrawn[job] <= time:
+                    starts[job] = ends[job] = time
+                else:
+                    waiting[left], work[left] = job, work[place]
+                    left += 1
+            waits = left
+        counters[WAITS] = waits
+        least = BEYOND
+        for place in range(waits):
+            least = min(least, known.processors[waiting[place]])
+        steps += waits
+        if least > counters[FREE]:
+            continue
+        runs = counters[RUNS]
+        sizes, latest = np.empty((runs, 1), dtype=np.int64), np.empty(runs, dtype=np.int64)
+        for place in range(runs):
+            job = running[place]
+            sizes[place, 0] = known.processors[job]
+            latest[place] = max(starts[job] + known.requested_times[job], time + 1)
+        keys = sort_keys(members.kinds[member], time, jobs.submit_times, known.processors, basis, waiting[:waits])
+        places, _, _, _, _, _ = guarded_pass(
+            time,
+            np.full(1, counters[FREE]),
+            capacity[1, counters[CHANGED]],
+            jobs,
+            waiting[:waits],
+            keys,
+            np.empty(0),
+            work[:waits],
+            Held(sizes, latest),
+            guards,
+        )
+        steps += 20 * (waits + runs)
+        if len(places) == 0:
+            continue
+        over = np.zeros(waits)  # what starts, at its place; those that came before it are overtaken by it
+        stays: Flags = np.ones(waits, dtype=np.bool_)
+        for place in places:
+            job = waiting[place]
+            stays[place] = False
+            over[place] = float(counted(predicted[job])) * known.processors[job]
+            starts[job] = time
+            running[counters[RUNS]] = job
+            counters[RUNS] += 1
+            counters[FREE] -= known.processors[job]
+        behind = 0.0
+        for place in range(waits - 1, -1, -1):
+            work[place] += behind
+            behind += over[place]
+        left = 0
+        for place in range(waits):
+            if stays[place]:
+                waiting[left], work[left] = waiting[place], work[place]
+                left += 1
+        counters[WAITS] = left
+    return steps
+
+
+@kernel
+def advance(now: int, known: Known, capacity: IntegerTable, members: Members, machines: Machines, most: int) -> None:
+    """Run every machine as far as is known at `now`; arguments as of `advance_one`, `most` of all machines together."""
+    withdrawals = bool((known.withdrawn[: known.jobs] >= 0).any())
+    for member in range(len(members.kinds)):
+        if most > 0:
+            most -= advance_one(member, now, known, capacity, members, machines, withdrawals, most)

@@ -1,0 +1,234 @@
+"""The shadow machines of a run: one for each configuration of a portfolio."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from shadowtime.services.scheduler.ordering import ORDERS, Key, Ordering, compiled
+from shadowtime.services.scheduler.settings import PolicySettings
+from shadowtime.services.scheduler.tables import Queue, Running
+from shadowtime.services.scheduler.tuned.job_log import GROWTH, MAX_USERS, KnownJobs, grown
+from shadowtime.services.scheduler.tuned.settings import Member
+from shadowtime.services.scheduler.tuned.simulated_machine import (
+    ARRIVED,
+    AS_PREDICTED,
+    AS_REQUESTED,
+    CHANGED,
+    CLOCK,
+    FREE,
+    RUNS,
+    WAITS,
+    Known,
+    Machines,
+    Members,
+    advance,
+)
+from shadowtime.shared.distributions import packed_numbers, unpacked_numbers
+from shadowtime.shared.kernels import Flags, Floats, FloatTable, Integers, IntegerTable, kernel
+from shadowtime.shared.messages import CapacityChanged, ClusterOpened, Event
+from shadowtime.shared.statistics import RUN_TIME_FLOOR
+
+# What shadow machines made of the jobs that have ended on all of them: the same jobs for each.
+
+SLOWDOWN, WAIT, TAIL, LONGEST = range(4)
+"""Columns of what each machine made of the jobs that are settled: sums of bounded slowdowns, of waits and of a power of
+the waits; longest wait."""
+
+POWER = 16.0
+"""Of waits in the sum of `TAIL`: its root mean lies near the longest waits, and yet depends on all that are long."""
+
+UNIT = 86_400.0
+"""Seconds in which waits are raised to that power."""
+
+FLOOR = int(RUN_TIME_FLOOR)
+
+
+@kernel
+def settle(
+    known: Known, users: Integers, machines: Machines, totals: FloatTable, waits: FloatTable, counts: Floats
+) -> Flags:
+    """Add the jobs that have ended on all machines; return of each job whether it has. O(members * jobs).
+
+    Jobs that were withdrawn are over, and count for nothing.
+
+    Parameters
+    ----------
+    users
+        Of each job, a row number.
+    totals, waits, counts
+        Of each machine, see above; of each machine and user, the sum of waits; of each user, jobs. Are written to.
+    """
+    settled: Flags = np.ones(known.jobs, dtype=np.bool_)
+    for member in range(len(totals)):
+        for job in range(known.jobs):
+            settled[job] = settled[job] and machines.ends[member, job] >= 0
+    for job in range(known.jobs):
+        if settled[job] and known.withdrawn[job] < 0:
+            counts[users[job]] += 1.0
+    for member in range(len(totals)):
+        for job in range(known.jobs):
+            if settled[job] and known.withdrawn[job] < 0:
+                wait = machines.starts[member, job] - known.submit_times[job]
+                slowdown = (wait + known.run_times[job]) / max(known.run_times[job], FLOOR)
+                totals[member, SLOWDOWN] += max(slowdown, 1.0)
+                totals[member, WAIT] += wait
+                totals[member, TAIL] += (wait / UNIT) ** POWER
+                totals[member, LONGEST] = max(totals[member, LONGEST], float(wait))
+                waits[member, users[job]] += wait
+    return settled
+
+
+@kernel
+def worst_user(waits: FloatTable, counts: Floats, least: float, floor: float) -> Floats:
+    """Return, of each machine, the largest ratio of a user's mean wait to that on machine 0. O(members * users).
+
+    Parameters
+    ----------
+    least, floor
+        Jobs that a user has at least; seconds that are added to either mean, so that next to nothing is no ratio.
+    """
+    worst = np.zeros(len(waits))
+    for member in range(len(waits)):
+        for user in range(len(counts)):
+            if counts[user] >= least:
+                ratio = (waits[member, user] / counts[user] + floor) / (waits[0, user] / counts[user] + floor)
+                worst[member] = max(worst[member], ratio)
+    return worst
+
+
+MAX_OPEN = 20_000
+"""Jobs that have not ended on all machines; beyond these, new ones are left out on all of them."""
+
+STEPS = 20_000_000
+"""Steps that all machines may take at one scheduling point; the next goes on. A step takes some nanoseconds."""
+
+
+def _filled(table: Any, counts: Integers) -> Any:
+    """Return a table without what lies behind the first so many numbers of each row."""
+    most = int(counts.max())
+    return np.where(np.arange(most) < counts[:, np.newaxis], table[:, :most], 0)
+
+
+class Shadows:
+    """Machines that run what is known of a run by other configurations, each as far as it is known.
+
+    O(members * (waiting log waiting + running log running)) for each instant of a machine, at most `STEPS` a scheduling
+    point; O(members * jobs) memory for jobs that have not ended on all machines, at most `MAX_OPEN`.
+
+    Parameters
+    ----------
+    members
+        The configurations; the first is what users' waits are compared with.
+    settings
+        What the policy makes of adjusted requests.
+    """
+
+    def __init__(self, members: Sequence[Member], settings: PolicySettings) -> None:
+        self.count = len(members)
+        bases: list[tuple[Ordering, Key]] = []
+        rows: dict[tuple[str, str], int] = {}
+        taus = sorted({each.settings.tau for each in members} - {0.0})
+        columns, guards = [], []
+        for _, each, predicted in members:
+            kind, key = compiled(ORDERS[each.queue])
+            row = rows.setdefault((each.queue, each.by), len(bases))
+            if row == len(bases):
+                bases.append((Ordering(each), key))
+            plan = 2 + taus.index(each.tau) if each.tau else AS_PREDICTED if predicted else AS_REQUESTED
+            columns.append((kind, row, plan))
+            guards.append((each.threshold, each.overtaken, each.patience))
+        whole, parts = np.array(columns, dtype=np.int64).T, np.array(guards, dtype=np.float64).T
+        self.members = Members(*np.ascontiguousarray(whole), *np.ascontiguousarray(parts))
+        self.jobs = KnownJobs(bases, tuple(taus), settings, MAX_OPEN)
+        self.counters: IntegerTable = np.zeros((self.count, 6), dtype=np.int64)
+        self.waiting: IntegerTable = np.zeros((self.count, GROWTH), dtype=np.int64)
+        self.running: IntegerTable = np.zeros((self.count, GROWTH), dtype=np.int64)
+        self.work: FloatTable = np.zeros((self.count, GROWTH))
+        self.starts: IntegerTable = np.full((self.count, GROWTH), -1, dtype=np.int64)
+        self.ends: IntegerTable = np.full((self.count, GROWTH), -1, dtype=np.int64)
+        self.capacity: IntegerTable = np.zeros((2, 1), dtype=np.int64)
+        self.totals: FloatTable = np.zeros((self.count, 4))
+        self.waits: FloatTable = np.zeros((self.count, 1))
+        self.counts: Floats = np.zeros(1)
+
+    def open(self, opened: ClusterOpened) -> None:
+        """Take note of the run: when it begins, and how large the machine is."""
+        for ordering, _ in self.jobs.bases:
+            ordering.open(opened)
+        self.capacity[:, 0] = opened.time, opened.processors
+        self.counters[:, FREE] = opened.processors
+        self.counters[:, CLOCK] = opened.time
+
+    def observe(self, event: Event) -> None:
+        """Note an event."""
+        self.jobs.observe(event)
+        if isinstance(event, CapacityChanged):
+            self.capacity = np.append(self.capacity, [[event.time], [event.processors]], axis=1)
+
+    def advance(self, now: int, queue: Queue, running: Running) -> None:
+        """Take in what has happened, and run every machine on as far as that tells."""
+        jobs = self.jobs
+        if jobs.size + len(jobs.news) > MAX_OPEN:
+            self.settle(now)
+        jobs.take_in(now, queue, running)
+        self.waiting, self.running = grown(self.waiting, jobs.size), grown(self.running, jobs.size)
+        self.work = grown(self.work, jobs.size)
+        self.starts, self.ends = grown(self.starts, jobs.size, -1), grown(self.ends, jobs.size, -1)
+        advance(now, jobs.known, self.capacity, self.members, self._machines, STEPS)
+        if over := int(self.counters[:, CHANGED].min()):  # no machine comes back to these sizes
+            self.capacity = np.ascontiguousarray(self.capacity[:, over:])
+            self.counters[:, CHANGED] -= over
+
+    def settle(self, now: int) -> None:
+        """Count the jobs that have ended on all machines, and forget them, as nothing refers to them any more."""
+        jobs = self.jobs
+        jobs.give_up(now)
+        self.waits = grown(self.waits, min(len(jobs.users), MAX_USERS) + 1)
+        self.counts = np.append(self.counts, np.zeros(self.waits.shape[1] - len(self.counts)))
+        done = settle(jobs.known, jobs.user_rows, self._machines, self.totals, self.waits, self.counts)
+        places = np.cumsum(~done) - 1
+        for table, count in ((self.waiting, WAITS), (self.running, RUNS)):
+            for row, held in zip(table, self.counters[:, count], strict=True):
+                row[:held] = places[row[:held]]
+        came = np.append(0, places + 1)
+        self.counters[:, ARRIVED] = came[self.counters[:, ARRIVED]]
+        for table in (self.starts, self.ends):
+            left = table[:, : len(done)][:, ~done]
+            table[:, : left.shape[1]] = left
+            table[:, left.shape[1] :] = -1
+        jobs.drop(done)
+
+    @property
+    def _machines(self) -> Machines:
+        return Machines(self.counters, self.waiting, self.work, self.running, self.starts, self.ends)
+
+    def snapshot(self) -> Any:
+        """Return the whole state as plain values, its tables packed."""
+        size, waits, runs = self.jobs.size, self.counters[:, WAITS], self.counters[:, RUNS]
+        return {
+            "jobs": self.jobs.snapshot(),
+            "counters": self.counters.tolist(),
+            "waiting": packed_numbers(_filled(self.waiting, waits)),
+            "work": packed_numbers(_filled(self.work, waits)),
+            "running": packed_numbers(_filled(self.running, runs)),
+            "starts": packed_numbers(self.starts[:, :size]),
+            "ends": packed_numbers(self.ends[:, :size]),
+            "capacity": self.capacity.tolist(),
+            "totals": self.totals.tolist(),
+            "waits": packed_numbers(self.waits),
+            "counts": self.counts.tolist(),
+        }
+
+    def restore(self, state: Any) -> None:
+        """Take on what `snapshot` returned."""
+        self.jobs.restore(state["jobs"])
+        size = max(self.jobs.size, GROWTH)
+        self.counters = np.array(state["counters"], dtype=np.int64)
+        self.waiting, self.work, self.running = (
+            grown(unpacked_numbers(state[name]), size) for name in ("waiting", "work", "running")
+        )
+        self.starts, self.ends = (grown(unpacked_numbers(state[name]), size, -1) for name in ("starts", "ends"))
+        self.capacity = np.array(state["capacity"], dtype=np.int64)
+        self.totals, self.waits = np.array(state["totals"]), unpacked_numbers(state["waits"])
+        self.counts = np.array(state["counts"])

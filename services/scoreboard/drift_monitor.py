@@ -1,0 +1,207 @@
+"""When predictions of a run held and when not, and what is to be told of it: docs/algorithms.md#drift."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from shadowtime.services.scoreboard.drift_scopes import DriftWatch, Owner, Statistic
+from shadowtime.services.scoreboard.scores import BoundKind, WaitBoundCoverage
+from shadowtime.shared.bounds import MAX_DRIFTS, MAX_EPISODES
+from shadowtime.shared.formatting import DAY
+from shadowtime.shared.messages import (
+    HALF,
+    LONGER,
+    OFF,
+    OUTSIDE,
+    SHORTER,
+    TOO_SHORT,
+    TWICE,
+    Drift,
+    DriftEpisode,
+    DriftScores,
+    JobSubmitted,
+    RunTimePrediction,
+    adjustment_class,
+)
+
+# How far predictions of a job failed, each in 0 to 1, as what drifts is found by: docs/algorithms.md#drift.
+
+TENTH: Final = 0.1
+"""The share of jobs that end in the first, and in the last, tenth of their predicted distributions, if these hold."""
+
+IN_THE_LAST: Final = Statistic("run_time", LONGER, TENTH)
+IN_THE_FIRST: Final = Statistic("run_time", SHORTER, TENTH)
+IN_EITHER: Final = Statistic("run_time", OUTSIDE, 2 * TENTH)
+TWICE_AS_LONG: Final = Statistic("run_time", TWICE, 0.0)
+HALF_AS_LONG: Final = Statistic("run_time", HALF, 0.0)
+BADLY_ADJUSTED: Final = Statistic("adjustment", TOO_SHORT, 0.0)
+BADLY_FORECAST: Final = Statistic("forecast", OFF, 0.0)
+
+Outcome = tuple[Statistic, float]
+
+
+def of_run_time(told: RunTimePrediction, pit: Sequence[float] | None, run_time: int) -> list[Outcome]:
+    """Return how a prediction failed, by the tenths of its probability integral transform and by its point.
+
+    Nothing of one that rests on no job: it is a guess.
+
+    >>> told = RunTimePrediction(point=100.0, observations=3)
+    >>> [(statistic.what, failed) for statistic, failed in of_run_time(told, None, 300)]
+    [('twice', 1.0), ('half', 0.0)]
+    """
+    if not told.observations:
+        return []
+    failed = [(TWICE_AS_LONG, float(run_time > 2 * told.point)), (HALF_AS_LONG, float(2 * run_time < told.point))]
+    if pit is not None:
+        failed += [(IN_THE_LAST, pit[-1]), (IN_THE_FIRST, pit[0]), (IN_EITHER, min(pit[0] + pit[-1], 1.0))]
+    return failed
+
+
+def of_adjustment(run_time: int, requested_time: int, adjusted_time: int) -> list[Outcome]:
+    """Return whether an adjusted request was too short by half an hour or more; nothing of one left as it was."""
+    found = adjustment_class(run_time, requested_time, adjusted_time)
+    return [] if found == "none" else [(BADLY_ADJUSTED, float(found == "bad"))]
+
+
+def of_forecast(forecast: int, wait: int) -> Outcome:
+    """Return how far off a forecast was: its error over the sum of forecast and wait, in seconds.
+
+    >>> of_forecast(100, 100)[1], of_forecast(0, 60)[1], of_forecast(30, 10)[1]
+    (0.0, 1.0, 0.5)
+    """
+    return BADLY_FORECAST, abs(forecast - wait) / max(forecast + wait, 1)
+
+
+def of_bound(kind: BoundKind, *, missed: bool) -> Outcome:
+    """Return whether a bound was missed; of its quantile so many may be."""
+    return Statistic("wait_bound", kind.grouping, round(1.0 - kind.quantile, 9)), float(missed)
+
+
+Key = tuple[str, str, str, int | None]
+
+
+class PredictionsHeld:
+    """Feeds the watch with outcomes as they become known, and remembers its alarms; memory is bounded.
+
+    A wait that has outlived its bound is a miss from then on, not only once the job starts: long waits are known last.
+    """
+
+    def __init__(self) -> None:
+        self.watch = DriftWatch()
+        self.episodes: list[DriftEpisode] = []
+        self.left_out = 0
+        self.alarms: dict[Key, Drift] = {}
+        """Those that last."""
+        self.untold: list[Drift] = []
+        self.outlived: dict[int, int] = {}
+        """Of waiting jobs, which of their bounds were counted as missed: one bit each."""
+
+    def enter(self, time: int, waiting: Mapping[int, JobSubmitted], coverage: WaitBoundCoverage) -> None:
+        """Test the last day if it is over at `time`, before anything of this one is taken in."""
+        watch = self.watch
+        if watch.day is not None and time // DAY <= watch.day:
+            return
+        if watch.due(time) and watch.day is not None:
+            over = (watch.day + 1) * DAY
+            for number in coverage.waiting:
+                if (job := waiting.get(number)) is not None and job.since < over:
+                    self._bounds(job, coverage, over - job.since, started=False)
+        for drift in watch.close(time):
+            self._note(drift, time)
+
+    def _note(self, drift: Drift, time: int) -> None:
+        self.untold.append(drift)
+        if drift.holds:
+            began = self.alarms.pop(drift.key)
+            for place in range(len(self.episodes) - 1, -1, -1):
+                episode = self.episodes[place]
+                if episode.until is None and (episode.of, episode.what, episode.scope, episode.number) == began.key:
+                    self.episodes[place] = episode.model_copy(update={"until": time})
+                    break
+            return
+        self.alarms[drift.key] = drift
+        if len(self.episodes) < MAX_EPISODES:
+            self.episodes.append(DriftEpisode(**drift.model_dump(exclude={"holds"}), told=time))
+        else:
+            self.left_out += 1
+
+    def told(self) -> tuple[Drift, ...]:
+        """Return what is to be told now, and forget it."""
+        told, self.untold = tuple(self.untold[:MAX_DRIFTS]), self.untold[MAX_DRIFTS:]
+        return told
+
+    def run_time(self, job: JobSubmitted, told: RunTimePrediction, pit: list[float] | None, run_time: int) -> None:
+        """Take in the run time of a job, in seconds, and the tenths in which its histogram has it."""
+        self.watch.add("all", _owner(job), of_run_time(told, pit, run_time))
+
+    def adjustment(self, job: JobSubmitted, requested_time: int, adjusted_time: int, run_time: int) -> None:
+        """Take in how an adjusted request fared; seconds."""
+        self.watch.add("all", _owner(job), of_adjustment(run_time, requested_time, adjusted_time))
+
+    def wait(self, job: JobSubmitted, wait: int, coverage: WaitBoundCoverage, forecast: int | None) -> None:
+        """Take in a wait that is known now, in seconds, before its bounds are let go of."""
+        self._bounds(job, coverage, wait, started=True)
+        self.outlived.pop(job.job_number, None)
+        if forecast is not None:
+            self.watch.add("all", _owner(job), (of_forecast(forecast, wait),))
+
+    def withdraw(self, job: JobSubmitted, waited: int, coverage: WaitBoundCoverage) -> None:
+        """Take in which bounds a job had outlived when it left, in seconds, before they are let go of."""
+        self._bounds(job, coverage, waited, started=False)
+        self.outlived.pop(job.job_number, None)
+
+    def _bounds(self, job: JobSubmitted, coverage: WaitBoundCoverage, waited: int, *, started: bool) -> None:
+        kept = coverage.waiting.get(job.job_number)
+        if not kept:
+            return
+        counted = before = self.outlived.get(job.job_number, 0)
+        named = _named(kept)
+        for place, (kind, bound) in enumerate(kept):
+            if bound is None or before >> place & 1 or not (started or bound < waited):
+                continue
+            counted |= 1 << place
+            outcome = (of_bound(kind, missed=bound < waited),)
+            owner = _owner(job)
+            if kind.queue is not None:
+                self.watch.add("queue", owner._replace(queue=kind.queue), outcome)
+            else:
+                self.watch.add("all" if place == named else "cluster", owner, outcome)
+        if counted != before and not started:
+            self.outlived[job.job_number] = counted
+
+    def scores(self) -> DriftScores | None:
+        """Return when predictions held; None where none was followed for a day."""
+        if not self.watch.days:
+            return None
+        return DriftScores(days=self.watch.days, episodes=tuple(self.episodes), left_out=self.left_out)
+
+    def snapshot(self) -> dict[str, Any]:
+        """Return the whole state as plain values."""
+        return {
+            "watch": self.watch.snapshot(),
+            "episodes": [each.model_dump() for each in self.episodes],
+            "left_out": self.left_out,
+            "alarms": [each.model_dump() for each in self.alarms.values()],
+            "untold": [each.model_dump() for each in self.untold],
+            "outlived": list(self.outlived.items()),
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take on what `snapshot` returned."""
+        self.watch.restore(state["watch"])
+        self.episodes = [DriftEpisode.model_validate(each) for each in state["episodes"]]
+        self.left_out = state["left_out"]
+        alarms: Iterable[Drift] = map(Drift.model_validate, state["alarms"])
+        self.alarms = {each.key: each for each in alarms}
+        self.untold = [Drift.model_validate(each) for each in state["untold"]]
+        self.outlived = dict(state["outlived"])
+
+
+def _owner(job: JobSubmitted) -> Owner:
+    return Owner(job.user_id, job.queue_number, job.partition_number)
+
+
+def _named(kept: list[tuple[BoundKind, int | None]]) -> int | None:
+    """Return the place of the bound that is told where there is room for one, as `shared.sentences.chosen` does."""
+    known = [place for place, (kind, bound) in enumerate(kept) if kind.queue is None and bound is not None]
+    ensemble = (place for place in known if kept[place][0].grouping == "ensemble")
+    return next(ensemble, known[0] if known else None)

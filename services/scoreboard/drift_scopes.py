@@ -1,0 +1,202 @@
+"""Whether predictions still hold, of the cluster and of its queues, partitions and users: docs/algorithms.md#drift.
+
+Of a day, each user's jobs count as one, then each user: jobs of one session are alike, and no user fills the day alone.
+A share is tested once a day, against its own record and what was stated, so that the only assumption is about days:
+given those before, none is expected to be further above the record than the tolerance.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final, Literal, NamedTuple
+
+from shadowtime.services.scoreboard.drift_share import WatchedShare
+from shadowtime.shared.formatting import DAY
+from shadowtime.shared.messages import Drift, Predicted, Scope
+
+AVERAGE_RUN: Final = 1_000.0
+"""Days until the first false alarm of a scope (all queues together, all users together), on average at the least."""
+
+PLACES: Final[dict[Scope, int]] = {"cluster": 1, "queue": 20, "partition": 20, "user": 200}
+"""How many of a scope are watched at a time: those that had outcomes last, and those under alarm."""
+
+STATISTICS: Final = 16
+"""Shares that are watched of each, those that came first."""
+
+MAX_CELLS: Final = 10_000
+"""Users times queues times partitions of which a day's outcomes are kept apart; those of later ones are left out."""
+
+Reach = Literal["all", "cluster", "queue"]
+"""Whose shares an outcome counts in: all of its scopes, or one."""
+
+
+class Statistic(NamedTuple):
+    """What is watched: a share that fails, and what it is as stated, 0 where nothing is."""
+
+    of: Predicted
+    what: str
+    stated: float
+
+
+class Owner(NamedTuple):
+    """Whose job it is, as far as is known."""
+
+    user: int | None = None
+    queue: int | None = None
+    partition: int | None = None
+
+
+Outcomes = dict[Statistic, list[float]]
+"""Of each statistic the sum of what failed, and the number of outcomes."""
+
+
+class DriftWatch:
+    """Takes in outcomes and tests each day when it is over; O(1) an outcome, O(users of the day) a day.
+
+    Memory is bounded by `PLACES`, `STATISTICS` and `MAX_CELLS`.
+
+    Examples
+    --------
+    >>> watch, late = DriftWatch(), Statistic("run_time", "longer", 0.1)
+    >>> for day in range(60):
+    ...     found = watch.close(day * DAY)
+    ...     if found:
+    ...         break
+    ...     watch.add("cluster", Owner(user=1), [(late, 0.1 if day < 30 else 0.7)])
+    >>> day, found[0].since // DAY, round(found[0].share, 2)
+    (37, 30, 0.7)
+    """
+
+    def __init__(self) -> None:
+        self.day: int | None = None
+        """The day whose outcomes are gathered."""
+        self.days = 0
+        """Days that had outcomes, and are over."""
+        self.cells: dict[tuple[Reach, Owner], Outcomes] = {}
+        self.units: dict[Scope, dict[int | None, dict[Statistic, WatchedShare]]] = {scope: {} for scope in PLACES}
+
+    def due(self, time: int) -> bool:
+        """Return whether a day with outcomes is over at `time`, in seconds."""
+        return bool(self.cells) and self.day is not None and time // DAY > self.day
+
+    def add(self, reach: Reach, owner: Owner, outcomes: Sequence[tuple[Statistic, float]]) -> None:
+        """Take in outcomes of a job, each in 0 to 1: how far it failed."""
+        cell = self.cells.get((reach, owner))
+        if cell is None:
+            if not outcomes or len(self.cells) >= MAX_CELLS:
+                return
+            cell = self.cells[reach, owner] = {}
+        for statistic, value in outcomes:
+            sums = cell.get(statistic)
+            if sums is None:
+                cell[statistic] = [value, 1]
+            else:
+                sums[0] += value
+                sums[1] += 1
+
+    def close(self, time: int) -> list[Drift]:
+        """Test the day before that of `time` if it is over; return what began to drift, and what holds again."""
+        found: list[Drift] = []
+        if self.due(time) and self.day is not None:
+            self.days += 1
+            for (scope, number), shares in self._gathered().items():
+                found += self._test(self.day, scope, number, shares)
+            self.cells = {}
+        if self.day is None or time // DAY > self.day:
+            self.day = time // DAY
+        return found
+
+    def _gathered(self) -> dict[tuple[Scope, int | None], dict[Statistic, dict[int | None, list[float]]]]:
+        """Return the sums of the day by whose jobs they are about, by statistic, by user."""
+        gathered: dict[tuple[Scope, int | None], dict[Statistic, dict[int | None, list[float]]]] = {}
+        for (reach, owner), outcomes in self.cells.items():
+            for unit in _units(reach, owner):
+                shares = gathered.setdefault(unit, {})
+                for statistic, (total, count) in outcomes.items():
+                    sums = shares.setdefault(statistic, {}).setdefault(owner.user, [0.0, 0.0])
+                    sums[0] += total
+                    sums[1] += count
+        return gathered
+
+    def _test(
+        self, day: int, scope: Scope, number: int | None, shares: dict[Statistic, dict[int | None, list[float]]]
+    ) -> Iterator[Drift]:
+        watched = self._unit(scope, number)
+        if watched is None:
+            return
+        for statistic, by_user in shares.items():
+            if statistic not in watched:
+                if len(watched) >= STATISTICS:
+                    continue
+                limit = AVERAGE_RUN * STATISTICS * PLACES[scope]
+                watched[statistic] = WatchedShare(statistic.stated, limit)
+            share = watched[statistic]
+            change = share.add(day, sum(total / count for total, count in by_user.values()) / len(by_user))
+            if change is None:
+                continue
+            holds, since = change == "holds", (share.falling if change == "holds" else share.rising).began * DAY
+            yield Drift(
+                of=statistic.of,
+                what=statistic.what,
+                scope=scope,
+                number=number,
+                holds=holds,
+                since=since,
+                share=share.share,
+                most=share.most,
+            )
+
+    def _unit(self, scope: Scope, number: int | None) -> dict[Statistic, WatchedShare] | None:
+        """Return what is watched of one, now the last in line to be let go; None where there is no room."""
+        units = self.units[scope]
+        found = units.pop(number, None)
+        if found is None:
+            if len(units) >= PLACES[scope]:
+                idle = (each for each, shares in units.items() if all(one.since is None for one in shares.values()))
+                oldest = next(idle, None)
+                if oldest is None:
+                    return None
+                del units[oldest]
+            found = {}
+        units[number] = found
+        return found
+
+    def snapshot(self) -> dict[str, Any]:
+        """Return the whole state as plain values."""
+        return {
+            "day": self.day,
+            "days": self.days,
+            "cells": [
+                [reach, list(owner), [[list(of), list(sums)] for of, sums in outcomes.items()]]
+                for (reach, owner), outcomes in self.cells.items()
+            ],
+            "units": [
+                [scope, number, [[list(of), share.snapshot()] for of, share in shares.items()]]
+                for scope, units in self.units.items()
+                for number, shares in units.items()
+            ],
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take on what `snapshot` returned."""
+        self.day, self.days = state["day"], state["days"]
+        self.cells = {
+            (reach, Owner(*owner)): {Statistic(*of): list(sums) for of, sums in outcomes}
+            for reach, owner, outcomes in state["cells"]
+        }
+        self.units = {scope: {} for scope in PLACES}
+        for scope, number, shares in state["units"]:
+            unit = self.units[scope][number] = {}
+            for of, saved in shares:
+                unit[Statistic(*of)] = share = WatchedShare(0.0, 0.0)
+                share.restore(saved)
+
+
+def _units(reach: Reach, owner: Owner) -> Iterator[tuple[Scope, int | None]]:
+    if reach != "queue":
+        yield "cluster", None
+    if reach != "cluster" and owner.queue is not None:
+        yield "queue", owner.queue
+    if reach == "all":
+        if owner.partition is not None:
+            yield "partition", owner.partition
+        if owner.user is not None:
+            yield "user", owner.user

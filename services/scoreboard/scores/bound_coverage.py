@@ -1,0 +1,167 @@
+"""How often bounds on the wait held, and by how much: docs/algorithms.md#coverage-of-wait-bounds."""
+
+from collections.abc import Iterable, Sequence
+from itertools import islice
+from math import sqrt
+from typing import Any, NamedTuple
+
+from shadowtime.shared.bounds import MAX_KINDS
+from shadowtime.shared.messages import WaitBound, WaitBoundScores
+
+WINDOW = 1_000
+"""Scored jobs in a window; windows are disjoint."""
+
+WITHIN = 20
+"""Jobs by which a window may miss its quantile and be counted as within: two hundredths."""
+
+
+MAX_OF_A_JOB = 32
+"""Bounds that are kept of a job: twice as many as any stage gives one."""
+
+
+class BoundKind(NamedTuple):
+    """What bounds that are scored together have in common."""
+
+    grouping: str
+    queue: int | None
+    quantile: float
+    confidence: float
+
+
+class Bound(NamedTuple):
+    """A bound on the wait of one job, in seconds, and the share of jobs that such bounds are to cover."""
+
+    quantile: float
+    seconds: int
+
+
+class CoverageSums:
+    """Running sums over the bounds of one kind; memory is constant.
+
+    Parameters
+    ----------
+    quantile
+        The share of jobs that are to wait no longer than their bounds.
+
+    Examples
+    --------
+    >>> sums = CoverageSums(quantile=0.5)
+    >>> sums.add(bound=100, wait=90)
+    >>> sums.add(bound=200, wait=250)
+    >>> sums.summary()["coverage"], sums.summary()["over_rms"]
+    (0.5, 10.0)
+    """
+
+    def __init__(self, quantile: float) -> None:
+        self.quantile = quantile
+        self.predictions = 0
+        self.without = 0
+        self.covered = 0
+        self.squares = 0.0  # of seconds; a float, as whole squares outgrow the 64 bits of a snapshot
+        self.windows = 0
+        self.windows_within = 0
+        self.covered_before = 0  # in the windows that are complete
+
+    def add(self, bound: int | None, wait: int) -> None:
+        """Take in a bound, None where there was none, and the wait that it was about; seconds."""
+        if bound is None:
+            self.without += 1
+            return
+        self.predictions += 1
+        if bound >= wait:
+            self.covered += 1
+            self.squares += float(bound - wait) ** 2
+        if self.predictions % WINDOW == 0:
+            off = self.covered - self.covered_before - self.quantile * WINDOW
+            self.windows += 1
+            self.windows_within += round(abs(off), 6) <= WITHIN
+            self.covered_before = self.covered
+
+    def summary(self) -> dict[str, Any]:
+        """Return the figures of `WaitBoundScores` that these sums give."""
+        return {
+            "predictions": self.predictions,
+            "without": self.without,
+            "coverage": self.covered / self.predictions if self.predictions else None,
+            "over_rms": sqrt(self.squares / self.covered) if self.covered else None,
+            "windows": self.windows,
+            "windows_within": self.windows_within,
+        }
+
+    def snapshot(self) -> dict[str, Any]:
+        """Return the sums."""
+        return vars(self).copy()
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take on what `snapshot` returned."""
+        vars(self).update(state)
+
+
+class WaitBoundCoverage:
+    """The bounds of the jobs whose waits are not known yet, and sums over the others.
+
+    Memory is bounded by the waiting jobs and by the kinds of bounds: groupings times queues, the first `MAX_KINDS`.
+    """
+
+    def __init__(self) -> None:
+        self.waiting: dict[int, list[tuple[BoundKind, int | None]]] = {}
+        self.sums: dict[BoundKind, CoverageSums] = {}
+
+    def submit(self, job_number: int, bounds: Iterable[WaitBound]) -> None:
+        """Keep the bounds that a job was given, until its wait is known."""
+        kept = [
+            (BoundKind(each.grouping, each.queue, each.quantile, each.confidence), each.bound)
+            for each in islice(bounds, MAX_OF_A_JOB)
+        ]
+        for kind, _ in kept:
+            if kind not in self.sums and len(self.sums) < MAX_KINDS:
+                self.sums[kind] = CoverageSums(kind.quantile)
+        if len(self.sums) == MAX_KINDS:
+            kept = [each for each in kept if each[0] in self.sums]
+        if kept:
+            self.waiting[job_number] = kept
+
+    def named(self, job_number: int) -> Bound | None:
+        """Return the bound to name of a job whose wait is not known yet, as `shared.sentences.chosen` does."""
+        kept = self.waiting.get(job_number, ())
+        known = [(kind, bound) for kind, bound in kept if kind.queue is None and bound is not None]
+        ensemble = (each for each in known if each[0].grouping == "ensemble")
+        chosen = next(ensemble, known[0] if known else None)
+        return None if chosen is None else Bound(chosen[0].quantile, chosen[1])
+
+    def reveal(self, job_number: int, wait: int) -> None:
+        """Score the bounds of a job once its wait is known; a requeued job has none left."""
+        for kind, bound in self.waiting.pop(job_number, ()):
+            if kind in self.sums:
+                self.sums[kind].add(bound, wait)
+
+    def withdraw(self, job_number: int, waited: int) -> None:
+        """Score the bounds that a job had outlived when it left without starting; nobody knows of the others."""
+        for kind, bound in self.waiting.pop(job_number, ()):
+            if kind in self.sums and bound is not None and bound < waited:
+                self.sums[kind].add(bound, waited)
+
+    def scores(self) -> tuple[WaitBoundScores, ...]:
+        """Return the scores of the cluster as a whole, then of its queues by number; groupings as they came."""
+        kinds = sorted(self.sums, key=lambda kind: (kind.queue is not None, kind.queue or 0))
+        return tuple(WaitBoundScores(**kind._asdict(), **self.sums[kind].summary()) for kind in kinds)
+
+    def snapshot(self) -> dict[str, Any]:
+        """Return bounds and sums as plain values."""
+        return {
+            "waiting": [[number, [[*kind, bound] for kind, bound in kept]] for number, kept in self.waiting.items()],
+            "sums": [[[*kind], sums.snapshot()] for kind, sums in self.sums.items()],
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take on what `snapshot` returned."""
+        self.waiting = {number: [_kept(each) for each in kept] for number, kept in state["waiting"]}
+        self.sums = {}
+        for kind, sums in state["sums"]:
+            restored = self.sums[BoundKind(*kind)] = CoverageSums(kind[2])
+            restored.restore(sums)
+
+
+def _kept(values: Sequence[Any]) -> tuple[BoundKind, int | None]:
+    *kind, bound = values
+    return BoundKind(*kind), bound

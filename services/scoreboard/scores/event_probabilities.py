@@ -1,0 +1,131 @@
+"""Probabilities that something happens, against whether it did."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+from shadowtime.shared.messages import TENTHS, ProbabilityBin, ProbabilityScores, StartProbabilityScores, WaitBound
+
+PARTS = 10**9
+"""Of a probability, and of its square: whole numbers are summed exactly."""
+
+
+class SaidProbabilities:
+    """Running sums by tenths of the probability; memory is constant.
+
+    Examples
+    --------
+    >>> said = SaidProbabilities()
+    >>> for came in (True, True, False, True):
+    ...     said.add(0.75, came=came)
+    >>> scores = said.scores()
+    >>> scores.mean_probability, scores.came_share, scores.brier, scores.calibration_error
+    (0.75, 0.75, 0.1875, 0.0)
+
+    References
+    ----------
+    docs/algorithms.md#start-distributions.
+    """
+
+    def __init__(self) -> None:
+        self.said = [0] * TENTHS
+        self.came = [0] * TENTHS
+        self.probability = [0] * TENTHS
+        self.squares = 0
+
+    def add(self, probability: float, *, came: bool) -> None:
+        """Take in a probability, and whether what it was said of came true."""
+        tenth = min(int(probability * TENTHS), TENTHS - 1)
+        self.said[tenth] += 1
+        self.came[tenth] += came
+        self.probability[tenth] += round(probability * PARTS)
+        self.squares += round((probability - came) ** 2 * PARTS)
+
+    def scores(self) -> ProbabilityScores | None:
+        """Return the means; None where nothing was said."""
+        said = sum(self.said)
+        if not said:
+            return None
+        off = sum(
+            abs(probability / PARTS - came) for probability, came in zip(self.probability, self.came, strict=True)
+        )
+        return ProbabilityScores(
+            said=said,
+            mean_probability=sum(self.probability) / PARTS / said,
+            came_share=sum(self.came) / said,
+            brier=self.squares / PARTS / said,
+            calibration_error=off / said,
+            bins=tuple(
+                ProbabilityBin(
+                    from_probability=tenth / TENTHS,
+                    said=count,
+                    mean_probability=self.probability[tenth] / PARTS / count,
+                    came_share=self.came[tenth] / count,
+                )
+                for tenth, count in enumerate(self.said)
+                if count
+            ),
+        )
+
+    def snapshot(self) -> list[Any]:
+        """Return the sums as plain values."""
+        return [*self.said, *self.came, *self.probability, self.squares]
+
+    def restore(self, state: list[Any]) -> None:
+        """Take on what `snapshot` returned."""
+        self.said, self.came, self.probability = (state[at * TENTHS : (at + 1) * TENTHS] for at in range(3))
+        self.squares = state[-1]
+
+
+# Probabilities of starting within some time, beside the site's word: what was said of jobs, and what came.
+
+Table = Sequence[tuple[float, int]]
+"""Probabilities, and the seconds within which a job starts with them."""
+
+
+def table_of(bounds: Iterable[WaitBound]) -> Table:
+    """Return what a job's bounds say of its start, over all of the cluster; empty where they say nothing."""
+    return next((each.starts_within for each in bounds if each.starts_within and each.queue is None), ())
+
+
+class Sums(NamedTuple):
+    """Over all probabilities that were said of jobs: how many jobs and probabilities, their sum, how many came true.
+
+    Squared errors are ours, and those of the site's word if it is taken for certain.
+    """
+
+    jobs: int = 0
+    said: int = 0
+    probability: int = 0
+    came: int = 0
+    squares: int = 0
+    site_squares: int = 0
+
+    def plus(self, table: Table, wait: int, expected: int) -> "Sums":
+        """Return the sums with a job more, whose wait is known, and of which the site expected another.
+
+        >>> Sums().plus([(0.5, 60), (0.9, 600)], wait=300, expected=700).scores().brier
+        0.13
+        """
+        came = [wait <= seconds for _, seconds in table]
+        squares = sum(
+            round((probability - true) ** 2 * PARTS) for (probability, _), true in zip(table, came, strict=True)
+        )
+        site = sum((expected <= seconds) != true for (_, seconds), true in zip(table, came, strict=True))
+        added = (1, len(table), sum(round(probability * PARTS) for probability, _ in table), sum(came), squares, site)
+        return Sums(*(old + new for old, new in zip(self, added, strict=True)))
+
+    def scores(self) -> StartProbabilityScores | None:
+        """Return the means; None without a job."""
+        if not self.said:
+            return None
+        return StartProbabilityScores(
+            jobs=self.jobs,
+            mean_probability=self.probability / (PARTS * self.said),
+            started_share=self.came / self.said,
+            brier=self.squares / (PARTS * self.said),
+            site_brier=self.site_squares / self.said,
+        )
+
+    def snapshot(self) -> list[Any]:
+        """Return the sums as plain values."""
+        return list(self)

@@ -1,0 +1,64 @@
+"""Which member of a portfolio decided when, and where all stood when one was chosen last."""
+
+from typing import Any
+
+from shadowtime.shared.bounds import MAX_MEMBER_CHANGES
+from shadowtime.shared.messages import Decided, MemberChange, PortfolioScores, Standing
+
+
+class Members:
+    """What a policy with several configurations has told of them; of other policies there is nothing.
+
+    >>> from shadowtime.shared.messages.decisions import Chosen
+    >>> members = Members()
+    >>> for time, name in ((0, "easy"), (60, "easy"), (90, "wfp3 60 h")):
+    ...     members.decide(Decided(time=time, chosen=Chosen(member=name)))
+    >>> [(each.time, each.member) for each in members.changes], members.decides
+    ([(0, 'easy'), (90, 'wfp3 60 h')], 'wfp3 60 h')
+    """
+
+    def __init__(self) -> None:
+        self.decides: str | None = None
+        self.changes: list[MemberChange] = []
+        self.left_out = 0
+        self.jobs: int | None = None
+        self.standings: tuple[Standing, ...] = ()
+
+    def decide(self, decided: Decided) -> None:
+        """Take in who decided; the changes that come after the first `MAX_MEMBER_CHANGES` are only counted."""
+        if (chosen := decided.chosen) is None:
+            return
+        if chosen.member != self.decides:
+            self.decides = chosen.member
+            if len(self.changes) < MAX_MEMBER_CHANGES:
+                self.changes.append(MemberChange(time=decided.time, member=chosen.member))
+            else:
+                self.left_out += 1
+        if chosen.standings is not None:
+            self.jobs, self.standings = chosen.jobs, chosen.standings
+
+    def scores(self) -> PortfolioScores | None:
+        """Return what is to be told at the end; None where nobody was ever chosen."""
+        if self.decides is None:
+            return None
+        return PortfolioScores(
+            decides=self.decides,
+            jobs=self.jobs,
+            members=self.standings,
+            changes=tuple(self.changes),
+            left_out=self.left_out,
+        )
+
+    def snapshot(self) -> dict[str, Any]:
+        """Return the whole state as plain values; nothing where nobody was ever chosen."""
+        told = self.scores()
+        return {} if told is None else {"portfolio": told.model_dump()}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take on what `snapshot` returned, which may be among other things."""
+        if (found := state.get("portfolio")) is None:
+            self.__dict__.update(Members().__dict__)
+            return
+        told = PortfolioScores.model_validate(found)
+        self.decides, self.jobs, self.standings = told.decides, told.jobs, told.members
+        self.changes, self.left_out = list(told.changes), told.left_out

@@ -1,0 +1,220 @@
+"""When the site's own scheduler expected jobs to start, beside our own forecasts and bounds of the same jobs."""
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from shadowtime.services.scoreboard.scores.bound_coverage import Bound
+from shadowtime.services.scoreboard.scores.event_probabilities import PARTS, Sums, Table, table_of
+from shadowtime.shared.bounds import MAX_EXPECTED_QUEUES, restored, storable
+from shadowtime.shared.messages import (
+    ExpectedStartScores,
+    ForetoldScores,
+    JobExpected,
+    PairedStartScores,
+    WaitBound,
+    moment,
+)
+from shadowtime.shared.statistics import WaitQuantiles
+
+# How far foretold starts were from the starts that came.
+
+
+class ForetoldStarts:
+    """Running sums over jobs that started; memory is constant. Whole numbers are summed exactly.
+
+    >>> starts = ForetoldStarts()
+    >>> starts.add(foretold=130, start=100, ahead=60)
+    >>> starts.add(foretold=90, start=100, ahead=20)
+    >>> scores = starts.scores()
+    >>> scores.mean_absolute_error, scores.mean_error, scores.late_share, scores.mean_ahead
+    (20.0, 10.0, 0.5, 40.0)
+    """
+
+    def __init__(self) -> None:
+        self.jobs = 0
+        self.absolute_error = 0
+        self.error = 0
+        self.late = 0
+        self.ahead = 0
+        self.errors = WaitQuantiles()
+
+    def add(self, foretold: int, start: int, ahead: int) -> None:
+        """Take in the start that was foretold of a job so long ahead, and the one that came; seconds."""
+        error = foretold - start
+        self.jobs += 1
+        self.absolute_error += abs(error)
+        self.error += error
+        self.late += error > 0
+        self.ahead += ahead
+        self.errors.add(abs(error))
+
+    def scores(self) -> ForetoldScores:
+        """Return the means, and the median."""
+        jobs = self.jobs
+        return ForetoldScores(
+            jobs=jobs,
+            mean_absolute_error=self.absolute_error / jobs if jobs else None,
+            median_absolute_error=self.errors.quantiles((0.5,))[0] if jobs else None,
+            mean_error=self.error / jobs if jobs else None,
+            late_share=self.late / jobs if jobs else None,
+            mean_ahead=self.ahead / jobs if jobs else None,
+        )
+
+    def snapshot(self) -> dict[str, Any]:
+        """Return the sums as plain values."""
+        return storable(vars(self)) | {"errors": self.errors.snapshot()}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take on what `snapshot` returned."""
+        errors = self.errors
+        vars(self).update(restored(state) | {"errors": errors})
+        errors.restore(state["errors"])
+
+
+class Word(NamedTuple):
+    """A start to come, and when it was foretold; seconds."""
+
+    start: int
+    said: int
+
+
+class Expectations:
+    """Sums over the jobs of one queue, or of all; memory is constant."""
+
+    def __init__(self) -> None:
+        self.site = {"first": ForetoldStarts(), "last": ForetoldStarts()}
+        self.paired: dict[str, ForetoldStarts] = {}
+        """Over the jobs that were forecast too; empty before the first of them."""
+        self.bounded = 0
+        self.covered = 0
+        self.quantiles = 0
+        self.bounds = 0
+        self.within = Sums()
+
+    def add(
+        self, first: Word, last: Word, start: int, wait: int, forecast: int | None, bound: Bound | None, table: Table
+    ) -> None:
+        """Take in a job that started, with what was said of it: by the site, and by us at submission."""
+        words = {"first": first, "last": last}
+        for name, word in words.items():
+            self.site[name].add(word.start, start, start - word.said)
+        if forecast is not None:
+            if not self.paired:
+                self.paired = {name: ForetoldStarts() for name in (*words, "forecast")}
+            ours = Word(start - wait + forecast, start - wait)
+            for name, word in (words | {"forecast": ours}).items():
+                self.paired[name].add(word.start, start, start - word.said)
+        if bound is not None:
+            self.bounded += 1
+            self.covered += wait <= bound.seconds
+            self.quantiles += round(bound.quantile * PARTS)
+            self.bounds += bound.seconds
+        if table:
+            self.within = self.within.plus(table, wait, first.start - (start - wait))
+
+    def scores(self, queue: int | None) -> ExpectedStartScores:
+        """Return what the sums give."""
+        paired = {name: each.scores() for name, each in self.paired.items()}
+        return ExpectedStartScores(
+            queue=queue,
+            **{name: each.scores() for name, each in self.site.items()},
+            paired=PairedStartScores(**paired) if paired else None,
+            bounded=self.bounded,
+            bound_coverage=self.covered / self.bounded if self.bounded else None,
+            bound_quantile=self.quantiles / (PARTS * self.bounded) if self.bounded else None,
+            mean_bound=self.bounds / self.bounded if self.bounded else None,
+            within=self.within.scores(),
+        )
+
+    def snapshot(self) -> dict[str, Any]:
+        """Return the sums as plain values."""
+        return {
+            "site": [each.snapshot() for each in self.site.values()],
+            "paired": [[name, each.snapshot()] for name, each in self.paired.items()],
+            "bounds": [self.bounded, self.covered, self.quantiles, self.bounds],
+            "within": self.within.snapshot(),
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take on what `snapshot` returned."""
+        for each, sums in zip(self.site.values(), state["site"], strict=True):
+            each.restore(sums)
+        self.paired = {name: ForetoldStarts() for name, _ in state["paired"]}
+        for name, sums in state["paired"]:
+            self.paired[name].restore(sums)
+        self.bounded, self.covered, self.quantiles, self.bounds = state["bounds"]
+        self.within = Sums(*state["within"])
+
+
+class ExpectedStarts:
+    """What was expected of the jobs that wait, and sums over those that started, in all and by queue.
+
+    Memory is bounded by the waiting jobs and by the queues, the first `MAX_EXPECTED_QUEUES`.
+
+    >>> starts = ExpectedStarts()
+    >>> starts.expect(JobExpected(time=10, job_number=1, start=90))
+    >>> starts.expect(JobExpected(time=40, job_number=1, start=60))
+    >>> starts.reveal(1, queue=None, start=70, wait=70, forecast=75, bound=None)
+    >>> (all,) = starts.scores()
+    >>> all.first.mean_error, all.last.mean_error, all.paired.forecast.mean_error
+    (20.0, -10.0, 5.0)
+
+    References
+    ----------
+    docs/algorithms.md#expected-starts.
+    """
+
+    def __init__(self) -> None:
+        self.waiting: dict[int, tuple[Word, Word]] = {}
+        """First and last word."""
+        self.tables: dict[int, Table] = {}
+        """Within what time jobs start that wait, with some probabilities."""
+        self.sums: dict[int | None, Expectations] = {}
+
+    def submit(self, job_number: int, bounds: Iterable[WaitBound]) -> None:
+        """Keep what is said of a job of which the site may say something too."""
+        if table := table_of(bounds):
+            self.tables[job_number] = table
+
+    def expect(self, expected: JobExpected) -> None:
+        """Keep what the site's own scheduler says of a waiting job."""
+        word = Word(expected.start, moment(expected))
+        first, _ = self.waiting.get(expected.job_number, (word, word))
+        self.waiting[expected.job_number] = first, word
+
+    def reveal(
+        self, job_number: int, queue: int | None, start: int, wait: int, forecast: int | None, bound: Bound | None
+    ) -> None:
+        """Score what was expected of a job of `waiting`, now that it is known when it started."""
+        words, table = self.waiting.pop(job_number), self.tables.pop(job_number, ())
+        for each in dict.fromkeys((None, queue)):
+            if each not in self.sums and len(self.sums) <= MAX_EXPECTED_QUEUES:
+                self.sums[each] = Expectations()
+            if each in self.sums:
+                self.sums[each].add(*words, start, wait, forecast, bound, table)
+
+    def withdraw(self, job_number: int) -> None:
+        """Forget what was said of a job that leaves without starting, or of whose start the site said nothing."""
+        self.waiting.pop(job_number, None)
+        self.tables.pop(job_number, None)
+
+    def scores(self) -> tuple[ExpectedStartScores, ...] | None:
+        """Return the scores of all jobs, then of the queues by number; None where none started as none expected."""
+        queues = sorted(self.sums, key=lambda queue: (queue is not None, queue or 0))
+        return tuple(self.sums[queue].scores(queue) for queue in queues) or None
+
+    def snapshot(self) -> dict[str, Any]:
+        """Return words and sums as plain values."""
+        return {
+            "waiting": [[number, *first, *last] for number, (first, last) in self.waiting.items()],
+            "tables": [[number, [list(pair) for pair in table]] for number, table in self.tables.items()],
+            "sums": [[queue, each.snapshot()] for queue, each in self.sums.items()],
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take on what `snapshot` returned."""
+        self.waiting = {number: (Word(*word[:2]), Word(*word[2:])) for number, *word in state["waiting"]}
+        self.tables = {number: tuple((share, seconds) for share, seconds in table) for number, table in state["tables"]}
+        self.sums = {queue: Expectations() for queue, _ in state["sums"]}
+        for queue, sums in state["sums"]:
+            self.sums[queue].restore(sums)

@@ -1,0 +1,144 @@
+"""Waits, responses and slowdowns of the jobs that ended, as running sums."""
+
+import math
+from math import exp, log
+from typing import Any
+
+import numpy as np
+
+from shadowtime.services.scoreboard.batch import Batched
+from shadowtime.shared.bounds import restored, storable
+from shadowtime.shared.kernels import Floats, IntegerTable, kernel
+from shadowtime.shared.statistics import RUN_TIME_FLOOR
+
+WAIT_FLOOR = 10
+"""Seconds; shorter waits count as this in the geometric mean (Nissimov 2007, section 5)."""
+
+
+def geometric_term(wait: int) -> float:
+    """Return the logarithm that a wait in seconds adds to the geometric mean.
+
+    >>> round(exp(sum(map(geometric_term, [0, 5, 10, 60, 3600])) / 5), 8)
+    46.43984379
+    """
+    return log(max(wait, WAIT_FLOOR))
+
+
+def wfp_priority(wait: int, requested_time: int, processors: int) -> float:
+    """Return the WFP score (wait / requested time)³ · processors (Tang 2013, section 6.1).
+
+    >>> wfp_priority(7200, 3600, 512)
+    4096.0
+    """
+    return (wait / requested_time) ** 3 * processors
+
+
+SUBMIT, START, END, PROCESSORS, REQUESTED, RUN_TIME = range(6)
+"""Columns of what is kept of an ended job; times in seconds."""
+
+
+@kernel
+def add_jobs(jobs: IntegerTable, sums: Floats) -> None:
+    """Add jobs, one after another, to sums as `WaitScores.FLOATS` has them, in place. O(jobs).
+
+    As `geometric_term`, `bounded_slowdown`, `unclamped_slowdown` and `wfp_priority` have it.
+    """
+    for job in range(len(jobs)):
+        wait = jobs[job, START] - jobs[job, SUBMIT]
+        sums[0] += math.log(max(wait, WAIT_FLOOR))
+        slowdown = (jobs[job, END] - jobs[job, SUBMIT]) / max(jobs[job, RUN_TIME], RUN_TIME_FLOOR)
+        sums[1] += max(slowdown, 1.0)
+        sums[2] += slowdown
+        priority = math.pow(wait / jobs[job, REQUESTED], 3.0) * jobs[job, PROCESSORS]
+        sums[3] += priority
+        sums[4] += priority * wait
+
+
+class WaitScores(Batched):
+    """Running sums over ended jobs; memory is constant. Whole numbers are summed exactly."""
+
+    FLOATS = ("log_wait", "slowdown", "slowdown_unclamped", "priority", "prioritised_wait")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.jobs = 0
+        self.wait = 0
+        self.log_wait = 0.0
+        self.max_wait = 0
+        self.zero_waits = 0
+        self.response = 0
+        self.slowdown = 0.0
+        self.slowdown_unclamped = 0.0
+        self.priority = 0.0
+        self.prioritised_wait = 0.0
+        self.processor_seconds = 0
+        self.first_submit: int | None = None
+        self.last_end = 0
+
+    def add(
+        self,
+        submit_time: int,
+        start_time: int,
+        end_time: int,
+        processors: int,
+        requested_time: int,
+        own_run_time: int,
+        suspended: int = 0,
+    ) -> None:
+        """Take in a job that has ended for good; times in seconds.
+
+        Slowdown is over the job's own run time, on the processors that it requested
+        (docs/algorithms.md#own-run-time); the machine was held from start to end, but while it was `suspended`.
+        """
+        self._keep((submit_time, start_time, end_time, processors, requested_time, own_run_time, suspended))
+
+    def _take_in(self, rows: list[tuple[Any, ...]]) -> None:
+        jobs = np.array(rows, dtype=np.int64)
+        sums = np.array([getattr(self, name) for name in self.FLOATS])
+        add_jobs(jobs, sums)
+        for name, total in zip(self.FLOATS, sums.tolist(), strict=True):
+            setattr(self, name, total)
+        waits = jobs[:, START] - jobs[:, SUBMIT]
+        self.jobs += len(rows)
+        self.wait += int(waits.sum())
+        self.max_wait = max(self.max_wait, int(waits.max()))
+        self.zero_waits += int(np.count_nonzero(waits == 0))
+        self.response += int((jobs[:, END] - jobs[:, SUBMIT]).sum())
+        self.processor_seconds += sum([each[3] * (each[2] - each[1] - each[6]) for each in rows])
+        first_submit, last_end = int(jobs[:, SUBMIT].min()), int(jobs[:, END].max())
+        if self.first_submit is not None:
+            first_submit, last_end = min(first_submit, self.first_submit), max(last_end, self.last_end)
+        self.first_submit, self.last_end = first_submit, last_end
+
+    def summary(self, capacity: int) -> dict[str, Any]:
+        """Return the figures of `PolicyScores` that these sums give.
+
+        Parameters
+        ----------
+        capacity
+            Processor-seconds that the machine had from the first submission to the last end.
+        """
+        self.fold()
+        makespan = 0 if self.first_submit is None else self.last_end - self.first_submit
+        jobs = self.jobs
+        return {
+            "jobs": jobs,
+            "mean_wait": self.wait / jobs if jobs else None,
+            "geometric_mean_wait": exp(self.log_wait / jobs) if jobs else None,
+            "max_wait": self.max_wait if jobs else None,
+            "zero_wait_share": self.zero_waits / jobs if jobs else None,
+            "mean_bounded_slowdown": self.slowdown / jobs if jobs else None,
+            "mean_bounded_slowdown_unclamped": self.slowdown_unclamped / jobs if jobs else None,
+            "mean_response": self.response / jobs if jobs else None,
+            "weighted_mean_wait": self.prioritised_wait / self.priority if self.priority else None,
+            "utilization": self.processor_seconds / capacity if capacity else None,
+            "makespan": makespan,
+        }
+
+    def snapshot(self) -> dict[str, Any]:
+        """Return the sums."""
+        return storable(self._sums())
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take on what `snapshot` returned."""
+        vars(self).update(restored(state))

@@ -1,0 +1,19 @@
+"""Shadows: other policies played on the jobs of a followed cluster, and how they compare with it."""
+
+from typing import TYPE_CHECKING
+
+from shadowtime.shared.lazy import lazy_exports
+
+if TYPE_CHECKING:
+    from shadowtime.services.shadows.comparison import shadows_of
+
+__all__ = [
+    "shadows_of",
+]
+
+__getattr__ = lazy_exports(
+    __name__,
+    {
+        "comparison": ("shadows_of",),
+    },
+)

@@ -1,0 +1,94 @@
+"""Play other policies beside a run as it goes on: `shadowtime shadow --cluster NAME --policy SPEC`.
+
+The options alone; what they lead to is imported once it is wanted, so that help comes at once.
+"""
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from shadowtime.shared.cli import SEE_SETTINGS, TAKES_SETTINGS, lasting_imports, run_app
+from shadowtime.shared.errors import SettingsError
+
+
+class Since(StrEnum):
+    """From when on shadows decide."""
+
+    BEGINNING = "beginning"
+    NOW = "now"
+
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+
+
+@app.command(context_settings=TAKES_SETTINGS, epilog=SEE_SETTINGS)
+def shadow(
+    context: typer.Context,
+    cluster: Annotated[str, typer.Option(metavar="NAME", help="The cluster beside which they are played.")],
+    policy: Annotated[list[str], typer.Option(metavar="SPEC", help="A policy; more than once for more shadows.")],
+    of: Annotated[
+        str | None, typer.Option(metavar="RUN", help="The run that really happens. CLUSTER/live by default.")
+    ] = None,
+    exact: Annotated[
+        bool, typer.Option("--exact", help="Wait for run times that are not known yet, instead of predicting them.")
+    ] = False,
+    since: Annotated[
+        Since, typer.Option(metavar="WHEN", help="From when on they decide: beginning (of the run), now.")
+    ] = Since.BEGINNING,
+    name: Annotated[
+        str, typer.Option(metavar="NAME", help="Their runs are called CLUSTER/NAME/SPEC; known ones go on.")
+    ] = "shadow",
+    runtime: Annotated[
+        str | None, typer.Option(metavar="SPEC", help="Run-time predictor; that of the run by default.")
+    ] = None,
+    adjustment: Annotated[
+        str | None, typer.Option(metavar="SPEC", help="Walltime adjustment; that of the run by default.")
+    ] = None,
+    wait_bound: Annotated[
+        str | None, typer.Option(metavar="SPEC", help="Bounds on waits; those of the run by default.")
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option(metavar="N", help="Seed of every draw of chance; that of the run by default.")
+    ] = None,
+) -> None:
+    """Play other policies beside a run, each on a machine of its own that gets the same jobs.
+
+    Each shadow is a run: stages predict and score it, and it is watched as any other.
+    """
+    with lasting_imports():
+        import asyncio
+
+        from shadowtime.services.catalogue import configure
+        from shadowtime.services.shadows.io import play
+        from shadowtime.services.shadows.options import ShadowOf, Wanted
+        from shadowtime.shared.chance import require_seed
+        from shadowtime.shared.cli import start_logging
+        from shadowtime.shared.messages import run_name
+        from shadowtime.shared.streaming import read_settings
+    if len(set(policy)) < len(policy):
+        raise SettingsError("--policy: the same one is named twice")
+    if seed is not None:
+        require_seed(seed)
+    for each in policy:
+        configure(each, runtime or "requested", adjustment or "none")
+    settings = read_settings(context.args, "shadow")
+    start_logging(settings.log_format, "shadow")
+    real = of or run_name(cluster, "live")
+    wanted = [
+        Wanted(
+            ShadowOf(cluster, real, run_name(cluster, name, each), settings, exact=exact, from_now=since is Since.NOW),
+            each,
+            runtime=runtime,
+            adjustment=adjustment,
+            wait_bound=wait_bound,
+            seed=seed,
+        )
+        for each in policy
+    ]
+    asyncio.run(play(wanted))
+
+
+def main() -> None:
+    """Run the command line."""
+    run_app(app)

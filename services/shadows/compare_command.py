@@ -1,0 +1,59 @@
+"""A cluster beside its shadows: `shadowtime twin CLUSTER`, from what they keep in Redis."""
+
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from shadowtime.shared.cli import SEE_SETTINGS, TAKES_SETTINGS, lasting_imports, run_app
+from shadowtime.shared.errors import SettingsError
+
+if TYPE_CHECKING:
+    from shadowtime.services.shadows.comparison import Shadow
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+
+
+@app.command(context_settings=TAKES_SETTINGS, epilog=SEE_SETTINGS)
+def twin(
+    context: typer.Context,
+    cluster: Annotated[str, typer.Argument(metavar="CLUSTER", help="The cluster, or its real run as CLUSTER/live.")],
+    users: Annotated[bool, typer.Option("--users", help="Also each user.")] = False,
+    classes: Annotated[bool, typer.Option("--classes", help="Also jobs by requested time and size.")] = False,
+    json: Annotated[
+        bool, typer.Option("--json", help="Print JSON, not tables; all users and classes are in it.")
+    ] = False,
+) -> None:
+    """How would other policies fare? The cluster beside each of its shadows, on the same jobs."""
+    with lasting_imports():
+        import asyncio
+
+        import orjson
+        from rich.console import Console
+
+        from shadowtime.services.shadows.comparison import STORE, none_of, read, tables
+        from shadowtime.shared.streaming import read_settings, reading
+    settings = read_settings(context.args, "ask")
+
+    async def ask() -> "list[Shadow]":
+        async with reading(settings, STORE) as reader:
+            saved = [(run, await reader.load(run)) for run in await reader.names()]
+            return [read(run, state.snapshot) for run, state in saved if state is not None]
+
+    every = asyncio.run(ask())
+    found = [each for each in every if each.of(cluster)]
+    if not found:
+        raise SettingsError(none_of(cluster, every))
+    if json:
+        told = {each.name: each.compared.model_dump(mode="json") for each in found}
+        sys.stdout.buffer.write(orjson.dumps({"cluster": found[0].cluster, "shadows": told}) + b"\n")
+        return
+    console = Console(highlight=False, markup=False, emoji=False)
+    shown = {each.name: each.compared for each in found}
+    for table in tables(found[0].cluster, shown, found[0].unix_start, users=users, classes=classes):
+        console.print(table)
+
+
+def main() -> None:
+    """Run the command line."""
+    run_app(app)

@@ -1,0 +1,45 @@
+"""A shadow beside its cluster: sums by day, evidence, estimates with confidence intervals."""
+
+from typing import TYPE_CHECKING
+
+from shadowtime.shared.lazy import lazy_exports
+
+if TYPE_CHECKING:
+    from shadowtime.services.shadows.comparison.live_page import shadows_of
+    from shadowtime.services.shadows.comparison.paired_logs import Paired
+    from shadowtime.services.shadows.comparison.schema import Both, Comparison, Fares
+    from shadowtime.services.shadows.comparison.stored import STORE, Shadow, none_of, read
+    from shadowtime.services.shadows.comparison.text import tables
+
+__all__ = [
+    "STORE",
+    "Both",
+    "Comparison",
+    "Fares",
+    "Paired",
+    "Shadow",
+    "none_of",
+    "read",
+    "shadows_of",
+    "tables",
+]
+
+__getattr__ = lazy_exports(
+    __name__,
+    {
+        "live_page": ("shadows_of",),
+        "paired_logs": ("Paired",),
+        "schema": (
+            "Both",
+            "Comparison",
+            "Fares",
+        ),
+        "stored": (
+            "STORE",
+            "Shadow",
+            "none_of",
+            "read",
+        ),
+        "text": ("tables",),
+    },
+)

@@ -1,0 +1,124 @@
+"""Sums over the jobs of each day and shape, of which every mean and every interval of a comparison is made."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from shadowtime.services.shadows.comparison.open_days import Fared
+from shadowtime.shared.distributions import SHAPES
+from shadowtime.shared.formatting import DAY
+from shadowtime.shared.kernels import Floats
+
+# A level that changes over time, such as busy processors, and what it adds up to on each day.
+
+MAX_DAYS = 1_100
+"""Days that are remembered one by one, three years; of a longer twin the last ones."""
+
+
+class DayAreas:
+    """Adds up a level over the seconds of each day; O(1) for a change, and for each day that passes.
+
+    Examples
+    --------
+    >>> busy = DayAreas()
+    >>> busy.add(DAY - 10, 3)
+    >>> busy.add(DAY + 5, -2)
+    >>> busy.upto(DAY + 6)
+    >>> busy.days
+    {0: 30, 1: 16}
+    """
+
+    def __init__(self) -> None:
+        self.level = 0
+        self.until: int | None = None
+        self.days: dict[int, int] = {}
+
+    def add(self, time: int, change: int) -> None:
+        """Change the level at a second by so much."""
+        self.upto(time)
+        self.level += change
+
+    def upto(self, time: int) -> None:
+        """Go on to a second; one that has passed changes nothing."""
+        if self.until is None:
+            self.until = time
+        at = max(self.until, (time // DAY - MAX_DAYS) * DAY)
+        while at < time:
+            day = at // DAY
+            then = min(time, (day + 1) * DAY)
+            self.days[day] = self.days.get(day, 0) + self.level * (then - at)
+            at = then
+            if len(self.days) > MAX_DAYS:
+                del self.days[next(iter(self.days))]
+        self.until = max(self.until, time)
+
+    def snapshot(self) -> dict[str, Any]:
+        """Return the whole state."""
+        return {"level": self.level, "until": self.until, "days": list(self.days.items())}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take on what `snapshot` returned."""
+        self.level, self.until = state["level"], state["until"]
+        self.days = dict(map(tuple, state["days"]))
+
+
+NOTICED = 60
+"""Seconds by which a job starts sooner or later at least, where it does not start at the same time."""
+
+PARTS = (
+    *("jobs", "real_wait", "shadow_wait"),
+    *("ended", "real_slowdown", "shadow_slowdown"),
+    *("sooner", "later", "sooner_by", "later_by"),
+)
+"""What is summed: `ended` are the jobs that have slowdowns, `sooner_by` the seconds by which those start sooner."""
+
+
+def parts_of(job: Fared) -> tuple[float, ...]:
+    """Return what a job adds to `PARTS`.
+
+    >>> parts_of(Fared(0, 1, 60, (100, 10), (2.0, 1.0)))
+    (1, 100, 10, 1, 2.0, 1.0, 1, 0, 90, 0)
+    """
+    real, shadow = job.waits
+    sooner, later = real - shadow >= NOTICED, shadow - real >= NOTICED
+    slowdowns = (0, 0.0, 0.0) if job.slowdowns is None else (1, *job.slowdowns)
+    return (1, real, shadow, *slowdowns, int(sooner), int(later), (real - shadow) * sooner, (shadow - real) * later)
+
+
+class DaySums:
+    """The sums of `PARTS` of each day and shape: at most 40 numbers for each of the last `MAX_DAYS` days."""
+
+    def __init__(self) -> None:
+        self._days: dict[int, dict[int, list[float]]] = {}
+
+    def add(self, day: int, jobs: Sequence[Fared]) -> None:
+        """Take in all jobs of a day; O(jobs)."""
+        shapes = self._days.setdefault(day, {})
+        for job in jobs:
+            sums = shapes.setdefault(job.shape, [0] * len(PARTS))
+            for place, part in enumerate(parts_of(job)):
+                sums[place] += part
+        if len(self._days) > MAX_DAYS:
+            del self._days[next(iter(self._days))]
+
+    @property
+    def last(self) -> int | None:
+        """The latest day."""
+        return next(reversed(self._days), None)
+
+    def table(self) -> tuple[Sequence[int], Floats]:
+        """Return the days and their sums, of shape (days, shapes, parts)."""
+        table = np.zeros((len(self._days), len(SHAPES), len(PARTS)))
+        for row, shapes in enumerate(self._days.values()):
+            for shape, sums in shapes.items():
+                table[row, shape] = sums
+        return list(self._days), table
+
+    def snapshot(self) -> Any:
+        """Return the sums."""
+        return [[day, list(shapes.items())] for day, shapes in self._days.items()]
+
+    def restore(self, state: Any) -> None:
+        """Take on what `snapshot` returned."""
+        self._days = {day: {shape: list(sums) for shape, sums in shapes} for day, shapes in state}

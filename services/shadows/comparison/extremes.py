@@ -1,0 +1,64 @@
+"""Medians and longest waits of the jobs of each shape in both, in bounded memory."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from shadowtime.services.shadows.comparison.day_sums import NOTICED
+from shadowtime.services.shadows.comparison.open_days import Fared
+from shadowtime.shared.distributions import SHAPES
+from shadowtime.shared.statistics import WaitQuantiles
+
+ALL = len(SHAPES)
+"""In the place of a shape: all jobs."""
+
+MOVED = (0.25, 0.5, 0.75, 0.95)
+"""Quantiles that are told of how much sooner or later jobs start."""
+
+
+class ShapeExtremes:
+    """Bins of waits, and the longest ones; O(1) for a job.
+
+    Examples
+    --------
+    >>> told = ShapeExtremes()
+    >>> told.add(Fared(0, 1, 60, (1_000, 0), None))
+    >>> told.longest[ALL], round(told.sooner.quantiles(MOVED)[0])
+    ([1000, 0], 993)
+    """
+
+    def __init__(self) -> None:
+        self.waits = [(WaitQuantiles(), WaitQuantiles()) for _ in range(ALL + 1)]
+        self.longest = [[0, 0] for _ in range(ALL + 1)]
+        self.sooner, self.later = WaitQuantiles(), WaitQuantiles()
+
+    def add(self, job: Fared) -> None:
+        """Take in a job."""
+        for place in (job.shape, ALL):
+            for which, wait in enumerate(job.waits):
+                self.waits[place][which].add(wait)
+                self.longest[place][which] = max(self.longest[place][which], wait)
+        later = job.waits[1] - job.waits[0]
+        if abs(later) >= NOTICED:
+            (self.later if later > 0 else self.sooner).add(abs(later))
+
+    def medians(self, place: int) -> Sequence[float]:
+        """Return the median wait of a shape in the real cluster and in the shadow."""
+        return [each.quantiles((0.5,))[0] for each in self.waits[place]]
+
+    def snapshot(self) -> dict[str, Any]:
+        """Return the whole state."""
+        return {
+            "waits": [[each.snapshot() for each in both] for both in self.waits],
+            "longest": [list(each) for each in self.longest],
+            "sooner": self.sooner.snapshot(),
+            "later": self.later.snapshot(),
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take on what `snapshot` returned."""
+        for both, saved in zip(self.waits, state["waits"], strict=True):
+            for each, counts in zip(both, saved, strict=True):
+                each.restore(counts)
+        self.longest = [list(each) for each in state["longest"]]
+        self.sooner.restore(state["sooner"])
+        self.later.restore(state["later"])

@@ -1,0 +1,88 @@
+"""The shadows of a cluster beside it, as the live page shows them."""
+
+from collections import Counter
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+
+from shadowtime.services.shadows.comparison.schema import Comparison
+from shadowtime.services.shadows.comparison.stored import STORE, Kept, Shadow, none_of
+from shadowtime.services.shadows.comparison.text import MAX_USERS_SHOWN, SHAPES_MEAN, notes_of, verdict
+from shadowtime.shared.errors import Unanswerable
+from shadowtime.shared.messages import Frozen
+from shadowtime.shared.streaming import Settings, reading_later
+
+
+class Beside(Frozen):
+    """A shadow beside the real cluster, and what that says; of its users those with the most work."""
+
+    run: str
+    real: str
+    name: str
+    unix_start: int
+    verdict: str | None
+    notes: tuple[str, ...]
+    more_users: int
+    compared: Comparison
+
+
+class Twin(Frozen):
+    """A cluster beside its shadows, the one with the shortest waits first."""
+
+    cluster: str
+    classes_mean: str = SHAPES_MEAN
+    shadows: tuple[Beside, ...]
+
+
+class Shadows:
+    """What the live page asks of shadows."""
+
+    def __init__(self, kept: Kept) -> None:
+        self._kept = kept
+
+    async def counts(self) -> Mapping[str, int]:
+        """Return how many shadows each cluster has that has any; raises `StoreError` if Redis cannot be used."""
+        return Counter(each.cluster for each in await self._kept.shadows())
+
+    async def twin(self, cluster: str) -> Twin:
+        """Return a cluster beside its shadows.
+
+        Raises
+        ------
+        Unanswerable
+            If it has none; names clusters that have.
+        StoreError
+            If Redis cannot be used.
+        """
+        every = await self._kept.shadows()
+        found = [each for each in every if each.of(cluster)]
+        if not found:
+            raise Unanswerable(404, none_of(cluster, every))
+        return Twin(cluster=cluster, shadows=tuple(map(beside, sorted(found, key=_longer))))
+
+
+def beside(shadow: Shadow) -> Beside:
+    """Return a shadow beside its cluster."""
+    compared = shadow.compared
+    return Beside(
+        run=shadow.run,
+        real=shadow.real,
+        name=shadow.name,
+        unix_start=shadow.unix_start,
+        verdict=verdict(compared, shadow.unix_start),
+        notes=tuple(notes_of(shadow.name, compared)),
+        more_users=max(len(compared.users) - MAX_USERS_SHOWN, 0),
+        compared=compared.model_copy(update={"users": compared.users[:MAX_USERS_SHOWN]}),
+    )
+
+
+def _longer(shadow: Shadow) -> float:
+    """Return by which share waits are longer in a shadow; of one that has no day yet more than of any other."""
+    fares = shadow.compared.all
+    return float("inf") if fares is None or fares.wait_change is None else fares.wait_change.mean
+
+
+@asynccontextmanager
+async def shadows_of(settings: Settings) -> AsyncIterator[Shadows]:
+    """Yield what is asked of shadows, whether or not Redis answers by now."""
+    async with reading_later(settings, STORE) as reader:
+        yield Shadows(Kept(reader))

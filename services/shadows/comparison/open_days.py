@@ -1,0 +1,174 @@
+"""Jobs that a cluster and its shadow both have, day by day, until each has ended in both."""
+
+from collections.abc import Iterator
+from dataclasses import astuple, dataclass
+from typing import Any, Literal, NamedTuple
+
+from shadowtime.shared.distributions import HOUR_AND_EIGHT, shape_of
+from shadowtime.shared.formatting import DAY
+from shadowtime.shared.messages import JobSubmitted
+from shadowtime.shared.statistics import bounded_slowdown
+
+Which = Literal[0, 1]
+REAL: Which = 0
+SHADOW: Which = 1
+
+PATIENCE = 30 * DAY
+"""Seconds of a wait that count; after as long a day is compared, whatever has become of its jobs."""
+
+
+class Fared(NamedTuple):
+    """How a job fared in both: seconds waited, and bounded slowdowns, None if it had not ended in both in time."""
+
+    shape: int
+    user: int
+    work: int
+    waits: tuple[int, int]
+    slowdowns: tuple[float, float] | None
+
+
+@dataclass(slots=True)
+class OpenJob:
+    """A job of a day that is not compared yet; times in seconds, None for what has not happened."""
+
+    since: int
+    shape: int
+    user: int
+    processors: int
+    real_start: int | None = None
+    shadow_start: int | None = None
+    real_run_time: int | None = None
+    shadow_run_time: int | None = None
+
+    @property
+    def starts(self) -> tuple[int | None, int | None]:
+        """When it started in the one and in the other."""
+        return self.real_start, self.shadow_start
+
+    @property
+    def ended(self) -> bool:
+        """Whether it has ended in both."""
+        return self.real_run_time is not None and self.shadow_run_time is not None
+
+    def fared(self) -> Fared:
+        """Return how it fared up to `PATIENCE` seconds after it came."""
+        latest = self.since + PATIENCE
+        real, shadow = (min(latest if start is None else start, latest) - self.since for start in self.starts)
+        slowdowns = None
+        if self.real_run_time is not None and self.shadow_run_time is not None:
+            slowdowns = (
+                bounded_slowdown(real, self.real_run_time),
+                bounded_slowdown(shadow, self.shadow_run_time),
+            )
+        work = self.processors * (self.real_run_time or self.shadow_run_time or 0)
+        return Fared(self.shape, self.user, work, (real, shadow), slowdowns)
+
+
+class OpenDays:
+    """The jobs of the days that are not compared yet.
+
+    A day is given out once it is over and each of its jobs has ended in both, and only after all days before it: which
+    days are compared then depends on no wait (docs/twin.md#which-jobs-are-compared). What is told of a job costs O(1);
+    memory is O(jobs of these days), which are at most those of 30 days and of the jobs' longest lives.
+
+    Examples
+    --------
+    >>> days = OpenDays()
+    >>> days.submitted(JobSubmitted(time=0, job_number=7, requested_processors=1, requested_time=60))
+    >>> for which, start in ((REAL, 20), (SHADOW, 50)):
+    ...     days.started(which, 7, start)
+    ...     days.ended(which, 7, start + 30, 30, 1)
+    >>> list(days.over(DAY - 1)), [[job.waits for job in jobs] for _, jobs in days.over(DAY)]
+    ([], [[(20, 50)]])
+    """
+
+    def __init__(self) -> None:
+        self.first: int | None = None
+        self._days: dict[int, dict[int, OpenJob]] = {}
+        self._day_of: dict[int, int] = {}
+        self._open: dict[int, int] = {}
+
+    def submitted(self, job: JobSubmitted) -> None:
+        """Take in a job that waits in both; one that came before the days that are left counts to their first."""
+        self.withdrawn(job.job_number)
+        day = job.since // DAY
+        if self.first is None:
+            self.first = day
+        day = max(day, self.first)
+        shape = shape_of(job.requested_time or 0, job.requested_processors, HOUR_AND_EIGHT)
+        user = -1 if job.user_id is None else job.user_id
+        self._days.setdefault(day, {})[job.job_number] = OpenJob(job.since, shape, user, job.requested_processors)
+        self._day_of[job.job_number] = day
+        self._open[day] = self._open.get(day, 0) + 1
+
+    def started(self, which: Which, number: int, time: int) -> None:
+        """Take in the start of a job; of one that starts again, the last one counts."""
+        job = self._job(number)
+        if job is not None and which == REAL:
+            job.real_start = time
+        elif job is not None:
+            job.shadow_start = time
+
+    def ended(self, which: Which, number: int, time: int, run_time: int, processors: int) -> None:
+        """Take in the end of a job for good, unless it comes `PATIENCE` after it was submitted."""
+        job = self._job(number)
+        if job is None or job.ended or time > job.since + PATIENCE:
+            return
+        job.processors = processors
+        if which == REAL:
+            job.real_run_time = run_time
+        else:
+            job.shadow_run_time = run_time
+        if job.real_run_time is not None and job.shadow_run_time is not None:
+            self._open[self._day_of[number]] -= 1
+
+    def withdrawn(self, number: int) -> bool:
+        """Leave a job out of both; return whether there was one."""
+        job = self._job(number)
+        if job is None:
+            return False
+        day = self._day_of.pop(number)
+        del self._days[day][number]
+        self._open[day] -= not job.ended
+        return True
+
+    def _job(self, number: int) -> OpenJob | None:
+        day = self._day_of.get(number)
+        return None if day is None else self._days[day][number]
+
+    def over(self, horizon: int) -> Iterator[tuple[int, list[Fared]]]:
+        """Yield the days that can be compared, as their numbers and jobs, and forget them; O(jobs of these)."""
+        while self._days:
+            day = min(self._days)
+            end = (day + 1) * DAY
+            if horizon < end or (self._open[day] and horizon < end + PATIENCE):
+                return
+            jobs = self._days.pop(day)
+            del self._open[day]
+            for number in jobs:
+                del self._day_of[number]
+            self.first = day + 1
+            yield day, [job.fared() for job in jobs.values()]
+
+    def waiting(self, horizon: int) -> list[list[int]]:
+        """Return, for each of both, how long those jobs have waited at `horizon` that have not started in it."""
+        jobs = [job for day in self._days.values() for job in day.values() if job.since <= horizon]
+        return [
+            [horizon - job.since for job in jobs if (start := job.starts[which]) is None or start > horizon]
+            for which in (REAL, SHADOW)
+        ]
+
+    def __len__(self) -> int:
+        return len(self._day_of)
+
+    def snapshot(self) -> dict[str, Any]:
+        """Return the jobs of each day."""
+        days = [[day, [[number, *astuple(job)] for number, job in jobs.items()]] for day, jobs in self._days.items()]
+        return {"first": self.first, "days": days}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take on what `snapshot` returned."""
+        self.first = state["first"]
+        self._days = {day: {number: OpenJob(*rest) for number, *rest in jobs} for day, jobs in state["days"]}
+        self._day_of = {number: day for day, jobs in self._days.items() for number in jobs}
+        self._open = {day: sum(not job.ended for job in jobs.values()) for day, jobs in self._days.items()}

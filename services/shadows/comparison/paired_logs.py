@@ -1,0 +1,135 @@
+"""What a shadow's process tells of both, the cluster and the shadow, to be laid side by side."""
+
+from typing import Any
+
+from shadowtime.services.shadows.comparison.open_days import REAL, SHADOW, Which
+from shadowtime.services.shadows.comparison.schema import Comparison
+from shadowtime.services.shadows.comparison.side_by_side import SideBySide
+from shadowtime.shared.chance import key_of
+from shadowtime.shared.messages import (
+    CapacityChanged,
+    ClusterOpened,
+    Event,
+    JobChanged,
+    JobEnded,
+    JobResumed,
+    JobStarted,
+    JobSubmitted,
+    JobSuspended,
+    JobWithdrawn,
+    Room,
+    Rooms,
+)
+
+HOUR = 3_600
+
+
+class Paired:
+    """Hears the events of both logs, each in its own order; an event costs O(1).
+
+    Jobs are compared that come after the shadow has taken over. One that was held, or bears the number of one that is
+    not over in both, is left out.
+
+    Parameters
+    ----------
+    opened, takes_over
+        How the cluster's log was opened, and from when on the shadow decides, in seconds.
+    """
+
+    def __init__(self, opened: ClusterOpened, takes_over: int) -> None:
+        self.both = SideBySide()
+        self.both.capacity(opened.time, opened.processors)
+        self._key = key_of(opened.seed, opened.cluster)
+        self._rooms = Rooms(opened.processors, opened.pools or ())
+        self._takes_over = takes_over
+        self._before: dict[int, int] = {}  # processors of jobs that run before the shadow takes over
+        self._on: tuple[dict[int, int], dict[int, int]] = ({}, {})
+        self._told: tuple[int, Comparison] | None = None
+
+    def real(self, event: Event) -> None:
+        """Take in the next event of the cluster's log."""
+        if isinstance(event, CapacityChanged):
+            self._rooms.change(event.pool or 0, Room(event.processors, event.memory, event.gpus))
+            self.both.capacity(event.time, self._rooms.processors)
+        elif event.time < self._takes_over:
+            self._early(event)
+        else:
+            self._begin()
+            self._heard(event)
+
+    def _early(self, event: Event) -> None:
+        if isinstance(event, JobStarted):
+            self._before[event.job_number] = event.processors
+        elif isinstance(event, JobEnded):
+            self._before.pop(event.job_number, None)
+
+    def _begin(self) -> None:
+        for number, processors in self._before.items():
+            self.both.running(number, processors, self._takes_over)
+            for on in self._on:
+                on[number] = processors
+        self._before = {}
+
+    def _heard(self, event: Event) -> None:
+        if isinstance(event, JobSubmitted):
+            number = event.job_number
+            if number not in self._on[REAL] and number not in self._on[SHADOW] and not self.both.knows(number):
+                self.both.submitted(event)
+        elif isinstance(event, JobWithdrawn):
+            self.both.withdrawn(event.job_number, event.time)
+        else:
+            self._runs(REAL, event)
+
+    def shadow(self, event: Event) -> None:
+        """Take in the next event of the shadow's log."""
+        if event.time >= self._takes_over:
+            self._begin()
+            self._runs(SHADOW, event)
+
+    def _runs(self, which: Which, event: Event) -> None:
+        """Take in what a job does on one of both machines."""
+        on = self._on[which]
+        if isinstance(event, JobStarted):
+            on[event.job_number] = event.processors
+            self.both.started(which, event.job_number, event.time, event.processors)
+        elif isinstance(event, JobEnded):
+            processors = on.pop(event.job_number, 0)
+            if event.requeued:
+                self.both.requeued(which, event.job_number, event.time)
+            else:
+                self.both.ended(which, event.job_number, event.time, event.run_time, processors)
+        elif isinstance(event, JobSuspended):
+            self.both.resized(which, event.job_number, event.time, 0)
+        elif isinstance(event, JobResumed):
+            self.both.resized(which, event.job_number, event.time, on.get(event.job_number, 0))
+        elif isinstance(event, JobChanged) and event.requested_processors is not None and event.job_number in on:
+            on[event.job_number] = event.requested_processors
+            self.both.resized(which, event.job_number, event.time, event.requested_processors)
+
+    def at(self, time: int) -> None:
+        """Take in up to when, in seconds, both are known."""
+        self.both.at(time)
+
+    def compared(self) -> Comparison:
+        """Return how both compare, at most an hour of the cluster ago."""
+        now = self.both.horizon or 0
+        if self._told is None or now >= self._told[0] + HOUR:
+            self._told = now, self.both.report(now, self._key)
+        return self._told[1]
+
+    def snapshot(self) -> Any:
+        """Return what is not in `both`, as plain values."""
+        return {
+            "rooms": self._rooms.snapshot(),
+            "before": list(self._before.items()),
+            "on": [list(on.items()) for on in self._on],
+        }
+
+    def restore(self, state: Any, both: Any) -> None:
+        """Take on what `snapshot` of this and of `both` returned."""
+        self.both.restore(both)
+        self._rooms.restore(state["rooms"])
+        self._before = dict(state["before"])
+        real, shadow = map(dict, state["on"])
+        self._on = real, shadow
+        self._told = None

@@ -1,0 +1,162 @@
+"""A cluster and its shadow, side by side: the same jobs in both, and how each of them fares."""
+
+from typing import Any
+
+from shadowtime.services.shadows.comparison.day_sums import PARTS, DayAreas, DaySums, parts_of
+from shadowtime.services.shadows.comparison.estimates import Parts, told
+from shadowtime.services.shadows.comparison.evidence import Evidence
+from shadowtime.services.shadows.comparison.extremes import ShapeExtremes
+from shadowtime.services.shadows.comparison.open_days import REAL, SHADOW, OpenDays, Which
+from shadowtime.services.shadows.comparison.schema import Comparison
+from shadowtime.services.shadows.comparison.users import UserSums
+from shadowtime.shared.messages import JobSubmitted
+
+__all__ = ["REAL", "SHADOW", "SideBySide", "Which"]
+
+
+class SideBySide:
+    """Told what happens in both, each in its own order, it says how they compare; what it is told costs O(1).
+
+    The rules that whoever tells it keeps:
+
+    1. `submitted` once for each job that both have, as it comes, and `running` for those that run in both at first.
+    2. Of each of both, starts and ends come in the order of time; up to `at` both are known.
+    3. A job that starts again, as after a requeue, is `started` again; `ended` is for good. A job that leaves the real
+       queue without having run is `withdrawn`: it counts for neither.
+
+    Examples
+    --------
+    >>> both = SideBySide()
+    >>> both.capacity(0, 4)
+    >>> both.submitted(JobSubmitted(time=0, job_number=7, requested_processors=2, requested_time=60))
+    >>> for which, start in ((REAL, 600), (SHADOW, 0)):
+    ...     both.started(which, 7, start)
+    ...     both.ended(which, 7, start + 60, 60, 2)
+    >>> both.at(86_400)
+    >>> found = both.report(86_400).all
+    >>> found.wait.real, found.wait.shadow, found.sooner.share
+    (600.0, 0.0, 1.0)
+    """
+
+    def __init__(self) -> None:
+        self.horizon: int | None = None
+        self.withdrawn_jobs = 0
+        self._days = OpenDays()
+        self._sums, self._extremes, self._users = DaySums(), ShapeExtremes(), UserSums()
+        self._wait, self._slowdown = Evidence(), Evidence()
+        self._busy, self._machine = (DayAreas(), DayAreas()), DayAreas()
+        self._held: tuple[dict[int, int], dict[int, int]] = ({}, {})
+        self._asked: dict[int, list[int]] = {}  # processors, and in how many of both it has ended
+
+    def capacity(self, time: int, processors: int) -> None:
+        """Take in how many processors both machines have from a second on."""
+        self._machine.add(time, processors - self._machine.level)
+
+    def running(self, job_number: int, processors: int, time: int) -> None:
+        """Take in a job that runs in both as the shadow takes over: it holds processors, but is not compared."""
+        for which in (REAL, SHADOW):
+            self._hold(which, job_number, time, processors)
+
+    def submitted(self, job: JobSubmitted) -> None:
+        """Take in a job that both have."""
+        self._days.submitted(job)
+        self._asked[job.job_number] = [job.requested_processors, 0]
+
+    def knows(self, job_number: int) -> bool:
+        """Return whether a job of this number is not over in both."""
+        return job_number in self._asked
+
+    def started(self, which: Which, job_number: int, time: int, processors: int | None = None) -> None:
+        """Take in a start; on as many processors as the job asked for, unless told otherwise."""
+        self._days.started(which, job_number, time)
+        if job_number in self._asked:
+            self._hold(which, job_number, time, self._asked[job_number][0] if processors is None else processors)
+
+    def resized(self, which: Which, job_number: int, time: int, processors: int) -> None:
+        """Take in that a running job holds so many processors from now on: 0 while it is suspended."""
+        if job_number in self._held[which]:
+            self._hold(which, job_number, time, processors)
+
+    def ended(self, which: Which, job_number: int, time: int, run_time: int, processors: int) -> None:
+        """Take in the end of a job for good, after so many seconds on so many processors."""
+        self._days.ended(which, job_number, time, run_time, processors)
+        self._let_go(which, job_number, time)
+        if job_number in self._asked:
+            self._asked[job_number][1] += 1
+            if self._asked[job_number][1] == len(self._held):
+                del self._asked[job_number]
+
+    def requeued(self, which: Which, job_number: int, time: int) -> None:
+        """Take in that a running job gave its processors back, and waits again."""
+        self._let_go(which, job_number, time)
+
+    def withdrawn(self, job_number: int, time: int) -> None:
+        """Take in that a waiting job left the real queue: it leaves the shadow, and counts for neither."""
+        self.withdrawn_jobs += self._days.withdrawn(job_number)
+        for which in (REAL, SHADOW):
+            self._let_go(which, job_number, time)
+        self._asked.pop(job_number, None)
+
+    def at(self, time: int) -> None:
+        """Take in up to when both are known, and compare the days that can be; O(their jobs)."""
+        self.horizon = time if self.horizon is None else max(time, self.horizon)
+        for level in (*self._busy, self._machine):
+            level.upto(self.horizon)
+        for day, jobs in self._days.over(self.horizon):
+            self._sums.add(day, jobs)
+            for job in jobs:
+                self._extremes.add(job)
+                self._users.add(job)
+            if jobs:
+                columns = zip(*map(parts_of, jobs), strict=True)
+                sums = dict(zip(PARTS, map(sum, columns), strict=True))
+                self._wait.add(day, sums["shadow_wait"] - sums["real_wait"], sums["jobs"])
+                self._slowdown.add(day, sums["shadow_slowdown"] - sums["real_slowdown"], sums["ended"])
+
+    def _hold(self, which: Which, job_number: int, time: int, processors: int) -> None:
+        held = self._held[which]
+        self._busy[which].add(time, processors - held.get(job_number, 0))
+        held[job_number] = processors
+
+    def _let_go(self, which: Which, job_number: int, time: int) -> None:
+        self._busy[which].add(time, -self._held[which].pop(job_number, 0))
+
+    def report(self, time: int, key: int = 0) -> Comparison:
+        """Return how both compare at a second; `key` is of the draws of chance (`shared/chance.py`)."""
+        horizon = time if self.horizon is None else min(time, self.horizon)
+        parts = Parts(self._sums, self._extremes, self._users, self._busy, self._machine)
+        evidence = self._wait, self._slowdown
+        return told(parts, self._days, evidence, horizon, self.withdrawn_jobs, key)
+
+    def snapshot(self) -> dict[str, Any]:
+        """Return the whole state as plain values."""
+        return {
+            "horizon": self.horizon,
+            "withdrawn": self.withdrawn_jobs,
+            "open": self._days.snapshot(),
+            "sums": self._sums.snapshot(),
+            "extremes": self._extremes.snapshot(),
+            "users": self._users.snapshot(),
+            "wait": self._wait.snapshot(),
+            "slowdown": self._slowdown.snapshot(),
+            "busy": [each.snapshot() for each in self._busy],
+            "machine": self._machine.snapshot(),
+            "held": [list(each.items()) for each in self._held],
+            "asked": [[number, *asked] for number, asked in self._asked.items()],
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take on what `snapshot` returned."""
+        self.horizon, self.withdrawn_jobs = state["horizon"], state["withdrawn"]
+        self._days.restore(state["open"])
+        self._sums.restore(state["sums"])
+        self._extremes.restore(state["extremes"])
+        self._users.restore(state["users"])
+        self._wait.restore(state["wait"])
+        self._slowdown.restore(state["slowdown"])
+        for level, saved in zip(self._busy, state["busy"], strict=True):
+            level.restore(saved)
+        self._machine.restore(state["machine"])
+        real, shadow = (dict(map(tuple, each)) for each in state["held"])
+        self._held = real, shadow
+        self._asked = {number: asked for number, *asked in state["asked"]}

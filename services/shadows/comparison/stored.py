@@ -1,0 +1,124 @@
+"""The comparisons of a cluster's shadows, from what their processes keep in Redis."""
+
+import asyncio
+import logging
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import orjson
+
+from shadowtime.services.shadows.comparison.schema import Comparison
+from shadowtime.services.shadows.comparison.side_by_side import SideBySide
+from shadowtime.shared.chance import key_of
+from shadowtime.shared.errors import SnapshotMismatch
+from shadowtime.shared.quoting import quoted, shortened
+from shadowtime.shared.streaming import Position, RunReader
+
+STORE = "shadow"
+"""Under which name shadows keep their state."""
+
+
+class Shadow(NamedTuple):
+    """A shadow as it is stored: its run, the cluster and the run it is of, the policy's name, and how it compares."""
+
+    run: str
+    cluster: str
+    real: str
+    name: str
+    unix_start: int
+    compared: Comparison
+
+    def of(self, cluster: str) -> bool:
+        """Return whether it is a shadow of a cluster, named by the cluster or by the real run."""
+        return cluster in (self.cluster, self.real)
+
+
+def none_of(cluster: str, every: Sequence[Shadow]) -> str:
+    """Return that a cluster has no shadow, and which have."""
+    known = shortened(", ".join(sorted({each.cluster for each in every}))) if every else "none"
+    return f"cluster {quoted(cluster)} has no shadow; clusters that have: {known}. shadowtime shadow starts one"
+
+
+def read(run: str, snapshot: bytes | None) -> Shadow:
+    """Return a shadow as its snapshot has it.
+
+    Raises
+    ------
+    SnapshotMismatch
+        If the snapshot is damaged, or of another version.
+    """
+    try:
+        state: Mapping[str, Any] = orjson.loads(snapshot or b"")
+        opened, source = state["opened"], state["source"]
+        both = SideBySide()
+        both.restore(source["side_by_side"])
+        real, cluster, unix_start = source["real"], opened["cluster"], opened.get("unix_start") or 0
+        name = opened.get("name") or opened["policy"]
+        found = both.report(both.horizon or 0, key_of(0, run))
+    except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
+        raise SnapshotMismatch(
+            f"what is stored of shadow {quoted(run)} is damaged, or of another version: {error!r:.200}; "
+            "start it anew with shadowtime shadow"
+        ) from None
+    return Shadow(run, cluster, real, name.removeprefix("shadow/"), unix_start, found)
+
+
+# The shadows of all clusters as Redis keeps them, looked at seldom, for however many ask.
+
+log = logging.getLogger("shadowtime.live")
+
+REST_SECONDS = 10.0
+"""Between two looks; who asks meanwhile is told what the last one found, also if that was an error."""
+
+
+class _Seen(NamedTuple):
+    """A run as it was at a position; no shadow where what is stored cannot be read."""
+
+    position: Position
+    shadow: Shadow | None
+
+
+class Kept:
+    """What is stored of shadows; one that has not moved on is not read again."""
+
+    def __init__(self, reader: RunReader) -> None:
+        self._reader = reader
+        self._seen: dict[str, _Seen] = {}
+        self._looking: asyncio.Task[None] | None = None
+        self._rested = 0.0
+
+    async def shadows(self) -> Sequence[Shadow]:
+        """Return the shadows that can be read, in order of their runs.
+
+        Raises
+        ------
+        StoreError
+            If Redis cannot be used.
+        """
+        if self._looking is None or (self._looking.done() and asyncio.get_running_loop().time() >= self._rested):
+            self._looking = asyncio.create_task(self._look())
+        await asyncio.shield(self._looking)  # whoever leaves, the others wait for it
+        return [each.shadow for each in self._seen.values() if each.shadow is not None]
+
+    async def _look(self) -> None:
+        try:
+            names = await self._reader.names()
+            positions = await self._reader.positions(names)
+            found = {}
+            for run, position in zip(names, positions, strict=True):
+                if position is not None:
+                    before = self._seen.get(run)
+                    same = before is not None and before.position == position
+                    found[run] = before if before is not None and same else await self._read(run, position)
+            self._seen = found
+        finally:
+            self._rested = asyncio.get_running_loop().time() + REST_SECONDS
+
+    async def _read(self, run: str, position: Position) -> _Seen:
+        state = await self._reader.load(run)
+        try:
+            found = await asyncio.to_thread(read, run, None if state is None else state.snapshot)
+        except SnapshotMismatch as error:
+            log.warning("passed over a shadow: %s", error, extra={"run": run})
+            found = None
+        return _Seen(position, found)

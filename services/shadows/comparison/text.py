@@ -1,0 +1,135 @@
+"""How a shadow fares beside the real cluster, in words."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from shadowtime.services.shadows.comparison.schema import Between, Comparison, Fares, Real
+from shadowtime.shared.cli import FittedTable
+from shadowtime.shared.formatting import clock, duration, percent
+from shadowtime.shared.text import Column, numbers, seconds, shares, times
+
+REAL_NAME = "real"
+SHAPES_MEAN = "long: more than 1 h requested; wide: more than 8 processors; change: between which bounds, at 95 %"
+
+
+def verdict(compared: Comparison, unix_start: int) -> str | None:
+    """Return by how much waits are shorter in the shadow, and since when that is real; None before that is known."""
+    if compared.all is None or compared.all.wait_change is None:
+        return None
+    return f"{_waits(compared.all.wait_change)}; {real(compared.wait_real, unix_start)}"
+
+
+def notes_of(name: str, compared: Comparison) -> Iterator[str]:
+    """Yield what else a comparison with the shadow of this name says."""
+    fares = compared.all
+    if fares is not None:
+        for word, moved in (("sooner", fares.sooner), ("later", fares.later)):
+            if moved.mean is not None and moved.quantiles is not None:
+                half, mean = duration(moved.quantiles[1]), duration(moved.mean)
+                yield f"{percent(moved.share)} start {word}, by {mean} on average, half of them by {half} or less"
+    for which, waiting in ((REAL_NAME, compared.real_waiting), (name, compared.shadow_waiting)):
+        if waiting.longest is not None:
+            yield f"{which}: {waiting.jobs:,} jobs wait, the longest for {duration(waiting.longest)} so far"
+    if compared.open_jobs:
+        yield f"{compared.open_jobs:,} jobs are of days that are not over for all of them, and not compared yet"
+    if compared.withdrawn:
+        yield f"{compared.withdrawn:,} jobs were withdrawn, and count for neither"
+
+
+def _waits(change: Between) -> str:
+    word, sign = ("shorter", -100) if change.mean < 0 else ("longer", 100)
+    bounds = sorted(sign * each for each in (change.low, change.high) if each is not None)
+    within = f" ({bounds[0]:.0f} to {bounds[1]:.0f})" if bounds else ""
+    return f"waits {abs(100 * change.mean):.0f} % {word}{within}"
+
+
+def real(found: Real, unix_start: int) -> str:
+    """Return since when a difference is real.
+
+    >>> real(Real(since=86_400, shorter=True, evidence=31.0), 843_436_800)
+    'real since 24 Sep'
+    >>> real(Real(since=None, shorter=None, evidence=2.5), 0)
+    'not known to be real yet (evidence 2.5 of 20)'
+    """
+    if found.since is None:
+        return f"not known to be real yet (evidence {found.evidence:.1f} of 20)"
+    day = clock(found.since, unix_start).rsplit(" ", 1)[0]
+    return f"real since {day}" if unix_start else f"real since day {day.split()[0]}"
+
+
+# How shadows fare beside a real cluster, as tables and sentences in the terminal.
+
+MAX_USERS_SHOWN = 20
+"""Users in a table; `--json` has all that are told apart."""
+
+
+def tables(
+    cluster: str, shadows: Mapping[str, Comparison], unix_start: int, *, users: bool, classes: bool
+) -> Iterator[FittedTable]:
+    """Yield a table of each shadow beside the real cluster, on the same jobs, and what that means."""
+    for name, compared in shadows.items():
+        said = verdict(compared, unix_start)
+        notes = [*([] if said is None else [f"{name}: {said}"]), *notes_of(name, compared)]
+        if (fares := compared.all) is None:
+            yield FittedTable(f"{cluster} beside {name}: no day yet", {"run": [REAL_NAME, name]}, _nothing(), notes)
+            continue
+        used = [compared.utilization.real, compared.utilization.shadow]
+        title = f"{cluster} beside {name}: {fares.jobs:,} jobs of {compared.days:,} days"
+        columns = [*_columns(fares), shares("busy", used).unmarked()]
+        yield FittedTable(title, {"run": [REAL_NAME, name]}, columns, notes)
+        if classes:
+            yield _by_class(f"{cluster} beside {name}, by class", compared.classes)
+        if users:
+            yield _by_user(f"{cluster} beside {name}, by user", compared)
+
+
+def _nothing() -> list[Column]:
+    return [times("mean wait", [None, None])]
+
+
+def _columns(fares: Fares) -> list[Column]:
+    found = [times("mean wait", [fares.wait.real, fares.wait.shadow])]
+    found.append(times("median", [fares.median_wait.real, fares.median_wait.shadow]))
+    found.append(times("longest", [fares.longest_wait.real, fares.longest_wait.shadow]))
+    return [*found, numbers("slowdown", [fares.slowdown.real, fares.slowdown.shadow])]
+
+
+def _by_class(title: str, classes: Sequence[Fares]) -> FittedTable:
+    columns = [
+        numbers("jobs", [each.jobs for each in classes], 0),
+        times("real wait", [each.wait.real for each in classes], [each.wait.shadow for each in classes]),
+        times("shadow", [each.wait.shadow for each in classes], [each.wait.real for each in classes]),
+        Column("change", "%", [_change(each) for each in classes]),
+        shares("sooner", [each.sooner.share for each in classes]),
+        shares("later", [each.later.share for each in classes]),
+        times("longest", [each.longest_wait.shadow for each in classes]),
+    ]
+    shapes = {"class": [each.shape for each in classes]}
+    return FittedTable(title, shapes, [each.unmarked() for each in columns], notes=[SHAPES_MEAN])
+
+
+def _by_user(title: str, compared: Comparison) -> FittedTable:
+    shown = [*compared.users[:MAX_USERS_SHOWN]]
+    names = ["others" if each.others else "unknown" if each.user is None else str(each.user) for each in shown]
+    columns = [
+        numbers("jobs", [each.jobs for each in shown], 0),
+        seconds("real wait", [each.wait.real for each in shown]),
+        seconds("shadow", [each.wait.shadow for each in shown]),
+        shares("sooner", [each.sooner for each in shown]),
+        shares("later", [each.later for each in shown]),
+        seconds("longest", [each.longest_wait.shadow for each in shown]),
+    ]
+    more = len(compared.users) - len(shown)
+    notes = ["those with the most work first" + (f"; {more} more in --json" if more else "")]
+    return FittedTable(title, {"user": names}, [each.unmarked() for each in columns], notes)
+
+
+def _change(fares: Fares) -> str:
+    change = fares.wait_change
+    if change is None:
+        return "-"
+    mean = f"{100 * change.mean:+.0f}"
+    return (
+        mean
+        if change.low is None or change.high is None
+        else f"{mean} ({100 * change.low:+.0f} to {100 * change.high:+.0f})"
+    )

@@ -1,0 +1,59 @@
+"""What each user's jobs have waited in both, of the users with the most work; memory is bounded."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from shadowtime.services.shadows.comparison.day_sums import NOTICED
+from shadowtime.services.shadows.comparison.open_days import Fared
+
+MAX_USERS = 500
+"""Users that are told apart; of a new one beyond, the one with the least work so far joins the others."""
+
+OTHERS = -2
+"""In the place of a user: all others together. -1 is nobody that is known."""
+
+JOBS, WORK, REAL_WAIT, SHADOW_WAIT, REAL_LONGEST, SHADOW_LONGEST, SOONER, LATER = range(8)
+
+
+class UserSums:
+    """Sums of each user; O(1) for a job, and O(`MAX_USERS`) for one whose user is not known yet.
+
+    Examples
+    --------
+    >>> users = UserSums()
+    >>> users.add(Fared(0, 12, 60, (100, 10), (2.0, 1.0)))
+    >>> dict(users.by_work())
+    {12: [1, 60, 100, 10, 100, 10, 1, 0]}
+    """
+
+    def __init__(self) -> None:
+        self._users: dict[int, list[int]] = {}
+
+    def add(self, job: Fared) -> None:
+        """Take in a job."""
+        real, shadow = job.waits
+        sums = [1, job.work, real, shadow, real, shadow, int(real - shadow >= NOTICED), int(shadow - real >= NOTICED)]
+        self._join(job.user, sums)
+        if len(self._users) - (OTHERS in self._users) > MAX_USERS:
+            least = min((user for user in self._users if user != OTHERS), key=lambda user: self._users[user][WORK])
+            self._join(OTHERS, self._users.pop(least))
+
+    def _join(self, user: int, sums: list[int]) -> None:
+        had = self._users.get(user)
+        if had is not None:
+            longest = max(had[REAL_LONGEST], sums[REAL_LONGEST]), max(had[SHADOW_LONGEST], sums[SHADOW_LONGEST])
+            sums = [one + other for one, other in zip(had, sums, strict=True)]
+            sums[REAL_LONGEST], sums[SHADOW_LONGEST] = longest
+        self._users[user] = sums
+
+    def by_work(self) -> Iterator[tuple[int, list[int]]]:
+        """Yield users and their sums, those with the most work first, the others last."""
+        yield from sorted(self._users.items(), key=lambda each: (each[0] == OTHERS, -each[1][WORK], each[0]))
+
+    def snapshot(self) -> Any:
+        """Return the sums."""
+        return list(self._users.items())
+
+    def restore(self, state: Any) -> None:
+        """Take on what `snapshot` returned."""
+        self._users = {user: list(sums) for user, sums in state}

@@ -1,0 +1,19 @@
+"""The part of a shadow that meets the world: it reads the run of its cluster and publishes its own."""
+
+from typing import TYPE_CHECKING
+
+from shadowtime.shared.lazy import lazy_exports
+
+if TYPE_CHECKING:
+    from shadowtime.services.shadows.io.process import play
+
+__all__ = [
+    "play",
+]
+
+__getattr__ = lazy_exports(
+    __name__,
+    {
+        "process": ("play",),
+    },
+)

@@ -1,0 +1,96 @@
+"""What a process with shadows says of itself: `/health`, and figures at `/metrics`."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from prometheus_client import CollectorRegistry
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+from shadowtime.services.follower import Follower
+from shadowtime.services.shadows.comparison import Both, Comparison, Fares
+from shadowtime.services.shadows.io.source import Shadow
+from shadowtime.shared import metric_names as names
+from shadowtime.shared.metric_names import Metric
+
+# What a comparison tells as figures, for the page that is scraped of a shadow's process.
+
+Figure = tuple[Metric, tuple[str, ...], float]
+"""A metric, the values of its labels behind `shadow`, the name of the shadow's run, and its value."""
+
+
+def figures(compared: Comparison) -> Iterator[Figure]:
+    """Yield the figures that there are: of all jobs, of each class, of both machines.
+
+    >>> from shadowtime.services.shadows.comparison.side_by_side import SideBySide
+    >>> [(metric.name, labels, value) for metric, labels, value in figures(SideBySide().report(0))]
+    [('shadowtime_twin_evidence', (), 1.0)]
+    """
+    for fares in (compared.all, *compared.classes):
+        if fares is not None:
+            yield from _of_jobs(fares)
+    yield from _both(names.TWIN_BUSY, (), compared.utilization)
+    for which, waiting in (("real", compared.real_waiting), ("shadow", compared.shadow_waiting)):
+        if waiting.longest is not None:
+            yield names.TWIN_WAITING, (which,), float(waiting.longest)
+    yield names.TWIN_EVIDENCE, (), compared.wait_real.evidence
+
+
+def _of_jobs(fares: Fares) -> Iterator[Figure]:
+    shape = (fares.shape,)
+    yield names.TWIN_JOBS, shape, float(fares.jobs)
+    yield from _both(names.TWIN_WAIT, shape, fares.wait)
+    yield from _both(names.TWIN_LONGEST, shape, fares.longest_wait)
+    yield from _both(names.TWIN_SLOWDOWN, shape, fares.slowdown)
+    if fares.wait_change is not None:
+        for bound, value in fares.wait_change.model_dump().items():
+            if value is not None:
+                yield names.TWIN_CHANGE, (*shape, bound), value
+    yield names.TWIN_MOVED, (*shape, "sooner"), fares.sooner.share
+    yield names.TWIN_MOVED, (*shape, "later"), fares.later.share
+
+
+def _both(metric: Metric, labels: tuple[str, ...], both: Both) -> Iterator[Figure]:
+    for which, value in both.model_dump().items():
+        if value is not None:
+            yield metric, (*labels, which), value
+
+
+class Figures(Collector):
+    """Reads the figures of shadows as they are asked for."""
+
+    def __init__(self, followers: Sequence[Follower]) -> None:
+        self._followers = followers
+
+    def collect(self) -> Iterator[CounterMetricFamily | GaugeMetricFamily]:
+        """Yield each figure."""
+        for metric, kind in ((names.SHADOW_EVENTS, CounterMetricFamily), (names.SHADOW_BEHIND, GaugeMetricFamily)):
+            family = kind(metric.name, metric.meaning, labels=metric.labels)
+            for each in self._followers:
+                value = each.sequence + 1 if metric is names.SHADOW_EVENTS else each.source.load.behind
+                family.add_metric([each.run], float(value))
+            yield family
+        families: dict[str, GaugeMetricFamily] = {}
+        for each in self._followers:
+            if isinstance(shadow := each.source, Shadow) and shadow.met:
+                for metric, labels, value in figures(shadow.paired.compared()):
+                    family = GaugeMetricFamily(metric.name, metric.meaning, labels=metric.labels)
+                    families.setdefault(metric.name, family).add_metric([each.run, *labels], value)
+        yield from families.values()
+
+
+def registry_of(followers: Sequence[Follower]) -> CollectorRegistry:
+    """Return what is scraped."""
+    registry = CollectorRegistry()
+    registry.register(Figures(followers))
+    return registry
+
+
+def health_of(followers: Sequence[Follower]) -> tuple[bool, dict[str, Any]]:
+    """Return whether all is well, and more about it."""
+    return True, {
+        "healthy": True,
+        "shadows": {
+            each.run: {"sequence": each.sequence, "behind_seconds": each.source.load.behind} for each in followers
+        },
+    }

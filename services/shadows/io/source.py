@@ -1,0 +1,313 @@
+"""A shadow as a live source: it hears the log of a real run and the decisions of its own, and tells what that makes.
+
+What it tells follows from what it has heard alone, in whatever parts that comes, so that a process that was killed
+tells the same again. The rules of its position are those of `services/follower/io/follower.py`.
+"""
+
+from collections import deque
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+from aiokafka import AIOKafkaConsumer, TopicPartition
+from aiokafka.errors import KafkaError
+
+from shadowtime.services.follower import NameTable, Opening, SourceLoad
+from shadowtime.services.shadows.comparison import Paired
+from shadowtime.services.shadows.machine import Twin
+from shadowtime.services.shadows.options import ShadowOf
+from shadowtime.shared.accounting import Names
+from shadowtime.shared.errors import FollowError
+from shadowtime.shared.messages import (
+    EVENTS,
+    ClusterOpened,
+    Decided,
+    Envelope,
+    Event,
+    JobSubmitted,
+    Rejected,
+    SchedulingPoint,
+)
+from shadowtime.shared.quoting import quoted
+from shadowtime.shared.stages import DECISIONS, JOBS
+from shadowtime.shared.streaming import Route, topic_admin
+from shadowtime.shared.streaming import clients as bus
+
+# How the run began whose shadows are played.
+
+PART, PATIENCE = 500, 1_000
+"""Records that are read at once, and milliseconds to wait for one."""
+
+
+async def beginning_of(
+    consumer: AIOKafkaConsumer, partition: int, run: str, *, to_the_end: bool
+) -> tuple[ClusterOpened, int, int]:
+    """Return the first event of a run, the time of its last one so far, in seconds, and where its second may lie.
+
+    The last is looked for only `to_the_end`.
+
+    Raises
+    ------
+    FollowError
+        If there is no such run, or its beginning is gone.
+    """
+    place = TopicPartition(JOBS, partition)
+    consumer.assign([place])
+    end = (await consumer.end_offsets([place]))[place]
+    await consumer.seek_to_beginning(place)
+    first: ClusterOpened | None = None
+    last, after = 0, 0
+    while await consumer.position(place) < end and (first is None or to_the_end):
+        found = await consumer.getmany(place, timeout_ms=PATIENCE, max_records=PART)
+        for record in found.get(place, ()):
+            if record.key != run.encode() or (envelope := Envelope.read(record.value)) is None:
+                continue
+            last = envelope.event.time
+            if first is None:
+                first, after = _opening(envelope), record.offset + 1
+    if first is None:
+        raise FollowError(
+            f"topic {JOBS} knows no run {quoted(run)}; name the run to shadow: --of NAME; "
+            "shadowtime watch decisions --beginning shows those that are there"
+        )
+    return first, last, after
+
+
+async def read_from(consumer: AIOKafkaConsumer, offsets: Mapping[TopicPartition, int]) -> None:
+    """Let a consumer read on from there; raises `FollowError` where that is not kept any more."""
+    consumer.assign(list(offsets))
+    for place, offset in offsets.items():
+        if (await consumer.beginning_offsets([place]))[place] > offset > 0:
+            raise FollowError(f"topic {place.topic} does not keep what is to be read next: begin a new shadow (--name)")
+        consumer.seek(place, offset)
+
+
+def _opening(envelope: Envelope) -> ClusterOpened:
+    if not isinstance(envelope.event, ClusterOpened):
+        raise FollowError(
+            f"the beginning of run {quoted(envelope.run)} is gone from topic {JOBS}, where it begins at sequence "
+            f"{envelope.sequence}: a shadow needs all of it; keep it for longer (shadowtime topics --retention-hours)"
+        )
+    return envelope.event
+
+
+class Shadow:
+    """One policy beside a real run; a `LiveSource`.
+
+    Parameters
+    ----------
+    of
+        Whose shadow it is, and how it is played.
+    """
+
+    name: ClassVar[str] = "shadow"
+    takes: ClassVar[frozenset[str]] = frozenset()
+    first: ClusterOpened
+    paired: Paired
+
+    def __init__(self, of: ShadowOf) -> None:
+        self.of = of
+        self.load = SourceLoad()
+        self.names = NameTable(Names(None))
+        self._twin: Twin | None = None
+        self._consumer: AIOKafkaConsumer | None = None
+        self._fetched: deque[Any] = deque()
+        self._forget()
+
+    def _forget(self) -> None:
+        self._heard, self._real_offset = 0, 0  # of the real run: sequence, and where the next record lies
+        self._answered, self._own_offset = -1, 0
+        self._told = 0
+        self._point = -1  # sequence of the last scheduling point that was told
+        self._already: deque[Event] = deque()
+        self._placed = False
+        self._fetched.clear()
+
+    @property
+    def twin(self) -> Twin:
+        """Its machine; only once the real run was met, or it was restored."""
+        if self._twin is None:
+            raise FollowError(f"{self.of.real} was not met yet")
+        return self._twin
+
+    @property
+    def met(self) -> bool:
+        """Whether the real run was met, or it was restored."""
+        return self._twin is not None
+
+    @property
+    def over(self) -> bool:
+        """Whether the real run was closed, and all of it has been told here."""
+        return self._twin is not None and self._twin.closed
+
+    async def meet(self, opened: ClusterOpened | None = None) -> Opening:
+        """Return how the real run was opened, and from when on its shadow decides.
+
+        Raises
+        ------
+        FollowError
+            If there is no such run, or its beginning is gone.
+        BusError
+            If Kafka cannot be used.
+        """
+        self._forget()
+        first, last, self._real_offset = await self._beginning(to_the_end=self.of.from_now and opened is None)
+        takes_over = max(last + 1, first.time) if self.of.from_now else None
+        self._begin(first, takes_over if opened is None else opened.obeyed_from)
+        self._told = 1
+        return Opening(first.processors, first.pools, first.unix_start, first.time, self.twin.takes_over or None)
+
+    async def first_event(self) -> ClusterOpened:
+        """Return how the real run was opened; errors are those of `meet`."""
+        first, _, _ = await self._beginning(to_the_end=False)
+        return first
+
+    async def _beginning(self, *, to_the_end: bool) -> tuple[ClusterOpened, int, int]:
+        try:
+            consumer = await self._connected()
+            return await beginning_of(consumer, self._real_partition, self.of.real, to_the_end=to_the_end)
+        except KafkaError as error:
+            raise bus.unusable(self.of.settings, error) from error
+
+    def _begin(self, first: ClusterOpened, takes_over: int | None) -> None:
+        self.first = first
+        self._twin = Twin(first, exact=self.of.exact, takes_over=takes_over or 0)
+        self.paired = Paired(first, takes_over or 0)
+
+    def next_time(self) -> int | None:
+        """Return the time of the next instant; None before what it depends on was heard."""
+        return None if self._unanswered and not self.twin.telling else self.twin.next_time()
+
+    @property
+    def _unanswered(self) -> bool:
+        """Whether, as it takes over, what was predicted of the jobs before is not known yet."""
+        return self.twin.decides and self._answered < self._point
+
+    def next_instant(self) -> Sequence[Event]:
+        """Return the events of the next instant, without those that the log has already."""
+        fresh = []
+        for event in self.twin.next_instant():
+            if isinstance(event, SchedulingPoint):
+                self._point = self._told
+            self._told += 1
+            self.paired.shadow(event)
+            if not self._already:
+                fresh.append(event)
+            elif (before := self._already.popleft()) != event:
+                raise FollowError(f"the log of this shadow has {before} where it would tell {event}: begin a new one")
+        return fresh
+
+    async def listen(self) -> None:
+        """Hear more of the real run, or what is decided in this one."""
+        consumer = await self._connected()
+        real, own = TopicPartition(JOBS, self._real_partition), TopicPartition(DECISIONS, self._own_partition)
+        if not self._placed:
+            await read_from(consumer, {real: self._real_offset, own: self._own_offset})
+            self._placed = True
+        twin = self.twin
+        if twin.deciding or self._unanswered:
+            found = await consumer.getmany(own, timeout_ms=PATIENCE, max_records=PART)
+            for record in found.get(own, ()):
+                self._own_offset = record.offset + 1
+                if record.key == self._own_key and (envelope := Envelope.read(record.value)) is not None:
+                    self._take_answer(envelope)
+        else:
+            if not self._fetched:
+                found = await consumer.getmany(real, timeout_ms=PATIENCE, max_records=PART)
+                self._fetched.extend(found.get(real, ()))
+            while self._fetched and self.next_time() is None and twin.hungry:
+                self._hear(self._fetched.popleft())
+        self.load.behind = float(twin.behind)
+        self.paired.at(twin.horizon - twin.behind)
+
+    def _hear(self, record: Any) -> None:
+        """Take in a record of the partition of the real run."""
+        self._real_offset = record.offset + 1
+        if record.key != self._real_key or (envelope := Envelope.read(record.value)) is None:
+            return
+        if envelope.sequence <= self._heard:
+            return
+        if envelope.sequence > self._heard + 1:
+            raise FollowError(f"the log of run {quoted(self.of.real)} has a hole after sequence {self._heard}")
+        self._heard = envelope.sequence
+        self.load.answers += 1
+        self.twin.hear(envelope.event)
+        self.paired.real(envelope.event)
+
+    def _take_answer(self, envelope: Envelope) -> None:
+        """Take in what the stages say of an event of this run."""
+        if envelope.sequence <= self._answered:
+            return
+        self._answered, event = envelope.sequence, envelope.event
+        if isinstance(event, Rejected):
+            raise FollowError(f"event {envelope.sequence} of run {quoted(envelope.run)} was rejected: {event.reason}")
+        if envelope.run_time is not None and isinstance(event, JobSubmitted):
+            self.twin.predict(event.job_number, envelope.run_time.point)
+        if isinstance(event, Decided) and envelope.sequence == self._point and self.twin.deciding:
+            self.twin.apply(event)
+
+    async def _connected(self) -> AIOKafkaConsumer:
+        if self._consumer is None:
+            partitions = await topic_admin.partitions_of(self.of.settings, JOBS)
+            self._real_key, self._own_key = self.of.real.encode(), self.of.run.encode()
+            self._real_partition = bus.partition_of(self.of.real, partitions)
+            self._own_partition = bus.partition_of(self.of.run, partitions)
+            consumer = bus.reader(self.of.settings)
+            try:
+                await consumer.start()
+            except BaseException:
+                await consumer.stop()
+                raise
+            self._consumer = consumer
+        return self._consumer
+
+    async def close(self) -> None:
+        """Let go of Kafka."""
+        consumer, self._consumer = self._consumer, None
+        self._placed = False
+        if consumer is not None:
+            await consumer.stop()
+
+    def routes(self) -> Sequence[Route]:
+        """Return nothing: it takes nothing over HTTP."""
+        return ()
+
+    def told(self, event: Event) -> None:
+        """Note that an event was told, by another process before this one."""
+        self._already.append(event)
+
+    def snapshot(self) -> Any:
+        """Return what was heard and told, and the machine."""
+        return {
+            "real": self.of.real,
+            "exact": self.of.exact,
+            "first": self.first.model_dump(mode="json"),
+            "takes_over": self.twin.takes_over,
+            "heard": [self._heard, self._real_offset],
+            "answered": [self._answered, self._own_offset],
+            "told": [self._told, self._point],
+            "already": [event.model_dump() for event in self._already],
+            "twin": self.twin.snapshot(),
+            "side_by_side": self.paired.both.snapshot(),
+            "paired": self.paired.snapshot(),
+        }
+
+    def restore(self, state: Any) -> None:
+        """Take on what `snapshot` returned.
+
+        Raises
+        ------
+        FollowError
+            If it is the shadow of another run, or is played otherwise.
+        """
+        mine: dict[str, str | bool] = {"real": self.of.real, "exact": self.of.exact}
+        if {name: state[name] for name in mine} != mine:
+            played = f"beside {state['real']}{', exact' if state['exact'] else ''}"
+            raise FollowError(f"run {quoted(self.of.run)} is played {played}; call this one otherwise: --name")
+        self._forget()
+        self._begin(ClusterOpened.model_validate(state["first"]), state["takes_over"])
+        self._heard, self._real_offset = state["heard"]
+        self._answered, self._own_offset = state["answered"]
+        self._told, self._point = state["told"]
+        self._already = deque(EVENTS.validate_python(state["already"]))
+        self.twin.restore(state["twin"])
+        self.paired.restore(state["paired"], state["side_by_side"])

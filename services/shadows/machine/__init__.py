@@ -1,0 +1,19 @@
+"""The simulated machine of a shadow, which follows the real cluster where it must."""
+
+from typing import TYPE_CHECKING
+
+from shadowtime.shared.lazy import lazy_exports
+
+if TYPE_CHECKING:
+    from shadowtime.services.shadows.machine.machine import Twin
+
+__all__ = [
+    "Twin",
+]
+
+__getattr__ = lazy_exports(
+    __name__,
+    {
+        "machine": ("Twin",),
+    },
+)

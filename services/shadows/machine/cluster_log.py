@@ -1,0 +1,83 @@
+"""What the log of a cluster tells of its jobs."""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from shadowtime.services.shadows.machine.job import Life
+from shadowtime.shared.messages import (
+    Event,
+    JobChanged,
+    JobEnded,
+    JobResumed,
+    JobStarted,
+    JobSubmitted,
+    JobSuspended,
+    JobWithdrawn,
+    OfJob,
+)
+
+OF_A_LIFE: dict[type, Callable[[Life, Any], None]] = {
+    JobWithdrawn: Life.withdrawn,
+    JobChanged: Life.changed,
+    JobStarted: Life.began,
+    JobSuspended: Life.paused,
+    JobResumed: Life.went_on,
+    JobEnded: Life.ended,
+}
+
+
+class Actual:
+    """The jobs of a cluster that are not over both there and in the shadow.
+
+    A number may have more than one life: where a job is handed in again before the shadow is through with the last.
+    Memory is bounded by those jobs; an event costs O(1).
+    """
+
+    def __init__(self, lives: Iterable[Life] = ()) -> None:
+        self._lives: dict[int, list[Life]] = {}
+        for life in lives:
+            self._add(life)
+
+    def __iter__(self) -> Iterator[Life]:
+        return (life for lives in self._lives.values() for life in lives)
+
+    def hear(self, event: Event) -> Life | None:
+        """Take in the next event of the log, and return the life it is of; None if it is of no job that is known."""
+        if isinstance(event, JobSubmitted):
+            return self._submitted(event)
+        if not isinstance(event, OfJob) or (handle := OF_A_LIFE.get(type(event))) is None:
+            return None
+        life = self._last(event.job_number)
+        if life is not None:
+            handle(life, event)
+            self.forget_if_over(life)
+        return life
+
+    def forget_if_over(self, life: Life) -> None:
+        """Let go of a life that is over on the cluster and done in the shadow."""
+        if life.over and life.done:
+            lives = self._lives[life.job.job_number]
+            lives.remove(life)
+            if not lives:
+                del self._lives[life.job.job_number]
+
+    def next_after(self, life: Life) -> Life | None:
+        """Return the life of the same number that comes after this one, if there is one."""
+        lives = self._lives[life.job.job_number]
+        at = lives.index(life) + 1
+        return lives[at] if at < len(lives) else None
+
+    def _add(self, life: Life) -> None:
+        self._lives.setdefault(life.job.job_number, []).append(life)
+
+    def _last(self, job_number: int) -> Life | None:
+        """Return the life that a job has on the cluster now; None if there is none that is known."""
+        lives = self._lives.get(job_number)
+        return lives[-1] if lives and not lives[-1].over else None
+
+    def _submitted(self, event: JobSubmitted) -> Life:
+        life = self._last(event.job_number)
+        if life is None or not life.held:
+            self._add(life := Life(event))
+        life.held, life.blocked = False, bool(event.blocked)
+        return life

@@ -1,0 +1,116 @@
+"""Who waits and who runs in a shadow, and what is free there."""
+
+from collections.abc import Iterator, Sequence
+from math import inf
+from typing import Any
+
+from shadowtime.services.shadows.machine.job import Life
+from shadowtime.shared.bounds import MAX_TIME
+from shadowtime.shared.cluster import RoomLeft
+from shadowtime.shared.errors import ReplayError
+from shadowtime.shared.messages import CapacityChanged, ClusterOpened, JobStarted, Start
+
+NEVER = MAX_TIME + 1
+"""In the place of a time that nothing happens at."""
+
+
+class MachineState:
+    """The jobs of a shadow that wait and run, by number; one that was suspended, or is presumed over, is among these.
+
+    Such a one holds its memory and GPUs, but no processors, as one that is suspended.
+    """
+
+    def __init__(self, opened: ClusterOpened) -> None:
+        self.waiting: dict[int, Life] = {}
+        self.running: dict[int, Life] = {}
+        self._rooms = RoomLeft(opened.processors, opened.pools or ())
+
+    def __contains__(self, job_number: int) -> bool:
+        return job_number in self.waiting or job_number in self.running
+
+    def resize(self, event: CapacityChanged) -> None:
+        """Let a pool have so much from now on."""
+        self._rooms.change(event)
+
+    def carry_out(self, decided: Start, now: int) -> JobStarted:
+        """Start a job as decided, and return that as an event.
+
+        Raises
+        ------
+        ReplayError
+            If it does not wait, or does not fit.
+        """
+        life = self.waiting.get(decided.job_number)
+        if life is None:
+            raise ReplayError(f"job {decided.job_number} is to start at {now} but does not wait")
+        life.start, life.on, life.limit = now, decided.processors, decided.limit
+        execution = life.execution()
+        if lacking := self._rooms.lacking(execution.job, decided.processors):
+            raise ReplayError(f"job {decided.job_number} is to start at {now} on {lacking} free")
+        self.place(life)
+        return execution.started()
+
+    def place(self, life: Life) -> None:
+        """Let a job that waits hold what it asks for, on as many processors as it was started on."""
+        number = life.job.job_number
+        self.running[number] = self.waiting.pop(number)
+        self._rooms.take(life.execution().job, life.on)
+
+    def remove(self, life: Life) -> None:
+        """Take a job off the machine."""
+        if life.freed is not None:
+            self.give_processors(life)
+        self._rooms.take(life.execution().job, life.on, -1)
+        del self.running[life.job.job_number]
+
+    def wait_again(self, life: Life) -> None:
+        """Put a job that was on the machine back among those that wait."""
+        life.start = life.limit = life.freed = None
+        life.stood = 0
+        self.waiting[life.job.job_number] = life
+
+    def stop(self, life: Life, now: int) -> None:
+        """Let a job give its processors back, and nothing else."""
+        life.freed = now
+        self.give_processors(life, -1)
+
+    def go_on(self, life: Life, now: int) -> None:
+        """Let a job that was stopped have its processors again, whether they are free or not."""
+        if life.freed is not None:
+            life.stood += now - life.freed
+        life.freed = None
+        self.give_processors(life)
+
+    def give_processors(self, life: Life, times: int = 1) -> None:
+        """Let a job have its processors, -1 times: without anything else."""
+        self._rooms.free[life.job.pool or 0][0] -= times * life.on
+
+    def ends(self, now: int, *, presumed: bool) -> Iterator[tuple[int, int]]:
+        """Yield numbers of jobs and when they end, or are `presumed` to, as far as is known at `now`. O(running)."""
+        for number, life in self.running.items():
+            end = life.known_end(now)
+            if end is None and presumed and life.freed is None:
+                end, _ = life.presumed_end(now)
+            if end is not None:
+                yield number, end
+
+    def surely(self, now: int) -> int:
+        """Return up to when no job ends but those of which that is known, by what is known at `now`. O(running)."""
+        unknown = [life for life in self.running.values() if life.known_end(now) is None]
+        return min((life.runs_until(now) for life in unknown), default=NEVER)
+
+    def snapshot(self, places: dict[int, int]) -> Any:
+        """Return it as plain values; `places` has a number for each life."""
+        return {
+            "waiting": [places[id(life)] for life in self.waiting.values()],
+            "running": [places[id(life)] for life in self.running.values()],
+            "rooms": self._rooms.rooms.snapshot(),
+            "free": [[None if each == inf else each for each in free] for free in self._rooms.free],
+        }
+
+    def restore(self, state: Any, lives: Sequence[Life]) -> None:
+        """Take on what `snapshot` returned, of the same lives."""
+        self.waiting = {lives[at].job.job_number: lives[at] for at in state["waiting"]}
+        self.running = {lives[at].job.job_number: lives[at] for at in state["running"]}
+        self._rooms.rooms.restore(state["rooms"])
+        self._rooms.free = [[inf if each is None else each for each in free] for free in state["free"]]

@@ -1,0 +1,100 @@
+"""Jobs that came in the last weeks, to come again in simulated futures."""
+
+from typing import Any
+
+import numpy as np
+
+from shadowtime.services.wait_bound.futures.kernels import ARRIVING, LIMIT, RUN_TIME, TIME
+from shadowtime.shared.chance import uniform
+from shadowtime.shared.distributions import packed_numbers, unpacked_numbers
+from shadowtime.shared.kernels import Integers, IntegerTable
+from shadowtime.shared.messages import JobSubmitted
+
+WEEK = 7 * 86_400
+WEEKS = 4
+"""Weeks from which arrivals are taken."""
+
+NEAR = 2 * 3_600
+"""Seconds by which a future is earlier or later in the week than now, at most."""
+
+MOST = 20_000
+"""Arrivals that are remembered."""
+
+UNLIMITED = 1 << 40
+"""The requested time of a job that made no request, in seconds."""
+
+
+class Arrivals:
+    """The submissions of the last `WEEKS`, at most `MOST` of them. O(1) amortised for each.
+
+    Examples
+    --------
+    >>> arrivals = Arrivals(key=1)
+    >>> for hour in range(200):
+    ...     arrivals.add(JobSubmitted(time=3600 * hour, job_number=hour, requested_processors=1, requested_time=60))
+    >>> table, firsts, shifts = arrivals.coming(now=3600 * 199, futures=3)
+    >>> bool((table[firsts, TIME] + shifts > 3600 * 199).all()), table.shape
+    (True, (200, 4))
+    """
+
+    def __init__(self, key: int) -> None:
+        self.key = key
+        self._table: IntegerTable = np.zeros((256, 4), dtype=np.int64)
+        self._numbers: dict[int, int] = {}
+        """Of the jobs that have not ended, how many had come before; of two of one number the last."""
+        self._first, self._end, self._gone = 0, 0, 0
+        """The columns in use, and how many have been let go of."""
+
+    def add(self, job: JobSubmitted) -> None:
+        """Remember a job that is submitted; until it ends it runs to its request."""
+        if self._end == len(self._table):
+            self._make_room()
+        limit = UNLIMITED if job.requested_time is None else job.requested_time
+        self._table[self._end] = job.time, job.requested_processors, limit, limit
+        self._numbers[job.job_number] = self._gone + self._end - self._first
+        self._end += 1
+        while self._end - self._first > MOST or self._table[self._first, TIME] < job.time - (WEEKS + 1) * WEEK:
+            self._first += 1
+            self._gone += 1
+
+    def end(self, job_number: int, run_time: int) -> None:
+        """Learn how long a job ran, in seconds."""
+        place = self._numbers.pop(job_number, -1) - self._gone + self._first
+        if place >= self._first:
+            row = self._table[place, ARRIVING:]
+            row[RUN_TIME] = max(min(run_time, row[LIMIT]), 1)
+
+    def forget(self, job_number: int) -> None:
+        """Have a job that leaves without starting stay in the record, as one that runs to its request."""
+        self._numbers.pop(job_number, None)
+
+    def coming(self, now: int, futures: int) -> tuple[IntegerTable, Integers, Integers]:
+        """Return the arrivals, and of each future the first that comes again and by how many seconds later.
+
+        Futures take turns in the weeks that are known; within the first week nothing comes.
+        """
+        table = self._table[self._first : self._end]
+        weeks = min((now - int(table[0, TIME])) // WEEK, WEEKS) if len(table) else 0
+        if weeks == 0:
+            return np.empty((0, 4), dtype=np.int64), *np.zeros((2, futures), dtype=np.int64)
+        turns = np.arange(futures)
+        off = np.rint(NEAR * (2.0 * uniform(self.key, turns, now) - 1.0)).astype(np.int64)
+        shifts = WEEK * (1 + turns % weeks) + off
+        return table, np.searchsorted(table[:, TIME], now - shifts, side="right"), shifts
+
+    def snapshot(self) -> Any:
+        """Return the arrivals, oldest first, and which have not ended."""
+        numbers = [[number, place - self._gone] for number, place in self._numbers.items() if place >= self._gone]
+        return {"table": packed_numbers(self._table[self._first : self._end]), "numbers": numbers}
+
+    def restore(self, state: Any) -> None:
+        """Take on what `snapshot` returned."""
+        table = unpacked_numbers(state["table"])
+        self._first, self._end, self._gone = 0, len(table), 0
+        self._table = np.concatenate((table, np.zeros((256, 4), dtype=np.int64)))
+        self._numbers = dict(state["numbers"])
+
+    def _make_room(self) -> None:
+        kept = self._table[self._first : self._end]
+        self._table = np.concatenate((kept, np.zeros((max(len(kept), 256), 4), dtype=np.int64)))
+        self._first, self._end = 0, len(kept)

@@ -1,0 +1,214 @@
+"""A bound on the wait from simulated futures: the machine run ahead, judged by what such futures came to before."""
+
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from shadowtime.services.wait_bound.bounder import Bounder, Updates
+from shadowtime.services.wait_bound.futures.calibration import JudgedFutures, levels
+from shadowtime.services.wait_bound.futures.online_quantiles import NEAR
+from shadowtime.services.wait_bound.futures.queue_features import OF_QUEUE
+from shadowtime.services.wait_bound.futures.recent_waits import OF_WAITS, NearestWaits, RecentWaits
+from shadowtime.services.wait_bound.futures.simulation import MachineFutures
+from shadowtime.services.wait_bound.futures.wait_trees import WaitTrees
+from shadowtime.services.wait_bound.groups import MAX_QUEUES
+from shadowtime.services.wait_bound.settings import HistorySettings
+from shadowtime.shared.distributions import NOT_INSTALLED, Rows, is_installed
+from shadowtime.shared.kernels import Floats
+from shadowtime.shared.messages import Event, JobStarted, JobSubmitted, JobWithdrawn, RunTimePrediction, WaitBound
+from shadowtime.shared.stages import LastAnswer
+
+LONGEST = 30 * 86_400.0
+"""Seconds that stand for a future without a start."""
+
+OF_LAST = 0.3
+"""What the last wait of a user counts in the mean of the logarithms of his waits."""
+
+
+AHEAD = (0.1, 0.5, 0.9)
+"""Quantiles of the simulated waits that trees ask for."""
+
+WIDTH = OF_QUEUE + OF_WAITS + len(AHEAD) + 1
+"""Numbers of which trees ask; the last is the user's mean."""
+
+
+class FutureSettings(HistorySettings):
+    """Settings of `FuturesBound`."""
+
+    futures: int = Field(200, ge=10, le=1_000, description="futures through which the machine is run ahead")
+    arrivals: bool = Field(False, description="whether jobs of earlier weeks come again in them")
+    trees: bool = Field(False, description="whether trees grown on the state of the queue say quantiles, too")
+    days: int = Field(14, ge=1, le=365, description="days of the log after which trees are grown anew")
+
+    @model_validator(mode="after")
+    def _can_be_grown(self) -> "FutureSettings":
+        if self.trees and not is_installed():
+            raise ValueError(f"trees=yes: {NOT_INSTALLED}")
+        return self
+
+
+class Asked(NamedTuple):
+    """What is known of a job as it is submitted: logarithms of the forecast wait and of its user's; waits alike.
+
+    Where there are trees, the numbers that they ask for, and what they say.
+    """
+
+    forecast: float
+    user: float
+    alike: Floats
+    row: Rows | None = None
+    trees: Floats | None = None
+
+
+class FuturesBound(Bounder):
+    """Bound each wait by the waits of the jobs whose simulated futures were most like those of this one.
+
+    The median of its starts in `MachineFutures` says which of the last waits were forecast alike; these and all waits
+    are two sources of quantiles, and `WaitTrees` a third where they are asked for; they follow their misses and are
+    mixed by score (`TrackedQuantiles`), for the cluster and for each of the first `MAX_QUEUES` queues.
+
+    The cost of the futures, O(8,000) and O(waiting jobs) for each submission, in compiled code.
+
+    References
+    ----------
+    docs/algorithms.md#bounds-from-futures (Smith 1999, section 3; Gibbs 2024).
+    """
+
+    name: ClassVar[str] = "futures"
+    Settings = FutureSettings
+
+    def __init__(self, settings: FutureSettings) -> None:
+        self._settings = settings
+        self._machine = MachineFutures(settings.futures, arrivals=settings.arrivals)
+        self._near = NearestWaits()
+        self._recent = RecentWaits()
+        self._trees = WaitTrees(levels(settings), WIDTH, settings.history, settings.days) if settings.trees else None
+        self._cluster = self._judged(None)
+        self._queues: dict[int, JudgedFutures] = {}
+        self._users: dict[int | None, float] = {}
+        self._told: dict[int, tuple[float, float]] = {}
+        """Of each waiting job its forecast and its user's waits."""
+        self._foretold: tuple[int, tuple[float, ...]] = (0, ())
+        self._asked = LastAnswer(self._ask)
+
+    def foretold(self, x: JobSubmitted, run_time: RunTimePrediction | None) -> None:
+        """Take in what is predicted of the job that is asked about next."""
+        self._foretold = x.job_number, () if run_time is None else run_time.histogram
+
+    def predict_one(self, x: JobSubmitted) -> tuple[WaitBound, ...]:
+        """Return the bounds at submission, that of the cluster first."""
+        return self._bounds(x, self._asked(x), self._settings.quantile, self._settings.confidence)
+
+    def bounds_at(self, x: JobSubmitted, now: int, quantile: float, confidence: float) -> tuple[WaitBound, ...]:
+        """Return the bounds that a job would have now, in seconds, at any quantile: between levels on a line."""
+        return self._bounds(x, self._ask(x, now), quantile, confidence)
+
+    def learn_one(self, x: JobSubmitted, y: int) -> None:
+        """Learn the wait `y` in seconds."""
+        self._asked.forget()
+        told = self._told.pop(x.job_number, None)
+        if told is not None:
+            self._near.add(*told, submitted=x.since, wait=y)
+        self.updates = Updates(tuple(each for scope in self._scopes(x) for each in scope.learn(x.job_number, y)))
+        log_wait = float(np.log(y + NEAR))
+        if self._trees is not None:
+            self._trees.learn(x.job_number, y)
+            self._recent.learn(x, log_wait)
+        before = self._users.get(x.user_id, log_wait)
+        self._users[x.user_id] = before + OF_LAST * (log_wait - before)
+
+    def observe(self, event: Event) -> None:
+        """Follow the jobs and the machine; notice that time goes on."""
+        if isinstance(event, JobSubmitted):
+            asked = self._asked(event)
+            self._told[event.job_number] = asked.forecast, asked.user
+            for scope in self._scopes(event):
+                scope.submit(event, scope.quantiles(asked.alike, asked.trees))
+                if scope.queue is not None:
+                    self._queues[scope.queue] = scope
+            self._machine.submit(event, self._histogram(event))
+            if self._trees is not None and asked.row is not None:
+                self._trees.submit(event.job_number, asked.row)
+                self._recent.came(event)
+        else:
+            self._machine.observe(event)
+        for scope in (self._cluster, *self._queues.values()):
+            if isinstance(event, JobWithdrawn):
+                scope.withdraw(event.job_number)
+            scope.advance(event.time)
+        if isinstance(event, JobWithdrawn):
+            self._told.pop(event.job_number, None)
+        if self._trees is not None:
+            if isinstance(event, JobWithdrawn):
+                self._trees.withdraw(event.job_number)
+            elif isinstance(event, JobStarted):
+                self._trees.grow_if_due(event.time)
+        self._asked.forget()
+
+    def _judged(self, queue: int | None) -> JudgedFutures:
+        sources = 2 if self._trees is None else 3
+        return JudgedFutures(queue, self._settings, sources)
+
+    def _scopes(self, x: JobSubmitted) -> list[JudgedFutures]:
+        """Return the cluster and the job's queue, a new one if there is none yet and not too many others."""
+        own = None if x.queue_number is None else self._queues.get(x.queue_number)
+        if own is None and x.queue_number is not None and len(self._queues) < MAX_QUEUES:
+            own = self._judged(x.queue_number)
+        return [self._cluster] if own is None else [self._cluster, own]
+
+    def _histogram(self, job: JobSubmitted) -> tuple[float, ...]:
+        number, histogram = self._foretold
+        return histogram if number == job.job_number else ()
+
+    def _ask(self, job: JobSubmitted, now: int | None = None) -> Asked:
+        now = job.time if now is None else now
+        user = self._users.get(job.user_id, float(np.log(NEAR)))
+        waits: Floats = np.minimum(self._machine.starts(job, self._histogram(job), now) - float(now), LONGEST)
+        forecast = float(np.log(np.median(waits) + NEAR))
+        asked = Asked(forecast, user, self._near.near(forecast, user, float(now)))
+        if self._trees is None:
+            return asked
+        of_queue = self._machine.features(job, self._histogram(job), now)
+        ahead = np.log(np.quantile(waits, AHEAD) + NEAR)
+        row = np.concatenate((of_queue, self._recent.features(job, now), ahead, [user])).astype(np.float32)
+        return asked._replace(row=row, trees=self._trees.quantiles(row))
+
+    def _bounds(self, job: JobSubmitted, asked: Asked, quantile: float, confidence: float) -> tuple[WaitBound, ...]:
+        scopes = self._scopes(job)
+        told = [each.message(each.quantiles(asked.alike, asked.trees), quantile, confidence) for each in scopes]
+        if job.queue_number is not None and len(scopes) == 1:
+            reason = f"bounds of their own have the first {MAX_QUEUES} queues"
+            queue = job.queue_number
+            told.append(
+                WaitBound(grouping=self.name, queue=queue, quantile=quantile, confidence=confidence, reason=reason)
+            )
+        return tuple(told)
+
+    def snapshot(self) -> Any:
+        """Return the whole state as plain values."""
+        return {
+            "machine": self._machine.snapshot(),
+            "near": self._near.snapshot(),
+            "cluster": self._cluster.snapshot(),
+            "queues": [[queue, each.snapshot()] for queue, each in self._queues.items()],
+            "users": list(self._users.items()),
+            "told": [[number, *told] for number, told in self._told.items()],
+            "trees": None if self._trees is None else [self._trees.snapshot(), self._recent.snapshot()],
+        }
+
+    def restore(self, state: Any) -> None:
+        """Take on what `snapshot` returned."""
+        self._machine.restore(state["machine"])
+        self._near.restore(state["near"])
+        self._cluster.restore(state["cluster"])
+        self._queues = {queue: self._judged(queue) for queue, _ in state["queues"]}
+        for queue, saved in state["queues"]:
+            self._queues[queue].restore(saved)
+        self._users = dict(state["users"])
+        self._told = {number: (forecast, user) for number, forecast, user in state["told"]}
+        if self._trees is not None:
+            trees, recent = state["trees"]
+            self._trees.restore(trees)
+            self._recent.restore(recent)
+        self._asked.forget()

@@ -1,0 +1,139 @@
+"""What futures have come to in one queue, or in the whole cluster, and what is told by that."""
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from shadowtime.services.wait_bound.conformal import MIN_WAITS
+from shadowtime.services.wait_bound.coverage_monitor import LiveCoverage
+from shadowtime.services.wait_bound.futures.online_quantiles import NEAR, TrackedQuantiles
+from shadowtime.services.wait_bound.settings import HistorySettings
+from shadowtime.services.wait_bound.wait_history import WaitHistory, at_rank
+from shadowtime.shared.kernels import Floats, FloatTable
+from shadowtime.shared.messages import Coverage, JobSubmitted, WaitBound
+
+LEVELS = (0.05, 0.1, 0.25, 0.5, 0.75, 0.8, 0.9, 0.95, 0.99)
+"""Probabilities of starting within so long that are told, beside the quantile of the bound."""
+
+
+class JudgedFutures:
+    """Quantiles from the waits of jobs that were forecast alike, all waits here, and trees, as they have held here.
+
+    O(log waits) and what following costs.
+
+    Parameters
+    ----------
+    queue
+        None for all queues of a cluster together.
+    sources
+        2, or 3 with trees.
+
+    References
+    ----------
+    docs/algorithms.md#bounds-from-futures.
+    """
+
+    def __init__(self, queue: int | None, settings: HistorySettings, sources: int) -> None:
+        self.queue = queue
+        self._quantile = settings.quantile
+        self._levels = levels(settings)
+        self._history = WaitHistory(settings.history)
+        self._tracked = TrackedQuantiles(self._levels, sources)
+        self._sources = sources
+        self._coverage = LiveCoverage(settings.quantile)
+        self._bounds: dict[int, int] = {}
+        """What was told of each waiting job, in seconds."""
+
+    def quantiles(self, alike: Floats, trees: Floats | None) -> FloatTable | None:
+        """Return what the sources say at each level, as `TrackedQuantiles` takes it; None with too few waits.
+
+        Parameters
+        ----------
+        alike
+            Waits of the jobs that were forecast alike, in seconds, rising.
+        trees
+            What trees say, as logarithms, shape (levels,). Without them, the first source speaks in their place.
+        """
+        count = len(self._history)
+        if count < MIN_WAITS or not len(alike):
+            return None
+        told = np.array(self._levels)
+        here = [at_rank([self._history], rank) for rank in _ranks(told, count).tolist()]
+        logs = [np.log(alike[_ranks(told, len(alike)) - 1] + NEAR), np.log(np.array(here, dtype=np.float64) + NEAR)]
+        if self._sources > len(logs):
+            logs.append(logs[0] if trees is None else trees)
+        return np.stack(logs, axis=1)
+
+    def submit(self, job: JobSubmitted, quantiles: FloatTable | None) -> None:
+        """Remember what is told of a job until it starts."""
+        if quantiles is not None:
+            self._tracked.tell(job.job_number, float(job.since), quantiles)
+            seconds = self._tracked.seconds(quantiles)
+            self._bounds[job.job_number] = int(seconds[self._levels.index(self._quantile)])
+
+    def learn(self, job_number: int, wait: int) -> tuple[Coverage, ...]:
+        """Learn the wait of a job in seconds; return what is to be told of how bounds fare."""
+        self._tracked.start(job_number, float(wait))
+        self._history.add(wait)
+        bound = self._bounds.pop(job_number, None)
+        if bound is None or not self._coverage.add(covered=wait <= bound):
+            return ()
+        low, high = self._coverage.band
+        return (
+            Coverage(
+                grouping="futures",
+                queue=self.queue,
+                quantile=self._quantile,
+                revealed=self._coverage.revealed,
+                covered=self._coverage.share,
+                low=low,
+                high=high,
+            ),
+        )
+
+    def withdraw(self, job_number: int) -> None:
+        """Forget a job that leaves without starting."""
+        self._tracked.withdraw(job_number)
+        self._bounds.pop(job_number, None)
+
+    def advance(self, now: int) -> None:
+        """Notice that time goes on, in seconds."""
+        if self._bounds:
+            self._tracked.advance(float(now))
+
+    def message(self, quantiles: FloatTable | None, quantile: float, confidence: float) -> WaitBound:
+        """Return the bound at a quantile, on a line between levels, and all levels."""
+        count, (least, *_, most) = len(self._history), self._levels
+        at = partial(WaitBound, grouping="futures", queue=self.queue, quantile=quantile, confidence=confidence)
+        if quantiles is None:
+            return at(observations=count, reason=f"not enough history: {count} of {MIN_WAITS} waits")
+        if not least <= quantile <= most:
+            return at(observations=count, reason=f"quantiles are told from {least:g} to {most:g}")
+        seconds = self._tracked.seconds(quantiles)
+        within = tuple((level, int(each)) for level, each in zip(self._levels, seconds.tolist(), strict=True))
+        bound = int(np.interp(quantile, self._levels, seconds))
+        return at(bound=bound, observations=count, starts_within=within)
+
+    def snapshot(self) -> Any:
+        """Return everything as plain values."""
+        parts = self._history, self._tracked, self._coverage
+        return {"parts": [each.snapshot() for each in parts], "bounds": list(self._bounds.items())}
+
+    def restore(self, state: Any) -> None:
+        """Take on what `snapshot` returned."""
+        history, tracked, coverage = state["parts"]
+        self._history.restore(history)
+        self._tracked.restore(tracked)
+        self._coverage.restore(coverage)
+        self._bounds = dict(state["bounds"])
+
+
+def levels(settings: HistorySettings) -> tuple[float, ...]:
+    """Return the probabilities that are told, rising."""
+    return tuple(sorted({*LEVELS, settings.quantile}))
+
+
+def _ranks(told: Floats, count: int) -> Any:
+    """Return the rank, from 1 on, of each quantile of so many waits."""
+    return np.maximum(np.ceil(told * count - 1e-9).astype(np.int64), 1)

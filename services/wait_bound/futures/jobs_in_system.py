@@ -1,0 +1,188 @@
+"""The jobs that wait and run, as columns from which futures begin."""
+
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from shadowtime.services.wait_bound.futures.arrivals import UNLIMITED
+from shadowtime.shared.distributions import BINS, mean_run_time, packed_numbers, sampled_times, unpacked_numbers
+from shadowtime.shared.kernels import Floats, FloatTable, Integers, IntegerTable
+from shadowtime.shared.messages import JobChanged, JobEnded, JobStarted, JobSubmitted
+
+NUMBER, ASKED, REQUEST, HELD, LIMIT, START, USER, QUEUE, SINCE, EXPECTED = range(10)
+"""Columns: job number, processors and seconds that the job asks for, those that it has once it runs, its start; user
+and queue, -1 where there is none; since when it waits, and its expected run time in seconds."""
+
+UNKNOWN = -1
+
+
+class JobsThere:
+    """Waiting and running jobs, each with its distribution of run times; those that hold nothing are left out.
+
+    O(1) for each event, O(jobs) for each question; memory O(jobs).
+
+    Examples
+    --------
+    >>> jobs = JobsThere()
+    >>> jobs.submit(JobSubmitted(time=0, job_number=7, requested_processors=2, requested_time=60), (0.0, 0.5, 0.5))
+    >>> jobs.waiting().tolist(), jobs.start(JobStarted(time=5, job_number=7, processors=2, limit=60))
+    ([[2], [60]], None)
+    >>> jobs.held, jobs.running(now=9).tolist()
+    (2, [[2], [65]])
+    """
+
+    def __init__(self) -> None:
+        self._table: IntegerTable = np.zeros((64, 10), dtype=np.int64)
+        self._masses: FloatTable = np.zeros((64, BINS))
+        self._free = list(range(63, -1, -1))
+        self._waiting: dict[int, int] = {}
+        """The rows of the waiting jobs, in the order in which they came."""
+        self._blocked: dict[int, int] = {}
+        """And of those that may not start for now: they are as if they were not there."""
+        self._running: dict[int, int] = {}
+        self._suspended: dict[int, int] = {}
+        self.held = 0
+        """Processors that the running jobs hold."""
+
+    def __len__(self) -> int:
+        return len(self._waiting) + len(self._running)
+
+    def submit(self, job: JobSubmitted, histogram: tuple[float, ...]) -> None:
+        """Take in a job with the probability of each bin of its run time, from bin 0 on; none: it runs to its limit."""
+        limit = UNLIMITED if job.requested_time is None else job.requested_time
+        group = self._blocked if job.blocked else self._waiting
+        row = group[job.job_number] = self._new_row()
+        self._table[row, :USER] = job.job_number, job.requested_processors, limit, 0, 0, 0
+        self._masses[row, : len(histogram)] = histogram
+        user, queue = (UNKNOWN if each is None else each for each in (job.user_id, job.queue_number))
+        expected = mean_run_time(self._masses[row], float(limit)) if any(histogram) else limit
+        self._table[row, USER:] = user, queue, job.since, int(expected)
+
+    def withdraw(self, job_number: int) -> None:
+        """Forget a waiting job."""
+        self._forget(self._left(job_number))
+
+    def start(self, event: JobStarted) -> None:
+        """Have a job hold processors; also one that is not known, as what was told of it was withdrawn."""
+        row = self._left(event.job_number)
+        if row is None:
+            row = self._new_row()
+            self._table[row, USER:] = UNKNOWN, UNKNOWN, event.time, event.limit or UNLIMITED
+        limit = UNLIMITED if event.limit is None else event.limit
+        self._running[event.job_number] = row
+        self._table[row, NUMBER], self._table[row, HELD:USER] = event.job_number, (event.processors, limit, event.time)
+        self.held += event.processors
+
+    def end(self, event: JobEnded) -> None:
+        """Have a job let go of what it holds; one that is requeued waits again, the last."""
+        row = self._running.pop(event.job_number, None)
+        if row is None:
+            row = self._suspended.pop(event.job_number, None)
+        else:
+            self.held -= int(self._table[row, HELD])
+        if event.requeued and row is not None and self._table[row, ASKED]:
+            self._waiting[event.job_number] = row
+        else:
+            self._forget(row)
+
+    def suspend(self, job_number: int) -> None:
+        """Have a running job hold nothing for a while."""
+        row = self._running.pop(job_number, None)
+        if row is not None:
+            self._suspended[job_number] = row
+            self.held -= int(self._table[row, HELD])
+
+    def resume(self, job_number: int) -> None:
+        """Have a suspended job hold what it held."""
+        row = self._suspended.pop(job_number, None)
+        if row is not None:
+            self._running[job_number] = row
+            self.held += int(self._table[row, HELD])
+
+    def change(self, event: JobChanged) -> None:
+        """Have a job ask for something else, or hold it."""
+        number, at = event.job_number, ASKED
+        if event.blocked is not None and (row := self._left(number)) is not None:
+            (self._blocked if event.blocked else self._waiting)[number] = row
+        row = self._waiting.get(number, self._blocked.get(number))
+        if row is None:
+            at, row = HELD, self._running.get(number, self._suspended.get(number))
+        if row is None:
+            return
+        if event.requested_processors is not None:
+            if number in self._running:
+                self.held += event.requested_processors - int(self._table[row, HELD])
+            self._table[row, at] = event.requested_processors
+        if event.requested_time is not None or event.unlimited:
+            self._table[row, at + 1] = event.requested_time or UNLIMITED
+
+    def waiting(self) -> IntegerTable:
+        """Return processors and requested times of the waiting jobs, in seconds, shape (2, jobs)."""
+        return np.ascontiguousarray(self._table[_rows(self._waiting), ASKED:HELD].T)
+
+    def running(self, now: int) -> IntegerTable:
+        """Return processors of the running jobs and when they end at the latest, in seconds, shape (2, jobs)."""
+        sizes, limits, starts = self._table[_rows(self._running), HELD:USER].T
+        return np.stack((sizes, np.maximum(starts + limits, now + 1)))
+
+    def run_times(self, draws: FloatTable) -> IntegerTable:
+        """Return a run time of each waiting job in each future, for draws in [0, 1), shape (futures, jobs)."""
+        rows = _rows(self._waiting)
+        limits = self._table[rows, REQUEST].astype(np.float64)
+        return sampled_times(self._masses[rows], np.zeros(len(rows)), limits, limits, draws)
+
+    def ends(self, now: int, draws: FloatTable) -> IntegerTable:
+        """Return when each running job ends in each future, in seconds, given for how long it has run."""
+        rows = _rows(self._running)
+        limits, starts = self._table[rows, LIMIT].astype(np.float64), self._table[rows, START]
+        elapsed: Floats = (now - starts).astype(np.float64)
+        ends: IntegerTable = starts + sampled_times(self._masses[rows], elapsed, limits, limits, draws)
+        return ends
+
+    def rows(self) -> tuple[IntegerTable, IntegerTable]:
+        """Return all columns of the waiting and of the running jobs, shape (jobs, columns)."""
+        return self._table[_rows(self._waiting)], self._table[_rows(self._running)]
+
+    def snapshot(self) -> Any:
+        """Return the jobs as plain values."""
+        groups = [_rows(each) for each in self._groups]
+        rows = np.concatenate(groups)
+        tables = packed_numbers(self._table[rows]), packed_numbers(self._masses[rows])
+        return {"counts": [len(each) for each in groups], "tables": list(tables)}
+
+    def restore(self, state: Any) -> None:
+        """Take on what `snapshot` returned, where no job is known yet."""
+        table, masses = (unpacked_numbers(each) for each in state["tables"])
+        saved = zip(table, masses, strict=True)
+        for group, count in zip(self._groups, state["counts"], strict=True):
+            for values, histogram in islice(saved, count):
+                row = group[int(values[NUMBER])] = self._new_row()
+                self._table[row], self._masses[row] = values, histogram
+        self.held = int(self._table[_rows(self._running), HELD].sum())
+
+    @property
+    def _groups(self) -> tuple[dict[int, int], ...]:
+        return self._waiting, self._blocked, self._running, self._suspended
+
+    def _left(self, job_number: int) -> int | None:
+        """Return the row of a job that waits no longer."""
+        row = self._waiting.pop(job_number, None)
+        return self._blocked.pop(job_number, None) if row is None else row
+
+    def _new_row(self) -> int:
+        if not self._free:
+            size = len(self._table)
+            self._table = np.concatenate((self._table, np.zeros_like(self._table)))
+            self._masses = np.concatenate((self._masses, np.zeros_like(self._masses)))
+            self._free = list(range(2 * size - 1, size - 1, -1))
+        return self._free.pop()
+
+    def _forget(self, row: int | None) -> None:
+        if row is not None:
+            self._table[row], self._masses[row] = 0, 0.0
+            self._free.append(row)
+
+
+def _rows(jobs: dict[int, int]) -> Integers:
+    return np.fromiter(jobs.values(), dtype=np.int64, count=len(jobs))

@@ -1,0 +1,107 @@
+"""The state of the queue and of the machine as a job is submitted, as numbers that trees ask for."""
+
+from typing import Final
+
+import numpy as np
+
+from shadowtime.services.wait_bound.futures.jobs_in_system import (
+    ASKED,
+    EXPECTED,
+    HELD,
+    LIMIT,
+    QUEUE,
+    REQUEST,
+    SINCE,
+    START,
+    USER,
+)
+from shadowtime.shared.formatting import DAY
+from shadowtime.shared.kernels import Floats, Integers, IntegerTable, kernel
+
+OF_QUEUE: Final = 28
+"""How many numbers there are."""
+
+SOONEST: Final = 60.0
+"""Seconds that a running job is expected to run on, at least."""
+
+
+@kernel
+def until_free(free: float, wanted: float, left: Floats, sizes: Integers) -> float:
+    """Return the seconds until so many processors are free, where jobs of these sizes end in so many. O(n log n).
+
+    The last of these ends, if that is too few.
+
+    >>> until_free(1.0, 3.0, np.array([50.0, 20.0, 30.0]), np.array([4, 1, 1]))
+    30.0
+    """
+    after = 0.0
+    if free < wanted:
+        for job in np.argsort(left):
+            free += sizes[job]
+            after = left[job]
+            if free >= wanted:
+                break
+    return after
+
+
+@kernel
+def described(
+    now: int, processors: int, held: int, waiting: IntegerTable, running: IntegerTable, job: Integers
+) -> Floats:
+    """Return what is known of a job and of those that wait and run before it; shape (OF_QUEUE,). O(n log n).
+
+    Free processors; the waiting jobs: how many, their processors, their work by request and as expected (in seconds of
+    the whole machine), the longest and the mean age, those that are no larger, their work, those that ask for no
+    longer, the head's processors, request and age; the running jobs: their work by request, how many; how long until
+    as many processors are free, by request and as expected; the job's own size, request, expected run time and area;
+    its user's waiting jobs and busy processors; its queue, the jobs that wait there, their work; the hour and the day.
+
+    Parameters
+    ----------
+    held
+        Processors that running jobs hold.
+    waiting, running, job
+        Rows of `JobsThere`, in the order in which they came; and that of the job itself.
+    """
+    found = np.zeros(OF_QUEUE)
+    machine, count = float(max(processors, 1)), len(waiting)
+    size, request, user, queue = job[ASKED], job[REQUEST], job[USER], job[QUEUE]
+    found[0], found[1] = processors - held, count
+    for row in range(count):
+        other = waiting[row]
+        work, age = float(other[ASKED]) * other[REQUEST] / machine, float(max(now - other[SINCE], 0))
+        found[2] += other[ASKED]
+        found[3] += work
+        found[4] += float(other[ASKED]) * other[EXPECTED] / machine
+        found[5] = max(found[5], age)
+        found[6] += np.log(age + SOONEST) / count
+        if other[ASKED] <= size:
+            found[7] += 1
+            found[8] += work
+        if other[REQUEST] <= request:
+            found[9] += 1
+        if other[USER] == user:
+            found[21] += 1
+        if other[QUEUE] == queue:
+            found[24] += 1
+            found[25] += work
+        if row == 0:
+            found[10], found[11], found[12] = other[ASKED], other[REQUEST], age
+    by_request, as_expected = np.zeros(len(running)), np.zeros(len(running))
+    for row in range(len(running)):
+        other = running[row]
+        elapsed = now - other[START]
+        by_request[row] = max(other[LIMIT] - elapsed, 0)
+        more = float(other[EXPECTED] - elapsed)
+        as_expected[row] = max(more if more > 0.0 else by_request[row] / 2.0, SOONEST)
+        found[13] += by_request[row] * other[HELD] / machine
+        if other[USER] == user:
+            found[22] += other[HELD]
+    sizes = running[:, HELD].copy()
+    found[14] = len(running)
+    found[15] = until_free(found[0], float(size), by_request, sizes)
+    found[16] = until_free(found[0], float(size), as_expected, sizes)
+    found[17], found[18], found[19], found[20] = size, request, job[EXPECTED], float(size) * request
+    found[23] = queue
+    found[26], found[27] = now % DAY / 3600.0, now // DAY % 7
+    return found

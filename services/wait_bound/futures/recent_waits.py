@@ -1,0 +1,153 @@
+"""What jobs have waited lately, in each queue and of each size, and how much work has come."""
+
+from typing import Any, Final
+
+import numpy as np
+
+from shadowtime.services.wait_bound.groups import MAX_QUEUES
+from shadowtime.shared.distributions import packed_numbers, unpacked_numbers
+from shadowtime.shared.formatting import DAY
+from shadowtime.shared.kernels import Floats, FloatTable, kernel
+from shadowtime.shared.messages import JobSubmitted
+
+SPEEDS: Final = np.array([0.3, 0.05, 0.01])
+"""What the last wait counts in each mean."""
+
+LAST: Final = 8
+"""Waits of which the median is taken."""
+
+UNKNOWN: Final = -1.0
+"""In the place of the mean of no waits."""
+
+OF_WAITS: Final = 3 * len(SPEEDS) + 3
+"""How many numbers there are."""
+
+Group = tuple[int, int]
+
+
+class RecentWaits:
+    """Means of logarithms of waits, that forget at three speeds: of all jobs, those of a queue, those of a size.
+
+    Sizes are alike up to a power of two; queues beyond the first `MAX_QUEUES` are one. O(1) for each job.
+
+    Examples
+    --------
+    >>> waits, job = RecentWaits(), JobSubmitted(time=0, job_number=1, requested_processors=3)
+    >>> for wait in (5.0, 5.0, 8.0):
+    ...     waits.learn(job, wait)
+    >>> waits.features(job, now=0)[:3].round(2).tolist()
+    [5.9, 5.15, 5.03]
+    """
+
+    def __init__(self) -> None:
+        self._means: dict[Group, Floats] = {}
+        self._last: list[float] = []
+        self._work = self._at = 0.0
+
+    def _groups(self, job: JobSubmitted) -> tuple[Group, ...]:
+        queue = -1 if job.queue_number is None else job.queue_number
+        own = 0, queue
+        if own not in self._means and sum(kind == 0 for kind, _ in self._means) >= MAX_QUEUES:
+            own = 0, -2
+        return (2, 0), own, (1, job.requested_processors.bit_length())
+
+    def features(self, job: JobSubmitted, now: int) -> Floats:
+        """Return the means, of all first, median and latest of the last waits, and what came; shape (OF_WAITS,)."""
+        nothing = np.full(len(SPEEDS), UNKNOWN)
+        means = [self._means.get(each, nothing) for each in self._groups(job)]
+        last = [float(np.median(self._last)), self._last[-1]] if self._last else [UNKNOWN, UNKNOWN]
+        return np.concatenate((*means, last, [self._left(now)]))
+
+    def came(self, job: JobSubmitted) -> None:
+        """Take notice of the work that a job brings, in processor seconds; that of a day ago counts 1/e of it."""
+        self._work = self._left(job.time) + float(job.requested_processors) * (job.requested_time or 0)
+        self._at = float(job.time)
+
+    def learn(self, job: JobSubmitted, log_wait: float) -> None:
+        """Learn the logarithm of a wait."""
+        for each in self._groups(job):
+            before = self._means.get(each, np.full(len(SPEEDS), log_wait))
+            self._means[each] = before + SPEEDS * (log_wait - before)
+        self._last = [*self._last[1 - LAST :], log_wait]
+
+    def _left(self, now: int) -> float:
+        return self._work * float(np.exp(-max(now - self._at, 0.0) / DAY))
+
+    def snapshot(self) -> Any:
+        """Return means, last waits and work."""
+        means = [[*group, *each.tolist()] for group, each in self._means.items()]
+        return {"means": means, "last": self._last, "work": [self._work, self._at]}
+
+    def restore(self, state: Any) -> None:
+        """Take on what `snapshot` returned."""
+        self._means = {(kind, value): np.array(each) for kind, value, *each in state["means"]}
+        self._last, (self._work, self._at) = list(state["last"]), state["work"]
+
+
+# The waits of the jobs that were most like one when they were submitted.
+
+REMEMBERED = 8_000
+"""Waits that are looked at."""
+
+NEAREST = 300
+"""Waits that are taken."""
+
+AGE = 20 * 86_400.0
+"""Seconds that count as much as a forecast that differs by the factor e."""
+
+OF_USER = 0.3
+"""What a difference of the user's waits counts, by that of a forecast."""
+
+FORECAST, USER, WHEN, WAIT = range(4)
+"""Columns: logarithm of the forecast wait, mean logarithm of the user's waits, time of submission, wait in seconds."""
+
+
+@kernel
+def nearest(waits: FloatTable, forecast: float, user: float, now: float, most: int) -> Floats:
+    """Return the waits of the `most` nearest jobs in seconds, rising; more where several are as near. O(waits)."""
+    far = np.empty(len(waits))
+    for job in range(len(waits)):
+        near = abs(waits[job, FORECAST] - forecast) + OF_USER * abs(waits[job, USER] - user)
+        far[job] = near + (now - waits[job, WHEN]) / AGE
+    found = waits[:, WAIT].copy()
+    if len(waits) > most:
+        found = found[far <= np.partition(far, most - 1)[most - 1]]
+    return np.sort(found)
+
+
+class NearestWaits:
+    """The last `REMEMBERED` waits, with what was known of each job at its submission.
+
+    Examples
+    --------
+    >>> waits = NearestWaits()
+    >>> for hour in range(1000):
+    ...     waits.add(forecast=4.0 * (hour % 2), user=0.0, submitted=3600.0 * hour, wait=100.0 * (hour % 2))
+    >>> float(waits.near(forecast=4.0, user=0.0, now=3.6e6).mean())
+    100.0
+    """
+
+    def __init__(self) -> None:
+        self._waits: FloatTable = np.zeros((REMEMBERED, 4))
+        self._count = 0
+
+    def __len__(self) -> int:
+        return min(self._count, REMEMBERED)
+
+    def add(self, forecast: float, user: float, *, submitted: float, wait: float) -> None:
+        """Take in a wait; the oldest gives way. O(1)."""
+        self._waits[self._count % REMEMBERED] = forecast, user, submitted, wait
+        self._count += 1
+
+    def near(self, forecast: float, user: float, now: float) -> Floats:
+        """Return the waits of the nearest jobs, in seconds, rising."""
+        return nearest(self._waits[: len(self)], forecast, user, now, NEAREST)
+
+    def snapshot(self) -> Any:
+        """Return the waits."""
+        return [self._count, packed_numbers(self._waits[: len(self)])]
+
+    def restore(self, state: Any) -> None:
+        """Take on what `snapshot` returned."""
+        self._count, table = state[0], unpacked_numbers(state[1])
+        self._waits[: len(table)] = table

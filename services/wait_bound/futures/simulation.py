@@ -1,0 +1,149 @@
+"""The machine as it is, and the starts of one more job in its simulated futures."""
+
+from typing import Any
+
+import numpy as np
+
+from shadowtime.services.wait_bound.futures.arrivals import Arrivals
+from shadowtime.services.wait_bound.futures.jobs_in_system import NUMBER, JobsThere
+from shadowtime.services.wait_bound.futures.kernels import NEVER, starts_ahead
+from shadowtime.services.wait_bound.futures.queue_features import described
+from shadowtime.shared.chance import key_of, uniform_table
+from shadowtime.shared.kernels import Floats, Integers
+from shadowtime.shared.messages import (
+    CapacityChanged,
+    ClusterOpened,
+    Event,
+    JobChanged,
+    JobEnded,
+    JobResumed,
+    JobStarted,
+    JobSubmitted,
+    JobSuspended,
+    JobWithdrawn,
+)
+
+STEPS = 400_000
+"""Steps of one future at most; in one that takes more the job never starts."""
+
+
+MOST_JOBS = 5_000
+"""Jobs that wait or run at most, in a machine that is run ahead."""
+
+
+class MachineFutures:
+    """What waits and runs, and what came in earlier weeks; from there the machine is run ahead.
+
+    In each future EASY decides on requests, first come first served. Run times are drawn from the distributions that
+    are predicted, given for how long each job has run, a job's always the same in one future; arrivals are those of an
+    earlier week from about the same hour on. On the processors of the whole machine.
+
+    O(futures * passes * jobs) for each question, in compiled code; memory O(jobs there), and
+    the arrivals of four weeks where any come again.
+
+    Parameters
+    ----------
+    futures
+        How many there are.
+    arrivals
+        Whether anything arrives in them.
+
+    References
+    ----------
+    docs/algorithms.md#bounds-from-futures (Smith 1999, section 3).
+    """
+
+    def __init__(self, futures: int, *, arrivals: bool) -> None:
+        self._futures, self._arriving = futures, arrivals
+        self._key, self._pools = 0, dict[int, int]()
+        self._jobs, self._arrivals = JobsThere(), Arrivals(0)
+
+    def submit(self, job: JobSubmitted, histogram: tuple[float, ...]) -> None:
+        """Take in a job with the probability of each bin of its run time, from bin 0 on; none: it runs to its limit."""
+        self._jobs.submit(job, histogram)
+        if self._arriving:
+            self._arrivals.add(job)
+
+    def observe(self, event: Event) -> None:
+        """Follow whatever happens beside submissions."""
+        if isinstance(event, JobStarted):
+            self._jobs.start(event)
+        elif isinstance(event, JobEnded):
+            self._jobs.end(event)
+            if not event.requeued:
+                self._arrivals.end(event.job_number, event.own_run_time)
+        elif isinstance(event, JobWithdrawn):
+            self._jobs.withdraw(event.job_number)
+            self._arrivals.forget(event.job_number)
+        elif isinstance(event, JobSuspended):
+            self._jobs.suspend(event.job_number)
+        elif isinstance(event, JobResumed):
+            self._jobs.resume(event.job_number)
+        elif isinstance(event, JobChanged):
+            self._jobs.change(event)
+        elif isinstance(event, CapacityChanged):
+            self._pools[event.pool or 0] = event.processors
+        elif isinstance(event, ClusterOpened):
+            self._key = key_of(event.seed, event.cluster)
+            self._pools = dict(enumerate([each.processors for each in event.pools or (event,)]))
+            self._arrivals = Arrivals(self._key)
+
+    def starts(self, job: JobSubmitted, histogram: tuple[float, ...], now: int) -> Integers:
+        """Return when a job that is submitted now starts in each future, in seconds, or `NEVER`, shape (futures,).
+
+        One that may not start for now is asked about as if it might. With more than `MOST_JOBS` it never does.
+        """
+        futures, jobs, processors = self._futures, self._jobs, self._processors
+        if job.requested_processors > processors or len(jobs) > MOST_JOBS:
+            return np.full(futures, NEVER)
+        last = _alone(job, histogram)
+        waiting, running = (each[:, NUMBER] for each in jobs.rows())
+        draws = uniform_table(self._key, np.concatenate((waiting, [job.job_number], running)), futures)
+        before, own, held = (np.ascontiguousarray(each) for each in _parted(draws, len(waiting)))
+        table, firsts, shifts = self._arrivals.coming(now, futures)
+        return starts_ahead(
+            now,
+            processors,
+            processors - jobs.held,
+            np.concatenate((jobs.waiting(), last.waiting()), axis=1),
+            np.concatenate((jobs.run_times(before), last.run_times(own)), axis=1),
+            jobs.running(now),
+            jobs.ends(now, held),
+            table,
+            firsts,
+            shifts,
+            STEPS,
+        )
+
+    def features(self, job: JobSubmitted, histogram: tuple[float, ...], now: int) -> Floats:
+        """Return what is known of a job that is submitted now, and of those before it, shape (OF_QUEUE,). O(jobs)."""
+        waiting, running = self._jobs.rows()
+        (own,), _ = _alone(job, histogram).rows()
+        return described(now, self._processors, self._jobs.held, waiting, running, own)
+
+    @property
+    def _processors(self) -> int:
+        return sum(self._pools.values())
+
+    def snapshot(self) -> Any:
+        """Return the whole state as plain values."""
+        return [self._key, list(self._pools.items()), self._jobs.snapshot(), self._arrivals.snapshot()]
+
+    def restore(self, state: Any) -> None:
+        """Take on what `snapshot` returned."""
+        self._key, pools, jobs, arrivals = state
+        self._pools = dict(pools)
+        self._jobs, self._arrivals = JobsThere(), Arrivals(self._key)
+        self._jobs.restore(jobs)
+        self._arrivals.restore(arrivals)
+
+
+def _alone(job: JobSubmitted, histogram: tuple[float, ...]) -> JobsThere:
+    """Return a queue of one job, which may start."""
+    jobs = JobsThere()
+    jobs.submit(job.model_copy(update={"blocked": None}) if job.blocked else job, histogram)
+    return jobs
+
+
+def _parted(draws: Any, waiting: int) -> tuple[Any, Any, Any]:
+    return draws[:, :waiting], draws[:, waiting : waiting + 1], draws[:, waiting + 1 :]

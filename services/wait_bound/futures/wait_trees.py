@@ -1,0 +1,138 @@
+"""Boosted trees that say quantiles of a wait, by what was known of earlier jobs as each was submitted."""
+
+from typing import Any
+
+import numpy as np
+
+from shadowtime.services.wait_bound.futures.online_quantiles import NEAR
+from shadowtime.shared.distributions import (
+    OutcomeRows,
+    Rows,
+    Trees,
+    asked,
+    grown,
+    packed_numbers,
+    packed_rows,
+    said,
+    unpacked_numbers,
+    unpacked_rows,
+)
+from shadowtime.shared.formatting import DAY
+from shadowtime.shared.kernels import Floats, FloatTable, Integers
+
+FEWEST = 1_000
+"""Waits without which no tree is grown."""
+
+EARLY = 5_000
+"""Waits up to which trees are also grown anew whenever there are half as many again."""
+
+MAX_FOLLOWED = 5_000
+"""Waiting jobs of which is kept what was known at their submission; from those beyond no tree learns."""
+
+ROUNDS = 80
+"""Trees of each quantile."""
+
+QUANTILE: dict[str, Any] = {
+    "objective": "quantile",
+    "learning_rate": 0.08,
+    "num_leaves": 31,
+    "min_data_in_leaf": 100,
+    "lambda_l2": 10.0,
+    "feature_fraction": 1.0,
+    "bagging_fraction": 0.5,
+    "bagging_freq": 1,
+}
+"""How LightGBM grows them, beside what it always keeps to."""
+
+
+class WaitTrees:
+    """Gradient-boosted trees for the pinball loss of the logarithm of a wait, of each level its own.
+
+    They are grown on the waits that are known, the last `history` ones, in each period of `days` of the log anew, from
+    `FEWEST` on, and more often at first. Nothing else is learned in between.
+
+    An event is O(1), a question O(levels · trees · leaves), growing O(levels · trees · history); memory is bounded by
+    `history` and by the jobs that wait.
+
+    Parameters
+    ----------
+    levels
+        Probabilities of a start within the wait, rising.
+    width
+        Numbers of a row.
+
+    Examples
+    --------
+    >>> trees = WaitTrees((0.5, 0.9), width=1, history=2_000, days=1)
+    >>> for number in range(1_500):
+    ...     trees.submit(number, np.array([number % 2], np.float32))
+    ...     trees.learn(number, (600 if number % 2 else 6_000) + number % 101)
+    ...     trees.grow_if_due(60 * number)
+    >>> [(np.exp(trees.quantiles(np.array([each], np.float32))) - NEAR).round(-1).tolist() for each in (0, 1)]
+    [[6050.0, 6090.0], [650.0, 690.0]]
+
+    References
+    ----------
+    docs/algorithms.md#trees-on-the-queue (Friedman 2001; Ke 2017; Koenker 1978, for the loss).
+    """
+
+    def __init__(self, levels: tuple[float, ...], width: int, history: int, days: int) -> None:
+        self._levels, self._width, self._days = levels, width, days
+        self._followed: dict[int, Rows] = {}
+        self._known = OutcomeRows(history, width, outcomes=1)
+        self._grown = self._period = 0  # waits known as trees were last grown, and in which period
+        self._trees: list[tuple[FloatTable, Integers]] = []
+        self._asked: list[Trees] = []
+
+    def quantiles(self, row: Rows) -> Floats | None:
+        """Return logarithms of waits and `NEAR`, shape (levels,), that need not rise; None before trees are grown."""
+        if not self._grown:
+            return None
+        numbers = row.astype(np.float64)
+        return np.array([said(each, 1, numbers)[0] for each in self._asked])
+
+    def submit(self, job_number: int, row: Rows) -> None:
+        """Remember what is known of a job until it starts."""
+        if len(self._followed) < MAX_FOLLOWED:
+            self._followed[job_number] = row
+
+    def learn(self, job_number: int, wait: int) -> None:
+        """Learn the wait of a job in seconds."""
+        row = self._followed.pop(job_number, None)
+        if row is not None:
+            self._known.add(row, wait)
+
+    def withdraw(self, job_number: int) -> None:
+        """Forget a job that leaves without starting."""
+        self._followed.pop(job_number, None)
+
+    def grow_if_due(self, time: int) -> None:
+        """Grow trees anew once a period of the log has passed, or while there are few waits with half as many again."""
+        count = self._known.count
+        period, new = time // (self._days * DAY), count - self._grown
+        early = count < EARLY and new >= self._grown / 2
+        if count >= FEWEST and (early or (period != self._period and new > 0)):
+            rows, waits = self._known.in_order()
+            logs = np.log(waits[:, 0] + NEAR)
+            self._trees = [grown(rows, logs, ROUNDS, alpha=level, **QUANTILE) for level in self._levels]
+            self._asked = [asked(*each) for each in self._trees]
+            self._period, self._grown = period, count
+
+    def snapshot(self) -> Any:
+        """Return the trees, and what they are to be grown on next."""
+        return {
+            "followed": [[number, packed_rows(row)] for number, row in self._followed.items()],
+            "known": self._known.snapshot(),
+            "counts": [self._grown, self._period],
+            "trees": [[packed_numbers(nodes), packed_numbers(roots)] for nodes, roots in self._trees],
+        }
+
+    def restore(self, state: Any) -> None:
+        """Take on what `snapshot` returned."""
+        self._followed = {number: unpacked_rows(row, self._width)[0] for number, row in state["followed"]}
+        self._known.restore(state["known"])
+        self._grown, self._period = state["counts"]
+        self._trees = [
+            (unpacked_numbers(nodes).reshape(-1, 4), unpacked_numbers(roots)) for nodes, roots in state["trees"]
+        ]
+        self._asked = [asked(*each) for each in self._trees]

@@ -1,0 +1,117 @@
+"""Bounds on the waits of jobs, by queue and by cluster, in every grouping at once."""
+
+from functools import partial
+from typing import Any, ClassVar
+
+from shadowtime.services.wait_bound.bounder import Bounder, Updates
+from shadowtime.services.wait_bound.groups.queue_bounds import Found, QueueBounds
+from shadowtime.services.wait_bound.settings import BoundSettings
+from shadowtime.shared.messages import Event, JobSubmitted, JobWithdrawn, WaitBound
+
+MAX_QUEUES = 64
+"""Queues with bounds of their own, those that came first; jobs of others have those of the cluster."""
+
+Said = list[tuple[QueueBounds, list[Found]]]
+
+
+class BmbpBounds(Bounder):
+    """Bound each wait by groupings of jobs, their ensemble and a conformal bound, for the queue and the cluster.
+
+    A bound is at least a share `quantile` of such waits, with `confidence`; where there is too little history there is
+    none, with the reason. Memory is bounded by `history` for each queue and grouping, of the cluster and of the first
+    `MAX_QUEUES` queues. An event costs what its own queue does.
+
+    Examples
+    --------
+    >>> bounder = BmbpBounds(BoundSettings())
+    >>> for number in range(100):
+    ...     job = JobSubmitted(time=number, job_number=number, requested_processors=1, requested_time=60)
+    ...     bounder.observe(job)
+    ...     bounder.learn_one(job, 10 * number)
+    >>> [(each.grouping, each.bound) for each in bounder.predict_one(job)][:2]
+    [('plain', 990), ('static', 990)]
+
+    References
+    ----------
+    docs/algorithms.md#wait-bounds (Brevik 2006, sections 3 and 4).
+    """
+
+    name: ClassVar[str] = "bmbp"
+    Settings = BoundSettings
+
+    def __init__(self, settings: BoundSettings) -> None:
+        self._settings = settings
+        self._cluster = QueueBounds(None, settings)
+        self._queues: dict[int, QueueBounds] = {}
+        self._latest: tuple[JobSubmitted, Said] | None = None
+
+    def predict_one(self, x: JobSubmitted) -> tuple[WaitBound, ...]:
+        """Return the bounds at submission, those of the cluster first."""
+        return self._published(x, self._find(x), self._settings.quantile, self._settings.confidence)
+
+    def bounds_at(self, x: JobSubmitted, now: int, quantile: float, confidence: float) -> tuple[WaitBound, ...]:
+        """Return the bounds that a job would have now, in seconds, at any quantile and confidence."""
+        said = [(each, each.find(x, now, quantile, confidence)) for each in self._scopes(x)]
+        return self._published(x, said, quantile, confidence)
+
+    def learn_one(self, x: JobSubmitted, y: int) -> None:
+        """Learn the wait `y` in seconds."""
+        news = [each.reveal(x, y) for each in self._scopes(x)]
+        self.updates = Updates(
+            tuple(told for each in news for told in each.coverage),
+            tuple(told for each in news for told in each.change_points),
+        )
+        self._latest = None
+
+    def observe(self, event: Event) -> None:
+        """Remember what is said of a job that is submitted; notice that time goes on."""
+        self._cluster.advance(event.time)  # each queue notices by itself, once something happens in it
+        if isinstance(event, JobSubmitted):
+            for scope, found in self._find(event):
+                if scope.queue is not None:
+                    self._queues[scope.queue] = scope
+                    scope.advance(event.time)
+                scope.submit(event, found)
+        elif isinstance(event, JobWithdrawn):
+            for scope in (self._cluster, *self._queues.values()):
+                scope.withdraw(event.job_number, event.time)
+        self._latest = None
+
+    def snapshot(self) -> Any:
+        """Return the state of the cluster and of each queue."""
+        queues = [[queue, each.snapshot()] for queue, each in self._queues.items()]
+        return {"cluster": self._cluster.snapshot(), "queues": queues}
+
+    def restore(self, state: Any) -> None:
+        """Take on what `snapshot` returned."""
+        self._cluster = QueueBounds(None, self._settings)
+        self._cluster.restore(state["cluster"])
+        self._queues = {queue: QueueBounds(queue, self._settings) for queue, _ in state["queues"]}
+        for queue, saved in state["queues"]:
+            self._queues[queue].restore(saved)
+        self._latest = None
+
+    def _scopes(self, x: JobSubmitted) -> list[QueueBounds]:
+        """Return the cluster and the job's queue, a new one if there is none yet and not too many others."""
+        if x.queue_number is None:
+            return [self._cluster]
+        own = self._queues.get(x.queue_number)
+        if own is None and len(self._queues) < MAX_QUEUES:
+            own = QueueBounds(x.queue_number, self._settings)
+        return [self._cluster] if own is None else [self._cluster, own]
+
+    def _find(self, x: JobSubmitted) -> Said:
+        """Return what is found for a job in each scope; found once, though asked for at prediction and afterwards."""
+        if self._latest is None or self._latest[0] is not x:
+            settings = self._settings
+            said = [(each, each.find(x, x.time, settings.quantile, settings.confidence)) for each in self._scopes(x)]
+            self._latest = x, said
+        return self._latest[1]
+
+    def _published(self, x: JobSubmitted, said: Said, quantile: float, confidence: float) -> tuple[WaitBound, ...]:
+        told = [message for scope, found in said for message in scope.messages(x, found, quantile, confidence)]
+        if x.queue_number is not None and len(said) == 1:
+            reason = f"bounds of their own have the first {MAX_QUEUES} queues"
+            empty = partial(WaitBound, queue=x.queue_number, quantile=quantile, confidence=confidence, reason=reason)
+            told += [empty(grouping=name) for name in self._cluster.published]
+        return tuple(told)

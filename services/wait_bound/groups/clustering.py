@@ -1,0 +1,182 @@
+"""Intervals of a job's attribute within which waits are alike: hierarchical merging under exponential likelihood."""
+
+import math
+from heapq import heapify, heappop, heappush
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from shadowtime.shared.kernels import Floats, Integers, kernel
+
+MIN_MEAN = 1e-9
+"""Seconds. A cluster of nothing but zeros counts as if its waits had this mean: finite, and shorter than any other."""
+
+
+@kernel
+def log_likelihood(count: int, total: float) -> float:
+    """Return the logarithm of the exponential likelihood of `count` waits of `total` seconds, at its maximum.
+
+    >>> log_likelihood(2, 24.0).__round__(6)
+    -6.969813
+    """
+    return count * math.log(count / max(total, count * MIN_MEAN)) - count
+
+
+@kernel
+def merge_order(counts: Integers, totals: Floats) -> Integers:
+    """Return the clusters in the order in which each is merged with the one above it; shape (clusters - 1,).
+
+    That pair of neighbours is merged next which costs the joint likelihood least; of equals, the lowest. Therefore
+    the last k - 1 of the result end all but the last of k clusters.
+
+    Parameters
+    ----------
+    counts, totals
+        Of each cluster, lowest first, the number of its waits and their sum; shape (clusters,).
+
+    O(clusters log clusters): of a heap of all pairs, those are skipped which have changed since.
+
+    >>> merge_order(np.array([1, 1, 1, 1]), np.array([10.0, 14.0, 100.0, 150.0])).tolist()
+    [0, 2, 1]
+    """
+    clusters = len(counts)
+    # A merged cluster lives on in its highest member, so that its index stays that of its upper end.
+    counts, totals = counts.copy(), totals.copy()
+    likelihoods = np.empty(clusters)
+    for i in range(clusters):
+        likelihoods[i] = log_likelihood(counts[i], totals[i])
+    below = np.arange(-1, clusters - 1)
+    above = np.arange(1, clusters + 1)
+    changes = np.zeros(clusters, np.int64)
+    pairs = [
+        (
+            likelihoods[i] + likelihoods[i + 1] - log_likelihood(counts[i] + counts[i + 1], totals[i] + totals[i + 1]),
+            i,
+            0,
+        )
+        for i in range(clusters - 1)
+    ]
+    heapify(pairs)
+    order = np.empty(max(clusters - 1, 0), np.int64)
+    found = 0
+    while found < len(order):
+        _, lower, change = heappop(pairs)
+        if change != changes[lower]:
+            continue
+        order[found] = lower
+        found += 1
+        changes[lower] = -1
+        upper = above[lower]
+        counts[upper] += counts[lower]
+        totals[upper] += totals[lower]
+        likelihoods[upper] = log_likelihood(counts[upper], totals[upper])
+        below[upper] = below[lower]
+        if below[upper] >= 0:
+            above[below[upper]] = upper
+        for i in (below[upper], upper):
+            if i < 0 or above[i] == clusters:
+                continue
+            j = above[i]
+            changes[i] += 1
+            joint = log_likelihood(counts[i] + counts[j], totals[i] + totals[j])
+            heappush(pairs, (likelihoods[i] + likelihoods[j] - joint, i, changes[i]))
+    return order
+
+
+class Clusters(NamedTuple):
+    """Intervals that follow on each other, lowest first: their upper ends, numbers of waits and sums of waits."""
+
+    ends: Integers
+    counts: Integers
+    totals: Floats
+
+    @property
+    def log_likelihood(self) -> float:
+        """Return the logarithm of the joint likelihood, each cluster with its own mean."""
+        return sum(log_likelihood(count, total) for count, total in self._pairs())
+
+    @property
+    def bic(self) -> float:
+        """Return the Bayes information criterion, larger for better: k means and k - 1 ends are paid for."""
+        return self.log_likelihood - (2 * len(self.ends) - 1) / 2 * math.log(self.counts.sum())
+
+    @property
+    def merge_deltas(self) -> list[float]:
+        """Return what merging each pair of neighbours adds to the logarithm of the likelihood: never above 0."""
+        return [
+            log_likelihood(n + m, s + t) - log_likelihood(n, s) - log_likelihood(m, t)
+            for (n, s), (m, t) in pairwise(self._pairs())
+        ]
+
+    def merged(self, lasts: Integers) -> "Clusters":
+        """Return the clusters joined into those which end with the `lasts` of these, rising; shape (clusters,)."""
+        firsts = np.concatenate(([0], lasts[:-1] + 1))
+        return Clusters(self.ends[lasts], np.add.reduceat(self.counts, firsts), np.add.reduceat(self.totals, firsts))
+
+    def _pairs(self) -> list[tuple[int, float]]:
+        return list(zip(self.counts.tolist(), self.totals.tolist(), strict=True))
+
+
+def initial(values: Integers, waits: Floats | Integers, *, offset: float, minimum_end: int) -> Clusters:
+    """Return one cluster per unique value, but the first and the last wide enough for `minimum_end` waits each.
+
+    If no two clusters can both be, all is one.
+
+    >>> initial(np.array([9, 1, 2, 3, 3]), np.array([5, 0, 0, 7, 8]), offset=1.0, minimum_end=2).ends.tolist()
+    [2, 9]
+    """
+    ends, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
+    single = Clusters(ends, counts, np.bincount(inverse, weights=waits) + offset * counts)
+    top = len(ends) - 1
+    first = int(np.searchsorted(np.cumsum(counts), minimum_end))
+    last = top - int(np.searchsorted(np.cumsum(counts[::-1]), minimum_end))  # the lowest value of the last cluster
+    if first >= last:
+        return single.merged(np.array([top]))
+    return single.merged(np.append(np.arange(first, last), top))
+
+
+def clusterings(single: Clusters, most: int) -> list[Clusters]:
+    """Return what hierarchical merging of neighbours leaves, from one cluster to `most` or as many as there are."""
+    order = merge_order(single.counts, single.totals)
+    top = len(single.ends) - 1
+    return [
+        single.merged(np.append(np.sort(order[len(order) - k + 1 :]), top)) for k in range(1, min(most, top + 1) + 1)
+    ]
+
+
+def cut(
+    values: Integers, waits: Floats | Integers, *, offset: float = 1.0, minimum_end: int = 59, most: int = 15
+) -> list[int]:
+    """Return the upper ends of all clusters of `values` but the last, rising; none for a single cluster.
+
+    Parameters
+    ----------
+    values
+        Of each past job, the attribute by which jobs are told apart, known at submission; shape (jobs,).
+    waits
+        Their waits in seconds; shape (jobs,).
+    offset
+        Seconds added to each wait in the likelihood alone: a cluster of zeros would have an infinite one.
+    minimum_end
+        Waits that the first and the last cluster must hold at least.
+    most
+        Clusters at most. Among 1 … `most`, the Bayes information criterion decides; of equals, the fewest.
+
+    O(jobs log jobs).
+
+    References
+    ----------
+    docs/algorithms.md#clustered-groups (Brevik 2006, sections 3.4 and 3.5).
+
+    Examples
+    --------
+    >>> cut(np.array([60, 120, 600, 1200]), np.array([10, 14, 100, 150]), offset=0.0, minimum_end=0)
+    [120]
+    """
+    if len(values) == 0:
+        return []
+    single = initial(values, waits, offset=offset, minimum_end=minimum_end)
+    best = max(clusterings(single, most), key=lambda clusters: clusters.bic)
+    ends: list[int] = best.ends[:-1].tolist()
+    return ends

@@ -1,0 +1,123 @@
+"""BMBP on one group of jobs: a history of waits, let go of when it no longer holds."""
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from shadowtime.services.wait_bound.binomial import minimum_history, upper_rank
+from shadowtime.services.wait_bound.groups.change_point import LEVELS, RUNS, ChangePoints, replay
+from shadowtime.services.wait_bound.wait_history import WaitHistory, at_rank
+from shadowtime.shared.kernels import Integers
+
+DETECTING = 0.95
+"""Quantile and confidence of the bounds whose misses tell of change points: the table is made for them."""
+
+
+@cache
+def ranks(most: int) -> Integers:
+    """Return the rank of the detecting bound for each number of waits up to `most`; 0 where they are too few.
+
+    >>> ranks(60).tolist()[57:]
+    [0, 0, 59, 60]
+    """
+    return np.array([0, *(upper_rank(count, DETECTING, DETECTING) or 0 for count in range(1, most + 1))])
+
+
+class Group:
+    """The waits of like jobs, in order of revelation, and how many in a row were beyond their bounds.
+
+    A bound costs O(log n), a wait O(log n) and, each time a change point is found or the autocorrelation is taken
+    anew, O(what is kept) and O(500).
+
+    Parameters
+    ----------
+    most
+        Waits that are remembered at most.
+    keep
+        Waits that are kept at a change point.
+
+    Examples
+    --------
+    >>> group = Group(most=1000, keep=59)
+    >>> for _ in range(100):
+    ...     change = group.add(5, bound=5)
+    >>> [group.add(100, bound=5) for _ in range(3)], len(group.history)
+    ([0, 0, 3], 59)
+
+    References
+    ----------
+    docs/algorithms.md#change-points (Brevik 2006, section 3.3).
+    """
+
+    def __init__(self, most: int, keep: int) -> None:
+        self._most = most
+        self._keep = keep
+        self.history = WaitHistory(most)
+        self._change_points = ChangePoints()
+
+    def add(self, wait: int, bound: int | None) -> int:
+        """Take in a revealed wait and the bound that it had, if any; return the misses that make a change point, or 0.
+
+        Times in seconds.
+        """
+        self.history.add(wait)
+        misses = self._change_points.add(wait, bound, self.history.last)
+        if misses:
+            self.history.keep(self._keep)
+        return misses
+
+    @classmethod
+    def replayed(cls, most: int, keep: int, waits: Integers) -> "Group":
+        """Return a group that has seen these waits in order of revelation, each held against those before it."""
+        group = cls(most, keep)
+        first, *counts = replay(waits, ranks(most), keep, LEVELS, RUNS)
+        group._change_points.restore(counts)
+        group.history = WaitHistory(most, waits[max(first, len(waits) - most) :].tolist())
+        return group
+
+    def snapshot(self) -> Any:
+        """Return waits and counts."""
+        return [*self._change_points.snapshot(), self.history.snapshot()]
+
+    def restore(self, state: Any) -> None:
+        """Take on what `snapshot` returned."""
+        *counts, waits = state
+        self._change_points.restore(counts)
+        self.history.restore(waits)
+
+
+def bound(groups: list[Group], at: int, quantile: float, confidence: float) -> tuple[int | None, int]:
+    """Return the bound of a group, and the number of waits behind it; None where all groups have too few.
+
+    A group with too little history borrows that of the next higher groups, whole, until there is enough; if there is
+    none above, of the next lower ones (docs/algorithms.md#borrowed-history).
+
+    >>> groups = [Group(100, 59) for _ in range(3)]
+    >>> for group, count in zip(groups, [20, 30, 40]):
+    ...     for wait in range(count):
+    ...         change = group.add(wait, bound=None)
+    >>> bound(groups, 0, 0.95, 0.95), bound(groups, 2, 0.95, 0.95), bound(groups[:1], 0, 0.95, 0.95)
+    ((39, 90), (39, 70), (None, 20))
+    """
+    need = minimum_history(quantile, confidence)
+    waits = groups[at].history.ordered
+    if len(waits) >= need:  # as it is nearly always
+        rank = upper_rank(len(waits), quantile, confidence)
+        return (None if rank is None else waits[rank - 1]), len(waits)
+    histories = borrowed(groups, at, need)
+    count = sum(map(len, histories))
+    rank = upper_rank(count, quantile, confidence)
+    return (None if rank is None else at_rank(histories, rank)), count
+
+
+def borrowed(groups: list[Group], at: int, need: int) -> list[WaitHistory]:
+    """Return the history of a group, with those that it borrows to have as many waits as it needs."""
+    histories = [groups[at].history]
+    count = len(histories[0])
+    for other in (*range(at + 1, len(groups)), *range(at - 1, -1, -1)):
+        if count >= need:
+            break
+        histories.append(groups[other].history)
+        count += len(groups[other].history)
+    return histories

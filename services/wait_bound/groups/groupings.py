@@ -1,0 +1,114 @@
+"""How jobs are put into groups: all in one, by fixed ranges of processors, or by ranges that follow the waits."""
+
+from bisect import bisect_left
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from shadowtime.services.wait_bound.groups.clustering import cut
+from shadowtime.services.wait_bound.groups.group import Group
+from shadowtime.shared.kernels import Integers
+from shadowtime.shared.messages import JobSubmitted
+
+NO_REQUEST = 1 << 40
+"""Seconds that stand for a request that was not made: longer than any."""
+
+MAX_PRODUCT = 1 << 52
+"""Of products: larger ones are all alike, and none is rounded."""
+
+STATIC_ENDS = [4, 16, 64]
+"""Largest processors of the first three of four fixed groups (docs/algorithms.md#fixed-groups)."""
+
+
+def no_value(job: JobSubmitted) -> int:
+    """Return 0: all jobs are alike."""
+    return 0
+
+
+def nodes(job: JobSubmitted) -> int:
+    """Return the requested processors."""
+    return job.requested_processors
+
+
+def rtime(job: JobSubmitted) -> int:
+    """Return the requested time in seconds."""
+    return NO_REQUEST if job.requested_time is None else job.requested_time
+
+
+def rnprod(job: JobSubmitted) -> int:
+    """Return requested processors times requested time, at most `MAX_PRODUCT`."""
+    return min(nodes(job) * rtime(job), MAX_PRODUCT)
+
+
+class Grouping:
+    """Groups of jobs by ranges of a value; the ranges follow the waits if `follows`.
+
+    Parameters
+    ----------
+    name, value
+        The grouping, and the variable by whose ranges it groups.
+    ends
+        Upper ends of all ranges but the last, which has none.
+    follows
+        Whether the ranges are cut anew from the waits.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        value: Callable[[JobSubmitted], int],
+        ends: list[int],
+        most: int,
+        keep: int,
+        *,
+        follows: bool = False,
+    ) -> None:
+        self.name = name
+        self.value = value
+        self.follows = follows
+        self._most = most
+        self._keep = keep
+        self._take(ends)
+
+    def _take(self, ends: list[int]) -> None:
+        self.ends = ends
+        self.groups = [Group(self._most, self._keep) for _ in range(len(ends) + 1)]
+
+    def at(self, job: JobSubmitted) -> int:
+        """Return the position of a job's group: the first range that does not end below its value."""
+        return bisect_left(self.ends, self.value(job))
+
+    def span(self, at: int) -> tuple[int | None, int | None]:
+        """Return the lowest and the highest value of a group; None where it has no such end."""
+        return (self.ends[at - 1] + 1 if at else None), (self.ends[at] if at < len(self.ends) else None)
+
+    def recut(self, values: Integers, waits: Integers) -> None:
+        """Cut the ranges anew, and go through all that was revealed once more; each of shape (waits,), oldest first.
+
+        O(n log n) in the waits.
+        """
+        self.ends = cut(values, waits, minimum_end=self._keep)
+        of = np.searchsorted(self.ends, values)
+        self.groups = [Group.replayed(self._most, self._keep, waits[of == at]) for at in range(len(self.ends) + 1)]
+
+    def snapshot(self) -> Any:
+        """Return ranges and groups."""
+        return {"ends": self.ends, "groups": [group.snapshot() for group in self.groups]}
+
+    def restore(self, state: Any) -> None:
+        """Take on what `snapshot` returned."""
+        self._take(list(state["ends"]))
+        for group, saved in zip(self.groups, state["groups"], strict=True):
+            group.restore(saved)
+
+
+def groupings(most: int, keep: int) -> list[Grouping]:
+    """Return all five of the paper: one group, four fixed ones, and three that follow the waits."""
+    return [
+        Grouping("plain", no_value, [], most, keep),
+        Grouping("static", nodes, STATIC_ENDS, most, keep),
+        Grouping("nodes", nodes, [], most, keep, follows=True),
+        Grouping("rtime", rtime, [], most, keep, follows=True),
+        Grouping("rnprod", rnprod, [], most, keep, follows=True),
+    ]

@@ -1,0 +1,293 @@
+"""All bounds on the waits of one queue, or of a whole cluster."""
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from shadowtime.services.wait_bound.binomial import minimum_history
+from shadowtime.services.wait_bound.bounder import Updates
+from shadowtime.services.wait_bound.conformal import MIN_WAITS, Conformal
+from shadowtime.services.wait_bound.coverage_monitor import LiveCoverage
+from shadowtime.services.wait_bound.groups.group import DETECTING, bound
+from shadowtime.services.wait_bound.groups.groupings import MAX_PRODUCT, groupings, nodes, rtime
+from shadowtime.services.wait_bound.settings import BoundSettings
+from shadowtime.shared.messages import ChangePoint, Coverage, JobSubmitted, WaitBound
+
+# The grouping that has over-predicted least of late among those that hold their coverage.
+
+ROUNDING = 0.005
+"""A grouping holds its coverage if that rounds up to the quantile in per cent: so Brevik 2006 counts."""
+
+LAST = 1_000
+"""Waits after which an over-prediction counts for little: each wait counts 1 - 1/1,000 of the next."""
+
+
+class Ensemble:
+    """Scores of several groupings over the same jobs, and the one to follow.
+
+    Coverage is over all waits; over-predictions are forgotten, or one standstill would decide for good. Jobs for which
+    any grouping had no bound are not scored. O(groupings) for each wait.
+
+    >>> ensemble = Ensemble(groupings=2, quantile=0.5)
+    >>> ensemble.add([100, 50], wait=10)
+    >>> ensemble.chosen()
+    1
+    >>> ensemble.add([100, 50], wait=60)
+    >>> ensemble.add([100, 50], wait=70)
+    >>> ensemble.chosen()
+    0
+
+    References
+    ----------
+    docs/algorithms.md#ensemble (Brevik 2006, section 4.6, which proposes it; the forgetting is ours).
+    """
+
+    def __init__(self, groupings: int, quantile: float) -> None:
+        self._quantile = quantile
+        self._scored = 0
+        self._covered = [0] * groupings
+        self._counts = [0.0] * groupings
+        """Covered waits of each grouping; those of long ago count for little."""
+        self._squares = [0.0] * groupings
+        """Sums of the squares of bound less wait, of the same waits."""
+
+    def add(self, bounds: Sequence[int | None], wait: int) -> None:
+        """Score the bounds of a job whose wait is known, all in seconds."""
+        if None in bounds:
+            return
+        self._scored += 1
+        for each, seconds in enumerate(bounds):
+            self._counts[each] *= 1 - 1 / LAST
+            self._squares[each] *= 1 - 1 / LAST
+            if seconds is not None and seconds >= wait:
+                self._covered[each] += 1
+                self._counts[each] += 1.0
+                self._squares[each] += float(seconds - wait) ** 2
+
+    def chosen(self) -> int:
+        """Return the grouping to follow; if none holds its coverage, the one that comes nearest."""
+        least = (self._quantile - ROUNDING) * self._scored
+        holding = [each for each, covered in enumerate(self._covered) if covered >= least]
+        if not holding:
+            return max(range(len(self._covered)), key=self._covered.__getitem__)
+        return min(holding, key=self._over_rms)
+
+    def _over_rms(self, grouping: int) -> float:
+        count = self._counts[grouping]
+        return math.sqrt(self._squares[grouping] / count) if count else 0.0
+
+    def snapshot(self) -> Any:
+        """Return the sums."""
+        return [self._scored, list(self._covered), list(self._counts), list(self._squares)]
+
+    def restore(self, state: Any) -> None:
+        """Take on what `snapshot` returned."""
+        self._scored = state[0]
+        self._covered, self._counts, self._squares = (list(each) for each in state[1:])
+
+
+RECUT = 1000
+"""Submissions after which the ranges are cut anew (Brevik 2006, section 4.1)."""
+
+TABLE = (0.05, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
+"""Quantiles for which is told within what time the job starts."""
+
+FIVE = ("plain", "static", "nodes", "rtime", "rnprod")
+"""The groupings of jobs."""
+
+ALL = (*FIVE, "ensemble", "conformal")
+"""All bounds, in the order in which they are published."""
+
+
+class Found(NamedTuple):
+    """A bound in seconds, None where there are too few waits, and the number of waits behind it."""
+
+    bound: int | None
+    observations: int
+
+
+class Issued(NamedTuple):
+    """Bounds of a waiting job: those that were computed, and those of the groupings that detect change points."""
+
+    bounds: tuple[int | None, ...]
+    detecting: tuple[int | None, ...]
+
+
+class QueueBounds:
+    """Five groupings, their ensemble and a conformal bound, each learning from the waits as they are revealed.
+
+    Computes the published bounds alone; the ensemble needs all groupings.
+
+    O(groupings * log waits) for each submission and each start, and O(waits * log waits) for each `RECUT` submissions.
+
+    Parameters
+    ----------
+    queue
+        None for all queues of a cluster together.
+    """
+
+    def __init__(self, queue: int | None, settings: BoundSettings) -> None:
+        self.queue = queue
+        self._settings = settings
+        self.published = ALL if settings.publish == "all" else (settings.publish,)
+        self._computed = (*FIVE, "ensemble") if settings.publish == "ensemble" else self.published
+        keep = max(minimum_history(settings.quantile, settings.confidence), minimum_history(DETECTING, DETECTING))
+        self._groupings = [each for each in groupings(settings.history, keep) if each.name in self._computed]
+        self._ensemble = Ensemble(len(FIVE), settings.quantile)
+        self._conformal = Conformal(settings.quantile, settings.gamma, settings.history)
+        self._coverage = {name: LiveCoverage(settings.quantile) for name in self.published}
+        self._open: dict[int, Issued] = {}
+        self._submissions = 0
+        self._revealed: list[tuple[int, int, int]] = []
+        """Processors, requested time and wait, oldest first."""
+
+    def find(self, job: JobSubmitted, now: int, quantile: float, confidence: float) -> list[Found]:
+        """Return the computed bounds in the order of `ALL`; the conformal one at its own quantile alone."""
+        found = [Found(*bound(each.groups, each.at(job), quantile, confidence)) for each in self._groupings]
+        if "ensemble" in self._computed:
+            found.append(found[self._ensemble.chosen()])
+        if "conformal" in self._computed and quantile == self._settings.quantile:
+            found.append(Found(self._conformal.bound(now), len(self._conformal.history)))
+        return found
+
+    def messages(self, job: JobSubmitted, found: list[Found], quantile: float, confidence: float) -> list[WaitBound]:
+        """Return the published bounds."""
+        need = dict.fromkeys(ALL, minimum_history(quantile, confidence)) | {"conformal": MIN_WAITS}
+        return [
+            WaitBound(
+                grouping=name,
+                queue=self.queue,
+                quantile=quantile,
+                confidence=confidence,
+                bound=each.bound,
+                observations=each.observations,
+                reason=None
+                if each.bound is not None
+                else f"not enough history: {each.observations} of {need[name]} waits",
+                starts_within=self._table(job, confidence) if name == "ensemble" else (),
+            )
+            for name, each in zip(self._computed, found, strict=False)
+            if name in self.published
+        ]
+
+    def submit(self, job: JobSubmitted, found: list[Found]) -> None:
+        """Remember what was said of a job until it starts; cut the ranges anew when it is time."""
+        bounds = tuple(each.bound for each in found)
+        detecting = bounds[: len(self._groupings)]
+        if (self._settings.quantile, self._settings.confidence) != (DETECTING, DETECTING):
+            detecting = tuple(bound(each.groups, each.at(job), DETECTING, DETECTING)[0] for each in self._groupings)
+        self._open[job.job_number] = Issued(bounds, detecting)
+        if "conformal" in self._computed and bounds[-1] is not None:
+            self._conformal.submit(job.job_number, job.since, bounds[-1])
+        self._submissions += 1
+        if self._submissions % RECUT == 0:
+            self._recut()
+
+    def reveal(self, job: JobSubmitted, wait: int) -> Updates:
+        """Learn the wait of a job that starts, in seconds; return what that brought to light."""
+        if "conformal" in self._computed:
+            self._conformal.start(job.job_number, job.since + wait, wait)
+        issued = self._open.pop(job.job_number, None)
+        if issued is None:  # it starts again after it was requeued
+            issued = Issued((None,) * len(self._computed), (None,) * len(self._groupings))
+        if "ensemble" in self._computed:
+            self._ensemble.add(issued.bounds[: len(FIVE)], wait)
+        self._revealed.append((nodes(job), rtime(job), wait))
+        if len(self._revealed) > 2 * self._settings.history:
+            del self._revealed[: -self._settings.history]
+        change_points = []
+        for each, detecting in zip(self._groupings, issued.detecting, strict=True):
+            at = each.at(job)
+            misses = each.groups[at].add(wait, detecting)
+            if misses and each.name in self.published:
+                lowest, highest = each.span(at)
+                change_points.append(
+                    ChangePoint(
+                        grouping=each.name,
+                        queue=self.queue,
+                        lowest=lowest,
+                        highest=highest,
+                        misses=misses,
+                        kept=len(each.groups[at].history),
+                    )
+                )
+        return Updates(tuple(self._cover(issued.bounds, wait)), tuple(change_points))
+
+    def withdraw(self, job_number: int, now: int) -> None:
+        """Forget what was said of a job that leaves without starting, once all misses before `now` are counted."""
+        if self._open.pop(job_number, None) is not None:
+            self._conformal.withdraw(job_number, now)
+
+    def advance(self, now: int) -> None:
+        """Notice that time goes on, in seconds."""
+        self._conformal.advance(now)
+
+    def _cover(self, bounds: tuple[int | None, ...], wait: int) -> list[Coverage]:
+        told = []
+        for name, each in zip(self._computed, bounds, strict=True):
+            live = self._coverage.get(name)
+            if live is not None and each is not None and live.add(covered=each >= wait):
+                low, high = live.band
+                told.append(
+                    Coverage(
+                        grouping=name,
+                        queue=self.queue,
+                        quantile=self._settings.quantile,
+                        revealed=live.revealed,
+                        covered=live.share,
+                        low=low,
+                        high=high,
+                    )
+                )
+        return told
+
+    def _table(self, job: JobSubmitted, confidence: float) -> tuple[tuple[float, int], ...]:
+        """Return within what time the job starts, for each quantile of which enough is known."""
+        grouping = self._groupings[self._ensemble.chosen()]
+        at = grouping.at(job)
+        table: list[tuple[float, int]] = []
+        for each in TABLE:
+            seconds, _ = bound(grouping.groups, at, each, confidence)
+            if seconds is not None:  # what a higher quantile borrows may be shorter, its bound is not
+                table.append((each, max(seconds, table[-1][1] if table else 0)))
+        return tuple(table)
+
+    def _recut(self) -> None:
+        if not self._revealed:
+            return
+        revealed = np.array(self._revealed[-self._settings.history :], dtype=np.int64)
+        processors, requests, waits = np.ascontiguousarray(revealed.T)
+        values = {
+            "nodes": processors,
+            "rtime": requests,
+            "rnprod": np.minimum(1.0 * processors * requests, MAX_PRODUCT).astype(np.int64),
+        }
+        for each in self._groupings:
+            if each.follows:
+                each.recut(values[each.name], waits)
+
+    def snapshot(self) -> Any:
+        """Return everything as plain values."""
+        return {
+            "groupings": [each.snapshot() for each in self._groupings],
+            "ensemble": self._ensemble.snapshot(),
+            "conformal": self._conformal.snapshot(),
+            "coverage": [live.snapshot() for live in self._coverage.values()],
+            "open": [[number, issued.bounds, issued.detecting] for number, issued in self._open.items()],
+            "submissions": self._submissions,
+            "revealed": self._revealed[-self._settings.history :],
+        }
+
+    def restore(self, state: Any) -> None:
+        """Take on what `snapshot` returned."""
+        for each, saved in zip(self._groupings, state["groupings"], strict=True):
+            each.restore(saved)
+        self._ensemble.restore(state["ensemble"])
+        self._conformal.restore(state["conformal"])
+        for live, saved in zip(self._coverage.values(), state["coverage"], strict=True):
+            live.restore(saved)
+        self._open = {number: Issued(tuple(bounds), tuple(detecting)) for number, bounds, detecting in state["open"]}
+        self._submissions = state["submissions"]
+        self._revealed = [(processors, request, wait) for processors, request, wait in state["revealed"]]

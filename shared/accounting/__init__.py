@@ -1,0 +1,126 @@
+"""Records of accounting files, of Slurm, PBS and tables, as job lives and columns."""
+
+from typing import TYPE_CHECKING
+
+from shadowtime.shared.lazy import lazy_exports
+
+if TYPE_CHECKING:
+    from shadowtime.shared.accounting import pbs, sacct, table
+    from shadowtime.shared.accounting.instants import MAX_UNIX, Instants, seconds_of, whole_number, zone_of
+    from shadowtime.shared.accounting.lives import Lives, in_order_of_time, joined_sizes, own_numbers, repeated
+    from shadowtime.shared.accounting.machine_parts import NONE, MachineParts, gpus_of, parts_of_nodes, read_parts
+    from shadowtime.shared.accounting.names import KINDS, Names, read_key, read_names
+    from shadowtime.shared.accounting.numbers import LIFE, TASKS, number_of, tasks_of
+    from shadowtime.shared.accounting.pbs_records import Jobs, Life, Waiting, numbered
+    from shadowtime.shared.accounting.reading import TEXTS, UNKNOWN, Reading, Rows
+    from shadowtime.shared.accounting.sacct import STATES
+    from shadowtime.shared.accounting.sacct_values import resources_of
+    from shadowtime.shared.accounting.table import parse_columns
+    from shadowtime.shared.accounting.text_file import BYTE_ORDER_MARK, GZIP, lines_of
+
+__all__ = [
+    "BYTE_ORDER_MARK",
+    "GZIP",
+    "KINDS",
+    "LIFE",
+    "MAX_UNIX",
+    "NONE",
+    "STATES",
+    "TASKS",
+    "TEXTS",
+    "UNKNOWN",
+    "Instants",
+    "Jobs",
+    "Life",
+    "Lives",
+    "MachineParts",
+    "Names",
+    "Reading",
+    "Rows",
+    "Waiting",
+    "gpus_of",
+    "in_order_of_time",
+    "joined_sizes",
+    "lines_of",
+    "number_of",
+    "numbered",
+    "own_numbers",
+    "parse_columns",
+    "parts_of_nodes",
+    "pbs",
+    "read_key",
+    "read_names",
+    "read_parts",
+    "repeated",
+    "resources_of",
+    "sacct",
+    "seconds_of",
+    "table",
+    "tasks_of",
+    "whole_number",
+    "zone_of",
+]
+
+__getattr__ = lazy_exports(
+    __name__,
+    {
+        "instants": (
+            "Instants",
+            "MAX_UNIX",
+            "seconds_of",
+            "whole_number",
+            "zone_of",
+        ),
+        "lives": (
+            "Lives",
+            "in_order_of_time",
+            "joined_sizes",
+            "own_numbers",
+            "repeated",
+        ),
+        "machine_parts": (
+            "MachineParts",
+            "NONE",
+            "gpus_of",
+            "parts_of_nodes",
+            "read_parts",
+        ),
+        "names": (
+            "KINDS",
+            "Names",
+            "read_key",
+            "read_names",
+        ),
+        "numbers": (
+            "LIFE",
+            "TASKS",
+            "number_of",
+            "tasks_of",
+        ),
+        "pbs_records": (
+            "Jobs",
+            "Life",
+            "Waiting",
+            "numbered",
+        ),
+        "reading": (
+            "Reading",
+            "Rows",
+            "TEXTS",
+            "UNKNOWN",
+        ),
+        "sacct": ("STATES",),
+        "sacct_values": ("resources_of",),
+        "table": ("parse_columns",),
+        "text_file": (
+            "BYTE_ORDER_MARK",
+            "GZIP",
+            "lines_of",
+        ),
+    },
+    modules=(
+        "pbs",
+        "sacct",
+        "table",
+    ),
+)

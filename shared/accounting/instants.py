@@ -1,0 +1,125 @@
+"""Instants as accounting files write them: seconds of Unix, or dates with or without a zone."""
+
+from datetime import UTC, datetime, tzinfo
+from functools import lru_cache
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from shadowtime.shared.accounting.reading import UNKNOWN
+from shadowtime.shared.bounds import MAX_DURATION, MAX_INTEGER
+from shadowtime.shared.errors import SettingsError
+from shadowtime.shared.quoting import quoted
+
+UNTOLD = {"", "unknown", "none", "n/a", "(null)", "invalid"}
+"""What files write in its place, in small letters."""
+
+DIGITS = len(str(MAX_INTEGER))
+
+MAX_UNIX = 253_402_300_799
+"""The last second of the year 9999."""
+
+
+def zone_of(name: str | None) -> tzinfo:
+    """Return a time zone by its name; UTC without one.
+
+    Raises
+    ------
+    SettingsError
+        If there is none of that name.
+    """
+    try:
+        return UTC if name is None else ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        raise SettingsError(
+            f"time zone {quoted(name or '')} is not known; expected one such as Europe/Berlin"
+        ) from None
+
+
+class Instants:
+    """Reads instants; remembers whether any came without a zone.
+
+    Parameters
+    ----------
+    zone
+        Of dates that tell of none.
+
+    Examples
+    --------
+    >>> read = Instants(zone_of("Europe/Berlin"))
+    >>> read("1795325473"), read("2026-11-22T05:31:13"), read("2026-11-22T05:31:13+0000"), read("Unknown")
+    (1795325473, 1795321873, 1795325473, -1)
+    >>> read("22.11.2026 05:31") is None
+    True
+    """
+
+    def __init__(self, zone: tzinfo) -> None:
+        self.zone = zone
+        self.without_zone = 0
+        self._local = lru_cache(maxsize=4096)(self._dated)
+
+    @property
+    def assumed(self) -> bool:
+        """Whether dates came without a zone, and nobody said which: they were taken for UTC."""
+        return self.without_zone > 0 and self.zone is UTC
+
+    def __call__(self, text: str) -> int | None:
+        """Return the second of Unix that a text tells, `UNKNOWN` if it says that it does not; None for anything else.
+
+        Of an hour that summer time gives twice the first is taken, see `twice`.
+        """
+        if (seconds := whole_number(text)) is not None:
+            return seconds if seconds <= MAX_UNIX else None
+        return UNKNOWN if text.strip().lower() in UNTOLD else self._local(text)
+
+    def _dated(self, text: str) -> int | None:
+        try:
+            date = datetime.fromisoformat(text.strip())
+        except ValueError:
+            return None
+        if date.tzinfo is None:
+            self.without_zone += 1
+            date = date.replace(tzinfo=self.zone)
+        seconds = date.timestamp()
+        return int(seconds) if 0 <= seconds <= MAX_UNIX else None
+
+    def twice(self, instant: int) -> int:
+        """Return an instant an hour later, if its local time came twice as summer time ended; else as it is.
+
+        >>> read = Instants(zone_of("Europe/Berlin"))
+        >>> [read.twice(read(date)) - read(date) for date in ("2026-10-25T02:10:00", "2026-10-25T03:10:00")]
+        [3600, 0]
+        """
+        try:
+            return int(datetime.fromtimestamp(instant, self.zone).replace(fold=1).timestamp())
+        except (OverflowError, ValueError, OSError):
+            return instant
+
+
+def whole_number(text: str) -> int | None:
+    """Return a whole number that a message can carry, written in plain digits; None for anything else.
+
+    >>> whole_number("17"), whole_number("9007199254740993"), whole_number("1.0"), whole_number("\u0661")
+    (17, None, None, None)
+    """
+    if not (text.isdecimal() and text.isascii() and len(text) <= DIGITS):
+        return None
+    number = int(text)
+    return number if number <= MAX_INTEGER else None
+
+
+def seconds_of(text: str) -> int | None:
+    """Return the seconds of [[HOURS:]MINUTES:]SECONDS or DAYS-HOURS[:MINUTES[:SECONDS]]; None for anything else.
+
+    >>> seconds_of("1-02:00:00"), seconds_of("1-12"), seconds_of("05:30.250"), seconds_of("soon")
+    (93600, 129600, 330, None)
+    """
+    days, dash, rest = text.strip().rpartition("-")
+    parts = [whole_number(part) for part in (days or "0", *rest.split(".")[0].split(":"))]
+    if None in parts or len(parts) > 4 or (dash and not days):
+        return None
+    day, *clock = (part or 0 for part in parts)
+    if dash:
+        clock += [0] * (3 - len(clock))
+    seconds = 86_400 * day
+    for part, unit in zip(reversed(clock), (1, 60, 3600), strict=False):
+        seconds += part * unit
+    return seconds if seconds <= MAX_DURATION else None

@@ -1,0 +1,126 @@
+"""The lives of jobs: each time that one waited, and ran or was cancelled, is one."""
+
+from itertools import pairwise, product
+from operator import itemgetter
+from typing import NamedTuple
+
+import numpy as np
+
+from shadowtime.shared.accounting.instants import Instants, zone_of
+from shadowtime.shared.accounting.numbers import LIFE
+from shadowtime.shared.accounting.reading import UNKNOWN, Rows
+from shadowtime.shared.bounds import MAX_PROCESSORS
+from shadowtime.shared.cluster import KILLED, RESIZED
+from shadowtime.shared.kernels import Flags, Integers
+
+NOWHERE = "none assigned"
+"""The nodes of a job that never started, of which some versions of Slurm print the end as its start."""
+
+
+class Lives(NamedTuple):
+    """Rows by columns: instants in seconds of Unix, `UNKNOWN` where they are not."""
+
+    submit: Integers
+    eligible: Integers
+    start: Integers
+    end: Integers
+    run_time: Integers
+    suspended: Integers
+
+    @property
+    def started(self) -> Flags:
+        """Whether each started."""
+        started: Flags = self.start != UNKNOWN
+        return started
+
+
+def in_order_of_time(rows: Rows, instants: Instants) -> Lives:
+    """Return the instants of rows, with hours that summer time gives twice put right."""
+    submit, eligible, start, end = (rows.column(each) for each in ("submit", "eligible", "start", "end"))
+    run_time, suspended = rows.column("run_time"), np.maximum(rows.column("suspended"), 0)
+    nodes = rows.words("node_list")
+    nowhere = [code for word, code in nodes.values.items() if word.strip().lower() == NOWHERE]
+    start = np.where((end != UNKNOWN) & (run_time <= 0) & np.isin(nodes.codes, nowhere), UNKNOWN, start)
+    if instants.zone is not zone_of(None):
+        known = (start != UNKNOWN) & (end != UNKNOWN) & (run_time >= 0)
+        for at in np.flatnonzero(known & (end - start != run_time + suspended)).tolist():
+            for begun, over in product(*((int(each[at]), instants.twice(int(each[at]))) for each in (start, end))):
+                if over - begun == run_time[at] + suspended[at]:
+                    start[at], end[at] = begun, over
+                    break
+        for later, earlier in ((eligible, submit), (start, eligible), (end, start)):
+            for at in np.flatnonzero((later != UNKNOWN) & (earlier != UNKNOWN) & (later < earlier)).tolist():
+                later[at] = max(int(later[at]), instants.twice(int(later[at])))
+    held = end - start
+    run_time = np.where(run_time < 0, held - suspended, np.minimum(run_time, held))
+    return Lives(submit, eligible, start, end, np.maximum(run_time, 0), suspended)
+
+
+def joined_sizes(
+    numbers: Integers, lives: Lives, status: Integers, limit: Integers, processors: Integers, told: Flags
+) -> tuple[list[tuple[int, int, int]], Flags]:
+    """Join the rows of each resized job into the first of them, in place; one job has a row for each size.
+
+    Parameters
+    ----------
+    told
+        Which rows count.
+
+    Returns
+    -------
+    changes
+        Row, time and processors of each new size, in order of time.
+    joined
+        Which rows are parts of jobs that rows before them are of.
+    """
+    joined = np.zeros(len(numbers), dtype=np.bool_)
+    changes: list[tuple[int, int, int]] = []
+    order = np.flatnonzero(told & np.isin(numbers, numbers[told & (status == RESIZED)]))
+    order = order[np.lexsort((lives.end[order], lives.submit[order], numbers[order]))]
+    first = -1
+    for row, following in pairwise([*order.tolist(), -1]):
+        if status[row] != RESIZED or following < 0 or numbers[following] != numbers[row]:
+            first = -1
+            continue
+        first = row if first < 0 else first
+        changed, over = int(lives.end[row]), int(lives.end[following])
+        begun = lives.start[first] != UNKNOWN and lives.start[following] != UNKNOWN
+        if not (begun and lives.start[first] <= changed <= over and 0 < processors[following] <= MAX_PROCESSORS):
+            first = -1
+            continue
+        changes.append((first, changed, int(processors[following])))
+        joined[following] = True
+        lives.suspended[first] += lives.suspended[following]
+        lives.end[first], status[first], limit[first] = over, status[following], limit[following]
+        lives.run_time[first] = max(int(over - lives.start[first] - lives.suspended[first]), 0)
+    status[status == RESIZED] = KILLED
+    return sorted(changes, key=itemgetter(1)), joined
+
+
+def repeated(numbers: Integers, lives: Lives) -> Flags:
+    """Return which rows were told before: the same job, submitted and started at the same time, or not over yet."""
+    going_on = lives.end == UNKNOWN
+    order = np.lexsort((lives.end, lives.start, going_on, lives.submit, numbers))
+    same = (numbers[order][1:] == numbers[order][:-1]) & (lives.submit[order][1:] == lives.submit[order][:-1])
+    twice = (lives.start[order][1:] == lives.start[order][:-1]) & (lives.end[order][1:] == lives.end[order][:-1])
+    again = np.zeros(len(numbers), dtype=np.bool_)
+    again[order[1:]] = same & (twice | going_on[order][1:])
+    return again
+
+
+def own_numbers(numbers: Integers, lives: Lives, since: Integers, kept: Flags, steps: Integers) -> Integers:
+    """Return numbers of which each is one job's: the second life of a job is numbered higher, by a power of ten.
+
+    It waits from the end of the life before at the earliest, which is written into `since`. `steps` has by how much it
+    is numbered higher, `UNKNOWN` where that is left to this function.
+    """
+    rows = np.flatnonzero(kept)
+    rows = rows[np.lexsort((lives.start[rows], lives.submit[rows], numbers[rows]))]
+    new = np.r_[True, numbers[rows][1:] != numbers[rows][:-1]][: len(rows)]
+    life = np.arange(len(rows)) - np.flatnonzero(new)[np.cumsum(new) - 1] if len(rows) else rows
+    unit = max(LIFE, 10 ** len(str(int(numbers[rows].max())))) if len(rows) else LIFE
+    own = numbers.copy()
+    own[rows] += np.where(steps[rows] == UNKNOWN, unit, steps[rows]) * life
+    again = np.flatnonzero(life > 0)
+    since[rows[again]] = np.maximum(since[rows[again]], lives.end[rows[again - 1]])
+    return own

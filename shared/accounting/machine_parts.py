@@ -1,0 +1,203 @@
+"""The pools of a machine: from a file of our own, or from what `scontrol show node` and `show partition` print."""
+
+import re
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from pydantic import StrictInt, StrictStr, TypeAdapter, ValidationError
+
+from shadowtime.shared.bounds import MAX_NAME_LENGTH, MAX_POOLS
+from shadowtime.shared.errors import TraceError, first_of
+from shadowtime.shared.messages import Frozen, Pool
+
+MAX_SIZE = 2**27
+"""Bytes of such a file."""
+
+AS_FIRST = re.compile(r"\[(\d+)[^\]]*\]")
+"""Numbers of hosts in brackets, of which the first is taken."""
+
+_PAIR = re.compile(r"(\w+)=(\S*)")
+_SOCKETS = re.compile(r"\([^)]*\)")
+
+NONE = "(null)"
+"""What Slurm prints of what is not there."""
+
+
+class MachineParts(NamedTuple):
+    """The pools, and which of them, counted from 0, each partition and each node is in."""
+
+    pools: tuple[Pool, ...]
+    of_partition: Mapping[str, int]
+    of_node: Mapping[str, int]
+
+    def pool_of(self, node_list: str, partitions: str) -> int | None:
+        """Return the pool of a job: of the first node that it ran on, or else of the first of its partitions known.
+
+        A machine of one pool that names neither has every job there.
+
+        >>> parts = MachineParts((), {"batch": 0, "gpu": 1}, {"n01": 0, "n02": 1})
+        >>> parts.pool_of("n[02,04-07]", "batch"), parts.pool_of("old9", "debug,gpu"), parts.pool_of("", "secret")
+        (1, 1, None)
+        """
+        if not self.of_node and not self.of_partition and len(self.pools) == 1:
+            return 0
+        if (pool := self.of_node.get(first_node(node_list))) is not None:
+            return pool
+        known = (self.of_partition.get(name) for name in partitions.split(","))
+        return next((pool for pool in known if pool is not None), None)
+
+
+def first_node(node_list: str) -> str:
+    """Return the first node of a list of hosts.
+
+    >>> first_node("rack[1-2]n[01,03-07],login"), first_node("n07")
+    ('rack1n01', 'n07')
+    """
+    return AS_FIRST.sub(r"\1", node_list).split(",")[0]
+
+
+class _Described(Frozen):
+    """A pool as our own file has it."""
+
+    name: StrictStr
+    processors: StrictInt
+    nodes: StrictInt | None = None
+    memory: StrictInt | None = None
+    gpus: StrictInt | None = None
+    partitions: tuple[str, ...] = ()
+    node_names: tuple[str, ...] = ()
+
+
+def read_parts(path: Path) -> MachineParts:
+    """Return the pools that a file tells of.
+
+    Parameters
+    ----------
+    path
+        TOML with a table `[[pool]]` for each (name, processors, and where wanted nodes, memory in MiB, gpus,
+        partitions, node_names), or the output of `scontrol show node` and, behind it, `scontrol show partition`.
+
+    Raises
+    ------
+    TraceError
+        If the file cannot be read, or is neither; names what is wrong.
+
+    References
+    ----------
+    docs/accounting.md#pools.
+    """
+    try:
+        text = path.read_bytes()[: MAX_SIZE + 1].decode(errors="replace")
+    except OSError as error:
+        raise TraceError(f"{path}: cannot be read: {error.strerror}") from error
+    if len(text) > MAX_SIZE:
+        raise TraceError(f"{path}: larger than {MAX_SIZE:,} bytes")
+    try:
+        parts = _as_slurm_tells(text) if re.search(r"^NodeName=", text, re.MULTILINE) else _as_described(text)
+    except (ValidationError, ValueError, RecursionError) as error:
+        why = first_of(error) if isinstance(error, ValidationError) else error
+        raise TraceError(f"{path}: neither pools nor output of scontrol show node: {why}") from error
+    if not 0 < len(parts.pools) <= MAX_POOLS:
+        raise TraceError(f"{path}: {len(parts.pools)} pools; a machine has 1 to {MAX_POOLS}")
+    return parts
+
+
+def _as_described(text: str) -> MachineParts:
+    found = TypeAdapter(dict[str, list[_Described]]).validate_python(tomllib.loads(text))
+    if set(found) - {"pool"}:
+        raise ValueError(f"unknown table {', '.join(sorted(set(found) - {'pool'}))}")
+    described = found.get("pool", [])
+    pools = tuple(
+        Pool(name=each.name, processors=each.processors, nodes=each.nodes, memory=each.memory, gpus=each.gpus)
+        for each in described
+    )
+    of_partition, of_node = (
+        _places((name, at) for at, each in enumerate(described) for name in getattr(each, names))
+        for names in ("partitions", "node_names")
+    )
+    return MachineParts(pools, of_partition, of_node)
+
+
+def _places(pairs: Iterable[tuple[str, int]]) -> dict[str, int]:
+    places: dict[str, int] = {}
+    for name, at in pairs:
+        if places.setdefault(name, at) != at:
+            raise ValueError(f"{name!r} is in two pools")
+    return places
+
+
+def _as_slurm_tells(text: str) -> MachineParts:
+    records = [dict(_PAIR.findall(record)) for record in re.split(r"(?=^NodeName=)", text, flags=re.MULTILINE)]
+    return parts_of_nodes(
+        (record["NodeName"], record["Partitions"].split(","), _resources_of(record))
+        for record in records
+        if "NodeName" in record and record.get("Partitions", NONE) != NONE
+    )
+
+
+def parts_of_nodes(nodes: Iterable[tuple[str, Sequence[str], Mapping[str, int]]]) -> MachineParts:
+    """Return pools of nodes that partitions share: two partitions with a node in common are one pool.
+
+    Parameters
+    ----------
+    nodes
+        Of each its name, its partitions, and how many processors, MiB of memory and GPUs it has.
+
+    >>> has = {"processors": 4, "nodes": 1, "memory": 4000, "gpus": 0}
+    >>> parts = parts_of_nodes([("n1", ["batch", "debug"], has), ("n2", ["batch"], has), ("n3", ["gpu"], has)])
+    >>> [(pool.name, pool.processors) for pool in parts.pools], parts.of_partition["debug"]
+    ([('batch+debug', 8), ('gpu', 4)], 0)
+    """
+    nodes = list(nodes)
+    joined: dict[str, str] = {}
+
+    def root(name: str) -> str:
+        while joined.setdefault(name, name) != name:
+            name = joined[name]
+        return name
+
+    for _, partitions, _ in nodes:
+        root(partitions[0])
+        for other in partitions[1:]:
+            joined[root(other)] = root(partitions[0])
+    names: dict[str, list[str]] = {}
+    for partition in joined:
+        names.setdefault(root(partition), []).append(partition)
+    order = {each: at for at, each in enumerate(names)}
+    sums: list[dict[str, Any]] = [dict.fromkeys(("processors", "nodes", "memory", "gpus"), 0) for _ in order]
+    of_node: dict[str, int] = {}
+    for node, partitions, has in nodes:
+        at = of_node[node] = order[root(partitions[0])]
+        for name, value in has.items():
+            sums[at][name] += value
+    for summed in sums:
+        if summed["memory"] <= summed["nodes"]:  # Slurm's default of 1 MiB a node, where memory is not managed
+            summed["memory"] = None
+    pools = tuple(Pool(name="+".join(names[each])[:MAX_NAME_LENGTH], **sums[at]) for each, at in order.items())
+    return MachineParts(pools, {name: order[root(name)] for name in joined}, of_node)
+
+
+def _resources_of(node: Mapping[str, str]) -> dict[str, int]:
+    """Return what a node has.
+
+    >>> _resources_of({"CPUTot": "4", "RealMemory": "4000", "Gres": "gpu:2080ti:4(S:0-1),gpu:1g.5gb:7,craynetwork:1"})
+    {'processors': 4, 'nodes': 1, 'memory': 4000, 'gpus': 11}
+    """
+    return {
+        "processors": int(node.get("CPUEfctv") or node.get("CPUTot") or 0),
+        "nodes": 1,
+        "memory": int(node.get("RealMemory") or 0),
+        "gpus": gpus_of(node.get("Gres", "")),
+    }
+
+
+def gpus_of(devices: str) -> int:
+    """Return how many GPUs generic resources tell of.
+
+    >>> gpus_of("gpu:2080ti:4(S:0-1),gpu:1g.5gb:7,craynetwork:1"), gpus_of("(null)")
+    (11, 0)
+    """
+    parts = [each.split(":") for each in _SOCKETS.sub("", devices).split(",")]
+    return sum(int(each[-1]) for each in parts if each[0] == "gpu" and each[-1].isdecimal())

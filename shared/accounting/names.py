@@ -1,0 +1,130 @@
+"""Names of users, accounts, jobs, partitions and QOS as whole numbers; what a name is, only the mapping tells."""
+
+import hmac
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import orjson
+
+from shadowtime.shared.errors import TraceError
+from shadowtime.shared.kernels import Integers
+from shadowtime.shared.output import result_file
+
+KINDS = {
+    "user": "user_id",
+    "account": "group_id",
+    "job_name": "executable_number",
+    "partition": "queue_number",
+    "qos": "qos_number",
+}
+"""What has names, and the field of a job that has their numbers."""
+
+DIGITS = 16
+"""Of a name that is hidden."""
+
+SMALLEST_KEY = 16
+"""Bytes of a key."""
+
+CHECK = "key"
+"""In a mapping, what tells with which key it was made."""
+
+MAX_SIZE = 2**28
+"""Bytes of a mapping."""
+
+
+class Names:
+    """Numbers of names, by kind, from 1 on in the order in which they came; stored, they stay the same over logs.
+
+    Parameters
+    ----------
+    key
+        With one, names are hidden: what is remembered is their keyed hash.
+
+    Examples
+    --------
+    >>> names = Names()
+    >>> names.numbers("user", ["eve", "bob", "eve"]).tolist(), names.of["user"]
+    ([1, 2, 1], {'eve': 1, 'bob': 2})
+    >>> hidden = Names(b"0123456789abcdef")
+    >>> hidden.numbers("user", ["eve"]).tolist(), list(hidden.of["user"])
+    ([1], ['51cd5408967c74a4'])
+    """
+
+    def __init__(self, key: bytes | None = None) -> None:
+        self._key = key
+        self.of: dict[str, dict[str, int]] = {kind: {} for kind in KINDS}
+
+    def numbers(self, kind: str, names: Sequence[str]) -> Integers:
+        """Return the number of each name, -1 where it is empty; new ones get the next."""
+        known = self.of[kind]
+        return np.array(
+            [known.setdefault(self.shown(kind, name), len(known) + 1) if name else -1 for name in names],
+            dtype=np.int64,
+        )
+
+    def shown(self, kind: str, name: str) -> str:
+        """Return a name as it is remembered."""
+        name = name.encode(errors="surrogateescape").decode(errors="backslashreplace")
+        return name if self._key is None else _hashed(self._key, f"{kind}:{name}")
+
+    @property
+    def key_check(self) -> str | None:
+        """What tells one key from another; None without one."""
+        return None if self._key is None else _hashed(self._key, CHECK)
+
+    def write(self, path: Path) -> None:
+        """Write the mapping as JSON; raises `OutputError` if that cannot be done."""
+        with result_file(path) as file:
+            told = {CHECK: self.key_check, **self.of}
+            file.write(orjson.dumps(told, option=orjson.OPT_INDENT_2) + b"\n")
+
+
+def read_names(path: Path | None, key_file: Path | None) -> Names:
+    """Return the names of a mapping that was stored, if it was, to go on with.
+
+    Raises
+    ------
+    TraceError
+        If the mapping is none, or the key cannot be read or is short; names the file.
+    """
+    names = Names(None if key_file is None else read_key(key_file))
+    if path is None or not path.exists():
+        return names
+    try:
+        stored = orjson.loads(path.read_bytes() if path.stat().st_size <= MAX_SIZE else b"")
+    except (OSError, orjson.JSONDecodeError) as error:
+        raise TraceError(f"{path}: no mapping of names: {error}") from error
+    check = stored.pop(CHECK, None) if isinstance(stored, dict) else None
+    if not _is_mapping(stored):
+        raise TraceError(f"{path}: no mapping of names: expected names and their numbers for {', '.join(KINDS)}")
+    if check != names.key_check and any(stored.values()):
+        raise TraceError(f"{path} was made with {'no' if check is None else 'another'} key: choose another --names")
+    names.of |= stored
+    return names
+
+
+def _is_mapping(stored: object) -> bool:
+    """Return whether each name of each kind has a number of its own, from 1 on."""
+    return isinstance(stored, dict) and all(
+        kind in KINDS
+        and isinstance(of, dict)
+        and all(type(number) is int for number in of.values())
+        and sorted(of.values()) == list(range(1, len(of) + 1))
+        for kind, of in stored.items()
+    )
+
+
+def _hashed(key: bytes, text: str) -> str:
+    return hmac.new(key, text.encode(), "sha256").hexdigest()[:DIGITS]
+
+
+def read_key(path: Path) -> bytes:
+    """Return the key that a file holds; raise `TraceError` if it cannot be read or is short."""
+    try:
+        key = path.read_bytes().strip()
+    except OSError as error:
+        raise TraceError(f"{path}: cannot be read: {error.strerror}") from error
+    if len(key) < SMALLEST_KEY:
+        raise TraceError(f"{path}: a key has at least {SMALLEST_KEY} bytes; this has {len(key)}")
+    return key

@@ -1,0 +1,38 @@
+"""The numbers of jobs: of the tasks of arrays, and of jobs that wait anew."""
+
+from shadowtime.shared.accounting.instants import whole_number
+
+LIFE = 10**8
+"""What the number of a job that waits anew is higher by each time; Slurm's numbers are below it."""
+
+TASKS = 2**22
+"""More than any array of Slurm has; the number of a task that waits anew is higher by so many times `LIFE`."""
+
+
+def number_of(job: int, task: int | None = None, life: int = 0) -> int:
+    """Return the number of a job of Slurm, or of a task of an array, in one of its lives.
+
+    >>> number_of(4711), number_of(4711, life=1), number_of(85, task=4), number_of(85, task=4, life=1)
+    (4711, 100004711, 500000085, 419430900000085)
+    """
+    return job + LIFE * (life if task is None else task + 1 + TASKS * life)
+
+
+def tasks_of(text: str) -> list[int] | None:
+    """Return the tasks that the part of a job's name behind `_` tells of; None if it tells none.
+
+    >>> tasks_of("4"), tasks_of("[0-2,7%4]"), tasks_of("[0-20:10]"), tasks_of("soon")
+    ([4], [0, 1, 2, 7], [0, 10, 20], None)
+    """
+    found: list[int] = []
+    for part in text.removeprefix("[").partition("%")[0].removesuffix("]").split(","):
+        span, _, step = part.partition(":")
+        first, dash, last = span.partition("-")
+        numbers = [whole_number(each) for each in (first, last if dash else first, step or "1")]
+        if None in numbers:
+            return None
+        begin, end, by = (each or 0 for each in numbers)
+        if not (begin <= end < TASKS - 1 and by > 0):
+            return None
+        found += range(begin, end + 1, by)
+    return found if len(found) < TASKS else None

@@ -1,0 +1,204 @@
+"""Accounting records of OpenPBS and PBS Pro, one for whatever happens to a job, and what they tell together."""
+
+import re
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from shadowtime.shared.accounting.instants import Instants, seconds_of, whole_number
+from shadowtime.shared.accounting.numbers import number_of
+from shadowtime.shared.accounting.reading import UNKNOWN
+from shadowtime.shared.bounds import MAX_AMOUNT, MAX_DURATION
+from shadowtime.shared.cluster import KILLED, LIMIT
+from shadowtime.shared.quoting import quoted
+
+RECORD = re.compile(r"(\d\d)/(\d\d)/(\d{4}) (\d\d:\d\d:\d\d);([A-Za-z]+);([^;]*);?(.*)\Z")
+"""Date and time of the machine that wrote it, type, job, and what is told."""
+
+KILLED_BY_SIGNAL = 256
+"""Exit statuses from here on are signals; negative ones are of the server: -29 is the limit of the run time."""
+
+LIMIT_EXIT = -29
+RERUN_EXITS = range(-14, -10)
+
+DELETED = {"D", "A", "K"}
+"""Types of records of jobs that somebody or the server took away: waiting ones, or running ones, which end then."""
+
+HANDLED = {"Q", "S", "E", "R", "M"} | DELETED
+"""Types of records that are looked at."""
+
+_PAIR = re.compile(r"(?<![\w.])([\w.]+)=(\"[^\"]*\"|'[^']*'|\S*)")
+_JOB = re.compile(r"([0-9]{1,12})(?:\[([0-9]{0,7})\])?(?:\.|\Z)")
+_SIZE = re.compile(r"([0-9]{1,15})([kmgtp]?)(b|w)\Z", re.IGNORECASE)
+_EXIT = re.compile(r"-?[0-9]{1,9}\Z")
+_KIB = {"": 1 / 1024, "k": 1.0, "m": 1024.0, "g": 1024.0**2, "t": 1024.0**3, "p": 1024.0**4}
+
+
+class Waiting(NamedTuple):
+    """A job that has been queued or started: the line, when, and what was told of it."""
+
+    line: int
+    queued: int
+    started: int
+    told: Mapping[str, str]
+
+
+class Life(NamedTuple):
+    """What records tell of a job so far; `end` is `UNKNOWN` after Q and S. `known`: something was told before."""
+
+    line: int
+    kind: str
+    job: str
+    known: bool
+    numbers: Mapping[str, int]
+    words: Mapping[str, str]
+
+
+class Jobs:
+    """Takes records one by one, and knows of jobs that are not over what was told of them.
+
+    >>> from zoneinfo import ZoneInfo
+    >>> jobs = Jobs(Instants(ZoneInfo("UTC")))
+    >>> jobs.take("11/22/2026 05:30:00;Q;7.head;queue=workq").words["partition"]
+    'workq'
+    >>> life = jobs.take("11/22/2026 05:30:09;D;7.head;requestor=eve@head")
+    >>> life.known, life.numbers["submit"], life.numbers["end"]
+    (True, 1795325400, 1795325409)
+    """
+
+    def __init__(self, instants: Instants) -> None:
+        self.waiting: dict[str, Waiting] = {}
+        self.time = 0
+        """Of the last record."""
+        self._instants = instants
+
+    def take(self, text: str, line: int = 0) -> Life | None:
+        """Return what a record and those before it tell of its job; None if it is about no job, or tells nothing new.
+
+        Raises
+        ------
+        ValueError
+            If the line is no record.
+        """
+        text = text.strip()
+        if not text:
+            return None
+        match = RECORD.match(text)
+        if match is None:
+            raise ValueError(f"no record of PBS: {quoted(text)}")
+        month, day, year, clock, kind, job, message = match.groups()
+        if kind not in HANDLED or "[]" in job:  # an array as a whole is no job
+            return None
+        time = self._instants(f"{year}-{month}-{day}T{clock}")
+        if time is None or not _JOB.match(job):
+            raise ValueError(f"no record of a job at a time: {quoted(text)}")
+        self.time = time
+        told = {key: value.strip("\"'") for key, value in _PAIR.findall(message)}
+        known = self.waiting.pop(job, None)
+        if kind in ("Q", "S"):
+            before = known or Waiting(line, time, UNKNOWN, {})
+            queued, started = (time, UNKNOWN) if kind == "Q" else (before.queued, time)
+            self.waiting[job] = known = Waiting(line, queued, started, {**before.told, **told})
+        elif kind in DELETED and known is not None and known.started != UNKNOWN:
+            self.waiting[job] = known  # its end is told too
+            return None
+        elif kind == "R":
+            self.waiting[job] = Waiting(line, time, UNKNOWN, {**(known.told if known else {}), **told})
+        return Life(line, kind, job, known is not None, *_told_of(job, kind, time, told, known))
+
+
+def _told_of(
+    job: str, kind: str, time: int, told: Mapping[str, str], known: Waiting | None
+) -> tuple[dict[str, int], dict[str, str]]:
+    """Return what a record says of a life, with what was told before."""
+    asked = {**(known.told if known else {}), **told}
+    over = kind not in ("Q", "S")
+    start = UNKNOWN if kind == "Q" else _whole(told, "start")
+    if start == UNKNOWN and known is not None and kind in ("S", "E", "R"):
+        start = known.started
+    ended = _whole(told, "end")
+    submit = _whole(asked, "ctime")
+    if submit == UNKNOWN and known is not None:
+        submit = known.queued
+    eligible = _whole(asked, "etime")
+    exit_status = told.get("Exit_status", "")
+    code = int(exit_status) if _EXIT.match(exit_status) else None
+    numbers = {
+        "job_number": number_of(*numbered(job)),
+        "submit": submit,
+        "eligible": submit if eligible == UNKNOWN else eligible,
+        "start": start,
+        "end": UNKNOWN if not over else time if ended == UNKNOWN else ended,
+        "run_time": _span(told.get("resources_used.walltime")) or UNKNOWN if kind == "E" else UNKNOWN,
+        "limit": _span(asked.get("Resource_List.walltime"), unlimited=True),
+        "processors": max(_whole(asked, "Resource_List.ncpus"), _slots(asked.get("exec_host", ""))),
+        "nodes": _whole(asked, "Resource_List.nodect"),
+        "memory": _mebibytes(asked.get("Resource_List.mem", "")),
+        "gpus": _whole(asked, "Resource_List.ngpus"),
+        "whole_nodes": 1 if "excl" in asked.get("Resource_List.place", "") else UNKNOWN,
+        "status": _status(kind, code),
+    }
+    words = {
+        "user": asked.get("user", ""),
+        "account": asked.get("account") or asked.get("project", "").removeprefix("_pbs_project_default"),
+        "job_name": asked.get("jobname", ""),
+        "partition": asked.get("queue", ""),
+        "node_list": asked.get("exec_host", "").split("/")[0],
+    }
+    return numbers, words
+
+
+def _status(kind: str, code: int | None) -> int:
+    if kind == "R" or (code is not None and code in RERUN_EXITS):
+        return KILLED
+    if kind in DELETED:
+        return 5
+    if code == LIMIT_EXIT:
+        return LIMIT
+    return 1 if code in (0, None) else 5 if code in (KILLED_BY_SIGNAL + 15, KILLED_BY_SIGNAL + 9) else 0
+
+
+def numbered(job: str) -> tuple[int, int | None]:
+    """Return the number of a job, and that of its task if it is one of an array.
+
+    >>> numbered("1234.server"), numbered("1234[7].server")
+    ((1234, None), (1234, 7))
+    """
+    match = _JOB.match(job)
+    if match is None:
+        raise ValueError(f"no job: {quoted(job)}")
+    return int(match[1]), int(match[2]) if match[2] else None
+
+
+def _slots(hosts: str) -> int:
+    """Return how many processors a list of hosts has; `UNKNOWN` where there is none.
+
+    >>> _slots("n1/0*4+n2/0*4"), _slots("n1/0+n1/1"), _slots("")
+    (8, 2, -1)
+    """
+    counts = [each.partition("*")[2] or "1" for each in hosts.split("+") if each]
+    return sum(whole_number(count) or 0 for count in counts) or UNKNOWN
+
+
+def _whole(told: Mapping[str, str], name: str) -> int:
+    number = whole_number(told.get(name, ""))
+    return UNKNOWN if number is None else number
+
+
+def _span(text: str | None, *, unlimited: bool = False) -> int:
+    if text is None:
+        return MAX_DURATION if unlimited else UNKNOWN
+    seconds = seconds_of(text)
+    return UNKNOWN if seconds is None else seconds
+
+
+def _mebibytes(text: str) -> int:
+    """Return a size in MiB, rounded up; `UNKNOWN` where it is none.
+
+    >>> _mebibytes("4gb"), _mebibytes("1048577kb"), _mebibytes("")
+    (4096, 1025, -1)
+    """
+    match = _SIZE.match(text)
+    if match is None:
+        return UNKNOWN
+    kib = int(match[1]) * _KIB[match[2].lower()] * (8 if match[3].lower() == "w" else 1)
+    return int(-(-kib // 1024)) if kib // 1024 < MAX_AMOUNT else UNKNOWN

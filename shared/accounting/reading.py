@@ -1,0 +1,109 @@
+"""How an accounting file is to be read, and what is found in it."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from shadowtime.shared.kernels import Integers
+
+UNKNOWN = -1
+"""In the place of a number that the file does not tell."""
+
+NUMBERS = (
+    *("job_number", "submit", "eligible", "start", "end", "run_time", "suspended", "limit"),
+    *("processors", "nodes", "memory", "gpus", "whole_nodes", "status"),
+)
+"""What a file may tell of a job as a whole number: seconds of Unix, seconds, MiB, or a status; `UNKNOWN` where not."""
+
+TEXTS = ("user", "account", "job_name", "partition", "qos", "node_list")
+"""What a file may tell of a job in words."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What the user says of a file: columns of a table by our names, its zone, the pools, and where names are kept."""
+
+    columns: Mapping[str, str] = field(default_factory=dict)
+    time_zone: str | None = None
+    pools: Path | None = None
+    names: Path | None = None
+    names_key: Path | None = None
+
+
+class Words:
+    """A column of words, each different one kept once; `codes` has the place of each row's in `values`."""
+
+    def __init__(self) -> None:
+        self.values: dict[str, int] = {}
+        self._codes: list[Integers] = []
+
+    def extend(self, words: Iterable[str]) -> None:
+        """Add rows."""
+        known = self.values
+        self._codes.append(np.array([known.setdefault(word, len(known)) for word in words], dtype=np.int32))
+
+    @property
+    def codes(self) -> Integers:
+        """Of each row, shape (n,)."""
+        return np.concatenate(self._codes or [np.empty(0, dtype=np.int32)]).astype(np.int64)
+
+
+class Rows:
+    """What a file says of jobs: a row for each time that one waited and ran, in the order of the file.
+
+    Examples
+    --------
+    >>> rows = Rows()
+    >>> rows.extend([3], {"job_number": [17], "submit": [1000]}, {"user": ["eve"]})
+    >>> rows.column("submit").tolist(), rows.column("end").tolist(), rows.told("end"), list(rows.words("user").values)
+    ([1000], [-1], False, ['eve'])
+    """
+
+    def __init__(self) -> None:
+        self.notes: list[str] = []
+        self.left_out: dict[str, tuple[int, str]] = {}
+        """How many rows were left out for a reason, and the first of them."""
+        self._lines: list[Integers] = []
+        self._numbers: dict[str, list[Integers]] = {}
+        self._words: dict[str, Words] = {}
+
+    def __len__(self) -> int:
+        return sum(map(len, self._lines))
+
+    def extend(
+        self, lines: Sequence[int], numbers: Mapping[str, Sequence[int]], words: Mapping[str, Iterable[str]]
+    ) -> None:
+        """Add rows, with the line of each; every time the same columns."""
+        self._lines.append(np.array(lines, dtype=np.int64))
+        for name, values in numbers.items():
+            self._numbers.setdefault(name, []).append(np.array(values, dtype=np.int64))
+        for name, texts in words.items():
+            self._words.setdefault(name, Words()).extend(texts)
+
+    def leave_out(self, reason: str, count: int, example: str) -> None:
+        """Note that rows are left out."""
+        before, first = self.left_out.get(reason, (0, example))
+        self.left_out[reason] = before + count, first
+
+    def told(self, name: str) -> bool:
+        """Return whether the file has that column."""
+        return name in self._numbers or name in self._words
+
+    def column(self, name: str) -> Integers:
+        """Return a column of numbers, shape (n,), all `UNKNOWN` where the file has none."""
+        found = self._numbers.get(name)
+        return np.concatenate(found) if found else np.full(len(self), UNKNOWN, dtype=np.int64)
+
+    def words(self, name: str) -> Words:
+        """Return a column of words, all empty where the file has none."""
+        if name not in self._words:
+            self._words[name] = Words()
+            self._words[name].extend([""] * len(self))
+        return self._words[name]
+
+    @property
+    def lines(self) -> Integers:
+        """Where each row stands in the file, shape (n,)."""
+        return np.concatenate(self._lines or [np.empty(0, dtype=np.int64)])

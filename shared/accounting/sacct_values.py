@@ -1,0 +1,71 @@
+"""Values of the fields of `sacct`."""
+
+import re
+
+from shadowtime.shared.accounting.instants import UNTOLD, whole_number
+from shadowtime.shared.accounting.reading import UNKNOWN
+from shadowtime.shared.bounds import MAX_AMOUNT, MAX_DURATION
+
+_MEMORY = re.compile(r"(\d{1,15}(?:\.\d{1,9})?)([KMGTP]?)\Z")
+_MIB = {"": 1.0, "K": 1 / 1024, "M": 1.0, "G": 1024.0, "T": 1024.0**2, "P": 1024.0**3}
+
+EXPECTED = {
+    **dict.fromkeys(
+        ("Submit", "Eligible", "Start", "End"), "is no time that is understood; ask sacct with SLURM_TIME_FORMAT=%s"
+    ),
+    **dict.fromkeys(("JobIDRaw", "ElapsedRaw", "ReqCPUS", "AllocCPUS", "NNodes"), "is no whole number"),
+    "Suspended": "is no span of time",
+    "TimelimitRaw": "is neither minutes nor UNLIMITED",
+}
+"""What is said of a value of a field that cannot be read."""
+
+
+def whole(text: str) -> int | None:
+    """Return a whole number; `UNKNOWN` where none is told, None where it is none."""
+    number = whole_number(text)
+    return UNKNOWN if number is None and text.strip().lower() in UNTOLD else number
+
+
+def limit_of(text: str) -> int | None:
+    """Return a limit in seconds, `MAX_DURATION` where there is none.
+
+    >>> [limit_of(text) for text in ("10", "UNLIMITED", "", "1 h")]
+    [600, 549755813888, -1, None]
+    """
+    if (minutes := whole_number(text)) is not None:
+        return min(60 * minutes, MAX_DURATION)
+    if text.upper() in ("UNLIMITED", "PARTITION_LIMIT"):
+        return MAX_DURATION
+    return UNKNOWN if text.strip().lower() in UNTOLD else None
+
+
+def resources_of(text: str) -> tuple[int, int]:
+    """Return memory in MiB and GPUs that trackable resources tell of, `UNKNOWN` where they do not.
+
+    >>> resources_of("billing=2,cpu=2,gres/gpu:a100=2,gres/gpu=2,mem=1.50G,node=1"), resources_of("cpu=1")
+    ((1536, 2), (-1, -1))
+    """
+    memory, gpus, of_kinds = UNKNOWN, UNKNOWN, 0
+    for each in text.split(","):
+        name, _, value = each.partition("=")
+        if name == "mem" and (match := _MEMORY.match(value)):
+            memory = _bounded(float(match[1]) * _MIB[match[2]])
+        elif name == "gres/gpu" and (count := whole_number(value)) is not None:
+            gpus = _bounded(count)
+        elif name.startswith("gres/gpu:") and (count := whole_number(value)) is not None:
+            of_kinds = max(_bounded(of_kinds + count), 0)
+    return memory, gpus if gpus != UNKNOWN else of_kinds or UNKNOWN
+
+
+def nodes_of(text: str) -> int:
+    """Return the nodes that trackable resources tell of, `UNKNOWN` where they do not.
+
+    >>> nodes_of("billing=2,cpu=2,node=3"), nodes_of("cpu=1")
+    (3, -1)
+    """
+    told = [whole_number(each.removeprefix("node=")) for each in text.split(",") if each.startswith("node=")]
+    return _bounded(told[0]) if told and told[0] else UNKNOWN
+
+
+def _bounded(size: float) -> int:
+    return round(size) if size <= MAX_AMOUNT else UNKNOWN

@@ -1,0 +1,248 @@
+"""Tables of jobs, comma-separated or Parquet, with columns of any names."""
+
+import gzip
+import re
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import date, timedelta
+from decimal import Decimal
+from math import isfinite
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from shadowtime.shared.accounting.instants import UNTOLD, Instants, seconds_of, whole_number, zone_of
+from shadowtime.shared.accounting.reading import NUMBERS, TEXTS, UNKNOWN, Reading, Rows
+from shadowtime.shared.accounting.sacct import GOING_ON, STATES
+from shadowtime.shared.accounting.text_file import GZIP
+from shadowtime.shared.bounds import MAX_DURATION, MAX_INTEGER, MAX_LINE_LENGTH, MAX_LINES, MAX_LOG_SIZE
+from shadowtime.shared.errors import SettingsError, TraceError
+from shadowtime.shared.quoting import quoted
+
+if TYPE_CHECKING:
+    import pyarrow
+
+PARQUET = b"PAR1"
+"""What a Parquet file begins with."""
+
+INSTANTS = ("submit", "eligible", "start", "end", "handed_in")
+SPANS = ("run_time", "suspended", "limit")
+NAMES = (*NUMBERS, "wait", "handed_in", "state", *TEXTS)
+"""What `--columns` may name."""
+
+REQUIRED = ("submit", "limit", "processors")
+
+OTHERWISE = {
+    "submit": "submit_time",
+    "wait": "wait_time",
+    "limit": "requested_time",
+    "user": "user_id",
+    "account": "group_id",
+    "job_name": "executable_number",
+    "partition": "queue_number",
+    "qos": "qos_number",
+}
+"""What a column may be called too: as tables are that `convert` has written."""
+
+NONE = str(UNKNOWN)
+
+_DECIMAL = re.compile(r"[0-9]{1,16}(\.[0-9]{0,9})?\Z")
+
+BATCH = 65_536
+"""Rows that are read at a time."""
+
+NAME = "table"
+
+
+def begins(line: bytes) -> bool:
+    """Return whether a file that begins with this line is such a file."""
+    return line.startswith(PARQUET) or b"," in line
+
+
+def parse_columns(texts: Iterable[str]) -> dict[str, str]:
+    """Return the mapping that texts such as `submit=submitted_at,limit=wanted` spell.
+
+    >>> parse_columns(["submit=submitted_at,limit=wanted"])
+    {'submit': 'submitted_at', 'limit': 'wanted'}
+    """
+    mapping: dict[str, str] = {}
+    for text in texts:
+        for pair in text.split(","):
+            name, equals, column = pair.partition("=")
+            if not equals or not column or name not in NAMES:
+                raise SettingsError(f"--columns {quoted(pair)}: expected NAME=COLUMN, NAME one of {', '.join(NAMES)}")
+            if mapping.setdefault(name, column) != column:
+                raise SettingsError(f"--columns: {name} is given twice")
+    return mapping
+
+
+def read(path: Path, reading: Reading) -> Rows:
+    """Return what a table says of jobs, one a row.
+
+    A column is found by the name that `reading.columns` gives for it, or else by ours. Instants are seconds of Unix,
+    dates or timestamps; spans are seconds, or [DAYS-]HOURS:MINUTES:SECONDS; an empty limit is none.
+
+    Raises
+    ------
+    TraceError
+        If it cannot be read, lacks a column, or a value of it is none of its kind; names the column and the row.
+
+    References
+    ----------
+    docs/accounting.md#tables.
+    """
+    import pyarrow  # here, for it takes a third of a second
+
+    found, instants = Rows(), Instants(zone_of(reading.time_zone))
+    try:
+        batches = _batches(path)
+        first = True
+        last = 1
+        for batch in batches:
+            if first:
+                named = _named(path, batch.schema.names, reading.columns)
+                first = False
+            columns = {name: batch.column(column) for name, column in named.items()}
+            _take(path, found, last, columns, instants)
+            last += batch.num_rows
+            if last > MAX_LINES:
+                raise TraceError(f"{path}: a table has at most {MAX_LINES:,} rows")
+    except (pyarrow.ArrowException, OSError, EOFError, zlib.error, ValueError, ArithmeticError, LookupError) as error:
+        raise TraceError(
+            f"{path}: cannot be read as a table: {(str(error) or type(error).__name__).splitlines()[0]}"
+        ) from error
+    if first:
+        raise TraceError(f"{path}: no row in it")
+    if instants.assumed:
+        found.notes.append("its dates tell no time zone: taken for UTC; see --time-zone")
+    return found
+
+
+def _batches(path: Path) -> "Iterator[pyarrow.RecordBatch]":
+    if path.stat().st_size > MAX_LOG_SIZE:
+        raise TraceError(f"{path}: a log has at most {MAX_LOG_SIZE:,} bytes")
+    with path.open("rb") as raw:
+        begins = raw.read(len(PARQUET))
+    if begins == PARQUET:
+        from pyarrow import parquet
+
+        with parquet.ParquetFile(path) as packed:
+            yield from packed.iter_batches(batch_size=BATCH)
+        return
+    import pyarrow
+    from pyarrow import csv
+
+    unpacking = gzip.open if begins.startswith(GZIP) else open
+    with unpacking(path, "rb") as file:
+        names = csv.read_csv(pyarrow.py_buffer(file.readline(MAX_LINE_LENGTH))).schema.names
+        file.seek(0)
+        as_text = csv.ConvertOptions(column_types=dict.fromkeys(names, pyarrow.string()), strings_can_be_null=False)
+        several = csv.ParseOptions(newlines_in_values=True)
+        with csv.open_csv(file, convert_options=as_text, parse_options=several) as batches:
+            yield from batches
+
+
+def _named(path: Path, there: list[str], given: Mapping[str, str]) -> dict[str, str]:
+    """Return the column of each of our names that the table has."""
+    for name in given:
+        if name not in NAMES:
+            raise SettingsError(f"columns: {quoted(name)} is none of {', '.join(NAMES)}")
+    if twice := {column for column in there if there.count(column) > 1}:
+        raise TraceError(f"{path}: column {quoted(min(twice))} is there twice")
+    for name, column in given.items():
+        if column not in there:
+            raise TraceError(f"{path}: no column {quoted(column)} for {name}; it has {', '.join(map(quoted, there))}")
+    ours = {name: name if name in there else OTHERWISE.get(name, name) for name in NAMES} | dict(given)
+    named = {name: column for name, column in ours.items() if column in there}
+    missing = [name for name in REQUIRED if name not in named]
+    if not {"start", "wait"} & set(named) or not {"end", "run_time"} & set(named):
+        missing.append("start or wait" if "end" in named or "run_time" in named else "end or run_time")
+    if missing:
+        told = ", ".join(f"{each}=COLUMN" for each in missing)
+        raise TraceError(f"{path}: no column for {', '.join(missing)}; say --columns {told}")
+    return named
+
+
+def _take(path: Path, found: Rows, last: int, columns: "Mapping[str, pyarrow.Array]", instants: Instants) -> None:
+    def values(name: str) -> list[int]:
+        parse = _instant if name in INSTANTS else _span if (name in SPANS or name == "wait") else _number
+        return _parsed(path, name, columns[name], last, lambda value: parse(value, instants))
+
+    count = len(next(iter(columns.values())))
+    numbers = {name: values(name) for name in (*NUMBERS, "wait", "handed_in") if name in columns}
+    if "limit" in numbers:
+        numbers["limit"] = [MAX_DURATION if each == UNKNOWN else each for each in numbers["limit"]]
+    numbers.setdefault("job_number", list(range(last, last + count)))
+    if handed_in := numbers.pop("handed_in", None):
+        numbers["eligible"] = numbers["submit"]
+        pairs = zip(handed_in, numbers["submit"], strict=True)
+        numbers["submit"] = [since if first == UNKNOWN else first for first, since in pairs]
+    if eligible := numbers.get("eligible"):
+        pairs = zip(eligible, numbers["submit"], strict=True)
+        numbers["eligible"] = [first if since == UNKNOWN else since for since, first in pairs]
+    if (waits := numbers.pop("wait", None)) and "start" not in numbers:
+        since = numbers.get("eligible", numbers["submit"])
+        numbers["start"] = [UNKNOWN if UNKNOWN in each else sum(each) for each in zip(since, waits, strict=True)]
+    if "end" not in numbers:
+        stopped = [max(each, 0) for each in numbers.get("suspended", [0] * count)]
+        parts = zip(numbers["start"], numbers["run_time"], stopped, strict=True)
+        numbers["end"] = [UNKNOWN if UNKNOWN in part else sum(part) for part in parts]
+    states = (
+        [str(each or "").split(" ")[0].upper() for each in columns["state"].to_pylist()] if "state" in columns else []
+    )
+    if states:
+        numbers["status"] = [STATES.get(state, UNKNOWN) for state in states]
+    for row, state in enumerate(states):
+        if state in GOING_ON:
+            numbers["end"][row] = UNKNOWN
+    words = {name: list(map(_word, columns[name].to_pylist())) for name in TEXTS if name in columns}
+    found.extend(range(last + 1, last + count + 1), numbers, words)
+
+
+def _parsed(path: Path, name: str, column: Any, last: int, parse: Any) -> list[int]:
+    given = column.to_pylist()
+    found = [parse(value) for value in given]
+    if None in found:
+        row = found.index(None)
+        raise TraceError(f"{path}, row {last + row}: {name} is {quoted(str(given[row]))}, which is {EXPECTED[name]}")
+    return found
+
+
+EXPECTED = {
+    **dict.fromkeys(INSTANTS, "no time that is understood: neither seconds of Unix nor a date"),
+    **dict.fromkeys((*SPANS, "wait"), "no span of time"),
+} | {name: "no whole number" for name in NUMBERS if name not in (*INSTANTS, *SPANS)}
+
+
+def _word(value: object) -> str:
+    return "" if value in (None, UNKNOWN, NONE) else str(value)
+
+
+def _instant(value: object, instants: Instants) -> int | None:
+    if isinstance(value, date):
+        return instants(value.isoformat())
+    if isinstance(value, str) and not _DECIMAL.match(value):
+        return instants(value)
+    return _number(value, instants)
+
+
+def _span(value: object, instants: Instants) -> int | None:
+    if isinstance(value, timedelta):
+        return int(value.total_seconds())
+    if isinstance(value, str) and not _DECIMAL.match(value) and value != NONE:
+        if value.strip().lower() in UNTOLD:
+            return UNKNOWN
+        return MAX_DURATION if value.upper() == "UNLIMITED" else seconds_of(value)
+    return _number(value, instants)
+
+
+def _number(value: object, _: Instants) -> int | None:
+    """Return a whole number; fractions of a second are cut off."""
+    if value in (None, "", NONE) or value is False:
+        return UNKNOWN
+    if isinstance(value, str):
+        number = whole_number(value.split(".")[0]) if _DECIMAL.match(value) else None
+    elif isinstance(value, float | Decimal):
+        number = None if not isfinite(value) else int(value)
+    else:
+        number = int(value) if isinstance(value, int) else None
+    return number if number is not None and UNKNOWN <= number <= MAX_INTEGER else None

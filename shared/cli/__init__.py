@@ -1,0 +1,53 @@
+"""What all commands share: start-up, errors on one line, logs, places, tables in the terminal."""
+
+from typing import TYPE_CHECKING
+
+from shadowtime.shared.lazy import lazy_exports
+
+if TYPE_CHECKING:
+    from shadowtime.shared.cli.command_line import SEE_SETTINGS, TAKES_SETTINGS, application, messages, run_app, say
+    from shadowtime.shared.cli.fitted_table import FittedTable
+    from shadowtime.shared.cli.logs import FewAMinute, start_logging
+    from shadowtime.shared.cli.paths import ROOT
+    from shadowtime.shared.cli.start_up import INTERRUPTED, lasting_imports, run
+
+__all__ = [
+    "INTERRUPTED",
+    "ROOT",
+    "SEE_SETTINGS",
+    "TAKES_SETTINGS",
+    "FewAMinute",
+    "FittedTable",
+    "application",
+    "lasting_imports",
+    "messages",
+    "run",
+    "run_app",
+    "say",
+    "start_logging",
+]
+
+__getattr__ = lazy_exports(
+    __name__,
+    {
+        "command_line": (
+            "SEE_SETTINGS",
+            "TAKES_SETTINGS",
+            "application",
+            "messages",
+            "run_app",
+            "say",
+        ),
+        "fitted_table": ("FittedTable",),
+        "logs": (
+            "FewAMinute",
+            "start_logging",
+        ),
+        "paths": ("ROOT",),
+        "start_up": (
+            "INTERRUPTED",
+            "lasting_imports",
+            "run",
+        ),
+    },
+)

@@ -1,0 +1,124 @@
+"""Tables that fit the terminal: what is least important is left out, and what is best of a column is marked."""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+
+from rich import box
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.measure import Measurement
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from shadowtime.shared.quoting import one_line
+from shadowtime.shared.spec import Spelled
+from shadowtime.shared.text import NOTHING, Column
+
+BEST = "bold green"
+MAX_LEGEND = 1_000
+"""Characters of a SPEC in the legend; `--json` has the whole."""
+
+WIDE = 10_000
+"""Columns of a terminal on which everything would fit."""
+
+
+class FittedTable:
+    """Names and figures in rows, with what they mean beneath.
+
+    Parameters
+    ----------
+    title
+        What the table is of.
+    names
+        Columns of names by their headings: they are always shown.
+    columns
+        Columns of figures, the most important first: from the end they are left out until the table fits, all but
+        the first. One without any figure is not shown.
+    notes
+        Lines beneath the table.
+    legend
+        What names in it stand for.
+    ends
+        Rows that end a section.
+    """
+
+    def __init__(
+        self,
+        title: str,
+        names: Mapping[str, Sequence[str]],
+        columns: Sequence[Column],
+        notes: Sequence[str] = (),
+        legend: Mapping[str, Spelled | str] | None = None,
+        ends: Collection[int] = (),
+    ) -> None:
+        self._title = title
+        self._names = names
+        self._columns = [*columns[:1], *(each for each in columns[1:] if set(each.cells) != {NOTHING})]
+        self._notes = notes
+        self._legend = legend or {}
+        self._ends = ends
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
+        """Yield title, table, notes and legend, as rich asks for them."""
+        coloured = console.color_system is not None and not console.no_color
+        shown = self._columns
+        while len(shown) > 1 and self._width(console, options, shown, coloured=coloured) > options.max_width:
+            shown = shown[:-1]
+        yield Text(one_line(self._title), style="bold")
+        yield self._table(shown, coloured=coloured)
+        for note in self._all_notes(shown, coloured=coloured):
+            yield Text(one_line(note))
+        if self._legend:
+            yield Padding(self._spelled_out(), (1, 0, 0, 0))
+
+    def _width(self, console: Console, options: ConsoleOptions, columns: Sequence[Column], *, coloured: bool) -> int:
+        roomy = options.update(width=WIDE)
+        return Measurement.get(console, roomy, self._table(columns, coloured=coloured)).maximum
+
+    def _table(self, columns: Sequence[Column], *, coloured: bool) -> Table:
+        table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+        for heading in self._names:
+            table.add_column(heading, no_wrap=True)
+        for column in columns:
+            table.add_column(f"{column.heading}\n{column.unit}", justify="right", no_wrap=True)
+        for row, names in enumerate(zip(*self._names.values(), strict=True)):
+            figures = [_figure(column, row, coloured=coloured) for column in columns]
+            table.add_row(*(Text(one_line(name)) for name in names), *figures, end_section=row in self._ends)
+        return table
+
+    def _all_notes(self, shown: Sequence[Column], *, coloured: bool) -> Iterator[str]:
+        meanings = [column.note for column in shown if column.note]
+        if any(column.best for column in shown):
+            meanings.append("green: best of its column" if coloured else "*: best of its column")
+        if meanings:
+            yield "; ".join(meanings)
+        if left_out := [column.heading for column in self._columns[len(shown) :]]:
+            yield f"no room for: {', '.join(left_out)}"
+        yield from self._notes
+
+    def _spelled_out(self) -> Table:
+        grid = Table.grid(padding=(0, 2, 0, 0))
+        grid.add_column(no_wrap=True)
+        grid.add_column(overflow="fold")
+        for name, stands_for in self._legend.items():
+            grid.add_row(Text(one_line(name)), _meaning(stands_for))
+        return grid
+
+
+def _figure(column: Column, row: int, *, coloured: bool) -> Text:
+    if row not in column.best:
+        return Text(column.cells[row])
+    return Text(column.cells[row], style=BEST) if coloured else Text(f"*{column.cells[row]}")
+
+
+def _meaning(stands_for: Spelled | str) -> Text:
+    """Return a SPEC with spaces where its line may end; typed between quotes it is still one."""
+    if isinstance(stands_for, str):
+        return Text(one_line(stands_for))
+    keys = [_cut(one_line(key)).replace(",", ", ") for key in (*stands_for.chosen, *stands_for.defaults)]
+    text = Text(f"{stands_for.name}({', '.join(keys)})" if keys else stands_for.name)
+    text.stylize("dim", len(f"{stands_for.name}({', '.join(keys[: len(stands_for.chosen)])}"))
+    return text
+
+
+def _cut(key: str) -> str:
+    return key if len(key) <= MAX_LEGEND else f"{key[:MAX_LEGEND]}…"

@@ -1,0 +1,25 @@
+"""The vocabulary of a cluster: a job, its execution, the order of events, a source of them."""
+
+from shadowtime.shared.cluster.event_order import EVENT_ORDER, PLACE, in_order
+from shadowtime.shared.cluster.execution import Execution
+from shadowtime.shared.cluster.free_resources import RoomLeft
+from shadowtime.shared.cluster.job import OF_ANY_LOG, UNKNOWN, Job, job_of
+from shadowtime.shared.cluster.source import KILLED, LIMIT, OUTCOMES, RESIZED, Source, unless
+
+__all__ = [
+    "EVENT_ORDER",
+    "KILLED",
+    "LIMIT",
+    "OF_ANY_LOG",
+    "OUTCOMES",
+    "PLACE",
+    "RESIZED",
+    "UNKNOWN",
+    "Execution",
+    "Job",
+    "RoomLeft",
+    "Source",
+    "in_order",
+    "job_of",
+    "unless",
+]

@@ -1,0 +1,71 @@
+"""One job on a simulated machine: how long it runs there, and what ends it (docs/algorithms.md#end-at-the-limit)."""
+
+from typing import NamedTuple
+
+from shadowtime.shared.cluster.job import Job
+from shadowtime.shared.cluster.source import OUTCOMES
+from shadowtime.shared.messages import JobEnded, JobStarted, reshaped_time, trusted
+
+
+class Execution(NamedTuple):
+    """A job that started; `limit` is None where nothing ends it early.
+
+    `by` is what its times are multiplied by, and divided, on this number of processors.
+    """
+
+    job: Job
+    start_time: int
+    processors: int
+    limit: int | None
+    by: tuple[int, int]
+
+    @property
+    def run_time(self) -> int:
+        """What it runs on these processors if nothing ends it, in seconds."""
+        return reshaped_time(self.job.run_time, self.by)
+
+    @property
+    def on_trial(self) -> bool:
+        """Whether it has less time than it requests: if it needs more it is to wait again."""
+        return self.limit is not None and self.limit < reshaped_time(self.job.requested_time, self.by)
+
+    @property
+    def cut(self) -> bool:
+        """Whether its limit ends it: on another size rounding may make a cut run as long as the whole."""
+        if self.limit is None:
+            return False
+        run_time = self.run_time
+        return self.limit < run_time or (self.limit == run_time and self.job.run_time > self.job.requested_time)
+
+    @property
+    def end_time(self) -> int:
+        """When it ends, in seconds."""
+        run_time = self.run_time
+        return self.start_time + (run_time if self.limit is None else min(run_time, self.limit))
+
+    def started(self) -> JobStarted:
+        """Return its start as an event."""
+        return trusted(
+            JobStarted,
+            time=self.start_time,
+            job_number=self.job.job_number,
+            processors=self.processors,
+            limit=self.limit,
+            trial=True if self.on_trial else None,
+        )
+
+    def ended(self, time: int, *, killed: bool = False, requeue: bool = False) -> JobEnded:
+        """Return its end at a time as an event: `killed` then by a decision, or as it had to; a trial waits again."""
+        cut = self.cut
+        if cut and not killed and self.on_trial:
+            requeue = True
+        whole = not (killed or requeue) and self.processors != self.job.processors
+        return trusted(
+            JobEnded,
+            time=time,
+            job_number=self.job.job_number,
+            run_time=time - self.start_time,
+            outcome="killed" if killed else "limit" if cut else OUTCOMES.get(self.job.status, "completed"),
+            requeued=requeue,
+            original_run_time=min(self.job.run_time, self.job.requested_time) if whole else None,
+        )

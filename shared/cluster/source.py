@@ -1,0 +1,40 @@
+"""A source of events: what happens on a cluster, instant by instant."""
+
+from collections.abc import Sequence
+from typing import Any, ClassVar, Protocol
+
+from shadowtime.shared.messages import Event, Outcome
+
+LIMIT, KILLED, RESIZED = 100, 101, 102
+"""Statuses that the Standard Workload Format does not have: ended at its limit, by the machine, goes on otherwise."""
+
+
+OUTCOMES: dict[int | None, Outcome] = {0: "failed", 1: "completed", 5: "cancelled", LIMIT: "limit", KILLED: "killed"}
+"""What a status says of the end; any other says nothing against completion."""
+
+
+class Source(Protocol):
+    """What happens on a cluster, told instant by instant, each in the order of `shared/cluster/event_order.py`; sans-I/O."""
+
+    name: ClassVar[str]
+
+    def next_time(self) -> int | None:
+        """Return the time of the next instant in seconds; None if there is none, or not yet."""
+        ...
+
+    def next_instant(self) -> Sequence[Event]:
+        """Return the events of the next instant, its scheduling point among them, and move on."""
+        ...
+
+    def snapshot(self) -> Any:
+        """Return what was told, as plain values; what it is told of is not part of it."""
+        ...
+
+    def restore(self, state: Any) -> None:
+        """Take on the state that `snapshot` returned."""
+        ...
+
+
+def unless(instant: int | None, time: int) -> int | None:
+    """Return when something happened; None if it is told at that time, or nobody knows."""
+    return None if instant == time else instant

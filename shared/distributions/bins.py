@@ -1,0 +1,108 @@
+"""The logarithmic grid on which run times are distributed, the same for every predictor and reader.
+
+Bin 0 is [0, 1] seconds; bin j is (1.8 ** (j - 1), 1.8 ** j]. Within a bin the logarithm of the run time is uniform.
+"""
+
+import math
+from typing import Final
+
+import numpy as np
+
+from shadowtime.shared.bounds import MAX_DURATION
+from shadowtime.shared.kernels import Floats, kernel
+
+RATIO: Final = 1.8
+BINS: Final = 1 + math.ceil(math.log(MAX_DURATION) / math.log(RATIO))
+EDGES: Final = np.array([0.0, *(RATIO**j for j in range(BINS))])
+"""Seconds, shape (BINS + 1,); past the longest time that a message can carry (docs/algorithms.md#bins-of-run-times)."""
+
+Masses = Floats
+"""Probability of each bin from bin 0 on; shape (bins,), bins at most BINS."""
+
+
+@kernel
+def bin_of(run_time: float) -> int:
+    """Return the bin that holds `run_time`, in seconds.
+
+    >>> [bin_of(each) for each in (0.0, 1.0, 1.8, 2.0, 3600.0)]
+    [0, 0, 1, 2, 14]
+    """
+    low, high = 0, len(EDGES) - 2
+    while low < high:  # the first bin whose upper edge is not below
+        middle = (low + high) // 2
+        if EDGES[middle + 1] < run_time:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@kernel
+def mean_run_time(masses: Floats, limit: float) -> float:
+    """Return the mean run time in seconds of jobs that are ended at `limit`; infinity bounds nothing.
+
+    The masses need not add up to 1. O(bins).
+
+    >>> round(mean_run_time(np.array([0.0, 0.0, 1.0]), np.inf), 2)
+    2.45
+    """
+    total, mean = 0.0, 0.0
+    for j in range(len(masses)):
+        low, high = EDGES[j], EDGES[j + 1]
+        total += masses[j]
+        if low >= limit:
+            mean += masses[j] * limit
+        elif j == 0:
+            mean += masses[j] * min(high, limit)
+        else:
+            end = min(high, limit)
+            mean += masses[j] * ((end - low) + end * math.log(high / end)) / math.log(high / low)
+    return mean / total
+
+
+@kernel
+def mass_before(masses: Floats, time: float) -> float:
+    """Return the probability mass of run times below `time`, in seconds.
+
+    >>> mass_before(np.array([0.5, 0.0, 0.0, 0.5]), 1.8**2.5)
+    0.75
+    """
+    mass = 0.0
+    for j in range(len(masses)):
+        low, high = EDGES[j], EDGES[j + 1]
+        if time <= low:
+            break
+        if time > high:
+            mass += masses[j]
+        elif j > 0:
+            mass += masses[j] * math.log(time / low) / math.log(high / low)
+    return mass
+
+
+def cut_probability(masses: Floats, request: float) -> float:
+    """Return with which probability a job is cut at its request: it would run for longer. O(bins).
+
+    >>> cut_probability(np.array([0.0, 0.25, 0.25, 0.5]), 1.8**2), cut_probability(np.array([1.0]), math.inf)
+    (0.5, 0.0)
+    """
+    return max(0.0, 1.0 - mass_before(masses, request) / float(masses.sum())) if request < math.inf else 0.0
+
+
+@kernel
+def quantile_of(masses: Floats, probability: float) -> float:
+    """Return the run time in seconds below which a job runs with this probability; bin 0 stands for one second.
+
+    The masses need not add up to 1. O(bins).
+
+    >>> quantile_of(np.array([0.5, 0.0, 0.0, 0.5]), 0.4), round(quantile_of(np.array([0.5, 0.0, 0.5]), 0.75), 3)
+    (1.0, 2.415)
+    """
+    wanted, before = probability * masses.sum(), 0.0
+    for j in range(len(masses)):
+        if masses[j] > 0.0 and before + masses[j] >= wanted:
+            if j == 0:
+                return 1.0
+            low, high = EDGES[j], EDGES[j + 1]
+            return float(low * (high / low) ** (max(wanted - before, 0.0) / masses[j]))
+        before += masses[j]
+    return float(EDGES[len(masses)])

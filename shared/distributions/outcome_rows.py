@@ -1,0 +1,111 @@
+"""What was known of the last jobs as each was submitted, and what came of it."""
+
+import zlib
+from base64 import b64decode, b64encode
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from shadowtime.shared.kernels import IntegerTable
+
+# Tables of numbers as text in a snapshot.
+
+PACKED: Final = "zlib:"
+"""How a packed table begins in a snapshot."""
+
+
+def packed(table: bytes) -> str:
+    """Return a table, mostly of zeros, as text.
+
+    >>> unpacked(packed(bytes(1000))) == bytes(1000), len(packed(bytes(1000)))
+    (True, 33)
+    """
+    return PACKED + b64encode(zlib.compress(table, 1)).decode()
+
+
+def unpacked(text: str) -> bytes:
+    """Return the table in a text that `packed` gave; raises `ValueError` for any other text."""
+    if not text.startswith(PACKED):
+        raise ValueError(f"a table of jobs cannot be unpacked: it does not begin with {PACKED!r}")
+    try:
+        return zlib.decompress(b64decode(text.removeprefix(PACKED)))
+    except zlib.error as error:
+        raise ValueError(f"a table of jobs cannot be unpacked: its buffer is damaged ({error})") from None
+
+
+def packed_numbers(table: Any) -> list[Any]:
+    """Return an array of whole numbers, or of others, as plain values: shape, type and packed bytes.
+
+    >>> unpacked_numbers(packed_numbers(np.array([[1, 2], [3, 4]]))).tolist()
+    [[1, 2], [3, 4]]
+    """
+    kind = "<i8" if table.dtype.kind == "i" else "<f8"
+    return [list(table.shape), kind, packed(np.ascontiguousarray(table, dtype=kind).tobytes())]
+
+
+def unpacked_numbers(state: Any) -> Any:
+    """Return the array that `packed_numbers` gave, one of its own that may be written to."""
+    shape, kind, text = state
+    return np.frombuffer(unpacked(text), kind).reshape(shape).astype(np.int64 if kind == "<i8" else np.float64)
+
+
+Rows = npt.NDArray[np.float32]
+
+
+class OutcomeRows:
+    """A ring of the rows of jobs, the last `history` ones, each `width` numbers, with their outcomes. O(1) a job.
+
+    >>> rows = OutcomeRows(history=2, width=1, outcomes=2)
+    >>> for run_time in (10, 20, 30):
+    ...     rows.add(np.array([run_time / 10], np.float32), run_time, 60)
+    >>> known, outcomes = rows.in_order()
+    >>> known.tolist(), outcomes.tolist(), rows.count
+    ([[2.0], [3.0]], [[20, 60], [30, 60]], 3)
+    """
+
+    def __init__(self, history: int, width: int, outcomes: int) -> None:
+        self._history = history
+        self._width = width
+        self._rows = np.zeros((0, width), np.float32)  # from `count` mod history on once it is full
+        self._outcomes = np.zeros((0, outcomes), np.int64)
+        self.count = 0
+        """Jobs so far, also those that are forgotten."""
+
+    def add(self, row: Rows, *outcome: int) -> None:
+        """Remember a job, and the whole numbers that came of it."""
+        at = self.count % self._history
+        if at == len(self._rows):
+            more = min(max(at, 1_000), self._history - at)
+            self._rows = np.concatenate((self._rows, np.zeros((more, self._width), np.float32)))
+            self._outcomes = np.concatenate((self._outcomes, np.zeros((more, self._outcomes.shape[1]), np.int64)))
+        self._rows[at] = row
+        self._outcomes[at] = outcome
+        self.count += 1
+
+    def in_order(self) -> tuple[Rows, IntegerTable]:
+        """Return rows, shape (jobs, width), and the outcome of each, shape (jobs, outcomes), oldest first."""
+        order = np.arange(max(0, self.count - self._history), self.count) % self._history
+        return self._rows[order], self._outcomes[order]
+
+    def snapshot(self) -> Any:
+        """Return rows and outcomes, oldest first, and the count."""
+        rows, outcomes = self.in_order()
+        return {"rows": packed_rows(rows), "outcomes": packed_numbers(outcomes), "count": self.count}
+
+    def restore(self, state: Any) -> None:
+        """Take on what `snapshot` returned."""
+        self.count = state["count"]
+        rows, outcomes = unpacked_rows(state["rows"], self._width), unpacked_numbers(state["outcomes"])
+        first = self.count % len(rows) if self.count > len(rows) else 0  # where the oldest of a full ring lies
+        self._rows, self._outcomes = np.roll(rows, first, axis=0), np.roll(outcomes, first, axis=0)
+
+
+def packed_rows(rows: Rows) -> str:
+    """Return rows as text in a snapshot."""
+    return packed(rows.astype("<f4").tobytes())
+
+
+def unpacked_rows(text: str, width: int) -> Rows:
+    """Return the rows in a text that `packed_rows` gave, shape (rows, width), that may be written to."""
+    return np.frombuffer(unpacked(text), "<f4").reshape(-1, width).astype(np.float32)

@@ -1,0 +1,205 @@
+"""What can become of a job, as far as a histogram tells: outcomes that exclude each other, one of which occurs.
+
+A job takes up the machine for its run time, ended at `limit`, its request (infinity where it has none); a run of no
+time counts as one second. With the limit in bin b, outcome j <= b is an end in bin j before the limit, and outcome
+b + 1 is the limit itself, an atom that bears all mass above it. Bins are those of `shared.run_time_bins`.
+"""
+
+import math
+from typing import Final
+
+import numpy as np
+
+from shadowtime.shared.distributions.bins import EDGES, bin_of
+from shadowtime.shared.kernels import Floats, FloatTable, kernel
+
+LEAST_JUMP: Final = 1e-6
+"""Mass below which an atom is no jump of a transform: the last digit of a published probability."""
+
+
+@kernel
+def occupied_time(run_time: float, limit: float) -> float:
+    """Return how long a job takes up the machine, in seconds.
+
+    >>> occupied_time(0, 3600), occupied_time(4000, 3600)
+    (1.0, 3600.0)
+    """
+    return max(min(run_time, limit), 1.0)
+
+
+@kernel
+def outcome_of(run_time: float, limit: float) -> int:
+    """Return which outcome this run time was.
+
+    >>> outcome_of(1000, 3600), outcome_of(3599, 3600), outcome_of(3600, 3600)
+    (12, 14, 15)
+    """
+    time = occupied_time(run_time, limit)
+    return bin_of(limit) + 1 if time >= limit else bin_of(time)
+
+
+@kernel
+def reachable(masses: Floats, last: int) -> Floats:
+    """Return the masses up to that of the last bin, and of all that is above it together; shape (last + 2,).
+
+    >>> reachable(np.array([0.1, 0.2, 0.3, 0.4]), 1).round(9).tolist()
+    [0.1, 0.2, 0.7]
+    """
+    outcomes = np.zeros(last + 2)
+    for j in range(len(masses)):
+        outcomes[min(j, last + 1)] += masses[j]
+    return outcomes
+
+
+@kernel
+def outcome_masses(masses: Floats, limit: float) -> Floats:
+    """Return the mass of each outcome; shape (bin of the limit + 2,). Their sum is that of the masses.
+
+    >>> outcome_masses(np.array([0.0, 0.0, 0.0, 0.5, 0.25, 0.25]), 1.8**3.5).round(9).tolist()
+    [0.0, 0.0, 0.0, 0.5, 0.125, 0.375]
+    """
+    last = bin_of(limit)
+    outcomes = reachable(masses, last)
+    if limit < EDGES[last + 1] or last == 0:
+        below = 0.0 if last == 0 else math.log(limit / EDGES[last]) / math.log(EDGES[last + 1] / EDGES[last])
+        outcomes[last + 1] += (1.0 - below) * outcomes[last]
+        outcomes[last] *= below
+    return outcomes
+
+
+@kernel
+def told_outcomes(masses: Floats, limit: float, at_limit: float) -> Floats:
+    """Return the mass of each outcome where that of the limit itself is told; all else ends before it.
+
+    >>> told_outcomes(np.array([0.0, 0.0, 0.0, 0.5, 0.25, 0.25]), 1.8**3.5, 0.05).round(9).tolist()
+    [0.0, 0.0, 0.0, 0.5, 0.45, 0.05]
+    """
+    last = bin_of(limit)
+    outcomes = reachable(masses, last)
+    told = min(at_limit, outcomes[last] + outcomes[last + 1])
+    outcomes[last] += outcomes[last + 1] - told
+    outcomes[last + 1] = told
+    return outcomes
+
+
+@kernel
+def transformed(outcomes: Floats, run_time: float, limit: float) -> tuple[float, float]:
+    """Return the probability integral transform of this run time: between which values it lies, alike but at an atom.
+
+    `outcomes` are those of the job, shape (bin of the limit + 2,), adding up to 1. The atoms are one second and the
+    limit; within any other bin the logarithm is uniform, in that of the limit up to the limit.
+
+    >>> transformed(np.array([0.2, 0.0, 0.8, 0.0]), 1.0, 3.24), transformed(np.array([0.2, 0.6, 0.2]), 1.8, 1.8)
+    ((0.0, 0.2), (0.8, 1.0))
+    """
+    last = outcome_of(run_time, limit)
+    begin = min(outcomes[:last].sum(), 1.0)
+    if last == len(outcomes) - 1:
+        return begin, 1.0
+    if last == 0:
+        return 0.0, min(outcomes[0], 1.0)
+    low, high = EDGES[last], min(EDGES[last + 1], limit)
+    begin = min(begin + outcomes[last] * math.log(occupied_time(run_time, limit) / low) / math.log(high / low), 1.0)
+    return begin, begin
+
+
+@kernel
+def count_transform(counts: Floats, begin: float, end: float) -> None:
+    """Count, in equal parts of 0 to 1, a transform that lies evenly between two values, or at one if they are alike.
+
+    >>> counts = np.zeros(4)
+    >>> count_transform(counts, 0.25, 0.75)
+    >>> count_transform(counts, 1.0, 1.0)
+    >>> counts.tolist()
+    [0.0, 0.5, 0.5, 1.0]
+    """
+    parts = len(counts)
+    if end - begin < LEAST_JUMP:
+        counts[min(int(begin * parts), parts - 1)] += 1.0
+        return
+    for k in range(parts):
+        overlap = min(end, (k + 1) / parts) - max(begin, k / parts)
+        counts[k] += max(overlap, 0.0) / (end - begin)
+
+
+# How a predicted run time is distributed within the bins, where quantiles are told beside their masses.
+#
+# Between its atoms, one second and the limit, a distribution is a row of pieces, in each of which the logarithm of the
+# run time is uniform: the bins, cut where there is a quantile. One at which several quantiles lie is an atom.
+#
+# - pieces, shape (any, 3): columns `LOW`, `HIGH`, in seconds, and `MASS`.
+
+LEVELS: Final = np.array([k / 20 for k in range(1, 20)])
+"""Probabilities of the quantiles that a prediction may tell."""
+
+NO_QUANTILES: Final = np.zeros(0)
+
+LOW, HIGH, MASS = range(3)
+
+
+@kernel
+def pieces(outcomes: Floats, quantiles: Floats, limit: float) -> FloatTable:
+    """Return the pieces of a distribution; O(bins + quantiles).
+
+    Parameters
+    ----------
+    outcomes
+        As of `shared.run_time_outcomes`, adding up to 1.
+    quantiles
+        Seconds, ascending, of `LEVELS`, or none. Masses of bins stay as they are told: a quantile outside the bin in
+        which its level lies is moved to the end of that.
+
+    >>> outcomes, quantiles = np.array([0.1, 0.8, 0.1]), np.array([1.0, 1.0, *[1.6] * 15, 1.7, 1.7])
+    >>> pieces(outcomes, NO_QUANTILES, 1.7).round(2).tolist()
+    [[1.0, 1.7, 0.8]]
+    >>> pieces(outcomes, quantiles, 1.7).round(2).tolist()
+    [[1.0, 1.6, 0.05], [1.6, 1.6, 0.7], [1.6, 1.7, 0.05]]
+    """
+    last = len(outcomes) - 2
+    found = np.empty((max(last, 0) + len(quantiles), 3))
+    count, k, reached = 0, 0, outcomes[0]
+    for j in range(1, last + 1):
+        low, high, left, end = EDGES[j], min(EDGES[j + 1], limit), outcomes[j], reached + outcomes[j]
+        while k < len(quantiles) and LEVELS[k] <= reached:
+            k += 1
+        below = reached
+        while k < len(quantiles) and LEVELS[k] < end:
+            at, mass = min(max(quantiles[k], low), high), LEVELS[k] - below
+            if count > 0 and found[count - 1, LOW] == found[count - 1, HIGH] == at:
+                found[count - 1, MASS] += mass
+            else:
+                found[count] = low, at, mass
+                count += 1
+            low, below, left = at, LEVELS[k], end - LEVELS[k]
+            k += 1
+        found[count] = low, high, left
+        count += 1
+        reached = end
+    return found[:count].copy()
+
+
+@kernel
+def transformed_in(pieces: FloatTable, outcomes: Floats, run_time: float, limit: float) -> tuple[float, float]:
+    """Return the probability integral transform of a run time: between which values it lies, alike but at an atom.
+
+    >>> outcomes = np.array([0.2, 0.6, 0.2])
+    >>> transformed_in(pieces(outcomes, NO_QUANTILES, 1.7), outcomes, 0.0, 1.7)
+    (0.0, 0.2)
+    >>> transformed_in(np.array([[1.0, 1.5, 0.25], [1.5, 1.5, 0.25], [1.5, 1.7, 0.1]]), outcomes, 1.5, 1.7)
+    (0.45, 0.7)
+    """
+    time = occupied_time(run_time, limit)
+    if time < limit and time <= 1.0:
+        return 0.0, min(outcomes[0], 1.0)
+    begin, jump = outcomes[0], 0.0
+    for k in range(len(pieces)):
+        low, high, mass = pieces[k]
+        if high < time or time >= limit:
+            begin += mass
+        elif low == high == time:
+            jump += mass
+        elif low < time:
+            begin += mass * math.log(time / low) / math.log(high / low)
+        else:
+            break
+    return min(begin, 1.0), 1.0 if time >= limit else min(begin + jump, 1.0)

@@ -1,0 +1,26 @@
+"""Compiled kernels: how they are declared, compiled and cached, and the types of arrays."""
+
+from shadowtime.shared.kernels.arrays import CountTable, Flags, Floats, FloatTable, IntegerCube, Integers, IntegerTable
+from shadowtime.shared.kernels.easy import BEYOND, backfilled_rows, easy_pass, has_room, place_of, shadow_of
+from shadowtime.shared.kernels.kernel import Kernel, cache_folder, get_ready, inlined, kernel
+
+__all__ = [
+    "BEYOND",
+    "CountTable",
+    "Flags",
+    "FloatTable",
+    "Floats",
+    "IntegerCube",
+    "IntegerTable",
+    "Integers",
+    "Kernel",
+    "backfilled_rows",
+    "cache_folder",
+    "easy_pass",
+    "get_ready",
+    "has_room",
+    "inlined",
+    "kernel",
+    "place_of",
+    "shadow_of",
+]

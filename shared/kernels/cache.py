@@ -1,0 +1,225 @@
+"""The cache of compiled kernels: a file for each, whose name is what it was compiled of.
+
+Numba's own looks for changes in a kernel's file alone, in an index that a crash can leave ahead of its data. Where a
+callee in another file has changed, as after a pull, it would go on with machine code that has the old one compiled
+into it.
+"""
+
+import logging
+import os
+import pickle
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from hashlib import sha256
+from pathlib import Path
+from types import CodeType, ModuleType
+from typing import Any
+
+import numba
+import numpy as np
+from llvmlite.binding import ModuleRef, parse_bitcode  # type: ignore[import-untyped]
+from numba.core.caching import CompileResultCacheImpl, FunctionCache, UserProvidedCacheLocator
+from numba.core.codegen import JITCodeLibrary
+from numba.core.environment import Environment, lookup_environment
+from numba.core.registry import cpu_target
+from numba.core.runtime.nrt import rtsys
+from numba.core.serialize import dumps
+
+# What is kept of a compiled kernel, and how it is loaded without what numba takes to compile one.
+#
+# Numba's own way takes 5 to 40 ms for a kernel and a quarter of a second for the first; this takes 2 to 7 ms.
+
+FORMAT = 2
+"""Of what is kept; another number where that is changed."""
+
+HASHES = b"_numba_hashsecret_"
+"""What code has in it that hashes strings or bytes."""
+
+
+class _Loaded(JITCodeLibrary):
+    """Machine code from the cache; what is compiled into callers is read only as one of them is compiled."""
+
+    @classmethod
+    def _unserialize(cls, codegen: Any, state: Any) -> "_Loaded":
+        name, _, (code, bitcode) = state
+        if HASHES in code:
+            import numba.cpython.hashing  # noqa: F401 - where the secret is that it hashes with
+        made: Any = cls
+        loaded: Any = made(codegen, name)
+        loaded.enable_object_caching()
+        loaded._set_compiled_object(code)
+        loaded._bitcode = bitcode
+        loaded._finalize_final_module()
+        return loaded  # type: ignore[no-any-return]
+
+    def _get_module_for_linking(self) -> ModuleRef:
+        its: Any = self
+        if its._shared_module is None:
+            its._shared_module = parse_bitcode(its._bitcode)
+        return its._shared_module
+
+    def get_pointer_to_function(self, name: str) -> int:
+        """Return the address of a function that is in it."""
+        its: Any = self
+        return its._codegen._engine.get_function_address(name)  # type: ignore[no-any-return]
+
+
+class Payload(CompileResultCacheImpl):
+    """What is kept of a kernel: as numba has it, but that no module of numba is imported to load it.
+
+    What is called has an environment each, which has the globals of its module: for compiled code they are of no use.
+    """
+
+    def reduce(self, cres: Any) -> Any:
+        """Return what is kept."""
+        numbas: Any = super()
+        *told, called = numbas.reduce(cres)
+        return (*told, [(each.env_name, list(each.consts)) for each in called])
+
+    def rebuild(self, target_context: Any, payload: Any) -> Any:
+        """Return what was kept, ready to be called."""
+        numbas: Any = super()
+        *told, called = payload
+        codegen = target_context.codegen()
+        before = codegen._library_class
+        codegen._library_class = _Loaded
+        try:
+            return numbas.rebuild(target_context, (*told, [_environment(*each) for each in called]))
+        finally:
+            codegen._library_class = before
+
+
+def _environment(name: str, constants: list[Any]) -> Any:
+    made: Any = lookup_environment(name)  # type: ignore[no-untyped-call]
+    if made is None:
+        kind: Any = Environment
+        made = kind({"__name__": __name__})
+        made.consts[:] = constants
+        made.env_name = name
+        Environment._memo[name] = made
+    return made
+
+
+log = logging.getLogger(__name__)
+
+DIGEST = 32
+"""Bytes at the head of a file that say what its others are."""
+
+_CONSTANT = (bool, int, float, complex, str, bytes, type(None))
+
+
+class CompiledBefore(UserProvidedCacheLocator):
+    """Reads compiled kernels from a `NUMBA_CACHE_DIR` that nobody may write, as in the image.
+
+    Numba's own locators pass over a folder that cannot be written. Whoever may write there runs code in all who read:
+    the files are pickles. Chosen by `NUMBA_CACHE_LOCATOR_CLASSES`.
+    """
+
+    def ensure_cache_path(self) -> None:
+        """Make the folder, unless it is there."""
+        os.makedirs(self.get_cache_path(), exist_ok=True)  # type: ignore[no-untyped-call]
+
+
+class KernelCache(FunctionCache):
+    """The cache of one kernel, in the folder that numba chooses."""
+
+    _impl_class = Payload
+    _cache_path: str
+    _cache_file: Any
+    _impl: Any
+    _py_func: Any
+
+    def __init__(self, function: Callable[..., object]) -> None:
+        of_its_own: Any = super()
+        of_its_own.__init__(function)
+
+    def file(self, signature: Any) -> Path:
+        """Return where a kernel is: types, processor, numba and all that is compiled into it are in the name."""
+        codegen: Any = cpu_target.target_context.codegen()
+        key = FORMAT, numba.__version__, str(signature), codegen.magic_tuple(), digest(self._py_func)
+        return Path(self._cache_path, f"{self._impl.filename_base}.{sha256(repr(key).encode()).hexdigest()[:32]}.nbc")
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """Return what was compiled, without the registries that numba fills to compile; None where there is none."""
+        try:
+            kept = self.file(sig).read_bytes()
+            if sha256(kept[DIGEST:]).digest() != kept[:DIGEST]:
+                raise ValueError("it is not as it was written")
+            payload = pickle.loads(kept[DIGEST:])  # noqa: S301 - as numba reads it: see CompiledBefore
+        except FileNotFoundError:
+            return None
+        except Exception as error:  # damaged, or of somebody else
+            log.warning("compiled kernel %s cannot be read: %r; it is compiled anew", self.file(sig), error)
+            return None
+        runtime: Any = rtsys
+        runtime.initialize(target_context)
+        return self._impl.rebuild(target_context, payload)
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Keep what was compiled in the place of what was compiled of the kernel before."""
+        if not self._impl.check_cachable(data):
+            return
+        pickled: Any = dumps
+        file, payload = self.file(sig), pickled(self._impl.reduce(data))
+        try:
+            self._impl.locator.ensure_cache_path()
+            with self._cache_file._open_for_write(str(file)) as new:  # whole or not at all, for all who may read there
+                new.write(sha256(payload).digest() + payload)
+        except OSError as error:
+            log.warning("compiled kernel %s cannot be kept: %s", file, error)
+            return
+        for old in file.parent.glob(f"{self._impl.filename_base}.*nb[ci]"):
+            if old != file:
+                with suppress(OSError):
+                    old.unlink()
+
+
+def digest(function: Callable[..., Any]) -> str:
+    """Return a digest of a function's code, and of all that it reaches by global names: O(their size).
+
+    >>> first = eval("lambda: step(2)", {"step": eval("lambda x: x + 1")})
+    >>> other = eval("lambda: step(2)", {"step": eval("lambda x: x + 2")})
+    >>> digest(first) == digest(first), digest(first) == digest(other)
+    (True, False)
+    """
+    told = sha256()
+    seen: set[int] = set()
+    left: list[tuple[str, Any]] = [("", function)]
+    while left:
+        name, value = left.pop()
+        value = getattr(value, "py_func", value)  # of a kernel
+        code = getattr(value, "__code__", None)
+        told.update(name.encode())
+        if isinstance(value, _CONSTANT):
+            told.update(repr(value).encode())
+        elif isinstance(value, np.ndarray | np.generic):
+            told.update(value.dtype.str.encode() + value.tobytes())
+        elif isinstance(value, tuple | frozenset):
+            told.update(f"{type(value).__name__} {len(value)}".encode())
+            left += [("", each) for each in (value if isinstance(value, tuple) else sorted(value, key=repr))]
+        elif isinstance(code, CodeType):
+            if id(value) in seen:
+                continue
+            seen.add(id(value))
+            names: set[str] = set()
+            for part in _parts(code):
+                told.update(part.co_code + repr(part.co_names).encode())
+                left += [("", each) for each in part.co_consts]  # code among them says nothing again
+                names |= set(part.co_names)
+            left += [("", cell.cell_contents) for cell in value.__closure__ or ()]
+            left.append(("", value.__defaults__))
+            left += sorted(value.__annotations__.items())
+            reached = value.__globals__
+            left += [(each, reached[each]) for each in sorted(names & reached.keys(), reverse=True)]
+        elif not isinstance(value, ModuleType) and hasattr(value, "_fields"):  # a NamedTuple
+            told.update(repr(value._fields).encode())
+            left += sorted(value.__annotations__.items())
+    return told.hexdigest()
+
+
+def _parts(code: CodeType) -> Iterator[CodeType]:
+    """Yield a piece of code and those inside it."""
+    yield code
+    for each in code.co_consts:
+        if isinstance(each, CodeType):
+            yield from _parts(each)

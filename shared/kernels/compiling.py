@@ -1,0 +1,84 @@
+"""What numba makes of a kernel: machine code for one signature, from the cache if it is there."""
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any, get_args, get_origin, get_type_hints
+
+import numba
+from numba import types
+from numba.core import typeinfer
+from numba.core.compiler_lock import global_compiler_lock
+from numba.core.registry import CPUDispatcher, cpu_target
+from numba.extending import register_jitable
+
+from shadowtime.shared.kernels.cache import KernelCache
+from shadowtime.shared.kernels.kernel import INLINED, Kernel, cache_folder
+
+cpu_target.target_context  # noqa: B018 - made now, as its lock comes before the compiler's
+
+
+def compiled(kernel: Kernel) -> Callable[..., Any]:
+    """Return what `numba.njit(signature, cache=True, nogil=True)` makes, with a cache of ours."""
+    function = kernel.py_func
+    if numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
+        return function
+    signature, cached = _signature(function), _cache(function)
+    of_numba: Any = CPUDispatcher
+    made = of_numba(function, {}, {"nogil": True, "nopython": True, "boundscheck": None})
+    made._cache = cached
+    while INLINED:
+        register_jitable(inline="always")(INLINED.pop())
+    kernel.being_made = made
+    try:
+        with typeinfer.register_dispatcher(made):
+            made.compile(signature)
+    finally:
+        kernel.being_made = None
+    made.disable_compile()
+    return made  # type: ignore[no-any-return]
+
+
+def is_kept(kernel: Kernel) -> bool:
+    """Return whether the cache has a kernel."""
+    with global_compiler_lock:  # which guards `CACHE_DIR` too
+        return _cache(kernel.py_func).file(_signature(kernel.py_func)).exists()
+
+
+def _signature(function: Callable[..., Any]) -> Any:
+    told = get_type_hints(function, include_extras=True)
+    returned = _compiled_as(told.pop("return"))
+    return returned(*map(_compiled_as, told.values()))
+
+
+def _cache(function: Callable[..., Any]) -> KernelCache:
+    """Return the cache of a kernel in `cache_folder()`, of ours alone: others in this process keep their own places."""
+    config: Any = numba.config
+    before = config.CACHE_DIR
+    config.CACHE_DIR = before or str(cache_folder())
+    try:
+        return KernelCache(function)
+    finally:
+        config.CACHE_DIR = before
+
+
+NUMBERS: dict[object, Any] = {int: types.int64, float: types.float64, bool: types.boolean, type(None): types.void}
+
+
+@cache
+def _compiled_as(annotation: Any) -> Any:
+    """Return numba's type for an annotation.
+
+    >>> from shadowtime.shared.kernels.arrays import Integers
+    >>> _compiled_as(tuple[int, Integers])
+    Tuple((int64, Array(int64, 1, 'C', False, aligned=True)))
+    """
+    tuple_of: Any = types.BaseTuple.from_types
+    if annotation in NUMBERS:
+        return NUMBERS[annotation]
+    if hasattr(annotation, "_fields"):  # a NamedTuple
+        parts = get_type_hints(annotation, include_extras=True).values()
+        return tuple_of([*map(_compiled_as, parts)], annotation)
+    if get_origin(annotation) is tuple:
+        return tuple_of([*map(_compiled_as, get_args(annotation))])
+    (array,) = annotation.__metadata__
+    return eval(array, {}, vars(types))  # noqa: S307 - one of ours, from shared.arrays

@@ -1,0 +1,203 @@
+"""What all messages have in common."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import FrozenInstanceError, dataclass
+from typing import Annotated, Any, ClassVar, ParamSpec, Self, TypeVar, dataclass_transform
+
+from annotated_types import GroupedMetadata, MaxLen
+from pydantic import BeforeValidator, ConfigDict, FailFast, Field, TypeAdapter
+from pydantic.dataclasses import dataclass as pydantic_dataclass
+from pydantic.fields import FieldInfo
+
+from shadowtime.shared.bounds import (
+    MAX_AMOUNT,
+    MAX_DURATION,
+    MAX_INTEGER,
+    MAX_NAME_LENGTH,
+    MAX_PROCESSORS,
+    MAX_REASON_LENGTH,
+    MAX_SPEC_LENGTH,
+    MAX_TIME,
+)
+from shadowtime.shared.quoting import shortened
+
+__all__ = [
+    "MAX_DURATION",
+    "MAX_INTEGER",
+    "Amount",
+    "AtMost",
+    "Count",
+    "Finite",
+    "Frozen",
+    "Instant",
+    "Name",
+    "Processors",
+    "Reasons",
+    "Request",
+    "Seconds",
+    "SpecText",
+    "Whole",
+    "trusted",
+]
+
+Whole = Annotated[int, Field(ge=-MAX_INTEGER, le=MAX_INTEGER)]
+Count = Annotated[int, Field(ge=0, le=MAX_INTEGER)]
+Seconds = Annotated[int, Field(ge=0, le=MAX_DURATION)]
+Request = Annotated[int, Field(ge=1, le=MAX_DURATION)]
+Amount = Annotated[int, Field(ge=0, le=MAX_AMOUNT)]
+Processors = Annotated[int, Field(ge=1, le=MAX_PROCESSORS)]
+
+Instant = Annotated[int, Field(ge=-MAX_TIME, le=MAX_TIME)]
+"""A time, in seconds, at which an event may happen; what is foreseen may come later, and is a `Whole`."""
+
+Finite = Annotated[float, Field(allow_inf_nan=False)]
+
+Name = Annotated[str, Field(max_length=MAX_NAME_LENGTH)]
+SpecText = Annotated[str, Field(max_length=MAX_SPEC_LENGTH)]
+
+
+@dataclass(frozen=True)
+class AtMost(GroupedMetadata):
+    """So many elements of a list, of which the first that is wrong ends the reading.
+
+    Of a million wrong elements a million errors would be kept, which takes seconds and a gigabyte.
+
+    >>> from pydantic import TypeAdapter, ValidationError
+    >>> try:
+    ...     TypeAdapter(Annotated[tuple[int, ...], AtMost(9)]).validate_json(b'["a","b","c"]')
+    ... except ValidationError as error:
+    ...     error.error_count()
+    1
+    """
+
+    most: int
+
+    def __iter__(self) -> Iterator[Any]:
+        """Yield what pydantic understands."""
+        yield MaxLen(self.most)
+        yield FailFast()
+
+
+def _cut(reason: object) -> object:
+    if not isinstance(reason, str) or len(reason) <= MAX_REASON_LENGTH:
+        return reason
+    return shortened(reason, MAX_REASON_LENGTH // 2)
+
+
+Reasons = Annotated[str, BeforeValidator(_cut), Field(max_length=MAX_REASON_LENGTH)]
+"""Why something was or was not done, in plain English; a text that is too long is cut."""
+
+
+Message = TypeVar("Message")
+Fields = ParamSpec("Fields")
+
+_new = object.__new__
+
+
+@dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(Field,))
+class Frozen:
+    """An immutable message; unknown fields are an error.
+
+    A pydantic dataclass, which is read four times as fast as a model, and made in half the time; with those methods of
+    a model that messages need. What it is checked by is built as it is first used.
+    """
+
+    blank__: ClassVar[dict[str, Any]] = {}
+    """All fields, in their order, as a message has them that was given none; None where it must be."""
+    model_fields: ClassVar[dict[str, FieldInfo]] = {}
+
+    def __init_subclass__(cls) -> None:
+        """Make it a dataclass, and note what fields there are."""
+        made: Any = pydantic_dataclass(kw_only=True, repr=False, eq=False, config=_CONFIG)(cls)
+        cls.model_fields = made.__pydantic_fields__
+        cls.blank__ = {
+            name: None if field.is_required() else field.get_default() for name, field in cls.model_fields.items()
+        }
+
+    def __setattr__(self, name: str, value: object) -> None:
+        """Refuse: it is immutable."""
+        raise FrozenInstanceError(f"{type(self).__name__} is immutable: {name} cannot be set")
+
+    def __delattr__(self, name: str) -> None:
+        """Refuse: it is immutable."""
+        raise FrozenInstanceError(f"{type(self).__name__} is immutable: {name} cannot be deleted")
+
+    def __eq__(self, other: object) -> bool:
+        """Return whether it is of the same kind, and says the same."""
+        return self.__dict__ == other.__dict__ if type(self) is type(other) else NotImplemented
+
+    def __hash__(self) -> int:
+        """Return a hash of what it says."""
+        return hash((type(self), *self.__dict__.values()))
+
+    def __repr__(self) -> str:
+        """Return how it would be made."""
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in self.__dict__.items())})"
+
+    def replaced(self, **fields: Any) -> Self:
+        """Return it with other values of some fields, unchecked: for values of our own code."""
+        made = _new(self.__class__)
+        _set_values(made, self.__dict__ | fields)
+        return made
+
+    def model_copy(self, update: Mapping[str, Any] | None = None) -> Self:
+        """Return a copy, with other values of some fields, unchecked."""
+        return self.replaced(**update or {})
+
+    def model_dump(self, **options: Any) -> dict[str, Any]:
+        """Return it as plain values; options are those of `pydantic.BaseModel.model_dump`."""
+        told: dict[str, Any] = self._pydantic().__pydantic_serializer__.to_python(self, **options)
+        return told
+
+    def model_dump_json(self, **options: Any) -> str:
+        """Return it as JSON; options are those of `pydantic.BaseModel.model_dump_json`."""
+        return self.as_json(**options).decode()
+
+    def as_json(self, **options: Any) -> bytes:
+        """Return what `model_dump_json` does, as it is sent."""
+        told: bytes = self._pydantic().__pydantic_serializer__.to_json(self, **options)
+        return told
+
+    @classmethod
+    def model_validate(cls, values: Any) -> Self:
+        """Return the message of these values; raises `pydantic.ValidationError` if they are none."""
+        made: Self = cls._pydantic().__pydantic_validator__.validate_python(values)
+        return made
+
+    @classmethod
+    def model_validate_json(cls, text: str | bytes) -> Self:
+        """Return the message of this JSON; raises `pydantic.ValidationError` if it is none."""
+        made: Self = cls._pydantic().__pydantic_validator__.validate_json(text)
+        return made
+
+    @classmethod
+    def model_json_schema(cls, **options: Any) -> dict[str, Any]:
+        """Return the JSON schema; options are those of `pydantic.TypeAdapter.json_schema`."""
+        return TypeAdapter(cls).json_schema(**options)
+
+    @classmethod
+    def _pydantic(cls) -> Any:
+        """Return it as who checks types does not know it: with what pydantic has put there."""
+        return cls
+
+
+_CONFIG = ConfigDict(extra="forbid", defer_build=True)
+_set_values = Frozen.__dict__["__dict__"].__set__
+
+
+def trusted(kind: Callable[Fields, Message], *no: Fields.args, **fields: Fields.kwargs) -> Message:
+    """Return a message of a kind, unchecked and at a third of the cost: for values that our own code worked out.
+
+    What comes from elsewhere, as a log, a topic or a plug-in, is checked where it comes in: there messages are called
+    by their names. Fields are given by theirs, and no value is turned into another: a tuple must be one.
+
+    >>> class Seen(Frozen):
+    ...     time: Instant
+    ...     by: Name | None = None
+    >>> trusted(Seen, time=60) == Seen(time=60)
+    True
+    """
+    shape: Any = kind
+    made: Message = _new(shape)
+    _set_values(made, shape.blank__ | fields)
+    return made

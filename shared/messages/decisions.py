@@ -1,0 +1,108 @@
+"""What the scheduler decides at a scheduling point, and what it says of it."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
+
+from shadowtime.shared.bounds import MAX_LIVE_JOBS, MAX_MEMBERS
+from shadowtime.shared.messages.base import AtMost, Count, Frozen, Instant, Name, Processors, Reasons, Request
+from shadowtime.shared.messages.predictions import Probability
+from shadowtime.shared.messages.reasons import Reason
+
+JobNumber = Count
+
+OfJobs = AtMost(MAX_LIVE_JOBS)
+
+
+class Start(Frozen):
+    """Start a waiting job now on `processors`, for `limit` seconds at most."""
+
+    job_number: JobNumber
+    processors: Processors
+    limit: Request | None = None
+    reason: Reason
+
+
+class Kill(Frozen):
+    """End a running job now; with `requeue` it waits again."""
+
+    job_number: JobNumber
+    requeue: bool
+    reason: Reasons
+
+
+class Evaluated(Frozen):
+    """Candidates tried one after another for one blocked head, until one was started (`accepted`) or none was left.
+
+    Of each candidate there is the exact probability of delaying the head and the paper's bound. The head lacks
+    `needed` processors, which the running jobs must release; the first `after` starts of the same pass are among them.
+    `recalibrated` are the exact probabilities as mended by earlier outcomes, where the policy does so.
+    """
+
+    head: JobNumber
+    needed: Count
+    after: Count
+    job_numbers: Annotated[tuple[Annotated[JobNumber, Field(strict=True)], ...], OfJobs]
+    probabilities: Annotated[tuple[Probability, ...], OfJobs]
+    bounds: Annotated[tuple[Probability, ...], OfJobs]
+    recalibrated: Annotated[tuple[Probability, ...], OfJobs] | None = None
+    accepted: bool
+
+    @model_validator(mode="after")
+    def _one_of_each(self) -> "Evaluated":
+        count = len(self.job_numbers)
+        mended = count if self.recalibrated is None else len(self.recalibrated)
+        if not count == len(self.probabilities) == len(self.bounds) == mended >= self.accepted:
+            raise ValueError(f"{count} candidates of head {self.head}, but other counts of probabilities")
+        return self
+
+
+class CutShort(Frozen):
+    """What a pass left undone because its work is bounded (`docs/cost.md`).
+
+    By `walks`: `left` candidates were not weighed, but taken or left as plain EASY does on their requests. By `depth`:
+    `left` waiting jobs were not planned, moved or tried. By `starts`: as many started as may at once, and the next pass
+    goes on with the `left` that it did not get to.
+    """
+
+    by: Literal["walks", "depth", "starts"]
+    left: Count
+
+
+Share = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+
+
+class Standing(Frozen):
+    """What a member of a portfolio would have made of the jobs that have ended on all of its shadow machines.
+
+    Mean bounded slowdown, mean wait, longest wait and the mean wait of the user who is worst off are shares of those of
+    the first member, EASY. The policy makes `loss` least; `weight` is what exponential weights would give the member.
+    """
+
+    member: Name
+    slowdown: Share
+    wait: Share
+    longest_wait: Share
+    worst_user: Share
+    loss: Annotated[float, Field(allow_inf_nan=False)]
+    weight: Probability
+
+
+class Chosen(Frozen):
+    """The member of a portfolio that decides; where it has been chosen just now, where all stand on how many `jobs`."""
+
+    member: Name
+    jobs: Count | None = None
+    standings: Annotated[tuple[Standing, ...], AtMost(MAX_MEMBERS)] | None = None
+
+
+class Again(Frozen):
+    """The policy is to be asked again at `time`, seconds, if nothing happens before; later answers replace this.
+
+    A source that obeys adds a scheduling point then; in a log as it happened nothing comes of it.
+    """
+
+    time: Instant
+
+
+Decision = Start | Kill

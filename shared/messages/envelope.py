@@ -1,0 +1,242 @@
+"""The events of a run, and the envelope in which they travel.
+
+The log of a run is a sequence of envelopes, numbered from 0 without holes. The source publishes events; each stage
+forwards the envelope of every event, some with their prediction added. One envelope in, one envelope out: so a
+sequence number identifies an envelope on every topic, and a receiver drops duplicates by number alone.
+
+The scheduler answers a `SchedulingPoint` with a `Decided` in its place. A stage that finds an event to contradict the
+log puts a `Rejected` in its place.
+
+All times are whole seconds on the cluster's own time line. Time never goes back: what is told after its instant is told
+at the present one, and says in `happened` when it was. What anything may be at most is in `shared.bounds`.
+"""
+
+from hashlib import sha256
+from typing import Annotated, Final, Literal
+
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, model_validator
+
+from shadowtime.shared.bounds import (
+    MAX_BOUNDS,
+    MAX_DRIFTS,
+    MAX_LIVE_JOBS,
+    MAX_NAME_LENGTH,
+    MAX_POOLS,
+    MAX_SAMPLES,
+    MAX_TIME,
+)
+from shadowtime.shared.messages.base import AtMost, Count, Frozen, Instant, Name, Processors, Reasons, Request, SpecText
+from shadowtime.shared.messages.decisions import Chosen, CutShort, Evaluated, Kill, OfJobs, Start
+from shadowtime.shared.messages.drifts import Drift
+from shadowtime.shared.messages.job_events import (
+    CapacityChanged,
+    JobChanged,
+    JobEnded,
+    JobExpected,
+    JobResumed,
+    JobStarted,
+    JobSubmitted,
+    JobSuspended,
+    JobWithdrawn,
+    OfJob,
+    Outcome,
+    SchedulingPoint,
+    moment,
+)
+from shadowtime.shared.messages.pools import Pool
+from shadowtime.shared.messages.predictions import (
+    ChangePoint,
+    Coverage,
+    RunTimePrediction,
+    WaitBound,
+    WaitForecast,
+    WalltimeAdjustment,
+)
+from shadowtime.shared.messages.samples import Sample
+from shadowtime.shared.messages.scores import Scores
+
+
+def run_name(*parts: str) -> str:
+    """Return the name of a run or a cluster; of a long one, as of a policy with templates, a digest ends it.
+
+    >>> run_name("kth", "easy"), len(run_name("kth", "x" * 500))
+    ('kth/easy', 200)
+    """
+    name = "/".join(parts)
+    if len(name) <= MAX_NAME_LENGTH:
+        return name
+    digest = sha256(name.encode()).hexdigest()[:16]
+    return f"{name[: MAX_NAME_LENGTH - len(digest) - 1]}~{digest}"
+
+
+__all__ = [
+    "SCHEMA_VERSION",
+    "CapacityChanged",
+    "ClusterClosed",
+    "ClusterOpened",
+    "Decided",
+    "Envelope",
+    "Event",
+    "JobChanged",
+    "JobEnded",
+    "JobExpected",
+    "JobResumed",
+    "JobStarted",
+    "JobSubmitted",
+    "JobSuspended",
+    "JobWithdrawn",
+    "OfJob",
+    "Outcome",
+    "Refusal",
+    "Rejected",
+    "SchedulingPoint",
+    "moment",
+]
+
+SCHEMA_VERSION: Final = 2
+"""The one version of envelopes that is written and read; any other is refused."""
+
+OfBounds = AtMost(MAX_BOUNDS)
+
+
+class ClusterOpened(Frozen):
+    """A run begins: one cluster under one set of settings. Always sequence 0.
+
+    `policy`, `runtime`, `adjustment` and `wait_bound` are SPECs with every key spelled out, so that a stage needs
+    nothing but the log to do its work. `unix_start` is the Unix time of second 0 of the cluster's own time line, and
+    `sample_every` the seconds between the moments at which the scoreboard samples its figures; None for never. For
+    people, `name` is what they call these settings, and `experiment` what all runs have in common that belong together.
+    The machine is one pool of nodes, or `pools`, whose processors add up to its own. Where a `closed` run has
+    `obeyed_from`, what happens before that happened elsewhere, and decisions are advice until then.
+    """
+
+    kind: Literal["ClusterOpened"] = "ClusterOpened"
+    time: Instant
+    cluster: Name
+    processors: Processors
+    pools: Annotated[tuple[Pool, ...], AtMost(MAX_POOLS)] | None = None
+    mode: Literal["closed", "recorded"] = "closed"
+    policy: SpecText = "easy"
+    runtime: SpecText = "requested"
+    adjustment: SpecText = "none"
+    wait_bound: SpecText = "none"
+    seed: Count = 0
+    unix_start: Annotated[int, Field(ge=0, le=MAX_TIME)] = 0
+    sample_every: Request | None = None
+    name: Name | None = None
+    experiment: Name | None = None
+    obeyed_from: Instant | None = None
+
+    def obeys(self, time: int) -> bool:
+        """Return whether what is decided at a time is what happens."""
+        return self.mode == "closed" and (self.obeyed_from is None or time >= self.obeyed_from)
+
+    @model_validator(mode="after")
+    def _whole(self) -> "ClusterOpened":
+        if self.pools is not None and sum(pool.processors for pool in self.pools) != self.processors:
+            raise ValueError(f"the pools have {sum(pool.processors for pool in self.pools)} processors, not as many")
+        return self
+
+
+class Decided(Frozen):
+    """What the scheduler decided at a scheduling point, kills first; empty when nothing can be done.
+
+    `cut_short` says what a pass of too many jobs left undone; None, as nearly always, where it left nothing. `chosen`
+    says which configuration decided, where a policy has several; None also where nothing was decided. At `again` the
+    policy wants to be asked once more, if nothing happens before; None: whenever something happens.
+    """
+
+    kind: Literal["Decided"] = "Decided"
+    time: Instant
+    starts: Annotated[tuple[Start, ...], OfJobs] = ()
+    kills: Annotated[tuple[Kill, ...], OfJobs] = ()
+    evaluated: Annotated[tuple[Evaluated, ...], AtMost(MAX_LIVE_JOBS + 1)] = ()
+    cut_short: Annotated[tuple[CutShort, ...], OfJobs] | None = None
+    chosen: Chosen | None = None
+    again: Instant | None = None
+
+
+Refusal = Literal["failed", "too-large", "quarantined"]
+
+
+class Rejected(Frozen):
+    """An event that changed nothing; without a `code` it contradicted the log before it.
+
+    With `failed` a stage could not work it out, with `too-large` what the stage had to say of it does not fit into a
+    message; what had been done was undone. `quarantined` is the last that a stage says of a run that it cannot carry
+    on.
+    """
+
+    kind: Literal["Rejected"] = "Rejected"
+    time: Instant
+    reason: Reasons
+    code: Refusal | None = None
+
+
+class ClusterClosed(Frozen):
+    """The run is over; stages may let go of it. The scoreboard answers with its scores."""
+
+    kind: Literal["ClusterClosed"] = "ClusterClosed"
+    time: Instant
+
+
+Event = (
+    ClusterOpened
+    | JobSubmitted
+    | JobWithdrawn
+    | JobChanged
+    | JobExpected
+    | JobStarted
+    | JobSuspended
+    | JobResumed
+    | JobEnded
+    | CapacityChanged
+    | SchedulingPoint
+    | Decided
+    | Rejected
+    | ClusterClosed
+)
+
+
+class Envelope(Frozen):
+    """An event of a run with what the stages so far have added to it; `run` is its key in Kafka.
+
+    >>> envelope = Envelope(run="kth/easy", sequence=7, event=SchedulingPoint(time=60))
+    >>> envelope.model_copy(update={"run_time": RunTimePrediction(point=90.0, observations=2)}).sequence
+    7
+    """
+
+    schema_version: Literal[2] = SCHEMA_VERSION
+    run: Annotated[Name, Field(min_length=1)]
+    cluster: Name = ""
+    sequence: Count
+    event: Annotated[Event, Field(discriminator="kind")]
+    run_time: RunTimePrediction | None = None
+    adjustment: WalltimeAdjustment | None = None
+    wait_bounds: Annotated[tuple[WaitBound, ...], OfBounds] = ()
+    forecast: WaitForecast | None = None
+    coverage: Annotated[tuple[Coverage, ...], OfBounds] = ()
+    change_points: Annotated[tuple[ChangePoint, ...], OfBounds] = ()
+    scores: Scores | None = None
+    samples: Annotated[tuple[Sample, ...], AtMost(MAX_SAMPLES)] | None = None
+    drifts: Annotated[tuple[Drift, ...], AtMost(MAX_DRIFTS)] | None = None
+
+    def to_bytes(self) -> bytes:
+        """Return the envelope as JSON, as it lies on a topic: what is None is left out."""
+        return self.as_json(exclude_none=True)
+
+    @classmethod
+    def from_bytes(cls, value: bytes) -> "Envelope":
+        """Return the envelope that `to_bytes` gave; raises `pydantic.ValidationError` for anything else."""
+        return cls.model_validate_json(value)
+
+    @classmethod
+    def read(cls, value: bytes | None) -> "Envelope | None":
+        """Return the envelope in a message, or None where there is none; a stage has buried such a message."""
+        try:
+            return None if value is None else cls.from_bytes(value)
+        except ValidationError:
+            return None
+
+
+EVENTS: TypeAdapter[list[Event]] = TypeAdapter(list[Event], config=ConfigDict(defer_build=True))

@@ -1,0 +1,152 @@
+"""Why a job waits, as the state of stage `scheduler` tells it: what `ask --job` and the live page answer."""
+
+from typing import Annotated, Literal, Protocol, runtime_checkable
+
+from pydantic import Field
+
+from shadowtime.shared.bounds import MAX_RISKS
+from shadowtime.shared.messages.base import AtMost, Count, Frozen, SpecText, Whole
+from shadowtime.shared.messages.envelope import Envelope
+from shadowtime.shared.messages.job_events import Outcome
+from shadowtime.shared.messages.predictions import Probability
+from shadowtime.shared.messages.reasons import Reason
+
+MAX_NAMED_JOBS = 100
+"""Jobs that one part of an explanation names; it counts them all."""
+
+Resource = Literal["processors", "memory", "gpus"]
+Numbers = Annotated[tuple[Count, ...], AtMost(MAX_NAMED_JOBS)]
+Awaited = Literal["site", "capacity", "processors", "memory", "gpus", "head", "pass"]
+
+
+class Ahead(Frozen):
+    """The waiting jobs that are served before it."""
+
+    order: str = Field(description="order of the queue, as the policy calls it; arrival where its own is not told")
+    told: bool = Field(description="whether the policy is known to serve the queue in this order")
+    jobs: Count = Field(description="how many they are")
+    processors: Count = Field(description="processors that they request in all")
+    job_numbers: Numbers = Field(description="the first of them, in this order")
+
+
+class Ending(Frozen):
+    """A running job that must end."""
+
+    job_number: Count
+    processors: Count = Field(description="processors that it holds")
+    expected_end: Whole = Field(description="when it is expected to end, by its predicted run time, at most its limit")
+    predicted: bool = Field(description="whether that is before its limit, as predicted")
+    probability: Probability | None = Field(
+        None, description="of having ended by the time at which all of them are expected to have; None if not known"
+    )
+
+
+class Endings(Frozen):
+    """The running jobs that must end so that a job finds room, by the ends that are expected, if no other job starts.
+
+    There is no earlier expected end by which it would find room.
+    """
+
+    job_number: Count = Field(description="the job that needs the room: this one, or the head of the queue")
+    time: Whole = Field(description="when the last of them is expected to end")
+    jobs: Count = Field(description="how many must end")
+    named: Annotated[tuple[Ending, ...], AtMost(MAX_NAMED_JOBS)] = Field(description="the first of them to end")
+    probability: Probability | None = Field(
+        None, description="the least, that enough processors have been given back by then, whichever jobs end"
+    )
+    quantiles: Annotated[tuple[tuple[Probability, Whole], ...], AtMost(MAX_RISKS)] = Field(
+        (), description="probabilities, and by when enough processors have been given back with each at least"
+    )
+
+
+class Shadow(Frozen):
+    """What backfilling leaves to the jobs behind the head, by the run times that the policy plans with."""
+
+    head: Count = Field(description="the first job of the queue that does not fit")
+    shadow_time: Whole | None = Field(description="when it can start; None if it cannot, however long is waited")
+    extra_processors: Whole = Field(description="processors left over then")
+    planned_end: Whole | None = Field(description="when this job would end if it started now; None if nothing ends it")
+    plan: Literal["predicted", "requested"] = Field(description="run times behind that")
+
+
+class Refused(Frozen):
+    """A pass that weighed the job as a candidate and did not start it: numbers of the log's `Decided`."""
+
+    time: Whole
+    head: Count
+    needed: Count = Field(description="processors that the head lacked")
+    probability: Probability = Field(description="of delaying the head")
+    bound: Probability = Field(description="the paper's bound on it from below")
+    recalibrated: Probability | None = None
+    criterion: Literal["exact", "paper", "gain"] = Field(description="what the policy compares with tau")
+    tau: Probability
+
+
+class Sooner(Frozen):
+    """Another request with which a pass of the policy now would start the job; the policy was run to see that."""
+
+    requested_time: Count | None = Field(default=None, description="seconds, where a shorter request is enough")
+    processors: Count | None = Field(default=None, description="processors, where fewer are enough")
+    cut: Probability | None = Field(
+        default=None, description="that the job runs longer than this request; None if not known"
+    )
+
+
+class Explanation(Frozen):
+    """How one job stands, and why, as of an event of the log; times are seconds on the cluster's own time line."""
+
+    cluster: str = Field(description="the cluster, by name")
+    run: str = Field(description="the run behind the answer")
+    sequence: Count = Field(description="number of the last event behind the answer")
+    time: Whole = Field(description="time of that event")
+    unix_start: Count = Field(description="Unix time of second 0")
+    obeyed: bool = Field(description="whether what the policy decides is what happens; else it is advice")
+    policy: SpecText = Field(description="the policy, with every key spelled out")
+    job_number: Count
+    state: Literal["waiting", "starting", "running", "suspended", "ended"]
+    processors: Count = Field(description="processors that it requests, or holds")
+    requested_time: Count | None = Field(default=None, description="seconds that it requests, or may run")
+    since: Whole = Field(description="when its wait began")
+    waits_for: Awaited | None = Field(
+        None,
+        description="of a waiting job: the site lets it not start; the machine is too small now; more of a resource "
+        "must be free; it fits, and the head of the queue goes first; it fits, and the next pass may start it",
+    )
+    asked: Count | None = Field(default=None, description="how much it asks for of the resource that it waits for")
+    free: Whole | None = Field(default=None, description="how much of that is free")
+    ahead: Ahead | None = None
+    ends: Endings | None = None
+    shadow: Shadow | None = None
+    refused: Annotated[tuple[Refused, ...], AtMost(MAX_RISKS)] = Field((), description="the last of them, oldest first")
+    forecast: Whole | None = Field(default=None, description="when it was forecast to start, at its submission")
+    starts_by: tuple[Probability, Whole] | None = Field(
+        None, description="a probability, and by when it starts with it, as told at its submission"
+    )
+    sooner: Annotated[tuple[Sooner, ...], AtMost(MAX_RISKS)] = ()
+    tried: bool = Field(default=False, description="whether other requests were tried; else nothing is known of them")
+    decided: Whole | None = Field(default=None, description="when it was decided, or first advised, to start it")
+    reason: Reason | None = Field(default=None, description="why")
+    started: Whole | None = None
+    ended: Whole | None = None
+    run_time: Count | None = None
+    outcome: Outcome | None = None
+
+
+@runtime_checkable
+class Explains(Protocol):
+    """What `ask` and the live page take of the handler of a stage."""
+
+    def handle(self, envelope: Envelope) -> Envelope:
+        """Take in an event."""
+        ...
+
+    def explain(self, job_number: int, run: str, sequence: int, *, brief: bool = False) -> Explanation | None:
+        """Return why a job stands as it does; None of one that is not known.
+
+        A brief answer runs no policy, and names no running jobs that must end.
+        """
+        ...
+
+    def known(self) -> str:
+        """Return which jobs are known, in words."""
+        ...

@@ -1,0 +1,197 @@
+"""What is told of a job, from its submission to its end."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from shadowtime.shared.bounds import MAX_PROCESSORS
+from shadowtime.shared.messages.base import Amount, Count, Frozen, Instant, Processors, Request, Seconds, Whole
+from shadowtime.shared.messages.decisions import JobNumber
+from shadowtime.shared.messages.speedup import SpeedUp
+
+Outcome = Literal["completed", "failed", "cancelled", "limit", "killed"]
+"""How a job ended: by itself (three ways), at the limit of its start, or by a decision of the scheduler."""
+
+
+class JobSubmitted(Frozen):
+    """A job enters the queue. What only the future knows, its run time, has no field here.
+
+    It waits from `eligible_time` on, from `time` where that is not said; `submit_time` is when its user handed it in,
+    if that was before. A job that was withdrawn may enter the queue again, under the same number. `speedup` is how a
+    moldable job scales; None is constant efficiency. `pool` counts the pools of `ClusterOpened` from 0. A job holds its
+    processors, and `memory` in MiB and GPUs in all; with `whole_nodes` all processors of the nodes that it is on.
+    `priority` is the site's, the largest goes first. A `blocked` job waits, but may not start for now, for a reason of
+    the site's such as a limit on its user: no policy starts it, or keeps processors for it.
+    """
+
+    kind: Literal["JobSubmitted"] = "JobSubmitted"
+    time: Instant
+    job_number: JobNumber
+    submit_time: Instant | None = None
+    eligible_time: Instant | None = None
+    requested_processors: Processors
+    requested_time: Request | None = None
+    user_id: Whole | None = None
+    group_id: Whole | None = None
+    executable_number: Whole | None = None
+    queue_number: Whole | None = None
+    partition_number: Whole | None = None
+    restartable: bool = True
+    moldable: bool = True
+    speedup: SpeedUp | None = None
+    priority: Count | None = None
+    qos_number: Whole | None = None
+    pool: Count | None = None
+    nodes: Amount | None = None
+    memory: Amount | None = None
+    gpus: Amount | None = None
+    whole_nodes: Literal[True] | None = None
+    blocked: Literal[True] | None = None
+
+    @property
+    def since(self) -> int:
+        """When its wait began, in seconds."""
+        return self.time if self.eligible_time is None else self.eligible_time
+
+
+class JobWithdrawn(Frozen):
+    """A waiting job left the queue without having started: for good, or `held`, until it is submitted again."""
+
+    kind: Literal["JobWithdrawn"] = "JobWithdrawn"
+    time: Instant
+    job_number: JobNumber
+    reason: Literal["cancelled", "held"] = "cancelled"
+    happened: Instant | None = None
+
+
+class JobChanged(Frozen):
+    """A waiting or running job asks for something else, or has another place in the accounts; None is as before.
+
+    A running job holds `requested_processors` from now on, and ends `requested_time` seconds after its start at the
+    latest; with `unlimited` nothing ends it. Whether a job is `blocked` is said of one that waits; its start ends that.
+    """
+
+    kind: Literal["JobChanged"] = "JobChanged"
+    time: Instant
+    job_number: JobNumber
+    requested_processors: Processors | None = None
+    requested_time: Request | None = None
+    unlimited: Literal[True] | None = None
+    user_id: Whole | None = None
+    group_id: Whole | None = None
+    executable_number: Whole | None = None
+    queue_number: Whole | None = None
+    partition_number: Whole | None = None
+    priority: Count | None = None
+    qos_number: Whole | None = None
+    pool: Count | None = None
+    nodes: Amount | None = None
+    memory: Amount | None = None
+    gpus: Amount | None = None
+    blocked: bool | None = None
+    happened: Instant | None = None
+
+
+class JobExpected(Frozen):
+    """The site's own scheduler says when it expects a waiting job to start; nothing is decided or predicted by it.
+
+    `start` may lie before `time`: what a scheduler expects grows old.
+    """
+
+    kind: Literal["JobExpected"] = "JobExpected"
+    time: Instant
+    job_number: JobNumber
+    start: Instant
+    happened: Instant | None = None
+
+
+class JobStarted(Frozen):
+    """A waiting job got its processors; the machine will end it `limit` seconds later at the latest.
+
+    A `trial` has less time than the job asks for: if it needs more it waits again, as if it had not started.
+    """
+
+    kind: Literal["JobStarted"] = "JobStarted"
+    time: Instant
+    job_number: JobNumber
+    processors: Processors
+    limit: Request | None = None
+    trial: Literal[True] | None = None
+    happened: Instant | None = None
+
+
+class JobSuspended(Frozen):
+    """A running job stopped, and gave its processors back for a while."""
+
+    kind: Literal["JobSuspended"] = "JobSuspended"
+    time: Instant
+    job_number: JobNumber
+    happened: Instant | None = None
+
+
+class JobResumed(Frozen):
+    """A suspended job got its processors back, and goes on."""
+
+    kind: Literal["JobResumed"] = "JobResumed"
+    time: Instant
+    job_number: JobNumber
+    happened: Instant | None = None
+
+
+class JobEnded(Frozen):
+    """A running or suspended job gave its processors back; with `requeued` it waits again, as submitted.
+
+    `run_time` is without the time in which it was suspended; `original_run_time` what it would have run on the
+    processors that it requested, where it ran on others.
+    """
+
+    kind: Literal["JobEnded"] = "JobEnded"
+    time: Instant
+    job_number: JobNumber
+    run_time: Seconds
+    outcome: Outcome = "completed"
+    requeued: bool = False
+    original_run_time: Seconds | None = None
+    happened: Instant | None = None
+
+    @property
+    def own_run_time(self) -> int:
+        """What the job runs on the processors that it requested, in seconds (docs/algorithms.md#own-run-time)."""
+        return self.run_time if self.original_run_time is None else self.original_run_time
+
+
+OfJob = JobWithdrawn | JobChanged | JobExpected | JobStarted | JobSuspended | JobResumed | JobEnded
+"""What happens to a job that was submitted, or is said of it."""
+
+
+def moment(event: OfJob) -> int:
+    """Return when something happened to a job, in seconds: before it was told, or then.
+
+    >>> moment(JobSuspended(time=60, job_number=1)), moment(JobSuspended(time=60, job_number=1, happened=45))
+    (60, 45)
+    """
+    return event.time if event.happened is None else event.happened
+
+
+# What is told of the machine itself.
+
+
+class CapacityChanged(Frozen):
+    """A pool of the machine now has so much, since nodes came or went; None is as before, and the only pool.
+
+    Running jobs go on, so fewer than none may be free for a while.
+    """
+
+    kind: Literal["CapacityChanged"] = "CapacityChanged"
+    time: Instant
+    processors: Annotated[int, Field(ge=0, le=MAX_PROCESSORS)]
+    pool: Count | None = None
+    memory: Amount | None = None
+    gpus: Amount | None = None
+
+
+class SchedulingPoint(Frozen):
+    """Everything that ended or arrived at this instant has been told: the scheduler passes once."""
+
+    kind: Literal["SchedulingPoint"] = "SchedulingPoint"
+    time: Instant

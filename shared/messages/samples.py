@@ -1,0 +1,60 @@
+"""Figures of a run at a moment, as they travel from the scoreboard to the store of time series."""
+
+from hashlib import sha256
+from typing import Annotated
+
+from shadowtime.shared.bounds import MAX_FIGURES, MAX_LABELS, MAX_NAME_LENGTH
+from shadowtime.shared.messages.base import AtMost, Finite, Frozen, Name, Whole
+
+Figure = tuple[Name, Annotated[tuple[Name, ...], AtMost(MAX_LABELS)], Finite]
+"""Name of a metric of `shared.metric_names`, the values of its labels in their order, and a number."""
+
+MAX_LABEL_LENGTH = MAX_NAME_LENGTH
+"""Characters; a longer value of a label is cut."""
+
+MEANINGFUL = frozenset("\"'`\\$<>&{}")
+
+
+class Sample(Frozen):
+    """All figures of a run at one moment.
+
+    The same log gives the same samples at the same times, so whoever stores them twice has stored them once.
+
+    Parameters
+    ----------
+    time
+        Unix time in seconds, of the cluster's own time line.
+    cluster, policy, experiment
+        Labels of all the figures, beside the run, which takes the place of an experiment where there is none.
+    figures
+        As they are after the last event up to that time.
+    """
+
+    time: Whole
+    cluster: Name
+    policy: Name
+    experiment: Name | None = None
+    figures: Annotated[tuple[Figure, ...], AtMost(MAX_FIGURES)]
+
+
+def label(value: str) -> str:
+    """Return what a label shows of a name that somebody else chose.
+
+    Whatever means something to PromQL, HTML, a shell or a terminal is shown as `_`, so that the name can be put into a
+    query or a page by tools that do not escape it; a long one is cut.
+
+    >>> label("kth"), label('"}<b>'), label(""), len(label("x" * 1_000))
+    ('kth', '___b_', '-', 200)
+    """
+    kept = value if len(value) <= MAX_LABEL_LENGTH else value[: MAX_LABEL_LENGTH - 1] + "…"
+    return "".join(each if each.isprintable() and each not in MEANINGFUL else "_" for each in kept) or "-"
+
+
+def name_label(name: str) -> str:
+    """Return the label of a cluster or a run: that of no other, so what it does not show is told apart by a digest.
+
+    >>> name_label("kth"), name_label("k'"), name_label('k"')
+    ('kth', 'k_ 7a0a635a', 'k_ 4167ab9b')
+    """
+    shown = label(name)
+    return shown if shown == name else f"{shown[: MAX_LABEL_LENGTH - 9]} {sha256(name.encode()).hexdigest()[:8]}"

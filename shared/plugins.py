@@ -1,0 +1,161 @@
+"""Classes, and functions, by name: the project's own, and those that installed distributions bring as entry points."""
+
+from collections import UserDict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from shadowtime.shared.errors import SettingsError
+from shadowtime.shared.quoting import quoted, shortened
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+Of = TypeVar("Of")
+
+
+class PlugIns(UserDict[str, Of]):
+    """Things of one kind by name.
+
+    The metadata of installed distributions are read once, when a name is asked for that is not the project's own, or
+    when all are listed; a plug-in is imported no earlier. An own name always stands for the own class: a plug-in that
+    takes it is among `faults`.
+
+    Parameters
+    ----------
+    kind
+        What one of them is, for messages.
+    own
+        The project's own.
+    group
+        The group of entry points, `shadowtime.GROUP`; without it there are no plug-ins.
+    wrong
+        Returns what is wrong with what an entry point of a name stands for; None if nothing is.
+    """
+
+    def __init__(
+        self, kind: str, own: Mapping[str, Of], group: str | None, wrong: Callable[[Any, str], str | None]
+    ) -> None:
+        super().__init__(own)
+        self._kind, self._group, self._wrong = kind, group, wrong
+        self._loaded: dict[str, Of | str] = {}
+        self._points: dict[str, list[EntryPoint]] | None = None
+        self._own = set(self.data)
+
+    def names(self) -> list[str]:
+        """Return all names in order, those of plug-ins too, of which none is imported for that."""
+        return sorted({*self.data, *self._entry_points()})
+
+    def plugged_in(self) -> list[str]:
+        """Return the names of the plug-ins that can be used."""
+        return [name for name in self if name not in self._own]
+
+    def faults(self) -> list[str]:
+        """Return what is wrong with installed plug-ins, a line for each that cannot be used."""
+        loaded = [self._load(name) for name in sorted(self._entry_points())]
+        return [each for each in loaded if isinstance(each, str)]
+
+    def __missing__(self, name: str) -> Of:
+        """Return a plug-in.
+
+        Raises
+        ------
+        KeyError
+            If there is none of this name.
+        SettingsError
+            If there is one that cannot be used; the message names its distribution and entry point.
+        """
+        if name not in self._entry_points():
+            raise KeyError(name)
+        loaded = self._load(name)
+        if isinstance(loaded, str):
+            raise SettingsError(loaded)
+        return loaded
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.data or name in self._entry_points()
+
+    def __iter__(self) -> Iterator[str]:
+        """Yield the names of all that can be used."""
+        yield from self.data
+        for name in sorted(self._entry_points()):
+            if name not in self.data and not isinstance(self._load(name), str):
+                yield name
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def _entry_points(self) -> "dict[str, list[EntryPoint]]":
+        if self._points is None:
+            self._points = {}
+            if self._group is not None:
+                from importlib.metadata import entry_points
+
+                for point in entry_points(group=f"shadowtime.{self._group}"):
+                    self._points.setdefault(point.name, []).append(point)
+        return self._points
+
+    def _load(self, name: str) -> Of | str:
+        """Return a plug-in, or what is wrong with it."""
+        points = self._entry_points()[name]
+        found = self._loaded
+        if name not in found:
+            others = [_told(point) for point in sorted(points, key=_told)]
+            if name in self._own:
+                others.insert(0, "shadowtime itself")
+            if len(others) > 1:
+                found[name] = f"{self._kind} {quoted(name)} is there twice: {' and '.join(others)}"
+            else:
+                found[name] = self._imported(points[0])
+        return found[name]
+
+    def _imported(self, point: "EntryPoint") -> Of | str:
+        whose = f"{self._kind} {quoted(point.name)} of {_told(point)}"
+        try:
+            loaded = point.load()
+            wrong = self._wrong(loaded, point.name)
+        except (Exception, SystemExit) as error:  # whatever a module of others does as it is imported
+            return f"{whose} cannot be imported: {type(error).__name__}: {shortened(str(error), 300)}"
+        return f"{whose} is no {self._kind}: {wrong}" if wrong else cast("Of", loaded)
+
+
+class Classes(PlugIns[type[Of]]):
+    """Classes of one kind by name.
+
+    Parameters
+    ----------
+    kind, own, group
+        As of `PlugIns`.
+    base
+        The protocol whose methods a plug-in has.
+    settings
+        The base of its `Settings`; None where no SPEC names such a class.
+    """
+
+    def __init__(
+        self,
+        kind: str,
+        own: Iterable[type[Any]],
+        group: str | None = None,
+        base: type[Any] = object,
+        settings: type[Any] | None = None,
+    ) -> None:
+        super().__init__(kind, {each.name: each for each in own}, group, self._wrong_class)
+        self._base, self._settings = base, settings
+
+    def _wrong_class(self, loaded: Any, name: str) -> str | None:
+        if not isinstance(loaded, type):
+            return "it is no class"
+        if getattr(loaded, "name", None) != name:
+            return f"its `name` is not {name!r}"
+        settings: Any = getattr(loaded, "Settings", None)
+        if self._settings is not None and not (isinstance(settings, type) and issubclass(settings, self._settings)):
+            return f"its `Settings` is no subclass of {self._settings.__name__}"
+        if self._settings is not None:
+            settings.model_rebuild()  # which says at once what is wrong with them
+        lacking = [each for each in dir(self._base) if each[0] != "_" and not hasattr(loaded, each)]
+        return f"it has no {', '.join(lacking)}" if lacking else None
+
+
+def _told(point: "EntryPoint") -> str:
+    distribution = "an unknown distribution" if point.dist is None else f"{point.dist.name} {point.dist.version}"
+    return f"{distribution} (entry point {point.name} = {point.value})"

@@ -1,1 +1,0 @@
-"""Kernels of scheduling that several stages share: pure functions over arrays."""

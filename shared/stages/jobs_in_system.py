@@ -1,0 +1,212 @@
+"""The jobs that wait or run, and the rules that their events keep."""
+
+from typing import Any, NamedTuple
+
+from shadowtime.shared.bounds import MAX_LIVE_JOBS
+from shadowtime.shared.errors import RuleBroken
+from shadowtime.shared.messages import (
+    JobChanged,
+    JobEnded,
+    JobExpected,
+    JobResumed,
+    JobStarted,
+    JobSubmitted,
+    JobSuspended,
+    JobWithdrawn,
+    OfJob,
+    moment,
+)
+
+DONE: dict[type, str] = {
+    JobWithdrawn: "withdrawn",
+    JobChanged: "changed",
+    JobExpected: "foretold",
+    JobStarted: "started",
+    JobSuspended: "suspended",
+    JobResumed: "resumed",
+    JobEnded: "ended",
+}
+CHANGEABLE = (
+    *("requested_processors", "requested_time", "user_id", "group_id", "executable_number", "queue_number"),
+    *("partition_number", "priority", "qos_number", "pool", "nodes", "memory", "gpus"),
+)
+
+
+class RunningJob(NamedTuple):
+    """A running job as it was submitted and started; or a suspended one."""
+
+    submitted: JobSubmitted
+    started: JobStarted
+    suspended: int | None = None
+    """Since when it is suspended, in seconds; None while it runs."""
+    lost: int = 0
+    """Seconds for which it was suspended before that."""
+
+    def stood_still(self, time: int) -> int:
+        """Return for how long it has been suspended by then, in seconds."""
+        return self.lost if self.suspended is None else self.lost + time - self.suspended
+
+    def changed(self, event: JobChanged) -> "RunningJob":
+        """Return it with what it holds now, and its limit; it stays submitted as it was when its run was predicted.
+
+        Its priority is the one that it has if it waits again.
+        """
+        of_start: dict[str, int | None] = {"processors": event.requested_processors, "limit": event.requested_time}
+        held: dict[str, int | None] = {name: value for name, value in of_start.items() if value is not None}
+        if event.unlimited:
+            held["limit"] = None
+        submitted = self.submitted
+        if event.priority is not None:
+            submitted = submitted.model_copy(update={"priority": event.priority})
+        return self._replace(submitted=submitted, started=self.started.model_copy(update=held))
+
+
+def new_request(event: JobChanged) -> dict[str, int | None]:
+    """Return what a job asks for that it did not before."""
+    found: dict[str, int | None] = {name: value for name in CHANGEABLE if (value := getattr(event, name)) is not None}
+    if event.blocked is not None:
+        found["blocked"] = event.blocked or None
+    return found | ({"requested_time": None} if event.unlimited else {})
+
+
+def only_priority(event: JobChanged) -> bool:
+    """Return whether all that is told of a job is its priority: what it asks for is as before, and so is what it may.
+
+    >>> only_priority(JobChanged(time=0, job_number=1, priority=7))
+    True
+    >>> only_priority(JobChanged(time=0, job_number=1, priority=7, blocked=False))
+    False
+    """
+    return new_request(event).keys() == {"priority"}
+
+
+class JobsInSystem:
+    """Waiting and running jobs by number; memory is bounded by the jobs in the system.
+
+    The methods that require something only check and look up; the others change.
+    """
+
+    def __init__(self) -> None:
+        self.waiting: dict[int, JobSubmitted] = {}
+        self.running: dict[int, RunningJob] = {}
+
+    def require_new(self, event: JobSubmitted) -> None:
+        """Raise `RuleBroken` if the job is in the system already, or the system is full."""
+        if event.job_number in self.waiting or event.job_number in self.running:
+            state = "waiting" if event.job_number in self.waiting else "running"
+            raise RuleBroken(f"job {event.job_number} submitted at {event.time} is already {state}")
+        if len(self.waiting) + len(self.running) >= MAX_LIVE_JOBS:
+            raise RuleBroken(
+                f"job {event.job_number} submitted at {event.time} is one too many: "
+                f"{len(self.waiting):,} wait and {len(self.running):,} run, at most {MAX_LIVE_JOBS:,} in all"
+            )
+        if event.eligible_time is not None and event.eligible_time > event.time:
+            raise RuleBroken(
+                f"job {event.job_number} submitted at {event.time} waits from {event.eligible_time} on, later"
+            )
+
+    def require_waiting(self, event: JobStarted | JobWithdrawn | JobExpected) -> JobSubmitted:
+        """Return the waiting job that starts, is withdrawn or has its start foretold, or raise `RuleBroken`."""
+        job = self.waiting.get(event.job_number)
+        if job is None:
+            known = "runs already" if event.job_number in self.running else "was never submitted"
+            raise RuleBroken(f"job {event.job_number} {DONE[type(event)]} at {event.time} {known}")
+        if event.happened is not None:
+            self._require_order(event, event.happened, job.since, "its wait began")
+        return job
+
+    def require_running(self, event: JobEnded | JobSuspended | JobResumed) -> RunningJob:
+        """Return the running job that ends, stops or goes on, or raise `RuleBroken`."""
+        job = self.running.get(event.job_number)
+        if job is None:
+            done = DONE[type(event)]
+            known = "never started" if event.job_number in self.waiting else "was never submitted"
+            raise RuleBroken(f"job {event.job_number} {done} at {event.time} {known}")
+        kind = type(event)
+        if kind is JobSuspended and job.suspended is not None:
+            raise RuleBroken(f"job {event.job_number} suspended at {event.time} is suspended since {job.suspended}")
+        if kind is JobResumed and job.suspended is None:
+            raise RuleBroken(f"job {event.job_number} resumed at {event.time} was not suspended")
+        if event.happened is not None and job.suspended is None:
+            self._require_order(event, event.happened, moment(job.started), "it started")
+        elif event.happened is not None and job.suspended is not None:
+            self._require_order(event, event.happened, job.suspended, "it was suspended")
+        if type(event) is JobEnded and event.run_time > (held := moment(event) - moment(job.started)):
+            raise RuleBroken(
+                f"job {event.job_number} ran {event.run_time} s, but held its processors for {held} s only"
+            )
+        return job
+
+    def require_known(self, event: JobChanged) -> JobSubmitted | RunningJob:
+        """Return the job that changes, as it waits or runs, or raise `RuleBroken`."""
+        job = self.waiting.get(event.job_number) or self.running.get(event.job_number)
+        if job is None:
+            raise RuleBroken(f"job {event.job_number} changed at {event.time} was never submitted")
+        if event.happened is not None:
+            waits = job.submitted if isinstance(job, RunningJob) else job
+            self._require_order(event, event.happened, waits.since, "its wait began")
+        return job
+
+    @staticmethod
+    def _require_order(event: OfJob, happened: int, earliest: int, what: str) -> None:
+        if not earliest <= happened <= event.time:
+            raise RuleBroken(
+                f"job {event.job_number} {DONE[type(event)]} at {happened}, told at {event.time}; {what} at {earliest}"
+            )
+
+    def submit(self, event: JobSubmitted) -> None:
+        """Add a job to those that wait."""
+        self.waiting[event.job_number] = event
+
+    def withdraw(self, event: JobWithdrawn) -> None:
+        """Take a waiting job out."""
+        del self.waiting[event.job_number]
+
+    def replace(self, job: JobSubmitted | RunningJob) -> None:
+        """Note what a job that waits or runs asks for now."""
+        if isinstance(job, RunningJob):
+            self.running[job.submitted.job_number] = job
+        else:
+            self.waiting[job.job_number] = job
+
+    def start(self, event: JobStarted) -> None:
+        """Move a job from waiting to running; nothing blocks one that has started."""
+        job = self.waiting.pop(event.job_number)
+        if job.blocked:
+            job = job.model_copy(update={"blocked": None})
+        self.running[event.job_number] = RunningJob(job, event)
+
+    def suspend(self, event: JobSuspended) -> None:
+        """Note that a running job has stopped."""
+        self.running[event.job_number] = self.running[event.job_number]._replace(suspended=moment(event))
+
+    def resume(self, event: JobResumed) -> None:
+        """Note that a suspended job goes on."""
+        job = self.running[event.job_number]
+        self.running[event.job_number] = job._replace(suspended=None, lost=job.stood_still(moment(event)))
+
+    def end(self, event: JobEnded) -> None:
+        """Take a job out, or back to those that wait if it was requeued."""
+        job = self.running.pop(event.job_number)
+        if event.requeued:
+            self.waiting[event.job_number] = job.submitted
+
+    def snapshot(self) -> dict[str, Any]:
+        """Return the jobs as plain values, in the order in which they came."""
+        return {
+            "waiting": [job.model_dump() for job in self.waiting.values()],
+            "running": [
+                [submitted.model_dump(), started.model_dump(), *stopped]
+                for submitted, started, *stopped in self.running.values()
+            ],
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take on the jobs that `snapshot` returned."""
+        waiting = [JobSubmitted.model_validate(job) for job in state["waiting"]]
+        running = [
+            RunningJob(JobSubmitted.model_validate(submitted), JobStarted.model_validate(started), *stopped)
+            for submitted, started, *stopped in state["running"]
+        ]
+        self.waiting = {job.job_number: job for job in waiting}
+        self.running = {job.submitted.job_number: job for job in running}

@@ -1,0 +1,57 @@
+"""A stage that adds one predictor's output to every submission."""
+
+from typing import Any, ClassVar
+
+from shadowtime.shared.messages import ClusterOpened, Envelope, Event, JobChanged, JobExpected, JobSubmitted, Rejected
+from shadowtime.shared.stages.handler import StageHandler, left
+from shadowtime.shared.stages.jobs_in_system import RunningJob, only_priority
+from shadowtime.shared.stages.predictor import Passthrough, Predictor
+
+
+class PredictingStage(StageHandler):
+    """One run of one predictor; `field` is the part of the envelope that it fills.
+
+    A subclass lets the predictor learn, in `on_wait` or `on_ended`.
+    """
+
+    field: ClassVar[str]
+
+    def __init__(self, opened: ClusterOpened, predictor: Predictor[JobSubmitted, Any, Any]) -> None:
+        super().__init__(opened)
+        self.predictor = predictor
+        self.passthrough = type(predictor).predict_one is Passthrough.predict_one
+
+    def answer(self, envelope: Envelope, known: Any) -> Envelope:
+        """Answer the event, then let the predictor see it, unless it changes nothing."""
+        output = super().answer(envelope, known)
+        event = envelope.event
+        if type(event) is JobChanged:
+            for seen in self.noticed(event, known[1]):
+                self.predictor.observe(seen)
+        elif type(event) is not Rejected and type(event) is not JobExpected:
+            self.predictor.observe(event)
+        return output
+
+    def on_submitted(self, envelope: Envelope, job: JobSubmitted) -> Envelope:
+        """Add the prediction, where there is one."""
+        prediction = self.predictor.predict_one(job)
+        return envelope if prediction is None else envelope.replaced(**{self.field: prediction})
+
+    def noticed(self, changed: JobChanged, new: JobSubmitted | RunningJob) -> tuple[Event, ...]:
+        """Return a change, and the job as it is from then on, as the predictor sees it.
+
+        It knows none of waiting jobs: such a one leaves the queue, and enters it as it is now. Of what the site's
+        priority is it hears nothing.
+        """
+        if isinstance(new, RunningJob):
+            return (changed,)
+        return () if only_priority(changed) else (left(changed), new)
+
+    def snapshot(self) -> dict[str, Any]:
+        """Return the whole state as plain values."""
+        return super().snapshot() | {"predictor": self.predictor.snapshot()}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take on what `snapshot` returned."""
+        super().restore(state)
+        self.predictor.restore(state["predictor"])

@@ -1,0 +1,187 @@
+"""What the log of a run has led to, and the rules that its events keep: checked once, whoever reads it."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from shadowtime.shared.errors import RuleBroken, SnapshotMismatch
+from shadowtime.shared.messages import (
+    CapacityChanged,
+    ClusterClosed,
+    ClusterOpened,
+    Decided,
+    Envelope,
+    JobChanged,
+    JobEnded,
+    JobExpected,
+    JobResumed,
+    JobStarted,
+    JobSubmitted,
+    JobSuspended,
+    JobWithdrawn,
+    Rejected,
+    Room,
+    Rooms,
+    SchedulingPoint,
+)
+from shadowtime.shared.stages.jobs_in_system import JobsInSystem, RunningJob, new_request, only_priority
+
+
+class CheckedLog:
+    """Where a run stands: its time, its machine, the jobs that wait and run. O(1) an event.
+
+    Each reader has an event checked by `check`, and says with `advance` that it is through with it. What the event
+    changes happens when the last of them has said so: all of them see the log as it was before the event.
+
+    >>> log = CheckedLog(ClusterOpened(time=0, cluster="c", processors=4, policy="easy", mode="closed"))
+    >>> log.check(Envelope(run="r", sequence=1, event=JobSubmitted(time=5, job_number=7, requested_processors=2)))
+    >>> log.advance()
+    >>> log.time, list(log.jobs.waiting)
+    (5, [7])
+    """
+
+    def __init__(self, opened: ClusterOpened) -> None:
+        self.time = opened.time
+        self.closed = False
+        self.jobs = JobsInSystem()
+        self.rooms = Rooms(opened.processors, opened.pools or ())
+        self._opened = opened
+        self._readers = 1
+        self._through = 0
+        self._event: Any = None
+        self._known: Any = None
+
+    def check(self, envelope: Envelope) -> Any:
+        """Return what is known of an event's job before it.
+
+        That is the job as it waits or runs; of a change, the job as it was and as it will be; of a submission, and of
+        what concerns no job, None.
+
+        Raises
+        ------
+        RuleBroken
+            If the event contradicts the log; nothing has changed then.
+        """
+        event = envelope.event
+        if event is self._event:  # another reader had it checked
+            return self._known
+        kind = type(event)
+        if kind is not Rejected:  # that changed nothing in the stage before, not even the time
+            if self._through and kind is not Decided:
+                raise RuleBroken(f"{event.kind} at {event.time} came in the place of another, which others have read")
+            if event.time < self.time:
+                raise RuleBroken(f"{event.kind} at {event.time} comes after {self.time}: time went back")
+            if self.closed:
+                raise RuleBroken(f"{event.kind} at {event.time}: run {envelope.run!r} was closed at {self.time}")
+            if kind is ClusterOpened:
+                raise RuleBroken(f"run {envelope.run!r} was opened already, at {self._opened.time}")
+        self._known = _RULES[kind].check(self, event)
+        self._event = event
+        return self._known
+
+    def advance(self) -> None:
+        """Note that a reader is through with the event that was checked last; after the last one, it has happened.
+
+        One that was rejected has not, whatever those before took it for: their run ends there.
+        """
+        event = self._event
+        kind = type(event)
+        if kind is not Rejected:
+            self._through += 1
+            if self._through < self._readers:
+                return
+            _RULES[kind].change(self, event, self._known)
+            self.time = event.time
+        self._event, self._through = None, 0
+
+    def take_in(self, other: "CheckedLog") -> None:
+        """Stand for another log too, whose reader reads this one from now on.
+
+        Raises
+        ------
+        SnapshotMismatch
+            If the other is somewhere else.
+        """
+        if self.stands() != other.stands():
+            raise SnapshotMismatch(f"stages stand at different places of the log: at {self.time} s, at {other.time} s")
+        self._readers += 1
+
+    def stands(self) -> tuple[Any, ...]:
+        """Return all that tells where the run stands, to be compared."""
+        return self.time, self.closed, list(self.rooms), self.jobs.waiting, self.jobs.running
+
+    def snapshot(self) -> dict[str, Any]:
+        """Return where the run stands as plain values."""
+        told = {"time": self.time, "closed": self.closed, "rooms": self.rooms.snapshot()}
+        return told | {"jobs": self.jobs.snapshot()}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take on what `snapshot` returned."""
+        self.time, self.closed = state["time"], state["closed"]
+        self.rooms.restore(state["rooms"])
+        self.jobs.restore(state["jobs"])
+        self._event, self._through = None, 0
+
+    def _submitted(self, event: JobSubmitted) -> None:
+        self.jobs.require_new(event)
+        opened = self._opened
+        if opened.pools or event.requested_processors > opened.processors or event.pool:
+            asked = event.requested_processors, event.memory, event.gpus
+            self.rooms.require(f"job {event.job_number} requests", event.pool, asked)
+
+    def _changed(self, event: JobChanged) -> tuple[JobSubmitted, JobSubmitted] | tuple[RunningJob, RunningJob]:
+        job = self.jobs.require_known(event)
+        now = job.submitted if isinstance(job, RunningJob) else job
+        new = now.model_copy(update=new_request(event))
+        pool = now.pool if isinstance(job, RunningJob) else new.pool  # a running job stays where it is
+        self.rooms.require(f"job {event.job_number} changed to", pool, (new.requested_processors, new.memory, new.gpus))
+        if isinstance(job, RunningJob):
+            return job, job.changed(event)
+        if not only_priority(event):  # then it is as one that is submitted now, but waits from when it did
+            new = new.model_copy(update={"time": event.time, "eligible_time": job.since})
+        return job, new
+
+    def _started(self, event: JobStarted) -> JobSubmitted:
+        job = self.jobs.require_waiting(event)
+        if self._opened.pools or event.processors > self._opened.processors:
+            self.rooms.require(f"job {event.job_number} starts on", job.pool, (event.processors, None, None))
+        return job
+
+    def _capacity(self, event: CapacityChanged) -> None:
+        self.rooms.require(f"a change at {event.time} of", event.pool)
+
+    def _resize(self, event: CapacityChanged) -> None:
+        self.rooms.change(event.pool or 0, Room(event.processors, event.memory, event.gpus))
+
+    def _close(self) -> None:
+        self.closed = True
+
+
+class Rule(NamedTuple):
+    """What is required of an event, and what it then changes."""
+
+    check: Callable[[CheckedLog, Any], Any]
+    change: Callable[[CheckedLog, Any, Any], None]
+
+
+_NONE = Rule(lambda log, event: None, lambda log, event, known: None)
+_RULES = {
+    JobSubmitted: Rule(CheckedLog._submitted, lambda log, event, known: log.jobs.submit(event)),
+    JobWithdrawn: Rule(
+        lambda log, event: log.jobs.require_waiting(event), lambda log, event, known: log.jobs.withdraw(event)
+    ),
+    JobChanged: Rule(CheckedLog._changed, lambda log, event, known: log.jobs.replace(known[1])),
+    JobExpected: Rule(lambda log, event: log.jobs.require_waiting(event), _NONE.change),
+    JobStarted: Rule(CheckedLog._started, lambda log, event, known: log.jobs.start(event)),
+    JobSuspended: Rule(
+        lambda log, event: log.jobs.require_running(event), lambda log, event, known: log.jobs.suspend(event)
+    ),
+    JobResumed: Rule(
+        lambda log, event: log.jobs.require_running(event), lambda log, event, known: log.jobs.resume(event)
+    ),
+    JobEnded: Rule(lambda log, event: log.jobs.require_running(event), lambda log, event, known: log.jobs.end(event)),
+    CapacityChanged: Rule(CheckedLog._capacity, lambda log, event, known: log._resize(event)),
+    SchedulingPoint: _NONE,
+    Decided: _NONE,
+    Rejected: _NONE,
+    ClusterClosed: Rule(_NONE.check, lambda log, event, known: log._close()),
+}

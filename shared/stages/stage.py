@@ -1,0 +1,239 @@
+"""A stage of the pipeline: sans-I/O, one envelope in, one envelope out.
+
+The rules that every stage keeps:
+
+1. Of each run, envelope `last + 1` is handled, one up to `last` is a duplicate and dropped, one beyond is a gap and
+   never applied.
+2. An event that contradicts the log changes nothing and travels on as `Rejected`.
+3. Whatever else a handler raises is a `Rejected` too, and the run is spoiled: it takes nothing more until `undo` has
+   made it again what it was before that event.
+4. Everything a stage knows about a run is in its snapshot; after `restore` it answers as if never interrupted.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from typing import Any
+
+import orjson
+
+from shadowtime.shared.errors import Ended, RuleBroken, SequenceGap, SettingsError, SnapshotMismatch
+from shadowtime.shared.messages import ClusterOpened, Envelope, Refusal, Rejected
+from shadowtime.shared.quoting import shortened
+from shadowtime.shared.stages.handler import StageHandler
+
+SNAPSHOT_SCHEMA = 15
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One line of the data flow: reads one topic, writes one topic, and opens a handler for each run.
+
+    `adds` names the fields of an envelope that it fills, and the kinds of events that it puts in the place of others;
+    `foreign` those that no message of its input may bring along, since only this stage or a later one says them.
+    """
+
+    name: str
+    reads: str
+    writes: str
+    open: Callable[[ClusterOpened], StageHandler]
+    adds: tuple[str, ...] = ()
+    foreign: tuple[str, ...] = ()
+
+    def intrusion(self, envelope: Envelope) -> str | None:
+        """Return what an envelope brings along that no stage before this one says; None if it is as it should be."""
+        if (kind := envelope.event.kind) in self.foreign:
+            return kind
+        fields = envelope.__dict__
+        for name in self.foreign:
+            if fields.get(name):
+                return name
+        return None
+
+
+def chained(*stages: Stage) -> tuple[Stage, ...]:
+    """Return stages that each know what only they and those behind them say; before the first nothing is rejected."""
+    foreign = [tuple(name for later in stages[at:] for name in later.adds) for at in range(len(stages))]
+    foreign[0] += ("Rejected",)
+    return tuple(replace(stage, foreign=names) for stage, names in zip(stages, foreign, strict=True))
+
+
+class StageRun:
+    """One run in one stage: its handler and its position in the log.
+
+    `failures` counts the events that it could not work out, and `spoiled` says that the last one was such.
+    """
+
+    def __init__(self, stage: Stage) -> None:
+        self.stage = stage
+        self.sequence = -1
+        self.handler: StageHandler | None = None
+        self.failures = 0
+        self.spoiled = False
+
+    @property
+    def passthrough(self) -> bool:
+        """Whether it has been opened, and adds nothing to this run."""
+        return self.handler is not None and self.handler.passthrough
+
+    def push(self, envelope: Envelope) -> Envelope | None:
+        """Handle the next envelope of the run and return what to forward; None for a duplicate.
+
+        Raises
+        ------
+        SequenceGap
+            If envelopes before this one are missing; nothing has changed then.
+        SnapshotMismatch
+            If the run is spoiled.
+        """
+        if envelope.sequence != self.sequence + 1:
+            if envelope.sequence <= self.sequence:
+                return None
+            raise SequenceGap(
+                f"{self.stage.name}: run {envelope.run!r} is at sequence {self.sequence}, "
+                f"but {envelope.sequence} came: {envelope.sequence - self.sequence - 1} missing"
+            )
+        if self.spoiled:
+            raise SnapshotMismatch(
+                f"{self.stage.name}: run {envelope.run!r} failed at {self.sequence} and is not undone"
+            )
+        try:
+            output = self._open(envelope) if self.handler is None else self.handler.handle(envelope)
+        except (RuleBroken, SettingsError) as broken:
+            output = rejected(envelope, str(broken))
+        except BaseException as failure:  # a plug-in may call exit, and its library panic
+            if isinstance(failure, KeyboardInterrupt | Ended):
+                raise
+            self.spoiled = True
+            output = rejected(envelope, f"{self.stage.name} failed: {described(failure)}", "failed")
+        self.sequence = envelope.sequence
+        return output
+
+    def undo(self, snapshot: bytes | None, journal: Iterable[bytes]) -> None:
+        """Become what it was before the event that spoiled it, which counts as handled from then on.
+
+        Parameters
+        ----------
+        snapshot, journal
+            A state from before that event, and the inputs between.
+
+        Raises
+        ------
+        SnapshotMismatch
+            If these do not lead to the event.
+        """
+        failed, failures = self.sequence, self.failures
+        self.replay(snapshot, journal)
+        if self.sequence != failed - 1:
+            raise SnapshotMismatch(f"{self.stage.name}: the journal leads to {self.sequence}, not to {failed - 1}")
+        self.sequence, self.failures = failed, failures + 1
+
+    def replay(self, snapshot: bytes | None, journal: Iterable[bytes]) -> None:
+        """Become what `snapshot` and then the inputs of `journal` lead to, from nothing if there is no snapshot.
+
+        Raises
+        ------
+        SnapshotMismatch
+            If the snapshot is none of this stage, or the journal does not follow it.
+        """
+        self.sequence, self.handler, self.failures, self.spoiled = -1, None, 0, False
+        if snapshot is not None:
+            self.restore(snapshot)
+        for value in journal:
+            envelope = Envelope.read(value)
+            if envelope is None or envelope.sequence != self.sequence + 1:
+                after = f"after sequence {self.sequence}"
+                raise SnapshotMismatch(f"{self.stage.name}: the journal is of another schema, or has a hole, {after}")
+            self.push(envelope)
+            if self.spoiled:
+                raise SnapshotMismatch(f"{self.stage.name}: the journal cannot be followed beyond {self.sequence - 1}")
+
+    def _open(self, envelope: Envelope) -> Envelope:
+        if isinstance(envelope.event, Rejected):
+            return envelope
+        if not isinstance(envelope.event, ClusterOpened):
+            raise RuleBroken(f"{envelope.event.kind} at {envelope.event.time}: run {envelope.run!r} is not open")
+        self.handler = self.stage.open(envelope.event)
+        return envelope
+
+    def snapshot(self) -> bytes:
+        """Return position and state as JSON."""
+        handler = self.handler
+        return orjson.dumps(
+            {
+                "schema": SNAPSHOT_SCHEMA,
+                "stage": self.stage.name,
+                "settings": None if handler is None else fingerprint(handler.opened),
+                "opened": None if handler is None else handler.opened.model_dump(),
+                "sequence": self.sequence,
+                "failures": self.failures,
+                "state": None if handler is None else handler.snapshot(),
+            },
+            option=orjson.OPT_SERIALIZE_NUMPY,
+        )
+
+    def restore(self, snapshot: bytes, settings: str | None = None) -> None:
+        """Take on what `snapshot` returned.
+
+        Parameters
+        ----------
+        settings
+            The fingerprint of the settings that the run is known to have, if it is known.
+
+        Raises
+        ------
+        SnapshotMismatch
+            If the snapshot is of another stage, of another schema, or of other settings.
+        """
+        saved = read_snapshot(snapshot, self.stage.name)
+        for what, found, expected in (
+            ("schema", saved.get("schema"), SNAPSHOT_SCHEMA),
+            ("stage", saved.get("stage"), self.stage.name),
+            ("settings", saved.get("settings"), settings or saved.get("settings")),
+        ):
+            if found != expected:
+                raise SnapshotMismatch(
+                    f"{self.stage.name}: the snapshot has {what} {found!r}, expected {expected!r}; "
+                    "rebuild the stage from the beginning of its topic"
+                )
+        try:
+            handler = None
+            if saved["opened"] is not None:
+                handler = self.stage.open(ClusterOpened.model_validate(saved["opened"]))
+                handler.restore(saved["state"])
+            self.handler, self.sequence, self.failures = handler, saved["sequence"], saved["failures"]
+        except SettingsError as error:  # as of a plug-in that is not there any more
+            raise SnapshotMismatch(f"{self.stage.name}: the run cannot be opened here: {error}") from error
+        except Exception as error:
+            raise SnapshotMismatch(f"{self.stage.name}: the snapshot is damaged: {described(error)}") from error
+
+
+def rejected(envelope: Envelope, reason: str, code: Refusal | None = None) -> Envelope:
+    """Return the envelope with a `Rejected` in the place of its event, and nothing of what stages added to it."""
+    event = Rejected(time=envelope.event.time, reason=shortened(reason), code=code)
+    return Envelope(run=envelope.run, cluster=envelope.cluster, sequence=envelope.sequence, event=event)
+
+
+def described(error: BaseException) -> str:
+    """Return what an error is and says, shortened.
+
+    >>> described(KeyError("time"))
+    "KeyError: 'time'"
+    """
+    return shortened(f"{type(error).__name__}: {error}".removesuffix(": "), 300)
+
+
+def fingerprint(opened: ClusterOpened) -> str:
+    """Return a digest of all settings of a run."""
+    return sha256(opened.as_json(exclude_none=True)).hexdigest()[:16]
+
+
+def read_snapshot(snapshot: bytes, of: str) -> dict[str, Any]:
+    """Return what a snapshot holds; raises `SnapshotMismatch` if it is none."""
+    try:
+        saved = orjson.loads(snapshot)
+    except orjson.JSONDecodeError as error:
+        raise SnapshotMismatch(f"{of}: the snapshot is damaged: {error}") from error
+    if not isinstance(saved, dict):
+        raise SnapshotMismatch(f"{of}: the snapshot is damaged: it holds no fields")
+    return saved

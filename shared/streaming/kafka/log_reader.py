@@ -1,0 +1,78 @@
+"""Read what lies in the log of a partition, from one offset up to another."""
+
+from collections.abc import AsyncIterator, Sequence
+from typing import Any
+
+from aiokafka import AIOKafkaConsumer, TopicPartition
+
+from shadowtime.shared.streaming.kafka import clients as bus
+from shadowtime.shared.streaming.settings import Settings
+
+PART = 500
+"""Records that are read at once."""
+
+FETCH_MS = 5
+"""How long Kafka waits for records that are not there yet; what is asked behind a fetch waits as long."""
+
+
+class LogReader:
+    """Reads stretches of partitions again, in parts; it connects at its first."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._consumer: AIOKafkaConsumer | None = None
+
+    async def parts(
+        self, topic: str, partition: int, start: int = 0, stop: int | None = None
+    ) -> AsyncIterator[Sequence[Any]]:
+        """Yield the records from offset `start` up to `stop` (what there is now, if None), some hundred at a time.
+
+        Raises
+        ------
+        KafkaError
+            If Kafka does not give them.
+        """
+        if self._consumer is None:
+            consumer = bus.reader(self._settings, wait_ms=FETCH_MS)
+            try:
+                await consumer.start()
+            except BaseException:
+                await consumer.stop()
+                raise
+            self._consumer = consumer
+        consumer, place = self._consumer, TopicPartition(topic, partition)
+        first = (await consumer.beginning_offsets([place]))[place]
+        end = (await consumer.end_offsets([place]))[place]
+        start, stop = max(start, first), end if stop is None else min(stop, end)
+        if start >= stop:
+            return
+        consumer.assign([place])
+        try:
+            consumer.seek(place, start)
+            while await consumer.position(place) < stop:
+                batch = await consumer.getmany(place, timeout_ms=1000, max_records=PART)
+                records = [record for record in batch.get(place, ()) if record.offset < stop]
+                if records:
+                    yield records
+        finally:
+            if place in consumer.assignment():
+                consumer.pause(place)  # or it goes on fetching, and Kafka answers nothing else meanwhile
+
+    async def stop(self) -> None:
+        """Let go of the connection."""
+        consumer, self._consumer = self._consumer, None
+        if consumer is not None:
+            await consumer.stop()
+
+
+async def read_log(
+    settings: Settings, topic: str, partition: int, start: int = 0, stop: int | None = None
+) -> AsyncIterator[Any]:
+    """Yield the records of a partition from offset `start` up to `stop` (what there is now, if None)."""
+    reading = LogReader(settings)
+    try:
+        async for part in reading.parts(topic, partition, start, stop):
+            for record in part:
+                yield record
+    finally:
+        await reading.stop()

@@ -1,0 +1,175 @@
+"""What the replays of one process share: a producer, who hears each partition's answers, and which runs are known.
+
+A hundred replays with clients of their own are two hundred connections, and each hears what was meant for all others.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import suppress
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from aiokafka import AIOKafkaConsumer, TopicPartition
+from aiokafka.errors import KafkaError
+
+from shadowtime.shared.stages import DECISIONS, JOBS, SCORES
+from shadowtime.shared.streaming.kafka import clients as bus
+from shadowtime.shared.streaming.kafka import topic_admin
+from shadowtime.shared.streaming.kafka.batch_sender import Sender
+from shadowtime.shared.streaming.kafka.log_reader import LogReader
+from shadowtime.shared.streaming.settings import Settings
+
+UNHEARD = 5_000
+"""Records of one run that wait to be heard; with more, nothing more is fetched from its partition."""
+
+Heard = Sequence[Any] | Exception
+
+
+class PartitionFeed:
+    """What comes on `decisions` and `scores` of one partition, by run."""
+
+    def __init__(self, settings: Settings, partition: int) -> None:
+        self.failed = False
+        self._consumer: AIOKafkaConsumer = bus.reader(settings)
+        self._places = [TopicPartition(topic, partition) for topic in (DECISIONS, SCORES)]
+        self._waiting: dict[bytes, asyncio.Queue[Heard]] = {}
+        self._hearing: asyncio.Task[None] | None = None
+
+    async def start(self, *, beginning: bool = False) -> None:
+        """Begin with what comes from now on, or at the beginning of the topics."""
+        consumer = self._consumer
+        await consumer.start()
+        consumer.assign(self._places)
+        if beginning:
+            await consumer.seek_to_beginning(*self._places)
+        else:
+            await consumer.seek_to_end(*self._places)
+            for place in self._places:
+                await consumer.position(place)
+        self._hearing = asyncio.ensure_future(self._hear())
+
+    def expect(self, key: bytes) -> None:
+        """Keep what comes of a run, from now on."""
+        self._waiting[key] = asyncio.Queue()
+
+    def forget(self, key: bytes) -> None:
+        """Keep nothing more of a run."""
+        self._waiting.pop(key, None)
+
+    async def records(self, key: bytes) -> AsyncIterator[Any]:
+        """Yield the records of a run that is expected, for ever; raises what Kafka raises."""
+        waiting = self._waiting[key]
+        while True:
+            heard = await waiting.get()
+            if isinstance(heard, Exception):
+                raise heard
+            for record in heard:
+                yield record
+
+    async def _hear(self) -> None:
+        try:
+            while True:
+                for records in (await self._consumer.getmany(timeout_ms=60_000)).values():
+                    runs: dict[bytes, list[Any]] = {}
+                    for record in records:
+                        if record.key in self._waiting:
+                            runs.setdefault(record.key, []).append(record)
+                    for key, its in runs.items():
+                        if key in self._waiting:
+                            self._waiting[key].put_nowait(its)
+                while any(waiting.qsize() > UNHEARD // 500 for waiting in self._waiting.values()):
+                    await asyncio.sleep(0.01)
+        except Exception as error:  # whoever waits is to hear of it, whatever it is
+            self.failed = True
+            for waiting in self._waiting.values():
+                waiting.put_nowait(error)
+
+    async def stop(self) -> None:
+        """Let go of the connection."""
+        if self._hearing is not None:
+            self._hearing.cancel()
+            await asyncio.gather(self._hearing, return_exceptions=True)
+        await self._consumer.stop()
+
+
+class RunClients:
+    """What replays over one Kafka share; from `shared`, and to be `released` by each."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.sender = Sender(bus.producer(settings), settings.max_output_bytes)
+        self.partitions = 0
+        self.users = 0
+        self.broken = False
+        self._settings = settings
+        self._turn = asyncio.Lock()
+        self._reader = LogReader(settings)
+        self._known: dict[int, tuple[int, set[bytes]]] = {}
+        self._feeds: dict[int, PartitionFeed] = {}
+
+    async def start(self) -> None:
+        """Connect, unless that is done."""
+        async with self._turn:
+            if not self.partitions:
+                partitions = await topic_admin.prepare_topics(self._settings)
+                await self.sender.producer.start()
+                self.partitions = partitions
+
+    async def published(self, key: bytes, partition: int) -> list[Any]:
+        """Return the records of a run that lie on `jobs`; what was read once is read again only for a known run."""
+        async with self._turn:
+            start, known = self._known.get(partition, (0, set()))
+            if key in known:
+                start = 0
+            own: list[Any] = []
+            async for records in self._reader.parts(JOBS, partition, start):
+                own += [record for record in records if record.key == key]
+                known |= {record.key for record in records}
+                start = records[-1].offset + 1
+            self._known[partition] = start, known
+            return own
+
+    async def feed(self, partition: int) -> PartitionFeed:
+        """Return who hears what comes on a partition from now on."""
+        async with self._turn:
+            there = self._feeds.get(partition)
+            if there is not None and there.failed:
+                await self._feeds.pop(partition).stop()
+            if partition not in self._feeds:
+                feed = PartitionFeed(self._settings, partition)
+                try:
+                    await feed.start()
+                except BaseException:
+                    await feed.stop()
+                    raise
+                self._feeds[partition] = feed
+            return self._feeds[partition]
+
+    async def stop(self) -> None:
+        """Let go of all connections."""
+        for feed in self._feeds.values():
+            await feed.stop()
+        await self._reader.stop()
+        with suppress(KafkaError, OSError):
+            await self.sender.producer.stop()
+
+
+_SHARED: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, RunClients]] = WeakKeyDictionary()
+
+
+def shared(settings: Settings) -> RunClients:
+    """Return the clients that replays under these settings share, not yet started."""
+    of_loop = _SHARED.setdefault(asyncio.get_running_loop(), {})
+    name = repr(settings)
+    if name not in of_loop or of_loop[name].broken:
+        of_loop[name] = RunClients(settings)
+    clients = of_loop[name]
+    clients.users += 1
+    return clients
+
+
+async def released(clients: RunClients) -> None:
+    """Let go of clients; the last who does closes them."""
+    clients.users -= 1
+    if not clients.users:
+        clients.broken = True
+        await clients.stop()

@@ -1,0 +1,159 @@
+"""What a stage sends to Kafka, and what it reads there again."""
+
+import asyncio
+import logging
+import time
+from collections.abc import AsyncIterator, Awaitable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+from aiokafka.errors import (
+    InvalidProducerIdMapping,
+    InvalidTimestampError,
+    KafkaError,
+    MessageSizeTooLargeError,
+    OutOfOrderSequenceNumber,
+    ProducerFenced,
+    RecordListTooLargeError,
+    RecordTooLargeError,
+)
+
+from shadowtime.shared.errors import BusError, Refused, reason_of
+from shadowtime.shared.stages import DEAD_LETTERS, Stage
+from shadowtime.shared.streaming.kafka import clients as bus
+from shadowtime.shared.streaming.kafka.batch_sender import Dated, Sender, send_alone
+from shadowtime.shared.streaming.kafka.log_reader import LogReader
+from shadowtime.shared.streaming.protocols import Record
+from shadowtime.shared.streaming.settings import Settings
+
+log = logging.getLogger("shadowtime.worker")
+
+FINAL = (MessageSizeTooLargeError, RecordTooLargeError, RecordListTooLargeError, InvalidTimestampError)
+"""What Kafka says of a message that it never takes."""
+
+TROUBLE = (KafkaError, OSError, TimeoutError)
+
+RENEWED = (*FINAL, OutOfOrderSequenceNumber, InvalidProducerIdMapping, ProducerFenced)
+"""After these a producer that numbers its messages is of no use any more: the broker waits for one that never comes."""
+
+
+class KafkaStream:
+    """The outputs and the dead letters of a stage; `start` it before use."""
+
+    def __init__(self, stage: Stage, settings: Settings) -> None:
+        self._stage = stage
+        self._sender = Sender(bus.producer(settings), settings.max_output_bytes)
+        self._settings = settings
+        self._reader = LogReader(settings)
+        self._renewing, self._alone = asyncio.Lock(), asyncio.Lock()
+        self._refused: set[bytes] = set()
+
+    async def start(self) -> None:
+        """Connect the producer."""
+        await self._sender.producer.start()
+
+    async def publish(self, partition: int, run: str, values: Sequence[bytes], times: Sequence[float | None]) -> None:
+        """Deliver outputs in order, each with the time of its input, or of now.
+
+        Those of several runs lie in one batch, which Kafka takes or refuses as a whole, and after it what else is under
+        way: then each goes alone. Those of a run of which one was refused always do.
+        """
+        key, now = run.encode(), time.time()
+        messages = [(value, _milliseconds(when, now)) for value, when in zip(values, times, strict=True)]
+        try:
+            if key not in self._refused:
+                sender = self._sender
+                try:
+                    for delivery in await sender.send(self._stage.writes, partition, key, messages):
+                        await delivery
+                    return
+                except RENEWED:
+                    await self._renew(sender)
+            await self._deliver_alone(partition, key, messages)
+        except FINAL as error:
+            raise Refused(f"Kafka never takes one of its outputs: {reason_of(error)}") from error
+        except TROUBLE as error:
+            raise BusError(f"Kafka does not take outputs: {reason_of(error)}") from error
+
+    async def _deliver_alone(self, partition: int, key: bytes, messages: Sequence[Dated]) -> None:
+        """Deliver each message in a batch of its own, by a producer that no other run loses when it is refused."""
+        async with self._alone:
+            self._refused.add(key)
+            producer = bus.producer(self._settings)
+            try:
+                await producer.start()
+                for message in messages:
+                    await (await send_alone(producer, self._stage.writes, partition, key, message))
+                self._refused.discard(key)
+            finally:
+                with suppress(*TROUBLE):
+                    await producer.stop()
+
+    async def dead_letter(self, letters: Sequence[tuple[Record, str]]) -> None:
+        """Deliver records to the dead letters, with where each came from and why in the headers.
+
+        One that Kafka does not take whole is delivered without its body; the headers say how large that was.
+        """
+        sender = self._sender
+        try:
+            sent = [await self._send_letter(record, reason, record.value or b"") for record, reason in letters]
+            for (record, reason), delivery in zip(letters, sent, strict=True):
+                try:
+                    await delivery
+                except FINAL:
+                    await self._renew(sender)
+                    sender = self._sender
+                    await (await self._send_letter(record, reason, b""))
+        except RENEWED as error:
+            await self._renew(sender)
+            raise BusError(f"Kafka does not take dead letters: {reason_of(error)}") from error
+        except TROUBLE as error:
+            raise BusError(f"Kafka does not take dead letters: {reason_of(error)}") from error
+
+    async def replay(self, partition: int, start: int, stop: int | None) -> AsyncIterator[Sequence[Record]]:
+        """Yield the records of the stage's input from offset `start` up to `stop`, in parts."""
+        try:
+            async for part in self._reader.parts(self._stage.reads, partition, start, stop):
+                yield [replace(record, timestamp=record.timestamp / 1000) for record in part]
+        except TROUBLE as error:
+            await self._reader.stop()
+            raise BusError(f"Kafka does not give records: {reason_of(error)}") from error
+
+    async def stop(self) -> None:
+        """Let go of all connections."""
+        await self._reader.stop()
+        await self._sender.producer.stop()
+
+    async def _renew(self, old: Sender) -> None:
+        """Go on with a new producer, unless that was done; what the old one had under way counts as not delivered."""
+        async with self._renewing:
+            if self._sender is not old:
+                return
+            new = bus.producer(self._settings)
+            try:
+                await new.start()
+            except TROUBLE as error:
+                raise BusError(f"Kafka does not take outputs: {reason_of(error)}") from error
+            self._sender = Sender(new, self._settings.max_output_bytes)
+            with suppress(*TROUBLE):
+                await old.producer.stop()
+
+    async def _send_letter(self, record: Record, reason: str, raw: bytes) -> Awaitable[Any]:
+        headers = {
+            "stage": self._stage.name,
+            "topic": record.topic,
+            "partition": str(record.partition),
+            "offset": str(record.offset),
+            "reason": reason,
+            "bytes": str(len(record.value or b"")),
+        }
+        body = raw[: self._settings.max_message_bytes]
+        encoded = [(name, value.encode(errors="replace")) for name, value in headers.items()]
+        sent: Awaitable[Any] = await self._sender.producer.send(DEAD_LETTERS, body, headers=encoded)
+        return sent
+
+
+def _milliseconds(when: float | None, now: float) -> int | None:
+    """Return the time of an output: that of its input, unless somebody dated that into the future."""
+    return None if when is None else round(1000 * min(max(when, 0.0), now))

@@ -1,0 +1,183 @@
+"""Topics as Kafka has them: made where they are missing, kept as long as settings say, known once they are led."""
+
+import asyncio
+import ssl
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from aiokafka import TopicPartition
+from aiokafka.admin import AIOKafkaAdminClient, NewTopic
+from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
+from aiokafka.conn import collect_hosts, create_conn
+from aiokafka.errors import (
+    AuthenticationFailedError,
+    ClusterAuthorizationFailedError,
+    KafkaError,
+    SaslAuthenticationFailed,
+    TopicAlreadyExistsError,
+    TopicAuthorizationFailedError,
+    UnsupportedSaslMechanismError,
+    for_code,
+)
+
+from shadowtime.shared.errors import BusError
+from shadowtime.shared.stages import DEAD_LETTERS, FLOW
+from shadowtime.shared.streaming.kafka.clients import SLACK, connection, reader, unusable
+from shadowtime.shared.streaming.settings import Settings
+
+REFUSALS = (ssl.SSLError, AuthenticationFailedError, SaslAuthenticationFailed, UnsupportedSaslMechanismError)
+"""What no patience cures: a certificate that is not trusted, a password that is not right."""
+
+WORK_SECONDS = 60.0
+"""Patience with a broker that is at work on topics."""
+
+FORBIDDEN = (TopicAuthorizationFailedError.errno, ClusterAuthorizationFailedError.errno)
+
+
+async def prepare_topics(settings: Settings) -> int:
+    """Create the topics that are missing and return how many partitions they have, once each has a leader.
+
+    Raises
+    ------
+    BusError
+        If Kafka cannot be reached within `connect_seconds`, refuses, or has topics of unequal partitions.
+    """
+    return await _administer(settings, lambda admin: _prepare(admin, settings))
+
+
+async def keep_topics(settings: Settings) -> None:
+    """Have all topics, also those that are there, kept for `retention_hours`; see `prepare_topics` for errors."""
+
+    async def alter(admin: AIOKafkaAdminClient) -> int:
+        kinds = [
+            ConfigResource(
+                ConfigResourceType.TOPIC, each["topic"], _configs(settings, len(each["partitions"][0]["replicas"]))
+            )
+            for each in await admin.describe_topics([*FLOW, DEAD_LETTERS])
+        ]
+        for answer in await admin.alter_configs(kinds):
+            for why in (why for code, why, *_ in answer.resources if code):
+                raise BusError(f"Kafka does not change its topics: {why}")
+        return len(kinds)
+
+    await _administer(settings, alter)
+
+
+async def partitions_of(settings: Settings, topic: str) -> int:
+    """Return how many partitions a topic has, once each has a leader; 0 if there is no such topic.
+
+    Raises
+    ------
+    BusError
+        If Kafka cannot be reached within `connect_seconds`.
+    """
+    return await _administer(settings, lambda admin: _count(admin, settings, topic))
+
+
+async def _count(admin: AIOKafkaAdminClient, settings: Settings, topic: str) -> int:
+    if topic not in await admin.list_topics():
+        return 0
+    (described,) = await admin.describe_topics([topic])
+    count = len(described["partitions"])
+    await _wait_for_leaders(settings, {topic: count})
+    return count
+
+
+async def _wait_for_leaders(settings: Settings, partitions: Mapping[str, int]) -> None:
+    """Wait until every partition of these topics is led by a broker that knows of it.
+
+    Of a topic that was just made the metadata name leaders that do not yet know it; only their answers tell.
+    """
+    consumer = reader(settings)
+    try:
+        await consumer.start()
+        await consumer.end_offsets(
+            [TopicPartition(topic, number) for topic, count in partitions.items() for number in range(count)]
+        )
+    finally:
+        await consumer.stop()
+
+
+async def _administer(settings: Settings, work: Callable[[AIOKafkaAdminClient], Awaitable[int]]) -> int:
+    """Do `work` with an administrator; a broker that is not there yet is asked again for `connect_seconds`.
+
+    One that is there has longer: on a busy machine new topics take their time.
+    """
+    loop = asyncio.get_running_loop()
+    until = loop.time() + settings.connect_seconds
+    await _reach(settings, until)
+    patience = max(settings.connect_seconds, WORK_SECONDS)
+    while True:
+        admin = AIOKafkaAdminClient(**connection(settings), request_timeout_ms=int(patience * 1000))
+        try:
+            async with asyncio.timeout(patience):
+                await admin.start()
+                return await work(admin)
+        except (KafkaError, OSError, TimeoutError) as error:
+            if loop.time() + 0.5 > until:
+                raise unusable(settings, error) from None
+        finally:
+            await admin.close()
+        await asyncio.sleep(0.5)
+
+
+async def _reach(settings: Settings, until: float) -> None:
+    """Wait for a broker that lets us in: a bare connection tells why one does not, where a client only logs it."""
+    arguments = connection(settings)
+    hosts = collect_hosts(arguments.pop("bootstrap_servers"))
+    while True:
+        for host, port, _ in hosts:
+            try:
+                async with asyncio.timeout_at(until):
+                    await (await create_conn(host, port, **arguments)).close()
+                    return
+            except (KafkaError, OSError, TimeoutError) as error:
+                why = error
+        refused = isinstance(why, REFUSALS)
+        if refused or asyncio.get_running_loop().time() + 0.5 > until:
+            raise unusable(settings, why) from None
+        await asyncio.sleep(0.5)
+
+
+async def _prepare(admin: AIOKafkaAdminClient, settings: Settings) -> int:
+    existing, replicas = set(await admin.list_topics()), settings.replication_factor
+    new = [
+        NewTopic(name, settings.partitions, replicas, topic_configs=_configs(settings, replicas))
+        for name in (*FLOW, DEAD_LETTERS)
+        if name not in existing
+    ]
+    if new:
+        _require_created(await admin.create_topics(new), settings)
+    while True:  # new topics take a moment to be known
+        described = {each["topic"]: len(each["partitions"]) for each in await admin.describe_topics(list(FLOW))}
+        if all(described.get(name) for name in FLOW):
+            break
+        await asyncio.sleep(0.1)
+    if len(set(described.values())) > 1:
+        raise BusError(f"topics have unequal numbers of partitions: {described}")
+    await _wait_for_leaders(settings, described)
+    return described[FLOW[0]]
+
+
+def _configs(settings: Settings, replicas: int) -> dict[str, str]:
+    """Return how a topic is kept; what a producer was told is kept is on all replicas but one."""
+    return {
+        "min.insync.replicas": str(max(1, replicas - 1)),
+        "retention.ms": str(-1 if settings.retention_hours < 0 else settings.retention_hours * 3_600_000),
+        "retention.bytes": "-1",
+        "cleanup.policy": "delete",
+        "max.message.bytes": str(settings.max_output_bytes + SLACK),
+    }
+
+
+def _require_created(response: Any, settings: Settings) -> None:
+    """Raise unless the topics are there now; that another worker was quicker is fine."""
+    refused = {name: code for name, code, *_ in response.topic_errors if code not in (0, TopicAlreadyExistsError.errno)}
+    if forbidden := [name for name, code in refused.items() if code in FORBIDDEN]:
+        user = "whoever gives no name" if settings.kafka_username is None else f"user {settings.kafka_username!r}"
+        raise BusError(
+            f"Kafka at {settings.kafka_bootstrap} shows {user} no topic {', '.join(forbidden)}, nor may it create one; "
+            "do that first, as a user who may: shadowtime topics"
+        )
+    for name, code in refused.items():
+        raise for_code(code)(name)

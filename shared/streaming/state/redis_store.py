@@ -1,0 +1,220 @@
+"""State of a stage in Redis: every transaction is one Lua script."""
+
+import asyncio
+from collections.abc import Awaitable, Sequence
+from typing import Any, cast
+
+from redis.asyncio import RedisCluster
+from redis.exceptions import AuthenticationError, NoScriptError, RedisError
+from redis.exceptions import ConnectionError as Disconnected
+
+from shadowtime.shared.errors import Fenced, StoreError, reason_of
+from shadowtime.shared.streaming.protocols import RunState, Transaction
+from shadowtime.shared.streaming.state.redis_client import Client
+
+# The shebang makes Redis refuse the whole script when memory is full, instead of stopping it half-way.
+COMMIT = """#!lua
+local state, journal, outbox, read_model, attempts, runs = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
+local stored = redis.call('HGET', state, 'sequence') or '-1'
+-- The fence: whoever began from another position was replaced, and changes nothing.
+if stored ~= ARGV[1] then return stored end
+redis.call('HSET', state, 'sequence', ARGV[2], 'offset', ARGV[3], 'partition', ARGV[4])
+-- Whoever commits goes on with the next event, and counts as one who tries.
+redis.call('HSET', attempts, 'count', 1)
+redis.call('SADD', runs, ARGV[5])
+local delivered = tonumber(ARGV[6])
+if delivered > 0 then redis.call('LTRIM', outbox, delivered, -1) end
+if ARGV[7] ~= '' then
+  redis.call('HSET', state, 'snapshot', ARGV[7])
+  redis.call('DEL', journal)
+end
+local at = 8
+local function block(command, key)
+  local count = tonumber(ARGV[at])
+  at = at + 1
+  for first = at, at + count - 1, 1000 do
+    redis.call(command, key, unpack(ARGV, first, math.min(first + 999, at + count - 1)))
+  end
+  at = at + count
+end
+block('RPUSH', journal)
+block('RPUSH', outbox)
+block('HSET', read_model)
+block('HDEL', read_model)
+for mark, value in pairs({quarantined = ARGV[at + 1], behind = ARGV[at + 2]}) do
+  if value == '' then redis.call('HDEL', state, mark) else redis.call('HSET', state, mark, value) end
+end
+redis.call('EXPIRE', attempts, ARGV[at + 3])
+local expire = tonumber(ARGV[at])
+if expire > 0 then
+  for key = 1, 4 do redis.call('EXPIRE', KEYS[key], expire) end
+end
+return stored
+"""
+
+CLOSED_RUN_SECONDS = 86_400
+"""How long the state of a closed run is kept, and for how long attempts are counted."""
+
+PARTS = ("state", "journal", "outbox", "read-model", "attempts")
+
+
+class RedisStore:
+    """The runs of one stage; `retention_seconds` after its last event an open one is forgotten, if they are above 0.
+
+    The braces in its keys are a hash tag: all that one stage keeps is on one node of a Redis Cluster, as a transaction
+    must be.
+    """
+
+    def __init__(self, client: Client, stage: str, retention_seconds: int = 0) -> None:
+        self._client = client
+        self._stage = stage
+        self._retention_seconds = retention_seconds
+        self._script = client.register_script(COMMIT).sha
+        self._waiting: list[tuple[Sequence[Any], asyncio.Future[Any]]] = []
+        self._sending: asyncio.Task[None] | None = None
+
+    def _key(self, run: str, part: str) -> str:
+        return f"shadowtime:{{{self._stage}}}:{part}:{run}"
+
+    async def runs(self, partition: int) -> Sequence[str]:
+        """Return the runs that have been seen on a partition, in order of name."""
+        members = await self._ask(self._client.smembers(self._key(str(partition), "partition")))
+        return sorted(member.decode() for member in members)
+
+    async def load(self, run: str) -> RunState | None:
+        """Return what is known of a run; None for nothing."""
+        state, journal, outbox = await self._at_once(
+            ("HGETALL", self._key(run, "state")),
+            ("LRANGE", self._key(run, "journal"), 0, -1),
+            ("LRANGE", self._key(run, "outbox"), 0, -1),
+        )
+        if b"sequence" not in state:
+            return None
+        quarantined = state.get(b"quarantined")
+        return RunState(
+            int(state[b"sequence"]),
+            int(state[b"offset"]),
+            int(state[b"partition"]),
+            state.get(b"snapshot"),
+            journal,
+            outbox,
+            None if quarantined is None else quarantined.decode(errors="replace"),
+            b"behind" in state,
+        )
+
+    async def attempt(self, run: str, below: int | None = None) -> int | None:
+        """Count a process that begins to work on a run, unless so many have since its last transaction; return them."""
+        key = self._key(run, "attempts")
+        if below is not None and int(await self._ask(self._client.hget(key, "count")) or 0) >= below:
+            return None
+        attempts, _ = await self._at_once(("HINCRBY", key, "count", 1), ("EXPIRE", key, CLOSED_RUN_SECONDS))
+        return int(attempts)
+
+    async def commit(self, transaction: Transaction) -> None:
+        """Apply a transaction as a whole, in O(its size); those that wait at the same time go to Redis together."""
+        run = transaction.run
+        keys = [self._key(run, part) for part in PARTS]
+        keys.append(self._key(str(transaction.partition), "partition"))
+        inputs = transaction.inputs if transaction.snapshot is None else ()
+        read_model = [part for pair in transaction.read_model.items() for part in pair]
+        arguments: list[Any] = [
+            transaction.expected,
+            transaction.sequence,
+            transaction.offset,
+            transaction.partition,
+            run,
+            transaction.delivered,
+            transaction.snapshot or b"",
+        ]
+        for block in (inputs, transaction.outputs, read_model, transaction.forgotten):
+            arguments += [len(block), *block]
+        arguments.append(CLOSED_RUN_SECONDS if transaction.closed else self._retention_seconds)
+        arguments += [transaction.quarantined or "", "yes" if transaction.behind else "", CLOSED_RUN_SECONDS]
+        stored = int(await self._evaluated([len(keys), *keys, *arguments]))
+        if stored != transaction.expected:
+            raise Fenced(
+                f"{self._stage}: run {run!r} is at sequence {stored} in Redis, not at {transaction.expected}: "
+                "another worker owns it, or Redis lost its last second"
+            )
+
+    async def _evaluated(self, call: Sequence[Any]) -> Any:
+        """Return what the script says to a call, which goes out with all others that wait by then."""
+        answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self._waiting.append((call, answer))
+        if self._sending is None:
+            self._sending = asyncio.create_task(self._send())
+        return await answer
+
+    async def _send(self) -> None:
+        while self._waiting:
+            sent, self._waiting = self._waiting, []
+            try:
+                answers = await self._ask(self._evaluate([call for call, _ in sent]))
+            except Exception as error:  # of the connection: nobody knows which of them were applied
+                answers = [error] * len(sent)
+            for (_, future), answer in zip(sent, answers, strict=True):
+                if future.done():
+                    continue
+                if isinstance(answer, Exception):
+                    future.set_exception(_unusable(answer) if isinstance(answer, RedisError) else answer)
+                else:
+                    future.set_result(answer)
+        self._sending = None
+
+    async def _evaluate(self, calls: Sequence[Sequence[Any]]) -> list[Any]:
+        """Return what the script says to each call, or the error that it ends with."""
+        pipeline = self._client.pipeline(transaction=False)
+        for call in calls:
+            pipeline.execute_command("EVALSHA", self._script, *call)  # a cluster's pipeline has no other way
+        answers: list[Any] = await pipeline.execute(raise_on_error=False)
+        if isinstance(self._client, RedisCluster) and any(isinstance(answer, Disconnected) for answer in answers):
+            await self._client.aclose()  # the next command asks which node has the keys now
+        unknown = [at for at, answer in enumerate(answers) if isinstance(answer, NoScriptError)]
+        if unknown:  # Redis began anew, and has not applied these
+            await self._client.script_load(COMMIT)
+            for at, answer in zip(unknown, await self._evaluate([calls[at] for at in unknown]), strict=True):
+                answers[at] = answer
+        return answers
+
+    async def _at_once(self, *commands: tuple[Any, ...]) -> Any:
+        """Return the answers to commands as one transaction."""
+        if isinstance(self._client, RedisCluster):
+            await self._ask(self._client.initialize())  # or its pipeline does, in a loop of its own
+        pipeline = self._client.pipeline(transaction=True)
+        for command in commands:
+            pipeline.execute_command(*command)
+        return await self._ask(pipeline.execute())
+
+    async def forget(self, run: str) -> None:
+        """Delete everything that is known of a run."""
+        state = await self.load(run)
+        await self._ask(self._client.delete(*(self._key(run, part) for part in PARTS)))
+        if state is not None:
+            await self._ask(self._client.srem(self._key(str(state.partition), "partition"), run))
+
+    async def read_model(self, run: str) -> dict[str, bytes]:
+        """Return the read model of a run: the latest prediction for each of its live jobs."""
+        fields = await self._ask(self._client.hgetall(self._key(run, "read-model")))
+        return {name.decode(): value for name, value in fields.items()}
+
+    async def wait_for(self, seconds: float) -> None:
+        """Raise `StoreError` unless Redis answers within `seconds`."""
+        until = (loop := asyncio.get_running_loop()).time() + seconds
+        while True:
+            try:
+                await self._ask(self._client.ping())
+                return
+            except StoreError as error:
+                if isinstance(error.__cause__, AuthenticationError) or loop.time() + 0.5 > until:
+                    raise
+            await asyncio.sleep(0.5)
+
+    async def _ask(self, pending: Any) -> Any:
+        try:
+            return await cast("Awaitable[Any]", pending)
+        except (RedisError, OSError, TimeoutError) as error:
+            raise _unusable(error) from error
+
+
+def _unusable(error: Exception) -> StoreError:
+    return StoreError(f"Redis cannot be used: {reason_of(error)}")

@@ -1,0 +1,227 @@
+"""Follow runs from outside: what a stage keeps of them in Redis, read, never written, and current at each question.
+
+A stage's state is its snapshot and then the journal of its inputs, both of one transaction. So whoever restores the
+one and pushes the other stands where the worker stood after its last batch, and no worker need be alive for that.
+
+The rules that a follower keeps:
+
+1. The journal's entries are the envelopes up to the stored sequence, one each. What follows the last one taken is
+   read together with the stored position, and taken only if it fits: the entry before it is the one taken last.
+2. Where it does not fit (there is a newer snapshot, Redis lost its last second, another run bears the name), the run
+   is loaded anew.
+3. While a run changes it is nobody's: after an error or a cancellation in mid-work it is loaded anew.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Protocol, TypeVar
+
+from shadowtime.shared.errors import SnapshotMismatch, StoreError
+from shadowtime.shared.messages import Envelope
+from shadowtime.shared.quoting import quoted
+from shadowtime.shared.stages import Stage, StageRun
+from shadowtime.shared.streaming.protocols import RunState
+from shadowtime.shared.streaming.settings import Settings
+from shadowtime.shared.streaming.state.redis_client import connect
+from shadowtime.shared.streaming.state.redis_store import RedisStore
+
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True)
+class Position:
+    """Where a stage is in a run, and what it said last: its output at `sequence`, if the store still has it."""
+
+    sequence: int
+    offset: int
+    output: bytes | None = None
+
+
+@dataclass(frozen=True)
+class JournalEnd:
+    """The end of a run's journal, from some entry on; `start` is the sequence of the snapshot beneath it."""
+
+    sequence: int
+    offset: int
+    start: int
+    entries: Sequence[bytes]
+
+
+class RunReader(Protocol):
+    """What a follower needs of a store: reading."""
+
+    async def names(self) -> Sequence[str]:
+        """Return all runs of which there is a state, in order of name."""
+        ...
+
+    async def positions(self, runs: Sequence[str]) -> Sequence[Position | None]:
+        """Return where the stage is in each of these runs; None for a run that is not known."""
+        ...
+
+    async def journal_from(self, run: str, first: int) -> JournalEnd | None:
+        """Return the journal from its entry `first` on, of one moment; None for a run that is not known."""
+        ...
+
+    async def load(self, run: str) -> RunState | None:
+        """Return what is known of a run; None for nothing."""
+        ...
+
+
+class RedisReader(RedisStore):
+    """The runs of one stage, as `RunReader`."""
+
+    async def names(self) -> Sequence[str]:
+        """Return all runs of which there is a state, in order of name.
+
+        By their keys, not by the sets of each partition: how many partitions there are only Kafka knows for sure.
+        """
+        prefix = self._key("", "state").encode()
+
+        async def scan() -> set[bytes]:
+            return {key async for key in self._client.scan_iter(match=prefix + b"*", count=1_000)}
+
+        return sorted(key.removeprefix(prefix).decode() for key in await self._ask(scan()))
+
+    async def positions(self, runs: Sequence[str]) -> Sequence[Position | None]:
+        """Return where the stage is in each of these runs; None for a run that is not known."""
+        if not runs:
+            return []
+        pipeline = self._client.pipeline(transaction=False)
+        for run in runs:
+            pipeline.hmget(self._key(run, "state"), ["sequence", "offset"])
+            pipeline.lindex(self._key(run, "outbox"), -1)
+        answers = await self._ask(pipeline.execute())
+        return [
+            None if sequence is None else Position(int(sequence), int(offset), output)
+            for (sequence, offset), output in zip(answers[::2], answers[1::2], strict=True)
+        ]
+
+    async def journal_from(self, run: str, first: int) -> JournalEnd | None:
+        """Return the journal from its entry `first` on, of one moment; None for a run that is not known."""
+        (sequence, offset), length, entries = await self._at_once(
+            ("HMGET", self._key(run, "state"), "sequence", "offset"),
+            ("LLEN", self._key(run, "journal")),
+            ("LRANGE", self._key(run, "journal"), first, -1),
+        )
+        if sequence is None:
+            return None
+        return JournalEnd(int(sequence), int(offset), int(sequence) - length, entries)
+
+
+@asynccontextmanager
+async def reading(settings: Settings, stage: str) -> AsyncIterator[RedisReader]:
+    """Yield the runs of a stage; raises `StoreError` unless Redis answers within `connect_seconds`."""
+    async with reading_later(settings, stage) as reader:
+        try:
+            async with asyncio.timeout(settings.connect_seconds):
+                await reader.wait_for(settings.connect_seconds)
+        except TimeoutError:
+            raise StoreError(f"Redis cannot be used: no answer within {settings.connect_seconds:g} s") from None
+        yield reader
+
+
+@asynccontextmanager
+async def reading_later(settings: Settings, stage: str) -> AsyncIterator[RedisReader]:
+    """Yield the runs of a stage, whether or not Redis answers by now: each question finds out."""
+    client = connect(settings, retries=1)
+    try:
+        yield RedisReader(client, stage)
+    finally:
+        await client.aclose()
+
+
+@dataclass
+class _Taken:
+    """What a follower has taken of a run; `last` is the newest entry that it took from the journal."""
+
+    state: StageRun
+    start: int
+    offset: int
+    last: bytes | None
+
+
+class RunFollower:
+    """One run in one stage, as it is stored; questions wait for one another."""
+
+    def __init__(self, stage: Stage, reader: RunReader, run: str) -> None:
+        self.stage = stage
+        self.run = run
+        self._reader = reader
+        self._lock = asyncio.Lock()
+        self._taken: _Taken | None = None
+
+    async def ask(self, question: Callable[[StageRun], Result]) -> Result | None:
+        """Return what `question` says of the run as it is stored now; None if the store does not know the run.
+
+        `question` is asked in a thread and must not change the run.
+
+        Raises
+        ------
+        StoreError
+            If Redis cannot be used.
+        SnapshotMismatch
+            If what is stored is damaged or of another schema; the message names the remedy.
+        """
+        async with self._lock:
+            taken, self._taken = self._taken, None
+            taken = await self._brought_up(taken) or await self._loaded()
+            if taken is None:
+                return None
+            self._taken = taken
+            try:
+                return await asyncio.to_thread(question, taken.state)
+            except asyncio.CancelledError:
+                self._taken = None  # the thread may still be reading
+                raise
+
+    async def _brought_up(self, taken: _Taken | None) -> _Taken | None:
+        """Take what was added to the journal; None if that does not follow what was taken."""
+        if taken is None:
+            return None
+        sequence = taken.state.sequence
+        known = 1 if sequence > taken.start else 0
+        end = await self._reader.journal_from(self.run, sequence - taken.start - known)
+        if end is None or end.start != taken.start or list(end.entries[:known]) != [taken.last] * known:
+            return None
+        entries = end.entries[known:]
+        if end.sequence != sequence + len(entries) or (not entries and end.offset != taken.offset):
+            return None
+        if entries:
+            await asyncio.to_thread(self._push, taken.state, entries)
+            taken.offset, taken.last = end.offset, entries[-1]
+        return taken
+
+    async def _loaded(self) -> _Taken | None:
+        saved = await self._reader.load(self.run)
+        if saved is None:
+            return None
+        state = await asyncio.to_thread(self._restored, saved)
+        last = saved.journal[-1] if saved.journal else None
+        return _Taken(state, saved.sequence - len(saved.journal), saved.offset, last)
+
+    def _restored(self, saved: RunState) -> StageRun:
+        state = StageRun(self.stage)
+        if saved.quarantined is not None:
+            raise SnapshotMismatch(saved.quarantined)
+        try:
+            state.replay(saved.snapshot, saved.journal)
+        except SnapshotMismatch as error:
+            raise SnapshotMismatch(f"{error}; {self._remedy()}") from None
+        if state.sequence != saved.sequence:
+            raise self._damaged(f"its journal ends at {state.sequence}, its position is {saved.sequence}")
+        return state
+
+    def _push(self, state: StageRun, entries: Sequence[bytes]) -> None:
+        for value in entries:
+            envelope = Envelope.read(value)
+            if envelope is None or envelope.sequence != state.sequence + 1 or state.spoiled:
+                raise self._damaged(f"its journal is of another schema, or has a hole, after sequence {state.sequence}")
+            state.push(envelope)
+
+    def _damaged(self, why: str) -> SnapshotMismatch:
+        return SnapshotMismatch(f"{self.stage.name}: run {quoted(self.run)}: {why}; {self._remedy()}")
+
+    def _remedy(self) -> str:
+        return f"rebuild it: shadowtime rebuild {self.stage.name} --run {quoted(self.run)}"

@@ -1,0 +1,100 @@
+"""Make the state of a stage anew from the beginning of its topic."""
+
+import time
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
+
+from shadowtime.shared.messages import Envelope, Rejected
+from shadowtime.shared.stages import Stage
+from shadowtime.shared.streaming.kafka import LogReader, read_log, topic_admin
+from shadowtime.shared.streaming.protocols import Record
+from shadowtime.shared.streaming.settings import Settings
+from shadowtime.shared.streaming.state import RedisStore, connect
+from shadowtime.shared.streaming.worker import StageWorker, WorkerContext, WorkerMetrics
+
+
+class _Silent:
+    """A stream that takes nothing: all of it has been said before."""
+
+    async def publish(self, partition: int, run: str, values: Sequence[bytes], times: Sequence[float | None]) -> None:
+        """Let outputs go."""
+
+    async def dead_letter(self, letters: Sequence[tuple[Record, str]]) -> None:
+        """Let dead letters go."""
+
+    async def replay(self, partition: int, start: int, stop: int | None) -> AsyncIterator[Sequence[Record]]:
+        """Yield nothing: whatever the log holds is handed over in order."""
+        if stop == 0:
+            yield ()  # the part that makes it a generator
+
+
+async def rebuild(stage: Stage, settings: Settings, only: str | None = None) -> dict[str, int]:
+    """Replay a stage's input from the beginning, outputs dropped, and store each run's state.
+
+    For when Redis has lost it, a snapshot is of an older schema, or a run is quarantined. No worker of the stage may
+    run meanwhile. What the stage said that it had failed at stays so. What it had not yet answered, or had left aside,
+    it takes when it starts again.
+
+    Returns
+    -------
+    dict
+        The sequence up to which each run was rebuilt.
+    """
+    client = connect(settings)
+    store = RedisStore(client, stage.name, settings.run_retention_seconds)
+    reading = LogReader(settings)
+    rebuilt: dict[str, int] = {}
+    try:
+        partitions = await topic_admin.prepare_topics(settings)
+        for partition in range(partitions):
+            said = await _said(stage, settings, partition)
+            for name in said:
+                if only in (None, name):
+                    await store.forget(name)
+            anyone = replace(stage, foreign=())  # what it said itself is handed back to it
+            metrics = WorkerMetrics(stage.name)
+            context = WorkerContext(anyone, store, _Silent(), settings, metrics, partitions, time.monotonic)
+            worker = StageWorker(context, behind=True)
+            try:
+                async for part in reading.parts(stage.reads, partition):
+                    records = [_as_answered(record, said, only) for record in part]
+                    await worker.handle([worker.receive(record) for record in records if record is not None])
+                    worker.take_done()
+                await worker.settle()
+            finally:
+                worker.close()
+            rebuilt |= {name: last for name, (last, _) in said.items() if only in (None, name)}
+        return rebuilt
+    finally:
+        await reading.stop()
+        await client.aclose()
+
+
+Said = dict[str, tuple[int, dict[int, bytes]]]
+"""Of each run: the last sequence that the stage has answered, and its answers to events that it failed at."""
+
+
+async def _said(stage: Stage, settings: Settings, partition: int) -> Said:
+    """Return what a stage has said on its own topic."""
+    said: Said = {}
+    async for record in read_log(settings, stage.writes, partition):
+        envelope = Envelope.read(record.value)
+        if envelope is None:
+            continue
+        last, refused = said.get(envelope.run, (-1, {}))
+        if envelope.sequence == last + 1:
+            if isinstance(envelope.event, Rejected) and envelope.event.code is not None:
+                refused[envelope.sequence] = record.value
+            said[envelope.run] = envelope.sequence, refused
+    return said
+
+
+def _as_answered(record: Record, said: Said, only: str | None) -> Record | None:
+    """Return a record if the stage has answered it; in the place of what it failed at, that it did."""
+    envelope = Envelope.read(record.value)
+    if envelope is None or only not in (None, envelope.run):
+        return None
+    last, refused = said.get(envelope.run, (-1, {}))
+    if envelope.sequence > last:
+        return None
+    return replace(record, value=refused.get(envelope.sequence, record.value))  # type: ignore[type-var]

@@ -1,0 +1,77 @@
+"""URLs and tokens of servers that are talked to over HTTP, as people give them."""
+
+from urllib.parse import urlsplit
+
+
+def http_url(url: str, example: str = "http://127.0.0.1:8428") -> str:
+    """Return a URL of a server, or raise `ValueError` that shows it, and an `example` of what it should look like.
+
+    >>> http_url("https://grafana.example.org/below")
+    'https://grafana.example.org/below'
+    >>> http_url("10.0.0.5:8428")
+    Traceback (most recent call last):
+    ValueError: '10.0.0.5:8428' is no URL of a server; it looks like http://127.0.0.1:8428
+    """
+    try:
+        parts = urlsplit(url)
+        fine = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # half an IPv6 address, a port that is no number or too large a one
+        fine = False
+    if not fine:
+        raise ValueError(f"{url!r} is no URL of a server; it looks like {example}")
+    return url
+
+
+def bearer_token(text: str) -> str:
+    """Return a token without the line break that files and secrets have; raise `ValueError` if it is none, unshown.
+
+    >>> bearer_token("glsa_1 ")
+    'glsa_1'
+    >>> bearer_token(" ")
+    Traceback (most recent call last):
+    ValueError: it is empty
+    """
+    token = text.strip()
+    if not token:
+        raise ValueError("it is empty")
+    if not token.isascii() or not token.isprintable() or " " in token:
+        raise ValueError("it has characters that no token has")
+    return token
+
+
+# How Redis is named: one server, or some nodes of a Redis Cluster, which tell of the others.
+
+CLUSTER = "+cluster"
+"""What follows the scheme where nodes of a cluster are named."""
+
+
+def cluster_nodes(url: str) -> list[tuple[str, int]]:
+    """Return hosts and ports of the nodes that a URL names; none of a URL of one server.
+
+    Raises
+    ------
+    ValueError
+        Where a node is not HOST:PORT.
+
+    Examples
+    --------
+    >>> cluster_nodes("redis+cluster://a:6379,b:6380"), cluster_nodes("redis://a:6379/0")
+    ([('a', 6379), ('b', 6380)], [])
+    >>> cluster_nodes("redis+cluster://a")
+    Traceback (most recent call last):
+        ...
+    ValueError: nodes of a Redis Cluster are redis+cluster://HOST:PORT,HOST:PORT, or rediss+cluster:// for TLS
+    """
+    parts = urlsplit(url)
+    if not parts.scheme.endswith(CLUSTER):
+        return []
+    named = [urlsplit(f"//{node}") for node in parts.netloc.split(",")]
+    try:
+        nodes = [(node.hostname or "", node.port or 0) for node in named]
+    except ValueError:  # no port that there can be
+        nodes = []
+    if parts.scheme.removesuffix(CLUSTER) not in ("redis", "rediss") or not nodes or not all(map(all, nodes)):
+        raise ValueError(
+            "nodes of a Redis Cluster are redis+cluster://HOST:PORT,HOST:PORT, or rediss+cluster:// for TLS"
+        )
+    return nodes

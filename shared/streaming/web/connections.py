@@ -1,0 +1,246 @@
+"""Who is let in to a web server and who is put out: connections are few, and none is held by doing nothing.
+
+aiohttp parses, answers and keeps connections; it knows no limit on their number, on what they send while nothing is
+answered, or on the time that they take to read. Those are here, around its protocol and by the event loop's public
+means, so that they are the same with asyncio's own loop and with uvloop.
+"""
+
+import asyncio
+import errno
+import logging
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import cast
+
+from aiohttp.http_exceptions import HttpProcessingError
+
+from shadowtime.shared.cli import FewAMinute
+from shadowtime.shared.quoting import quoted
+
+# What web servers write to the log: a line for a request that is none, without a traceback, and few of a kind.
+
+
+class NoTraceback(logging.Filter):
+    """Has a request that is none make a line that says so, not a traceback."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Return True."""
+        error = record.exc_info[1] if record.exc_info else None
+        if isinstance(error, HttpProcessingError):
+            remote = record.args[0] if isinstance(record.args, tuple) and record.args else None
+            record.msg, record.args = "no request: %s from %s", (quoted(" ".join(error.message.split())), remote)
+            record.exc_info, record.levelno, record.levelname = None, logging.WARNING, "WARNING"
+        return True
+
+
+log = logging.getLogger("shadowtime.web")
+log.addFilter(NoTraceback())
+log.addFilter(FewAMinute())
+
+
+MAX_CONNECTIONS = 256
+"""At once; the next one has that dropped which has been idle for longest."""
+
+HEAD_SECONDS = 10.0
+"""From the first byte of a request, or from a connection's beginning, to the end of its headers."""
+
+IDLE_SECONDS = 75.0
+"""Between an answer and the next request on the same connection."""
+
+TAKE_SECONDS = 10.0
+"""What is sent must be taken in within so long."""
+
+MAX_UNANSWERED = 65_536
+"""Bytes of requests that a connection may send before the first of them is answered."""
+
+SEND_BUFFER = 16_384
+"""Bytes that the kernel is asked to hold for a reader; with more, it would hide for long that nobody reads."""
+
+MAX_UNSENT = 65_536
+"""Bytes that wait for the kernel before whoever writes has to wait too."""
+
+AGAIN_SECONDS = 0.1
+"""Rest after a connection could not be taken, as when there are no descriptors left."""
+
+SWEEP_SECONDS = 1.0
+BACKLOG = 1_024
+"""Connections that wait to be taken; beyond, clients lose a second until they try again."""
+
+MIN_CONNECTIONS = 8
+"""Connections that there may be even where descriptors are scarce."""
+
+NO_ROOM = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
+TOO_LARGE = (
+    b"HTTP/1.1 431 Request Header Fields Too Large\r\nConnection: close\r\nContent-Type: text/plain\r\n"
+    b"Content-Length: 23\r\n\r\nthe request is too long"
+)
+
+
+class Connection(asyncio.Protocol):
+    """A connection: passes everything on to the library's protocol, and knows what is being waited for.
+
+    Parameters
+    ----------
+    inner
+        The library's protocol.
+    there
+        The connections of the server; it is among them from its beginning to its end.
+    """
+
+    def __init__(self, inner: asyncio.Protocol, there: "dict[asyncio.Protocol, Connection]") -> None:
+        self.answering = False
+        self.idle_since = _now()
+        self._inner = inner
+        self._there = there
+        self._transport: asyncio.Transport
+        self._answered = False
+        self._asked_since: float | None = self.idle_since  # nothing has come yet, but it should
+        self._unread_since: float | None = None
+        self._unanswered = 0
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Bound what waits to be sent."""
+        self._transport = cast("asyncio.Transport", transport)
+        self._transport.set_write_buffer_limits(high=MAX_UNSENT, low=0)
+        self._there[self._inner] = self
+        self._inner.connection_made(transport)
+
+    def data_received(self, data: bytes) -> None:
+        """Pass on what came, unless it is too much."""
+        self._unanswered += len(data)
+        if self._asked_since is None:
+            self._asked_since = _now()
+        if self._unanswered <= MAX_UNANSWERED:
+            self._inner.data_received(data)
+        elif self._answered or self.answering:
+            self._transport.abort()
+        else:
+            self._transport.write(TOO_LARGE)
+            self._transport.close()
+
+    def eof_received(self) -> bool | None:
+        """Pass it on."""
+        return self._inner.eof_received()
+
+    def pause_writing(self) -> None:
+        """Pass it on."""
+        self._inner.pause_writing()
+
+    def resume_writing(self) -> None:
+        """Pass it on: everything is taken in."""
+        self._unread_since = None
+        self._inner.resume_writing()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Pass it on."""
+        self._there.pop(self._inner, None)
+        self._inner.connection_lost(exc)
+
+    @contextmanager
+    def answer(self) -> Iterator[None]:
+        """Note that a request is being answered, while the block lasts."""
+        self.answering = True
+        self._unanswered = 0
+        try:
+            yield
+        finally:
+            self.answering, self._answered = False, True
+            self.idle_since = _now()
+            self._asked_since = self.idle_since if self._unanswered else None
+
+    def is_overdue(self, now: float) -> bool:
+        """Return whether the other side has taken too long, for a request or to take in an answer."""
+        if not self._transport.get_write_buffer_size():
+            self._unread_since = None
+        elif self._unread_since is None:
+            self._unread_since = now
+        if self._unread_since is not None and now - self._unread_since > TAKE_SECONDS:
+            return True
+        if self.answering:
+            return False
+        if self._asked_since is not None:
+            return now - self._asked_since > HEAD_SECONDS
+        return now - self.idle_since > IDLE_SECONDS
+
+    def put_out(self) -> None:
+        """End it at once, whatever is still to be sent."""
+        self._there.pop(self._inner, None)
+        self._transport.abort()
+
+
+class Connections:
+    """All connections of a server.
+
+    Parameters
+    ----------
+    make
+        Makes the library's protocol for one.
+    """
+
+    def __init__(self, make: Callable[[], asyncio.Protocol]) -> None:
+        self._make = make
+        self._there: dict[asyncio.Protocol, Connection] = {}
+        self._most = MAX_CONNECTIONS
+
+    def __len__(self) -> int:
+        """Return how many there are."""
+        return len(self._there)
+
+    def of(self, inner: asyncio.Protocol) -> Connection | None:
+        """Return the connection of one of the library's protocols, if it is still there."""
+        return self._there.get(inner)
+
+    async def take_from(self, listener: socket.socket) -> None:
+        """Take whoever comes, for ever; trouble with one, or with all, is told and passes."""
+        loop = asyncio.get_running_loop()
+        while True:
+            try:
+                taken, _ = await loop.sock_accept(listener)
+            except OSError as error:
+                if error.errno in NO_ROOM:  # leave some to the rest of the process
+                    self._most = max(MIN_CONNECTIONS, len(self._there) * 3 // 4)
+                    self._make_room()
+                log.warning("cannot take a connection: %s", error.strerror)
+                await asyncio.sleep(AGAIN_SECONDS)
+                continue
+            self._make_room()
+            try:
+                _bound(taken)
+                await loop.connect_accepted_socket(self._connection, taken)
+            except OSError:  # it has left again
+                taken.close()
+
+    async def sweep(self) -> None:
+        """Put out who is overdue, for ever."""
+        loop = asyncio.get_running_loop()
+        while True:
+            await asyncio.sleep(SWEEP_SECONDS)
+            now = loop.time()
+            self._most = min(MAX_CONNECTIONS, self._most + 1)
+            for each in [each for each in self._there.values() if each.is_overdue(now)]:
+                each.put_out()
+
+    def end(self) -> None:
+        """Put out everybody."""
+        for each in list(self._there.values()):
+            each.put_out()
+
+    def _connection(self) -> Connection:
+        return Connection(self._make(), self._there)
+
+    def _make_room(self) -> None:
+        """Put out who has been idle for longest until one more may come; where all are being answered, of these."""
+        while len(self._there) >= self._most:
+            min(self._there.values(), key=lambda each: (each.answering, each.idle_since)).put_out()
+
+
+def _bound(connection: socket.socket) -> None:
+    """Have the kernel hold little for a reader, and give up on one that is no longer there or takes nothing."""
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER)
+    with suppress(AttributeError):  # where there is no such thing, `Connections.sweep` finds most of them
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, int(TAKE_SECONDS * 1_000))
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()

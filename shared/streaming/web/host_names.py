@@ -1,0 +1,93 @@
+"""The names that a web server answers to.
+
+Whoever owns a name can give it the address of this machine (DNS rebinding). A browser then lets the pages of that name
+read the answers of our server. So a server answers only to names that nobody can give away: localhost, addresses of
+the loopback, the address that a connection was made to, and names that its user allows.
+"""
+
+import re
+from collections.abc import Iterable
+from ipaddress import IPv4Address, IPv6Address, ip_address
+
+from shadowtime.shared.errors import SettingsError
+from shadowtime.shared.quoting import quoted
+
+NAME = re.compile(r"[A-Za-z0-9_.-]{1,253}")
+HEADER = re.compile(rf"(?:\[(?P<address>[0-9A-Fa-f:.]+)\]|(?P<name>{NAME.pattern}))(?::[0-9]{{0,5}})?")
+"""A host and perhaps a port, as RFC 9112 has them in a Host header, without user names and escapes."""
+
+
+class AllowedNames:
+    """The allow-list of a server.
+
+    Parameters
+    ----------
+    told
+        The name or address at which the server listens.
+    more
+        Further names, such as that of a reverse proxy or of a service in a network of containers.
+
+    Raises
+    ------
+    SettingsError
+        If one of `more` is no name of a host.
+
+    Examples
+    --------
+    >>> allowed = AllowedNames("0.0.0.0", ["shadowtime.example.org"])
+    >>> [allowed.include(host, "10.0.0.5") for host in ("LOCALHOST", "::1", "Shadowtime.example.org", "10.0.0.5")]
+    [True, True, True, True]
+    >>> [allowed.include(host, "10.0.0.5") for host in ("evil.example", "10.0.0.6", "0.0.0.0", "127.0.0.1.nip.io")]
+    [False, False, False, False]
+    """
+
+    def __init__(self, told: str = "", more: Iterable[str] = ()) -> None:
+        self._names = {"localhost"}
+        if told and not _stands_for_all(told):
+            self._names.add(told.lower())
+        for name in more:
+            if _stands_for_all(name) or not (_address(name) or NAME.fullmatch(name)):
+                raise SettingsError(f"{quoted(name)} is no name of a host that can be allowed; one is live.example.org")
+            self._names.add(name.lower())
+
+    def include(self, host: str, arrived_at: str) -> bool:
+        """Return whether a host, as `named` returns it, is allowed on a connection to the address `arrived_at`."""
+        address = _address(host)
+        if address is not None and (address.is_loopback or address == _address(arrived_at)):
+            return True
+        return host.lower() in self._names
+
+
+def split_names(names: str) -> list[str]:
+    """Return the names of a setting, as NAME,NAME.
+
+    >>> split_names("scheduler, live.example.org"), split_names("")
+    (['scheduler', 'live.example.org'], [])
+    """
+    return [name.strip() for name in names.split(",") if name.strip()]
+
+
+def named(header: str) -> str | None:
+    """Return what a Host header names, without port and brackets; None if it is malformed.
+
+    >>> named("localhost:6080"), named("[::1]:6080"), named("10.0.0.5")
+    ('localhost', '::1', '10.0.0.5')
+    >>> [named(header) for header in ("", "[::1", "user@localhost", "localhost:x", "localhost, evil", "%6cocalhost")]
+    [None, None, None, None, None, None]
+    """
+    found = HEADER.fullmatch(header)
+    if found is None or (found["address"] and _address(found["address"]) is None):
+        return None
+    return found["address"] or found["name"]
+
+
+def _address(host: str) -> IPv4Address | IPv6Address | None:
+    try:
+        return ip_address(host.partition("%")[0])  # without the interface of a link-local address
+    except ValueError:
+        return None
+
+
+def _stands_for_all(host: str) -> bool:
+    address = _address(host)
+    return address is not None and address.is_unspecified

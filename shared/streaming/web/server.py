@@ -1,0 +1,190 @@
+"""The web server of every page here, for as long as a block lasts: it answers to names that it knows, and to many."""
+
+import asyncio
+import signal
+import socket
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable
+from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
+from typing import Any
+
+from aiohttp import web
+
+from shadowtime.shared.errors import SettingsError
+from shadowtime.shared.quoting import quoted
+from shadowtime.shared.streaming.web.connections import BACKLOG, IDLE_SECONDS, Connections, log
+from shadowtime.shared.streaming.web.host_names import AllowedNames, named
+
+PATIENCE_AT_THE_END = 3.0
+"""Seconds that requests under way have when the process is told to end."""
+
+BODY_SECONDS = 1.0
+"""What comes of a body that nobody wants is passed over for so long; then the connection is closed."""
+
+MAX_LINE_LENGTH = 8_190
+"""Bytes of a request's first line, and of each of its headers."""
+
+MAX_HEADERS = 64
+
+Route = web.RouteDef
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+class Listening:
+    """A server that listens; `addresses` are where, as (HOST, PORT, …), `connections` who is there."""
+
+    def __init__(self, addresses: list[tuple[Any, ...]], connections: Connections) -> None:
+        self.addresses = addresses
+        self.connections = connections
+
+
+def shutdown_event() -> asyncio.Event:
+    """Return what is set as soon as this process is told to end, by SIGTERM or Ctrl-C.
+
+    To be called when the servers it needs have answered: until then Python's own way is right, which cancels.
+    """
+    ended = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, ended.set)
+    return ended
+
+
+@asynccontextmanager
+async def listening(
+    application: web.Application,
+    host: str,
+    port: int,
+    names: Iterable[str] = (),
+    *,
+    cancelling: bool = False,
+    bodies: Collection[str] = (),
+) -> AsyncIterator[Listening]:
+    """Serve an application; yield what knows its addresses.
+
+    Parameters
+    ----------
+    application
+        What answers.
+    host, port
+        Where it listens; port 0 for a free one.
+    names
+        By which it may be asked for, besides localhost, the loopback's addresses, `host` and the address that a
+        connection was made to.
+    cancelling
+        Whether what answers a visitor ends at once when he leaves.
+    bodies
+        Paths to which a body may be sent; no other page takes one.
+
+    Raises
+    ------
+    SettingsError
+        If nobody can listen there, or one of `names` is none.
+    """
+    allowed = AllowedNames(host, names)
+    runner = web.AppRunner(
+        application,
+        access_log=None,
+        logger=log,
+        shutdown_timeout=PATIENCE_AT_THE_END,
+        handler_cancellation=cancelling,
+        keepalive_timeout=IDLE_SECONDS,
+        lingering_time=BODY_SECONDS,
+        max_line_size=MAX_LINE_LENGTH,
+        max_field_size=MAX_LINE_LENGTH,
+        max_headers=MAX_HEADERS,
+        auto_decompress=False,
+    )
+
+    def make() -> asyncio.Protocol:
+        if runner.server is None:
+            raise RuntimeError("the server has ended")
+        return runner.server()
+
+    connections = Connections(make)
+    application.middlewares.insert(0, _noted(connections))
+    application.middlewares.append(_guarded(allowed, bodies))
+    async with AsyncExitStack() as stack:
+        await runner.setup()
+        stack.callback(connections.end)
+        stack.push_async_callback(runner.cleanup)
+        listeners = await _listeners(host, port)
+        for listener in listeners:
+            stack.callback(listener.close)
+        work = [asyncio.create_task(connections.take_from(listener)) for listener in listeners]
+        stack.push_async_callback(_ended, work)
+        sweeping = asyncio.create_task(connections.sweep())
+        stack.push_async_callback(_ended, [sweeping])
+        yield Listening([listener.getsockname() for listener in listeners], connections)
+
+
+async def require_port(host: str, port: int) -> None:
+    """Raise `SettingsError` if nobody can listen there now."""
+    for listener in await _listeners(host, port):
+        listener.close()
+
+
+def address_of(server: Listening) -> str:
+    """Return the URL of the first place where a server listens."""
+    host, port = server.addresses[0][:2]
+    return f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/"
+
+
+async def _listeners(host: str, port: int) -> list[socket.socket]:
+    """Return sockets that listen at every address of a host."""
+    try:
+        found = await asyncio.get_running_loop().getaddrinfo(
+            host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )
+        places = dict.fromkeys((family, address) for family, *_, address in found)
+    except (OSError, UnicodeError) as error:
+        reason = (isinstance(error, OSError) and error.strerror) or "that is no name of a host"
+        raise SettingsError(f"cannot listen on {quoted(host)}: {reason}") from error
+    listeners: list[socket.socket] = []
+    try:
+        for family, address in places:
+            listeners.append(socket.create_server(address, family=family, backlog=BACKLOG))
+            listeners[-1].setblocking(False)
+    except OSError as error:
+        for listener in listeners:
+            listener.close()
+        reason = (error.strerror or str(error)).partition(" (while")[0]
+        raise SettingsError(f"cannot listen on {host}:{port}: {reason}") from error
+    return listeners
+
+
+async def _ended(tasks: list[asyncio.Task[None]]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _noted(connections: Connections) -> Any:
+    """Return what has a connection know that its request is being answered; around everything else."""
+
+    @web.middleware
+    async def note(request: web.Request, handler: Handler) -> web.StreamResponse:
+        connection = connections.of(request.protocol)
+        with nullcontext() if connection is None else connection.answer():
+            return await handler(request)
+
+    return note
+
+
+def _guarded(allowed: AllowedNames, bodies: Collection[str]) -> Any:
+    """Return what refuses names that are not allowed, and bodies that none takes; within all else, to be dressed."""
+
+    @web.middleware
+    async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
+        headers = request.headers.getall("Host", [])
+        host = named(headers[0]) if len(headers) == 1 else None
+        if host is None:
+            raise web.HTTPBadRequest(reason="a request names one host")
+        target = host if request.host == headers[0] else request.host or ""  # a whole URL overrides the header
+        arrived_at = str((request.get_extra_info("sockname") or ("",))[0])
+        if not (allowed.include(host, arrived_at) and allowed.include(target, arrived_at)):
+            raise web.HTTPMisdirectedRequest(reason="no name of this server: see --allow, or the setting web_names")
+        if request.body_exists and request.path not in bodies:
+            request.protocol.close()
+            raise web.HTTPRequestEntityTooLarge(0, request.content_length or 0, reason="this page takes no body")
+        return await handler(request)
+
+    return guard

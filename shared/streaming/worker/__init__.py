@@ -1,0 +1,32 @@
+"""A stage as a process: fair turns, time limits, commits, quarantine, dead letters."""
+
+from typing import TYPE_CHECKING
+
+from shadowtime.shared.lazy import lazy_exports
+
+if TYPE_CHECKING:
+    from shadowtime.shared.streaming.worker.context import WorkerContext, WorkerMetrics
+    from shadowtime.shared.streaming.worker.faust_app import run_stage
+    from shadowtime.shared.streaming.worker.pages import worker_pages
+    from shadowtime.shared.streaming.worker.stage_worker import StageWorker
+
+__all__ = [
+    "StageWorker",
+    "WorkerContext",
+    "WorkerMetrics",
+    "run_stage",
+    "worker_pages",
+]
+
+__getattr__ = lazy_exports(
+    __name__,
+    {
+        "context": (
+            "WorkerContext",
+            "WorkerMetrics",
+        ),
+        "faust_app": ("run_stage",),
+        "pages": ("worker_pages",),
+        "stage_worker": ("StageWorker",),
+    },
+)

@@ -1,0 +1,138 @@
+"""What was worked out of a run goes to the store, then to the stream, while its next events are worked out.
+
+Of each run one slice at a time: it is begun with when the one before it is stored and delivered.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+
+from shadowtime.shared.errors import BusError, Refused, StoreError
+from shadowtime.shared.messages import Envelope
+from shadowtime.shared.quoting import quoted, shortened
+from shadowtime.shared.stages import described, rejected
+from shadowtime.shared.streaming.protocols import Transaction
+from shadowtime.shared.streaming.worker.context import WorkerContext
+from shadowtime.shared.streaming.worker.dead_letters import DeadLetters
+from shadowtime.shared.streaming.worker.run_state import Run, Slice
+
+log = logging.getLogger("shadowtime.worker")
+
+
+class Settling:
+    """Commits and delivers the slices of all runs.
+
+    `attempted` names the runs of which the store counts this process as one that works on their next event, until a
+    commit ends that.
+
+    Parameters
+    ----------
+    letters
+        They are delivered before a slice is committed: what lies before its new position is not looked at again.
+    """
+
+    def __init__(self, context: WorkerContext, letters: DeadLetters) -> None:
+        self._stage = context.stage.name
+        self._store, self._stream = context.store, context.stream
+        self._metrics = context.metrics
+        self._letters = letters
+        self.attempted: set[str] = set()
+        self._under_way: set[asyncio.Task[None]] = set()
+
+    def begin(self, run: Run, done: Slice, snapshot: bytes | None, refused: Callable[[str], Awaitable[None]]) -> None:
+        """Settle a slice beside what comes next; `refused` is told why the run cannot go on, if it cannot.
+
+        The slice before it is settled; if this one fails, that is raised by `settled`, and the run is to be forgotten.
+        """
+
+        async def settle() -> None:
+            try:
+                trouble = await self._settle(run, done, snapshot)
+            except (StoreError, BusError):
+                raise
+            except Exception as error:
+                log.exception("run %s cannot go on", quoted(run.name))
+                trouble = described(error)
+            if trouble is not None:
+                await refused(trouble)
+
+        run.move(done, snapshot)
+        run.settling = asyncio.create_task(settle())
+        self._under_way.add(run.settling)
+        run.settling.add_done_callback(self._end_one)
+
+    async def settled(self, run: Run) -> None:
+        """Return when no slice of a run is being settled any more."""
+        settling, run.settling = run.settling, None
+        if settling is not None:
+            await settling
+
+    async def end(self) -> None:
+        """Return when no slice of any run is being settled any more, however that went."""
+        await asyncio.gather(*self._under_way, return_exceptions=True)
+
+    def _end_one(self, task: asyncio.Task[None]) -> None:
+        self._under_way.discard(task)
+        if not task.cancelled():
+            task.exception()  # is heard of here, also if nobody waits for it any more
+
+    def cancel(self) -> None:
+        """Leave what is being settled as it is."""
+        for task in self._under_way:
+            task.cancel()
+
+    async def settle(self, run: Run, done: Slice, snapshot: bytes | None = None) -> str | None:
+        """Bury what was refused, commit a slice, deliver what it said; return why the run cannot go on, if so."""
+        run.move(done, snapshot)
+        return await self._settle(run, done, snapshot)
+
+    async def _settle(self, run: Run, done: Slice, snapshot: bytes | None) -> str | None:
+        for record, reason in done.refused:
+            self._letters.add(record, reason)
+        await self._letters.deliver()
+        await self._store.commit(
+            Transaction(
+                run=run.name,
+                expected=done.started,
+                sequence=done.started + len(done.inputs),
+                offset=done.offset,
+                partition=run.partition,
+                snapshot=snapshot,
+                inputs=done.inputs,
+                outputs=done.outputs,
+                delivered=run.delivered,
+                read_model=done.read_model,
+                forgotten=list(done.forgotten),
+                closed=done.closed,
+                quarantined=run.quarantined,
+                behind=run.behind,
+            )
+        )
+        self.attempted.discard(run.name)
+        done.stored, run.begun, run.delivered = True, True, 0
+        self._metrics.events.inc(len(done.inputs))
+        await self.publish(run, done.outputs, done.times)
+        return run.trouble
+
+    async def publish(self, run: Run, outputs: Sequence[bytes], times: Sequence[float | None]) -> None:
+        """Deliver outputs; a run of which Kafka never takes one ends there, and says so in its place."""
+        try:
+            await self._stream.publish(run.partition, run.name, outputs, times)
+        except Refused as refused:
+            run.trouble = str(refused)
+            for output, time in zip(outputs, times, strict=True):
+                try:
+                    await self._stream.publish(run.partition, run.name, [output], [time])
+                except Refused:
+                    last = rejected(Envelope.from_bytes(output), told(self._stage, run, run.trouble), "quarantined")
+                    await self._stream.publish(run.partition, run.name, [last.to_bytes()], [time])
+                    break
+        run.delivered = len(outputs)
+
+
+def told(stage: str, run: Run, reason: str) -> str:
+    """Return why a run is quarantined, as its users are told."""
+    return shortened(
+        f"run {quoted(run.name)} is quarantined by stage {stage}: {reason}; "
+        f"to take it up again: shadowtime rebuild {stage} --run {quoted(run.name)}"
+    )

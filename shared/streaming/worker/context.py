@@ -1,0 +1,72 @@
+"""What a worker of a stage works with."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics
+
+from shadowtime.shared import metric_names as names
+from shadowtime.shared.metric_names import Metric
+from shadowtime.shared.stages import Stage
+from shadowtime.shared.streaming.protocols import StateStore, Stream
+from shadowtime.shared.streaming.settings import Settings
+
+# Health figures of a worker, for scraping.
+
+disable_created_metrics()  # type: ignore[no-untyped-call]  # when a counter began is nothing that anybody looks at
+
+EDGES = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 1, 5, 15, 60, 300, 1_800, 7_200)
+"""Seconds at which the buckets of times end: from an event alone to a stage that was away for hours."""
+
+
+class WorkerMetrics:
+    """One set per worker process."""
+
+    def __init__(self, stage: str) -> None:
+        self.registry = CollectorRegistry()
+        self._stage = stage
+        self.events = self._counter(names.WORKER_EVENTS)
+        self.duplicates = self._counter(names.WORKER_DUPLICATES)
+        self.dead_letters = self._counter(names.WORKER_DEAD_LETTERS)
+        self.left_aside = self._counter(names.WORKER_LEFT_ASIDE)
+        self.quarantined = self._gauge(names.WORKER_QUARANTINED)
+        self.fenced = self._counter(names.WORKER_FENCED)
+        self.retries = self._counter(names.WORKER_RETRIES)
+        self.lag = self._gauge(names.WORKER_LAG)
+        self.started = self._gauge(names.WORKER_START)
+        self.batch_seconds = self._histogram(names.WORKER_BATCH)
+        self.latency = self._histogram(names.WORKER_LATENCY)
+
+    def _counter(self, metric: Metric) -> Counter:
+        return Counter(metric.name, metric.meaning, metric.labels, registry=self.registry).labels(self._stage)
+
+    def _gauge(self, metric: Metric) -> Gauge:
+        return Gauge(metric.name, metric.meaning, metric.labels, registry=self.registry).labels(self._stage)
+
+    def _histogram(self, metric: Metric) -> Histogram:
+        return Histogram(metric.name, metric.meaning, metric.labels, buckets=EDGES, registry=self.registry).labels(
+            self._stage
+        )
+
+
+@dataclass(frozen=True)
+class WorkerContext:
+    """The stage, the world around it, and time.
+
+    Parameters
+    ----------
+    partitions
+        How many each topic has.
+    clock
+        Seconds, of which only differences count.
+    """
+
+    stage: Stage
+    store: StateStore
+    stream: Stream
+    settings: Settings
+    metrics: WorkerMetrics
+    partitions: int
+    clock: Callable[[], float]
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep

@@ -1,0 +1,40 @@
+"""Buffer of unusable records until they are on the dead-letter topic."""
+
+import asyncio
+import logging
+
+from shadowtime.shared.cli import FewAMinute
+from shadowtime.shared.quoting import shortened
+from shadowtime.shared.streaming.protocols import Record, Stream
+from shadowtime.shared.streaming.worker.context import WorkerMetrics
+
+log = logging.getLogger("shadowtime.dead-letters")
+log.addFilter(FewAMinute())
+
+
+class DeadLetters:
+    """Records that cannot be used, until they are delivered; each is one letter, however often it is looked at."""
+
+    def __init__(self, stream: Stream, metrics: WorkerMetrics) -> None:
+        self._stream = stream
+        self._metrics = metrics
+        self._letters: dict[tuple[int, int], tuple[Record, str]] = {}
+        self._delivering = asyncio.Lock()
+
+    def add(self, record: Record, reason: str) -> None:
+        """Note a dead letter."""
+        self._letters.setdefault((record.partition, record.offset), (record, shortened(reason)))
+
+    async def deliver(self) -> None:
+        """Send what was noted; raise `BusError` if that is not certain."""
+        if not self._letters:
+            return
+        async with self._delivering:  # whoever comes second waits: his may be among those under way
+            letters = dict(self._letters)
+            if not letters:
+                return
+            await self._stream.dead_letter(list(letters.values()))
+            for place, (record, reason) in letters.items():
+                del self._letters[place]
+                log.error("dead letter: %s", reason, extra={"partition": record.partition, "offset": record.offset})
+            self._metrics.dead_letters.inc(len(letters))

@@ -1,0 +1,194 @@
+"""Run one stage as a faust worker: records in, batches to the stage worker, acknowledgements in order.
+
+Faust reads the topic and keeps the membership of the group. Values are taken raw, so that a message which cannot be
+parsed never raises outside our own code; outputs go through a producer of our own, idempotent and with acks=all; state
+is in Redis, not in faust's tables. The offset that faust commits is only a hint.
+"""
+
+import asyncio
+import logging
+import os
+import tempfile
+import time
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+import faust
+import uvloop
+from faust.transport.drivers import aiokafka as driver
+
+from shadowtime.shared.errors import SettingsError
+from shadowtime.shared.stages import Stage
+from shadowtime.shared.streaming.kafka import clients as bus
+from shadowtime.shared.streaming.settings import Settings
+from shadowtime.shared.streaming.web import listening, split_names
+from shadowtime.shared.streaming.worker.context import WorkerMetrics
+from shadowtime.shared.streaming.worker.loop import WorkerLoop
+from shadowtime.shared.streaming.worker.pages import worker_pages
+
+# Faust's consumer, which hands over what a fetch has brought as a whole.
+#
+# Faust takes records out of a fetch one at a time, and for each of them makes tasks, waits for whichever is done first,
+# and passes it through a queue: several times what a stage works on it. Membership of the group, fetching, flow control
+# and commits stay faust's.
+
+
+class Receiver(Protocol):
+    """Who takes records, in order of each partition."""
+
+    async def ready(self) -> None:
+        """Return when there is room for a record."""
+        ...
+
+    def receive(self, message: Any) -> None:
+        """Take a record."""
+        ...
+
+
+class BatchConsumer(driver.Consumer):
+    """Hands over all records of a fetch, and none one at a time."""
+
+    receiver: Receiver
+
+    async def getmany(self, timeout: float) -> AsyncIterator[Any]:
+        """Fetch records and hand them over; those that come while partitions move are fetched again."""
+        records, active = await self._wait_next_records(timeout)
+        generation = self.app.consumer_generation_id
+        if not records or self.should_stop:
+            return
+        if not self.flow_active:
+            await self.perform_seek()
+            return
+        for place, batch in records.items():
+            if active is None or place in active or place in self._buffered_partitions:
+                # whoever is told that partitions move must not wait until there is room
+                await self.wait_first(self._hand_over(place, batch, generation), self.suspend_flow.wait())
+        nothing: list[Any] = []
+        for each in nothing:  # faust iterates over what is left
+            yield each
+
+    async def _hand_over(self, place: Any, batch: Sequence[Any], generation: int) -> None:
+        """Hand over the records of one partition that were not handed over before."""
+        if self._commit_every is not None and self._n_acked >= self._commit_every:
+            self._n_acked = 0
+            await self.commit()
+        await self.app.flow_control.acquire()
+        self.app.monitor.stream_inbound_time[place] = time.monotonic()
+        for record in batch:
+            await self.receiver.ready()
+            if not self.flow_active or self.app.consumer_generation_id != generation:
+                return
+            read, offset = self._read_offset[place], record.offset
+            if read is not None and offset < read:
+                continue
+            if read and offset > read + 1:
+                await self._add_gap(place, read + 1, offset)
+            self.receiver.receive(self._to_message(place, record))
+            self._read_offset[place] = offset
+
+
+def deliver_batches(app: faust.App, receiver: Receiver) -> None:
+    """Let the records that an application reads go to `receiver`, before it starts."""
+    consumer = type("Consumer", (BatchConsumer,), {"receiver": receiver})
+    transport = type("Transport", (driver.Transport,), {"Consumer": consumer})
+    app.transport = transport(app.conf.broker_consumer, app)
+
+
+log = logging.getLogger("shadowtime.runner")
+
+
+def run_stage(stage: Stage, settings: Settings) -> None:
+    """Run a worker of one stage until it is told to stop; it stops cleanly on SIGTERM and SIGINT."""
+    asyncio.set_event_loop_policy(uvloop.EventLoopPolicy())
+    with tempfile.TemporaryDirectory(prefix=f"shadowtime-{stage.name}-") as folder:  # faust wants one; nothing is kept
+        _run(build_app(stage, settings, Path(folder)))
+
+
+def _run(app: faust.App) -> None:
+    worker = faust.Worker(
+        app,
+        loglevel=None,
+        logging_config={"version": 1, "disable_existing_loggers": False},
+        redirect_stdouts=False,
+        console_port=0,
+        override_logging=False,
+        quiet=True,
+    )
+    worker.execute_from_commandline()
+
+
+def build_app(stage: Stage, settings: Settings, folder: Path) -> faust.App:
+    """Return the faust application of one stage; `folder` is private to it."""
+    app = faust.App(
+        f"shadowtime-{stage.name}",
+        broker=[f"kafka://{address}" for address in settings.kafka_bootstrap.split(",")],
+        broker_credentials=_credentials(settings),
+        value_serializer="raw",
+        key_serializer="raw",
+        store="memory://",
+        datadir=folder,
+        topic_disable_leader=True,
+        stream_wait_empty=False,
+        consumer_auto_offset_reset="earliest",
+        consumer_max_fetch_size=4 * settings.max_message_bytes,
+        broker_commit_interval=1.0,
+        broker_session_timeout=6.0,
+        broker_heartbeat_interval=1.0,
+        broker_request_timeout=10.0,
+        broker_max_poll_interval=300.0,
+        worker_redirect_stdouts=False,
+        web_enabled=False,
+    )
+    metrics = WorkerMetrics(stage.name)
+    metrics.started.set(time.time())
+    topic = app.topic(stage.reads, value_serializer="raw", key_serializer="raw", allow_empty=True)
+    runner = WorkerLoop(app, stage, settings, metrics)
+
+    deliver_batches(app, runner)
+
+    @app.agent(topic, concurrency=1, name=stage.name)
+    async def consume(stream: Any) -> None:  # for faust, which reads the topics of agents; the runner is handed all
+        async for _ in stream.noack().events():
+            log.error("a record came one at a time")
+
+    @app.task
+    async def process() -> None:
+        await runner.process()
+
+    @app.task
+    async def watch_progress() -> None:
+        await runner.watch_progress()
+
+    @app.on_partitions_assigned.connect  # type: ignore[arg-type]
+    async def assigned(sender: Any, partitions: Any, **_: Any) -> None:
+        runner.assigned(partitions)
+
+    @app.task
+    async def serve_pages() -> None:
+        if settings.web_port:
+            pages = worker_pages(runner.health, metrics.registry)
+            try:
+                async with listening(pages, settings.web_host, settings.web_port, split_names(settings.web_names)):
+                    await asyncio.Event().wait()
+            except SettingsError as error:
+                log.critical("%s", error)
+                os._exit(2)
+
+    return app
+
+
+def _credentials(settings: Settings) -> Any:
+    protocol = settings.kafka_security_protocol
+    if protocol == "PLAINTEXT":
+        return None
+    context = bus.ssl_context(settings) if "SSL" in protocol else None
+    if protocol == "SSL":
+        return faust.SSLCredentials(context)
+    password = settings.kafka_password
+    return faust.SASLCredentials(
+        username=settings.kafka_username,
+        password=None if password is None else password.get_secret_value(),
+        mechanism=settings.kafka_sasl_mechanism,
+        ssl_context=context,
+    )

@@ -1,0 +1,246 @@
+"""The loop of a worker: records come in, wait for their run's turn, are handled and acknowledged; its watchdog."""
+
+import asyncio
+import gc
+import logging
+import os
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from itertools import islice
+from typing import Any
+
+import faust
+
+from shadowtime.shared.stages import Stage
+from shadowtime.shared.streaming.kafka import KafkaStream, topic_admin
+from shadowtime.shared.streaming.settings import Settings
+from shadowtime.shared.streaming.state import RedisStore, connect
+from shadowtime.shared.streaming.worker.context import WorkerContext, WorkerMetrics
+from shadowtime.shared.streaming.worker.fair_queue import Turns
+from shadowtime.shared.streaming.worker.partition_log import MAX_KEY_LENGTH, name_of
+from shadowtime.shared.streaming.worker.run_state import SLICE_BYTES
+from shadowtime.shared.streaming.worker.stage_worker import Received, StageWorker
+from shadowtime.shared.streaming.worker.time_limited_thread import Overrun
+
+log = logging.getLogger("shadowtime.runner")
+
+STALLED = 75
+"""Exit status of a worker that the watchdog ended (EX_TEMPFAIL): start it again."""
+
+UNASSIGNED_SECONDS = 20
+"""How long a worker goes without a partition; so there should not be more workers of a stage than partitions."""
+
+GATHER_SECONDS = 0.02
+"""How long a batch waits for events that Kafka has and faust has not handed over yet."""
+
+TURNS_AT_ONCE = 100
+"""Runs of which records are handled together: what a transaction and a delivery take, they take once."""
+
+UNEVEN_SECONDS = 0.05
+"""So much more than another may a run have cost to be handled with it."""
+
+WAITING, WAITING_BYTES = 20_000, 64_000_000
+"""Records, and their bytes, that may wait for the turn of their run; with more, faust hands over no others."""
+
+QUARANTINED_SHOWN = 20
+"""Runs that /health names."""
+
+
+class WorkerLoop:
+    """What lies between faust and the stage worker."""
+
+    def __init__(self, app: faust.App, stage: Stage, settings: Settings, metrics: WorkerMetrics) -> None:
+        self._app = app
+        self._stage = stage
+        self._settings = settings
+        self._metrics = metrics
+        self._turns: Turns[Received] = Turns(WAITING, WAITING_BYTES)
+        self._worker: StageWorker | None = None
+        self._ready = asyncio.Event()
+        self._new_partitions: set[int] = set()
+        self._arrived = asyncio.Event()
+        self._room = asyncio.Event()
+        self._last: Any = None
+        self._read: dict[Any, int] = {}
+        self._progress = time.monotonic()
+        self._busy = False
+
+    def assigned(self, partitions: Any) -> None:
+        """Note partitions that this worker now owns."""
+        self._new_partitions |= {each.partition for each in partitions if each.topic == self._stage.reads}
+        self._arrived.set()
+
+    async def ready(self) -> None:
+        """Return when there is room for a record: while too many wait for their turns, so does whoever brings one."""
+        await self._ready.wait()
+        while self._turns.full:
+            self._room.clear()
+            await self._room.wait()
+
+    def receive(self, message: Any) -> None:
+        """Let a record wait for its turn."""
+        worker = self._worker
+        if worker is None:
+            return
+        size = len(message.key or b"") + len(message.value or b"")
+        key = None if len(message.key or b"") > MAX_KEY_LENGTH else message.key  # whose cost would be remembered
+        self._turns.put(key, worker.receive(message), size, known=worker.holds(key))
+        self._last = message
+        self._read[message.tp] = message.offset
+        self._arrived.set()
+
+    async def process(self) -> None:
+        """Take what has come in, run by run, until the worker stops."""
+        partitions = await topic_admin.prepare_topics(self._settings)
+        client = connect(self._settings)
+        store = RedisStore(client, self._stage.name, self._settings.run_retention_seconds)
+        stream = KafkaStream(self._stage, self._settings)
+        await stream.start()
+        context = WorkerContext(self._stage, store, stream, self._settings, self._metrics, partitions, time.monotonic)
+        worker = StageWorker(context)
+        self._worker = worker
+        gc.freeze()  # what was imported stays: no collection is to look through it
+        self._ready.set()
+        try:
+            while True:
+                if not len(self._turns):
+                    await self._handle(worker)
+                self._busy = False
+                await self._gather()
+                self._busy = True
+                began = time.perf_counter()
+                while self._new_partitions:
+                    await worker.take(self._new_partitions.pop())
+                if len(self._turns):
+                    await self._turn(worker)
+                    self._metrics.batch_seconds.observe(time.perf_counter() - began)
+                self._progress = time.monotonic()
+        except Exception:  # of Kafka or Redis themselves: what a run brings about ends in its turn
+            log.exception("%s cannot go on", self._stage.name)
+            os._exit(1)
+        finally:
+            worker.close()
+            await stream.stop()
+            await client.aclose()
+
+    async def _turn(self, worker: StageWorker) -> None:
+        """Handle the next records of the runs whose turns come together."""
+        turns = self._next_turns()
+        items = [received for _, its in turns for received in its]
+        self._room.set()
+        began = time.perf_counter()
+        spent = await self._handle(worker, items)
+        shared = max(0.0, time.perf_counter() - began - sum(spent.values())) / len(turns)
+        for key, its in turns:
+            names = {name_of(received.record.key) for received in its}
+            self._turns.charge(key, shared + sum(spent.get(name, 0.0) for name in names))
+
+    async def _handle(self, worker: StageWorker, items: Sequence[Received] = ()) -> Mapping[str, float]:
+        """Handle records, or settle those handled before if there are none; acknowledge what is done with."""
+        left: Sequence[Received] = ()
+        try:
+            spent = await (worker.handle(items) if items else worker.settle())
+        except (Exception, Overrun):
+            log.exception("%s cannot handle records", self._stage.name)
+            spent, left = {}, [*await worker.give_up(), *items]
+            await asyncio.sleep(1.0)
+        now = time.time()
+        for received in (*worker.take_done(), *left):
+            message: Any = received.record
+            self._metrics.latency.observe(now - message.timestamp)
+            self._app.consumer.ack(message)
+        return spent
+
+    def _next_turns(self) -> list[tuple[bytes | None, Sequence[Received]]]:
+        """Return the keys whose turns are next, with their records: those that have cost about the same."""
+        turns: list[tuple[bytes | None, Sequence[Received]]] = []
+        room, size = self._settings.batch_size, 0
+        while not turns or (
+            room > 0 and size < SLICE_BYTES and len(turns) < TURNS_AT_ONCE and self._turns.next_within(UNEVEN_SECONDS)
+        ):
+            key, items = self._turns.take(room, SLICE_BYTES)
+            turns.append((key, items))
+            room -= len(items)
+            size += sum(len(received.record.value or b"") for received in items)
+        return turns
+
+    async def _gather(self) -> None:
+        """Wait for an event, and for those behind it that are known to lie in Kafka.
+
+        Faust hands over one event at a time. Whoever begins with the first splits what was published as one batch, and
+        the next stage splits it again: each part costs a transaction and a delivery in every stage from there on.
+        """
+        while not len(self._turns) and not self._new_partitions:
+            self._arrived.clear()
+            await self._arrived.wait()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(GATHER_SECONDS):
+                while len(self._turns) < self._settings.batch_size and self._has_more():
+                    self._arrived.clear()
+                    await self._arrived.wait()
+
+    def _has_more(self) -> bool:
+        """Return whether more is known to lie behind the record that came last."""
+        if self._last is None:
+            return False
+        high: int | None = self._app.consumer.highwater(self._last.tp)
+        return high is not None and self._last.offset + 1 < high
+
+    async def watch_progress(self) -> None:
+        """End the process when there is work and nothing moves: the supervisor starts it again.
+
+        A stage at work on an event moves, however long that takes; what takes too long is the thread's to end. Right
+        after the loss of a broker the group's leader may not know the topic, and then gives nobody a partition; only a
+        new member makes it think again. So a worker without any partition ends itself too.
+        """
+        owned = time.monotonic()
+        while True:
+            await asyncio.sleep(1.0)
+            if self._owned():
+                owned = time.monotonic()
+            elif time.monotonic() - owned > UNASSIGNED_SECONDS:
+                log.critical("%s: no partition for %d s; starting anew", self._stage.name, UNASSIGNED_SECONDS)
+                os._exit(STALLED)
+            behind = self._lag()
+            self._metrics.lag.set(behind)
+            idle = time.monotonic() - self._progress
+            if self._at_work() or (not behind and not self._busy):
+                self._progress = time.monotonic()
+            elif idle > self._settings.watchdog_seconds:
+                log.critical("%s: %d messages wait and nothing moved for %.0f s", self._stage.name, behind, idle)
+                os._exit(STALLED)
+
+    def _at_work(self) -> bool:
+        """Return whether the stage itself is at work."""
+        return self._worker is not None and self._worker.thread.busy_seconds > 0
+
+    def _owned(self) -> list[Any]:
+        """Return the partitions of the stage's topic that this worker owns."""
+        consumer = self._app.consumer
+        return [place for place in (consumer.assignment() if consumer else ()) if place.topic == self._stage.reads]
+
+    def _lag(self) -> int:
+        waiting = len(self._turns)
+        for place in self._owned():
+            high, read = self._app.consumer.highwater(place), self._read.get(place)
+            if high and read is not None:
+                waiting += max(0, high - 1 - read)
+        return waiting
+
+    def health(self) -> tuple[bool, dict[str, Any]]:
+        """Return whether the worker has begun and moves, or has nothing to do; and what /health tells."""
+        worker = self._worker
+        quarantined = {} if worker is None else worker.quarantined
+        idle = time.monotonic() - self._progress
+        healthy = worker is not None and idle < self._settings.watchdog_seconds / 2
+        return healthy, {
+            "stage": self._stage.name,
+            "healthy": healthy,
+            "state": "starting" if worker is None else "running",
+            "seconds_since_progress": round(idle, 1),
+            "seconds_at_work": 0.0 if worker is None else round(worker.thread.busy_seconds, 1),
+            "waiting": len(self._turns),
+            "quarantined_runs": len(quarantined),
+            "quarantined": dict(islice(quarantined.items(), QUARANTINED_SHOWN)),
+        }

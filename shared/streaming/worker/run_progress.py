@@ -1,0 +1,221 @@
+"""A run from event to event: loaded, worked on beside the event loop, committed, delivered, or quarantined.
+
+A slice of events is one transaction, under way while the next is worked out. What the stage fails at is undone: the
+state before it is that of the store and of the events of the slice before it.
+"""
+
+import asyncio
+import logging
+from collections import defaultdict
+from collections.abc import Sequence
+from functools import partial
+
+from shadowtime.shared.errors import BusError, Fenced, SnapshotMismatch, StoreError
+from shadowtime.shared.quoting import quoted
+from shadowtime.shared.stages import StageRun, described
+from shadowtime.shared.streaming.protocols import Record
+from shadowtime.shared.streaming.worker.batched_compute import JointWork
+from shadowtime.shared.streaming.worker.commit import Settling, told
+from shadowtime.shared.streaming.worker.context import WorkerContext
+from shadowtime.shared.streaming.worker.dead_letters import DeadLetters
+from shadowtime.shared.streaming.worker.run_state import LARGE_BYTES, PutAway, Run, Slice, Work, snapshot_due
+from shadowtime.shared.streaming.worker.time_limited_thread import Overrun, WorkThread
+
+log = logging.getLogger("shadowtime.worker")
+
+MAX_ATTEMPTS = 5
+"""Processes that may begin to work on a run without finishing a transaction: each ended, or was ended, before it."""
+
+SUSPECT = 2
+"""After so many, the run is begun with beside no other such run: of those that were at work together, one did it."""
+
+MAX_FAILURES = 10
+"""Events of a run that the stage may fail at; each costs its undoing."""
+
+MAX_STATE_BYTES = 64_000_000
+"""The largest snapshot that is stored."""
+
+
+class RunProgress:
+    """Takes the runs of a stage from event to event.
+
+    `quarantined` says why runs are, by name; `spent`, until it is cleared, for how many seconds each was worked on.
+
+    Parameters
+    ----------
+    thread
+        Where the stage's own work is done.
+    letters
+        Where events go that the stage refuses.
+    """
+
+    def __init__(self, context: WorkerContext, thread: WorkThread, letters: DeadLetters) -> None:
+        self.stage = context.stage
+        self.quarantined: dict[str, str] = {}
+        self._store, self._stream = context.store, context.stream
+        self._settings = context.settings
+        self._metrics, self._clock = context.metrics, context.clock
+        self._thread = thread
+        self._letters = letters
+        self.spent: defaultdict[str, float] = defaultdict(float)
+        self._suspects = asyncio.Lock()
+        self.settling = Settling(context, letters)
+        self._joint = JointWork(thread, context.settings.max_output_bytes, context.clock)
+
+    async def load(self, name: str, partition: int, put_away: PutAway | None = None) -> Run:
+        """Return a run as it is stored; one that cannot be restored is in trouble.
+
+        This is start and recovery: what a torn batch has left in the outbox is published first.
+        """
+        saved = await self._store.load(name)
+        run = Run(name, partition, StageRun(self.stage))
+        if saved is None:
+            return run
+        run.offset, run.quarantined, run.behind = saved.offset, saved.quarantined, saved.behind
+        delivered = 0
+        if put_away is not None and put_away.sequence == saved.sequence:
+            delivered, run.searched = put_away.delivered, put_away.searched
+        if saved.quarantined is not None:
+            run.state.sequence = saved.sequence
+            self.note_quarantine(name, saved.quarantined)
+            await self._deliver_left(run, saved.outbox, delivered)
+            return run
+        began = self._clock()
+        try:
+            await self._thread.run(run.state.replay, saved.snapshot, saved.journal)
+            if run.state.sequence != saved.sequence:
+                raise SnapshotMismatch(f"the journal ends at {run.state.sequence}, its position is {saved.sequence}")
+        except (SnapshotMismatch, Overrun) as error:
+            run.state = StageRun(self.stage)
+            run.state.sequence = saved.sequence
+            run.trouble = f"its state cannot be restored: {described(error)}"
+        run.events, run.size = len(saved.journal), sum(map(len, saved.journal))
+        run.seconds, run.stored = self._clock() - began, len(saved.snapshot or b"")
+        await self._deliver_left(run, saved.outbox, delivered)
+        log.info("loaded run", extra={"run": name, "sequence": saved.sequence, "offset": saved.offset})
+        return run
+
+    async def _deliver_left(self, run: Run, outbox: Sequence[bytes], delivered: int) -> None:
+        """Deliver what is left in the outbox behind what was; of a quarantined run, unless that is why it is."""
+        left = outbox[delivered:]
+        try:
+            await self.settling.publish(run, left, [None] * len(left))
+            run.delivered = len(outbox)
+        except (StoreError, BusError):
+            raise
+        except Exception:
+            if run.quarantined is None:
+                raise
+            log.exception("what run %s said last cannot be delivered", quoted(run.name))
+
+    async def advance(self, run: Run, work: Sequence[Work]) -> int:
+        """Handle a slice of a run's events and settle it; return how many events it was."""
+        last = run.state.sequence
+        old = next((at for at, (_, envelope) in enumerate(work) if envelope.sequence > last), len(work))
+        if old:
+            self._metrics.duplicates.inc(old)
+            return old
+        if work[0][1].sequence > last + 1:
+            return 0
+        done = Slice(last, offset=run.offset)
+        if run.trouble is not None or run.begun or run.name in self.settling.attempted:
+            return await self._work(run, work, done)
+        if (begun := await self._store.attempt(run.name, SUSPECT)) is not None:
+            return await self._begin(run, work, done, begun)
+        async with self._suspects:
+            count = await self._begin(run, work, done, await self._store.attempt(run.name))
+            await self.settling.settled(run)
+            return count
+
+    async def _begin(self, run: Run, work: Sequence[Work], done: Slice, begun: int | None) -> int:
+        """Work on a run's next event as the first thing that this process does with it."""
+        if begun is None or begun > MAX_ATTEMPTS:
+            run.trouble = f"{MAX_ATTEMPTS} processes ended while they worked on its next event"
+        self.settling.attempted.add(run.name)
+        return await self._work(run, work, done)
+
+    async def _work(self, run: Run, work: Sequence[Work], done: Slice) -> int:
+        if run.trouble is not None:
+            await self.settling.settled(run)
+            return 0 if run.quarantined is not None else await self._quarantine(run, done, work[0], run.trouble)
+        async with self._joint.worked_out(run.state, work, done) as overrun:
+            await self.settling.settled(run)
+            if run.quarantined is not None:  # with the slice before, while this one was worked out
+                return 0
+            if overrun:
+                limit = self._settings.handler_seconds
+                self.spent[run.name] += limit
+                slow = work[min(done.done, len(work) - 1)]
+                return await self._quarantine(run, done, slow, f"an event took more than {limit:g} s")
+            self.spent[run.name] += done.seconds
+            return await self._conclude(run, work, done)
+
+    async def _conclude(self, run: Run, work: Sequence[Work], done: Slice) -> int:
+        """Begin to settle a slice that was worked out; return how many events it was."""
+        self._metrics.duplicates.inc(done.duplicates)
+        last = done.last or work[0]  # what was worked out begins with an event that was not handled before
+        trouble = await self._undo(run, done) if run.state.spoiled else None
+        run.seconds += done.seconds
+        run.events += len(done.inputs)
+        run.size += sum(map(len, done.inputs))
+        snapshot = None
+        if trouble is None and snapshot_due(run, done, self._settings.snapshot_every):
+            snapshot, trouble = await self._snapshot(run)
+        if trouble is not None:
+            return await self._quarantine(run, done, last, trouble)
+        self.settling.begin(run, done, snapshot, partial(self._quarantine_afterwards, run, done, last[0]))
+        if done.size > LARGE_BYTES:
+            await self.settling.settled(run)
+        return done.done
+
+    async def _undo(self, run: Run, done: Slice) -> str | None:
+        """Undo the last event of a slice; return why the run cannot be carried on, if so."""
+        saved = await self._store.load(run.name)
+        if (-1 if saved is None else saved.sequence) != done.started:
+            raise Fenced(f"{self.stage.name}: run {quoted(run.name)} is no longer at sequence {done.started} in Redis")
+        snapshot, journal = (None, ()) if saved is None else (saved.snapshot, saved.journal)
+        done.undone = True
+        try:
+            await self._thread.run(run.state.undo, snapshot, [*journal, *done.inputs[:-1]])
+        except (SnapshotMismatch, Overrun) as error:
+            return f"an event failed and cannot be undone: {described(error)}"
+        if run.state.failures > MAX_FAILURES:
+            return f"more than {MAX_FAILURES} of its events failed; the last: {done.refused[-1][1]}"
+        return None
+
+    async def _snapshot(self, run: Run) -> tuple[bytes | None, str | None]:
+        """Return the state to store, or why the run cannot be carried on."""
+        try:
+            snapshot = await self._thread.run(run.state.snapshot)
+        except (Exception, Overrun) as error:
+            return None, f"its state cannot be stored: {described(error)}"
+        if len(snapshot) > MAX_STATE_BYTES:
+            return None, f"its state has {len(snapshot)} bytes; at most {MAX_STATE_BYTES} are stored"
+        return snapshot, None
+
+    async def _quarantine(self, run: Run, done: Slice, work: Work, reason: str) -> int:
+        """Let a run end with an event; return how many events of the slice are done then."""
+        run.quarantined = reason = told(self.stage.name, run, reason)
+        done.end_with(work, reason)
+        self._end(run, done, at_its_end=True)
+        await self.settling.settle(run, done)
+        self.note_quarantine(run.name, reason)
+        return done.done
+
+    async def _quarantine_afterwards(self, run: Run, done: Slice, last: Record, reason: str) -> None:
+        """Quarantine a run whose last events were to be settled already, whatever was worked out since."""
+        run.quarantined = reason = told(self.stage.name, run, reason)
+        self._letters.add(last, reason)
+        self._end(run, done, at_its_end=done.stored)
+        await self.settling.settle(run, Slice(run.state.sequence, offset=done.offset))
+        self.note_quarantine(run.name, reason)
+
+    def _end(self, run: Run, done: Slice, *, at_its_end: bool) -> None:
+        """Let a run stand where a slice ends, or where it began."""
+        run.state = StageRun(self.stage)
+        run.state.sequence = done.started + (len(done.inputs) if at_its_end else 0)
+
+    def note_quarantine(self, name: str, reason: str) -> None:
+        """Let it be known that a run is quarantined."""
+        self.quarantined[name] = reason
+        self._metrics.quarantined.set(len(self.quarantined))

@@ -1,0 +1,37 @@
+"""Events, reasons and explanations in words; colours and columns."""
+
+from shadowtime.shared.text.colours import BAD, GOOD, NEUTRAL, OTHER_COLOURS, POLICY_COLOURS, WARNING
+from shadowtime.shared.text.columns import NOTHING, Column, Measure, Values, numbers, seconds, shares, times
+from shadowtime.shared.text.events import ADJUSTED, ENDS, LEFT, Sentence, chosen, sentences
+from shadowtime.shared.text.explanations import brief_of, reasons_of, sentences_of
+from shadowtime.shared.text.reasons import UNKNOWN, Log, because, procs
+
+__all__ = [
+    "ADJUSTED",
+    "BAD",
+    "ENDS",
+    "GOOD",
+    "LEFT",
+    "NEUTRAL",
+    "NOTHING",
+    "OTHER_COLOURS",
+    "POLICY_COLOURS",
+    "UNKNOWN",
+    "WARNING",
+    "Column",
+    "Log",
+    "Measure",
+    "Sentence",
+    "Values",
+    "because",
+    "brief_of",
+    "chosen",
+    "numbers",
+    "procs",
+    "reasons_of",
+    "seconds",
+    "sentences",
+    "sentences_of",
+    "shares",
+    "times",
+]

@@ -1,0 +1,214 @@
+"""An `Explanation` in sentences, for terminals, the live page and whoever reads JSON."""
+
+from collections.abc import Iterator
+
+from shadowtime.shared.formatting import clock, duration
+from shadowtime.shared.messages import Ahead, Ending, Endings, Explanation, Outcome, Refused, Shadow, Sooner
+from shadowtime.shared.quoting import plain
+from shadowtime.shared.text.events import ENDS
+from shadowtime.shared.text.reasons import Log, because, procs
+
+SHOWN = 5
+"""Jobs that a sentence names of those that an explanation does."""
+
+UNITS = {"processors": "procs", "memory": "MiB of memory", "gpus": "GPUs"}
+
+
+def sentences_of(why: Explanation) -> list[str]:
+    """Return an explanation as sentences; times of the present day bear no date.
+
+    >>> sentences_of(Explanation(cluster="kth", run="r", sequence=9, time=7200, unix_start=0, obeyed=True,
+    ...     policy="easy", job_number=7, state="ended", processors=4, since=0, started=600, ended=4200, run_time=3600,
+    ...     outcome="completed"))
+    ['Job 7 completed at 01:10:00 after 1.0 h on 4 procs; it had waited 10.0 min.']
+    """
+    return list(_Words(why).all())
+
+
+def reasons_of(why: Explanation) -> list[str]:
+    """Return why a job waits without how it stands and what it was told at its submission."""
+    return list(_Words(why).reasons())
+
+
+def brief_of(why: Explanation) -> str:
+    """Return what a job waits for in one sentence; nothing of one that does not wait."""
+    if why.state == "starting":
+        return "It starts now."
+    return "" if why.waits_for is None else _Words(why).waits_for()
+
+
+def shares(share: float) -> str:
+    """Return a probability as percent; neither never nor surely where it is only near.
+
+    >>> shares(0.1234), shares(1.0), shares(0.99999), shares(0.00001)
+    ('12.3 %', '100 %', 'more than 99.9 %', 'less than 0.1 %')
+    """
+    if 0 < share < 0.001:
+        return "less than 0.1 %"
+    return "more than 99.9 %" if 0.999 < share < 1 else f"{100 * share:.3g} %"
+
+
+class _Words:
+    def __init__(self, why: Explanation) -> None:
+        self.why = why
+
+    def at(self, second: int) -> str:
+        return clock(second, self.why.unix_start, self.why.time)
+
+    def all(self) -> Iterator[str]:
+        why = self.why
+        job = f"Job {why.job_number}"
+        if why.state == "ended" and why.started is not None and why.ended is not None:
+            outcome: Outcome = why.outcome or "completed"
+            ran = f"after {duration(why.run_time)} on {procs(why.processors)}"
+            waited = duration(why.started - why.since)
+            yield f"{job} {ENDS[outcome]} at {self.at(why.ended)} {ran}; it had waited {waited}."
+            return
+        if why.state in ("running", "suspended") and why.started is not None:
+            limit = "" if why.requested_time is None else f", for {duration(why.requested_time)} at most"
+            waited = duration(why.started - why.since)
+            verb = "runs" if why.state == "running" else "is suspended; it started"
+            since = f"since {self.at(why.started)}" if why.state == "running" else f"at {self.at(why.started)}"
+            yield f"{job} {verb} {since} on {procs(why.processors)}{limit}, having waited {waited}."
+            yield from self.decided()
+            return
+        asks = "" if why.requested_time is None else f" for {duration(why.requested_time)}"
+        yield f"{job} asks for {procs(why.processors)}{asks}, and has waited for {duration(why.time - why.since)}."
+        if why.state == "starting":
+            yield "It starts now."
+            yield from self.decided()
+            return
+        if why.decided is not None:
+            yield from self.decided()
+        yield from self.reasons()
+        yield from self.told()
+
+    def reasons(self) -> Iterator[str]:
+        why = self.why
+        if why.ahead is not None:
+            yield ahead(why.ahead)
+        if why.waits_for is not None:
+            yield self.waits_for()
+        if why.shadow is not None:
+            yield self.shadow(why.shadow)
+        if why.ends is not None:
+            yield from self.ends(why.ends)
+        for each in why.refused:
+            yield self.refused(each)
+        yield from map(self.sooner, why.sooner)
+        if why.tried and not why.sooner:
+            yield "No shorter request, and no fewer processors, would start it in a pass now."
+
+    def decided(self) -> Iterator[str]:
+        why = self.why
+        if why.decided is None or why.reason is None:
+            return
+        verb = "It was decided to start it" if why.obeyed else "The policy first advised to start it"
+        yield f"{verb} at {self.at(why.decided)}: {because(why.reason, Log(why.unix_start), why.time)}."
+
+    def waits_for(self) -> str:
+        why = self.why
+        match why.waits_for:
+            case "site":
+                return "The site lets it not start for now, for a reason of its own such as a limit on its user."
+            case "pass" if why.obeyed:
+                return "It fits, and the next pass starts it, unless something comes before that."
+            case "pass":
+                return "It fits, and the policy would start it; decisions are advice here, and the machine has not."
+            case "head" if why.ahead is not None and not why.ahead.told:
+                return "It fits into what is free, but the policy, which has a rule of its own, starts it not yet."
+            case "head" if why.shadow is not None:
+                return f"It fits into what is free, but job {why.shadow.head} goes first and must not be delayed."
+            case "head":
+                return "It fits into what is free, but jobs before it go first."
+        unit = UNITS[why.waits_for if why.waits_for in UNITS else "processors"] if why.waits_for else "procs"
+        needs = f"It needs {why.asked:,} {unit}"
+        if why.waits_for == "capacity":
+            return f"{needs}, more than there are just now."
+        free = max(why.free or 0, 0)
+        return f"{needs}, and {free:,} {'is' if free == 1 else 'are'} free."
+
+    def shadow(self, shadow: Shadow) -> str:
+        if shadow.shadow_time is None:
+            return f"As the policy plans it, job {shadow.head} cannot start however long is waited."
+        by = " by requests" if shadow.plan == "requested" else ""
+        head = f"As the policy plans it{by}, job {shadow.head} can start at {self.at(shadow.shadow_time)}"
+        extra = f"leaving {procs(max(shadow.extra_processors, 0))}"
+        end = shadow.planned_end
+        ends = "may run on without end" if end is None else f"would run until {self.at(end)}"
+        return f"{head}, {extra}; started now, this one {ends} on {procs(self.why.processors)}."
+
+    def ends(self, ends: Endings) -> Iterator[str]:
+        who = "it" if ends.job_number == self.why.job_number else f"job {ends.job_number}"
+        names = "; ".join(self.ending(each, ends.time) for each in ends.named[:SHOWN])
+        more = f"; and {ends.jobs - SHOWN:,} more" if ends.jobs > SHOWN else ""
+        verb = "is" if ends.jobs == 1 else "are"
+        count = f"{ends.jobs:,} running job{'s' * (ends.jobs != 1)}"
+        first = f"For {who} to find room, {count} must end, which {verb} expected by {self.at(ends.time)}"
+        yield f"{first}: {names}{more}."
+        if ends.probability is not None and ends.probability < 1:
+            likely = f"Enough processors are free by then with at least {shares(ends.probability)}"
+            quantiles = ", ".join(f"by {self.at(time)} with {shares(share)}" for share, time in ends.quantiles)
+            yield f"{likely}{', ' * bool(quantiles)}{quantiles}, if no other job starts."
+
+    def ending(self, ending: Ending, by: int) -> str:
+        when = f"at {self.at(ending.expected_end)}" + (" by its prediction" if ending.predicted else " by its limit")
+        by_then = ""
+        if ending.probability is not None and (ending.predicted or ending.probability < 1):
+            sure = "surely" if ending.probability == 1 else f"with {shares(ending.probability)}"
+            by_then = f", ended by {self.at(by)} {sure}"
+        return f"job {ending.job_number} ({procs(ending.processors)}) {when}{by_then}"
+
+    def refused(self, refused: Refused) -> str:
+        exact = shares(refused.probability)
+        if refused.recalibrated is not None:
+            exact = f"{shares(refused.recalibrated)} (raw {exact})"
+        told = f"At {self.at(refused.time)} a pass weighed it and did not start it: it would delay job {refused.head}"
+        match refused.criterion:
+            case "paper":
+                rule = f", by the paper's bound {shares(refused.bound)}; less than {shares(refused.tau)} is asked"
+            case "gain":
+                rule = f"; what goes by is the cost of gain, which must be less than {refused.tau:g}"
+            case "exact":
+                rule = f"; less than {shares(refused.tau)} is asked, within what is left of the budget"
+        return f"{told} with {exact}{rule}."
+
+    def told(self) -> Iterator[str]:
+        why = self.why
+        if why.forecast is not None:
+            late = "" if why.forecast >= why.time else ", which has passed"
+            yield f"At its submission it was forecast to start at {self.at(why.forecast)}{late}."
+        if why.starts_by is not None:
+            share, time = why.starts_by
+            late = "" if time >= why.time else ", which has passed"
+            yield f"At its submission it was told to start by {self.at(time)} with {shares(share)}{late}."
+
+    def sooner(self, sooner: Sooner) -> str:
+        if sooner.processors is not None:
+            return f"On {procs(sooner.processors)}, with the same request, a pass now would start it."
+        cut = ""
+        if sooner.cut is not None:
+            cut = f"; it runs longer than that with {shares(sooner.cut)}"
+        return f"With a request of {clock(sooner.requested_time or 0, today=0)} a pass now would start it{cut}."
+
+
+def ahead(ahead: Ahead) -> str:
+    """Return who is before a job.
+
+    >>> ahead(Ahead(order="fcfs", told=True, jobs=2, processors=40, job_numbers=(3, 5)))
+    'Before it in the order of the queue (fcfs): 2 jobs, which request 40 procs in all: 3, 5.'
+    """
+    if not ahead.told:
+        first = "The policy serves the queue by a rule of its own"
+        if not ahead.jobs:
+            return f"{first}; of those that wait, none came before it."
+        start = f"{first}. Came before it"
+    elif not ahead.jobs:
+        return f"It is the first in the order of the queue ({plain(ahead.order)})."
+    else:
+        start = f"Before it in the order of the queue ({plain(ahead.order)})"
+    more = ", …" if ahead.jobs > SHOWN else ""
+    asks = "requests" if ahead.jobs == 1 else "request"
+    named = ", ".join(map(str, ahead.job_numbers[:SHOWN]))
+    jobs = f"{ahead.jobs:,} job{'s' * (ahead.jobs != 1)}"
+    return f"{start}: {jobs}, which {asks} {procs(ahead.processors)} in all: {named}{more}."

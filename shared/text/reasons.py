@@ -1,0 +1,102 @@
+"""Why something was decided, in words: what a run is told by, reasons, and what a pass left undone."""
+
+from typing import NamedTuple
+
+from shadowtime.shared.formatting import clock, duration
+from shadowtime.shared.messages import (
+    Backfilled,
+    ClusterOpened,
+    CutShort,
+    Decided,
+    FitsNow,
+    ProbablyHarmless,
+    Reason,
+    Reserved,
+    Speculated,
+)
+
+
+class Log(NamedTuple):
+    """What is known of a run: Unix time of second 0, whether decisions are carried out, which member decided last."""
+
+    unix_start: int = 0
+    obeyed: bool | None = None
+    member: str | None = None
+
+    @classmethod
+    def of(cls, opened: ClusterOpened) -> "Log":
+        """Return what the first event of a run says."""
+        return cls(opened.unix_start, opened.mode == "closed")
+
+    def after(self, decided: Decided) -> "Log":
+        """Return what is known after a decision."""
+        return self if decided.chosen is None else self._replace(member=decided.chosen.member)
+
+
+UNKNOWN = Log()
+"""Of a run whose beginning was not seen."""
+
+
+def because(reason: Reason, log: Log = UNKNOWN, now: int | None = None) -> str:
+    """Return why a job is started; times of the day of `now` bear no date.
+
+    >>> because(Backfilled(head=3, shadow_time=7200, extra_processors=2, ends_by_shadow_time=True), now=0)
+    'backfilled, ends by 02:00:00, when job 3 can start'
+    """
+
+    def at(second: int | None) -> str:
+        return clock(second or 0, log.unix_start, now)
+
+    match reason:
+        case FitsNow():
+            return "nothing waits ahead of it, and it fits"
+        case Backfilled(shadow_time=None):
+            return f"backfilled, job {reason.head} cannot start however long is waited"
+        case Backfilled(ends_by_shadow_time=True):
+            return f"backfilled, ends by {at(reason.shadow_time)}, when job {reason.head} can start"
+        case Backfilled():
+            left_over = f"{procs(reason.extra_processors)} left over at {at(reason.shadow_time)}"
+            return f"backfilled, on what job {reason.head} leaves: {left_over}"
+        case ProbablyHarmless():
+            left = f", budget left {_percent(reason.budget_left)}" if reason.budget_left < 1 else ""
+            gain = "" if reason.cost_of_gain is None else f", cost of gain {reason.cost_of_gain:.3g}"
+            if reason.recalibrated is None:
+                stated = _percent(reason.probability)
+            else:
+                stated = f"{_percent(reason.recalibrated)} (raw {_percent(reason.probability)})"
+            return f"backfilled, delays job {reason.head} with {stated}{gain}{left}"
+        case Reserved(guaranteed_start=None):
+            return "its place in the plan has come"
+        case Reserved():
+            return f"its place in the plan has come, guaranteed by {at(reason.guaranteed_start)}"
+        case Speculated():
+            what = "test run" if reason.test_run else f"attempt {reason.attempt}"
+            return f"{what} in a hole of the plan" + ("" if reason.hole is None else f" of {duration(reason.hole)}")
+
+
+def left_undone(cut: CutShort) -> str:
+    """Return what a pass left undone, as its work is bounded.
+
+    >>> left_undone(CutShort(by="walks", left=1200))
+    'too much to weigh: 1,200 candidates went by plain EASY'
+    """
+    match cut.by:
+        case "walks":
+            return f"too much to weigh: {cut.left:,} candidates went by plain EASY"
+        case "depth":
+            return f"too much to plan: {cut.left:,} waiting jobs were passed over"
+        case "starts":
+            return f"as many started as may at once: {cut.left:,} waiting jobs were left to the next pass"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.3g} %"
+
+
+def procs(count: int) -> str:
+    """Return a number of processors as it is written.
+
+    >>> procs(1), procs(1024)
+    ('1 proc', '1,024 procs')
+    """
+    return f"{count:,} proc{'s' * (count != 1)}"

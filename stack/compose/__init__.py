@@ -1,0 +1,1 @@
+"""What the containers of docker-compose.yml need: secrets, rights, environment, health."""

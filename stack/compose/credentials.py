@@ -1,0 +1,249 @@
+"""Make every secret of docker-compose.yml once, and give each container its own.
+
+`python -m shadowtime.stack.compose.credentials` runs in a container without a network before all others, and is the only one
+that runs as root: each file belongs to the user of one container and can be read by nobody else (0400). The passwords
+themselves are in a volume that no other container has. To run it again changes nothing; `--renew` makes all anew but
+what Grafana keeps in its own database, `--tls` adds certificates.
+"""
+
+import argparse
+import hashlib
+import json
+import secrets
+import sys
+from base64 import b64encode
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from shadowtime.services.pipeline import STAGES
+from shadowtime.shared.cli import run_app
+from shadowtime.shared.metric_names import FOLLOW_JOB, SCRAPE_JOB
+from shadowtime.shared.streaming import written
+from shadowtime.stack.roles import (
+    ADMIN,
+    ASK,
+    FOLLOW,
+    HEALTH,
+    KAFKA,
+    LIVE,
+    METRICS,
+    REDIS,
+    REPLAYER,
+    SHADOW,
+    SUBSCRIBER,
+    VICTORIA_METRICS,
+    Role,
+    redis_acl,
+    roles,
+)
+from shadowtime.stack.servers import certify, give_to, write_private
+
+MADE, GIVEN = Path("/secrets"), Path("/run/secrets")
+
+STORE_WRITER, STORE_READER, STORE = "store-writer", "store-reader", "store"
+GRAFANA_ADMIN, GRAFANA_KEY = "grafana-admin", "grafana-key"
+KEPT = (GRAFANA_ADMIN, GRAFANA_KEY)
+"""What Grafana writes into its database at its first start."""
+
+OTHERS = (STORE_WRITER, STORE_READER, STORE, *KEPT)
+"""Secrets that Kafka and Redis have no part in; `store` is between vmauth and VictoriaMetrics."""
+
+FLOW = tuple(stage.name for stage in STAGES)
+USERS = {
+    "kafka": 1_000,
+    "redis": 999,
+    "victoria-metrics": 65_534,
+    "vmauth": 10_002,
+    "grafana": 472,
+    "rights": 10_003,
+    "token": 10_004,
+    **{stage: 10_011 + number for number, stage in enumerate(FLOW)},
+    METRICS: 10_021,
+    LIVE: 10_022,
+    REPLAYER: 10_023,
+    "reader": 10_024,
+    FOLLOW: 10_025,
+    SHADOW: 10_026,
+}
+"""The user that each container runs as: one each, so that the files of one are closed to all others."""
+
+OURS = {
+    **{name: (name,) for name in (*FLOW, METRICS, LIVE, REPLAYER, FOLLOW, SHADOW)},
+    "reader": (SUBSCRIBER, ASK),
+}
+"""The roles of each container that runs a part of Shadowtime."""
+
+TLS = ("kafka", "redis", "vmauth")
+"""Servers that have a certificate under TLS, by their names on the network."""
+
+TOKEN = "grafana-token"  # noqa: S105
+"""The folder into which `token` writes what `metrics` reads by its group, and nobody else."""
+
+READS = [
+    *("/api/v1/query", "/api/v1/query_range", "/api/v1/query_exemplars", "/api/v1/series", "/api/v1/labels"),
+    *("/api/v1/label/[^/]+/values", "/api/v1/metadata", "/api/v1/status/buildinfo", "/api/v1/format_query"),
+]
+"""What Grafana asks of its data source; nothing of it writes."""
+
+SCRAPE = "scrape.json"
+"""Where VictoriaMetrics finds the figures of workers and follower."""
+
+WEB_PORT = 6066
+"""Of every worker, and of the follower."""
+
+WRITES = ["/store/api/v1/import", "/store/metrics"]
+"""What the writer of samples sends, below `/store`: vmauth answers `/metrics` itself."""
+
+
+def names(all_roles: Sequence[Role]) -> list[str]:
+    """Return the name of every secret."""
+    return [
+        *(role.secret(server) for role in all_roles for server in (KAFKA, REDIS) if server in role.servers),
+        *OTHERS,
+    ]
+
+
+def files(all_roles: Sequence[Role], made: Mapping[str, str], *, tls: bool = False) -> dict[str, dict[str, str]]:
+    """Return what each container gets: the files of its folder, by their names; `tls` says whether servers encrypt.
+
+    >>> made = {name: name for name in names(roles(FLOW))}
+    >>> print(files(roles(FLOW), made)["replayer"]["replayer.env"], end="")
+    SHADOWTIME_KAFKA_BOOTSTRAP=kafka:9092
+    SHADOWTIME_KAFKA_SECURITY_PROTOCOL=SASL_PLAINTEXT
+    SHADOWTIME_KAFKA_USERNAME=replayer
+    SHADOWTIME_KAFKA_PASSWORD=kafka-replayer
+    """
+    by_name = {role.name: role for role in all_roles}
+    digests = {name: hashlib.sha256(secret.encode()).hexdigest() for name, secret in made.items()}
+    return {
+        "kafka": {"broker.properties": _broker(made[by_name[ADMIN].secret(KAFKA)])},
+        "redis": {"users.acl": redis_acl(all_roles, digests), "health": made[by_name[HEALTH].secret(REDIS)]},
+        "victoria-metrics": {"password": made[STORE], SCRAPE: _scraped()},
+        "vmauth": {"auth.yml": _routes(made)},
+        "grafana": {"admin": made[GRAFANA_ADMIN], "key": made[GRAFANA_KEY], "store": made[STORE_READER]},
+        "rights": {role.secret(KAFKA): made[role.secret(KAFKA)] for role in all_roles if KAFKA in role.servers},
+        "token": {"admin": made[GRAFANA_ADMIN]},
+        **{
+            container: {f"{name}.env": written(_settings(by_name[name], made, tls=tls)) for name in its_roles}
+            for container, its_roles in OURS.items()
+        },
+    }
+
+
+def _settings(role: Role, made: Mapping[str, str], *, tls: bool) -> dict[str, str]:
+    """Return where the servers are that know a role, and how it logs in."""
+    places = {
+        KAFKA: {"bootstrap": "kafka:9092", "security_protocol": "SASL_SSL" if tls else "SASL_PLAINTEXT"},
+        REDIS: {"url": f"{'rediss' if tls else 'redis'}://redis:6379/0"},
+        VICTORIA_METRICS: {"url": f"{'https' if tls else 'http'}://vmauth:8427/store"},
+    }
+    found: dict[str, str] = {}
+    for server in role.servers:
+        user, secret = (STORE_WRITER, STORE_WRITER) if server == VICTORIA_METRICS else (role.name, role.secret(server))
+        authority = {"ca_file": str(GIVEN / "ca.pem")} if tls else {}
+        told = places[server] | authority | {"username": user, "password": made[secret]}
+        found |= {f"{server.replace('-', '_')}_{name}": value for name, value in told.items()}
+    return found
+
+
+def _broker(password: str) -> str:
+    """Return how the broker knows its administrator, and itself, on the loopback of its container."""
+    module = "org.apache.kafka.common.security.plain.PlainLoginModule"
+    return f'jaas={module} required username="{ADMIN}" password="{password}" user_{ADMIN}="{password}";\n'
+
+
+def _scraped() -> str:
+    """Return whom VictoriaMetrics asks: every container of a stage, what follows them, followers and shadows, if any.
+
+    Their names, by which alerts and panels know them, become a label; JSON is YAML, too. Followers and shadows have a
+    job of their own, as nobody misses them, and are not looked for by name, which is an error where there are none.
+    """
+    job = {
+        "job_name": SCRAPE_JOB,
+        "scrape_interval": "5s",
+        "dns_sd_configs": [{"names": [*FLOW, METRICS], "type": "A", "port": WEB_PORT}],
+        "relabel_configs": [{"source_labels": ["__meta_dns_name"], "target_label": "worker"}],
+    }
+    targets = [{"targets": [f"{name}:{WEB_PORT}" for name in (FOLLOW, SHADOW)]}]
+    follower = {"job_name": FOLLOW_JOB, "scrape_interval": "5s", "static_configs": targets}
+    return json.dumps({"scrape_configs": [job, follower]})
+
+
+def _routes(made: Mapping[str, str]) -> str:
+    """Return the configuration of vmauth: two users, each with its own paths, and one way in behind it."""
+    basic = b64encode(f"{STORE}:{made[STORE]}".encode()).decode()
+    lines = ["users:"]
+    for user, paths, dropped in ((STORE_WRITER, WRITES, 1), (STORE_READER, READS, 0)):
+        lines += [
+            f"- username: {user}",
+            f'  password: "{made[user]}"',
+            "  url_map:",
+            f"  - src_paths: {paths}".replace("'", '"'),
+            f"    drop_src_path_prefix_parts: {dropped}",
+            "    url_prefix: http://victoria-metrics:8428",
+            f'    headers: ["Authorization: Basic {basic}"]',
+        ]
+    return "\n".join(lines) + "\n"
+
+
+def make(folder: Path, wanted: Sequence[str], *, renew: bool = False) -> dict[str, str]:
+    """Return every secret by its name; what is not in the folder yet is made, 128 bits each."""
+    made = {}
+    for name in wanted:
+        path = folder / name
+        if (renew and name not in KEPT) or not path.exists():
+            write_private(path, secrets.token_hex(16))
+        made[name] = path.read_text()
+    return made
+
+
+def add_certificates(folder: Path, contents: Mapping[str, dict[str, str]]) -> None:
+    """Add a certificate and its key to what each server gets; everyone may read whom to trust for that.
+
+    Each has an authority of its own, whose key is gone when the certificate is made.
+    """
+    for server in TLS:
+        here = folder / f"tls-{server}"
+        here.mkdir(mode=0o700, exist_ok=True)
+        certify(here, [f"DNS:{server}"])
+        contents[server] |= {name: (here / name).read_text() for name in ("server.pem", "server.key")}
+        contents[server]["keystore.pem"] = contents[server]["server.key"] + contents[server]["server.pem"]
+    authorities = "".join((folder / f"tls-{server}" / "ca.pem").read_text() for server in TLS)
+    write_private(GIVEN / "ca.pem", authorities, mode=0o444)
+
+
+def give(folder: Path, contents: Mapping[str, Mapping[str, str]]) -> None:
+    """Write each container's files, for its user alone, in one step each; what is no longer meant for it goes."""
+    for container, wanted in contents.items():
+        here = folder / container
+        here.mkdir(exist_ok=True)
+        here.chmod(0o755)
+        for old in here.iterdir():
+            if old.name not in wanted and old.is_file():
+                old.unlink()
+        for name, text in wanted.items():
+            write_private(here / name, text, mode=0o400, user=USERS[container])
+    token = folder / TOKEN
+    if not token.exists():  # what belongs to another stays as it is: there is no right to change it
+        token.mkdir()
+        token.chmod(0o750)
+        give_to(token, USERS["token"], USERS[METRICS])
+
+
+def main() -> None:
+    """Make what is missing and give it out."""
+    parser = argparse.ArgumentParser(prog="python -m shadowtime.stack.compose.credentials", description=__doc__)
+    parser.add_argument("--renew", action="store_true", help="make all anew but what Grafana keeps itself")
+    parser.add_argument("--tls", action="store_true", help="add certificates")
+    told = parser.parse_args()
+    all_roles = roles(FLOW)
+    made = make(MADE, names(all_roles), renew=told.renew)
+    contents = files(all_roles, made, tls=told.tls)
+    if told.tls:
+        add_certificates(MADE, contents)
+    give(GIVEN, contents)
+    sys.stdout.write(f"{len(made)} secrets are there, for {len(USERS)} containers\n")
+
+
+if __name__ == "__main__":
+    run_app(main)

@@ -1,0 +1,82 @@
+"""Make Kafka's topics, users and rights what `stack/roles.py` says: `python -m shadowtime.stack.compose.kafka_rights FOLDER`.
+
+For docker-compose.yml, on the loopback of Kafka's container. `FOLDER` holds a file for each password, by its name in
+the table; the administrator's is among the settings. It may run at any time, beside workers too.
+"""
+
+import argparse
+import asyncio
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from aiokafka.conn import create_conn
+from aiokafka.errors import SaslAuthenticationFailed
+from aiokafka.protocol.metadata import MetadataRequest
+
+from shadowtime.services.pipeline import STAGES
+from shadowtime.shared.cli import run_app
+from shadowtime.shared.errors import BusError
+from shadowtime.shared.streaming import Settings, read_settings, topic_admin
+from shadowtime.shared.streaming import clients as bus
+from shadowtime.stack.roles import KAFKA, Binding, kafka_acls, roles
+from shadowtime.stack.servers import grant
+
+SCRAM = "SCRAM-SHA-512"
+
+
+async def prepare(settings: Settings, passwords: Mapping[str, str], bindings: list[Binding]) -> None:
+    """Create the topics that are missing, give out passwords and rights, and return when the broker goes by them.
+
+    Raises
+    ------
+    BusError
+        If it does not within `connect_seconds`: what the controller has said reaches it a moment later.
+    ServerError
+        If it refuses.
+    """
+    await topic_admin.prepare_topics(settings)
+    login = bus.connection(settings)
+    host, _, port = login.pop("bootstrap_servers").rpartition(":")
+    await grant(host, int(port), login, passwords, bindings)
+    try:
+        async with asyncio.timeout(settings.connect_seconds):
+            for user, password in passwords.items():
+                name = {"sasl_mechanism": SCRAM, "sasl_plain_username": user, "sasl_plain_password": password}
+                topics = {
+                    each.name for each in bindings if (each.principal, each.resource) == (f"User:{user}", "TOPIC")
+                }
+                while not topics <= await _shown(host, int(port), login | name):
+                    await asyncio.sleep(0.2)
+    except TimeoutError:
+        raise BusError(f"Kafka at {host}:{port} does not know user {user!r} and its rights yet") from None
+
+
+async def _shown(host: str, port: int, login: Mapping[str, Any]) -> set[str]:
+    """Return the topics that Kafka shows whoever logs in so; none if it does not know the password."""
+    try:
+        connection = await create_conn(host, port, **login)
+    except SaslAuthenticationFailed:
+        return set()
+    try:
+        answer = await connection.send(MetadataRequest(None, allow_auto_topic_creation=False))
+        return {name for code, name, *_ in answer.topics if not code}
+    finally:
+        await connection.close()
+
+
+def main() -> None:
+    """Do so for everyone whom Kafka shall know."""
+    parser = argparse.ArgumentParser(prog="python -m shadowtime.stack.compose.kafka_rights", description=__doc__)
+    parser.add_argument("folder", type=Path, help="a file for each password, by its name")
+    folder: Path = parser.parse_args().folder
+    users = [role for role in roles([stage.name for stage in STAGES]) if KAFKA in role.servers and not role.administers]
+    passwords = {role.name: (folder / role.secret(KAFKA)).read_text() for role in users}
+    bindings = kafka_acls(users)
+    asyncio.run(prepare(read_settings(), passwords, bindings))
+    sys.stdout.write(f"kafka: {len(users)} users, {len(bindings)} rights\n")
+
+
+if __name__ == "__main__":
+    run_app(main)

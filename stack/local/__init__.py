@@ -1,0 +1,1 @@
+"""Servers and workers as local processes, supervised: `shadowtime stack` and `shadowtime doctor`."""

@@ -1,0 +1,206 @@
+"""The whole stack as local processes, without Docker: `shadowtime stack up`, `status`, `down`."""
+
+import os
+import select
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from shadowtime.shared.cli import ROOT, lasting_imports, run_app
+from shadowtime.shared.stages import WRITTEN_BY
+from shadowtime.shared.streaming import VARIABLE
+from shadowtime.stack.local.state import State, read_state, supervisor_of
+from shadowtime.stack.servers import OWNER_ONLY, ServerError, open_log
+
+if TYPE_CHECKING:
+    from shadowtime.stack.local.plan import Plan
+
+console = Console(highlight=False, soft_wrap=True)
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, no_args_is_help=True, help=__doc__)
+
+UP_SECONDS = 120.0
+DOWN_SECONDS = 20.0
+GUARD_SECONDS = 5.0
+HOPELESS = 4
+"""Restarts after which `up` gives up on a process."""
+
+Port = Annotated[int, typer.Option(min=1, max=65_535, metavar="PORT", help="Where it listens on loopback.")]
+Folder = Annotated[Path, typer.Option(metavar="FOLDER", help="Data and logs.")]
+STACK = ROOT / ".stack"
+
+DEMONSTRATION = (
+    "replay --transport kafka --speed 1000 --policy best --policy easy:forecast=yes "
+    "--runtime empirical --adjustment auto --wait-bound bmbp"
+)
+"""A replay in which every stage says what it can; the live page and the documentation suggest the same."""
+
+
+@app.command()
+def up(
+    workers: Annotated[int, typer.Option(min=1, metavar="N", help="Workers per stage.")] = 1,
+    kafka_port: Port = 9092,
+    redis_port: Port = 6379,
+    victoria_metrics_port: Port = 8428,
+    web_port: Annotated[
+        int, typer.Option(min=1, max=65_000, metavar="PORT", help="The first worker's /health; the next are above.")
+    ] = 6066,
+    live_port: Port = 6080,
+    secure: Annotated[
+        bool, typer.Option("--secure", help="Kafka and VictoriaMetrics ask for passwords: who may do what.")
+    ] = False,
+    tls: Annotated[bool, typer.Option("--tls", help="Servers encrypt, too; implies --secure.")] = False,
+    folder: Folder = STACK,
+) -> None:
+    """Start the servers, the workers and the live page in the background; return when all are healthy."""
+    with lasting_imports():
+        from shadowtime.stack.local.plan import Plan
+    os.umask(OWNER_ONLY)
+    folder = folder.resolve()
+    if (pid := supervisor_of(folder)) is not None:
+        console.print(f"the stack runs already (supervisor {pid}); end it with: shadowtime stack down")
+        tell_addresses(Plan.read(folder))
+        return
+    ports = (kafka_port, redis_port, victoria_metrics_port, web_port, live_port)
+    plan = Plan(str(folder), tuple(WRITTEN_BY), workers, *ports, secure or tls, tls)
+    require(plan)
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        folder.chmod(0o700)  # an older stack left it open
+        plan.write()
+        began = time.monotonic()
+        with open_log(folder / "supervisor.log") as log:
+            supervisor = subprocess.Popen(  # noqa: S603
+                [sys.executable, "-m", "shadowtime.stack.local.supervisor", str(folder)],
+                cwd=ROOT,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+    except OSError as error:
+        raise ServerError(f"cannot write {folder}: {error}") from error
+    try:
+        wait_until_healthy(supervisor, folder)
+    except BaseException:
+        supervisor.terminate()
+        supervisor.wait()
+        raise
+    console.print(f"healthy after {time.monotonic() - began:.1f} s")
+    tell_addresses(plan)
+
+
+@app.command()
+def down(folder: Folder = STACK) -> None:
+    """End everything; data stay in the folder."""
+    folder = folder.resolve()
+    pid = supervisor_of(folder)
+    if pid is None:
+        console.print(f"nothing runs in {folder}")
+        return
+    began = time.monotonic()
+    try:
+        supervisor = os.pidfd_open(pid)
+    except ProcessLookupError:
+        console.print(f"nothing runs in {folder}")
+        return
+    with os.fdopen(supervisor):  # readable when the process has ended; its lock is free a moment before
+        os.kill(pid, signal.SIGTERM)
+        if not select.select([supervisor], [], [], DOWN_SECONDS)[0]:
+            os.kill(pid, signal.SIGKILL)  # its processes have guards, and go with it
+            raise ServerError(f"the supervisor {pid} did not end within {DOWN_SECONDS:g} s and was killed")
+    console.print(f"ended in {time.monotonic() - began:.1f} s; data stay in {folder}")
+
+
+@app.command()
+def status(folder: Folder = STACK) -> None:
+    """Show each process; the exit status is 0 if all are healthy, else 1."""
+    folder = folder.resolve()
+    state = read_state(folder) if supervisor_of(folder) is not None else None
+    if state is None:
+        console.print(f"nothing runs in {folder}; start it with: shadowtime stack up")
+        raise typer.Exit(1)
+    table = Table("process", "address", "pid", "restarts", "health", box=None)
+    for each in state.processes:
+        health = "healthy" if each.healthy else f"not healthy: {each.trouble or 'does not answer yet'}; see {each.log}"
+        table.add_row(each.name, each.address, str(each.pid or "-"), str(each.restarts), health)
+    console.print(table)
+    if missing := state.expected - len(state.processes):
+        console.print(f"{missing} more start when the servers answer")
+    raise typer.Exit(0 if state.healthy else 1)
+
+
+@app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
+def install(context: typer.Context) -> None:
+    """Make every server available on this machine; behind it what else: compose, browser, registry, --yes."""
+    from shadowtime.stack.install import main as install_all
+
+    raise typer.Exit(install_all(context.args))
+
+
+def require(plan: "Plan") -> None:
+    """Raise `ServerError` if the plan cannot be carried out; what a killed supervisor left has a moment to end."""
+    deadline = time.monotonic() + GUARD_SECONDS
+    while True:
+        try:
+            return plan.require()
+        except ServerError:
+            left = (Path(plan.folder) / "state.json").exists() and time.monotonic() < deadline
+            if not left:
+                raise
+        time.sleep(0.1)
+
+
+def wait_until_healthy(supervisor: "subprocess.Popen[bytes]", folder: Path) -> None:
+    """Return when every process is healthy; raise `ServerError`, naming the culprit, when one will not be."""
+    deadline = time.monotonic() + UP_SECONDS
+    while True:
+        state = read_state(folder)
+        if state is not None and state.supervisor == supervisor.pid:
+            if state.healthy:
+                return
+            if time.monotonic() > deadline or any(each.restarts >= HOPELESS for each in state.processes):
+                raise ServerError(culprit(state))
+        if supervisor.poll() is not None or time.monotonic() > deadline:
+            raise ServerError(f"the supervisor ended or does not start:\n{tail(folder / 'supervisor.log')}")
+        time.sleep(0.05)
+
+
+def culprit(state: State) -> str:
+    """Return what is said of the first process that is not healthy."""
+    each = next(each for each in state.processes if not each.healthy)
+    why = each.trouble or "it does not answer"
+    return (
+        f"{each.name} at {each.address} does not become healthy: {why}; the end of {each.log}:\n{tail(Path(each.log))}"
+    )
+
+
+def tail(log: Path) -> str:
+    """Return the last lines of a log."""
+    return "\n".join(log.read_text(errors="replace").splitlines()[-10:]) if log.exists() else "(no log)"
+
+
+def tell_addresses(plan: "Plan") -> None:
+    """Print where everything listens, and what to try next."""
+    for server in (*plan.make_servers(), *plan.make_workers()):
+        console.print(f"  {server.name:24}{server.address}", markup=False)
+    console.print(f"  {'live page':24}http://{plan.make_live_page().address}/", markup=False)
+    command, here = Path(sys.executable).with_name("shadowtime"), Path.cwd()
+    run = command.relative_to(here) if command.is_relative_to(here) else command
+    console.print("\nA live replay of the bundled trace at 1,000 times real time, and what is decided:")
+    if Path(plan.folder) != STACK:
+        console.print(f"  export {VARIABLE}={shlex.quote(str(plan.access.folder))}", markup=False)
+    console.print(f"  {run} {DEMONSTRATION} &", markup=False)
+    console.print(f"  {run} watch decisions", markup=False)
+
+
+def main() -> None:
+    """Run the command line."""
+    run_app(app)

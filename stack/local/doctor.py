@@ -1,0 +1,175 @@
+"""What is installed, which servers answer, which ports are taken, and what to do: `shadowtime doctor`."""
+
+import os
+import platform
+import re
+from collections.abc import Iterator
+from importlib.metadata import PackageNotFoundError, entry_points, requires, version
+from inspect import signature
+from itertools import chain, groupby
+from typing import NamedTuple
+
+import typer
+from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from shadowtime._version import __version__
+from shadowtime.shared.cli import application, run_app
+from shadowtime.shared.errors import ShadowtimeError
+from shadowtime.stack.servers import is_free
+
+CORE = "core"
+NOT_FOR_USERS = {"dev"}
+PATIENCE = 2.0
+"""Seconds for a server to answer."""
+
+
+class Finding(NamedTuple):
+    """One thing that was looked at; `good` is None where nobody need have it."""
+
+    section: str
+    name: str
+    good: bool | None
+    told: str
+
+
+def extras() -> Iterator[Finding]:
+    """Yield what is installed of the package's own requirements, those of each extra together."""
+    try:
+        lines = requires("shadowtime") or []
+    except PackageNotFoundError:
+        yield Finding("installed", "shadowtime", False, "not installed as a package: pip install .")
+        return
+    wanted: dict[str, list[str]] = {}
+    for line in lines:
+        extra = re.search(r"extra == ['\"](\w+)['\"]", line)
+        wanted.setdefault(extra[1] if extra else CORE, []).append(re.split(r"[^\w.-]", line)[0])
+    for part, names in wanted.items():
+        if part in NOT_FOR_USERS:
+            continue
+        found = {name: _version(name) for name in names}
+        missing = [name for name, number in found.items() if number is None]
+        remedy = "shadowtime" if part == CORE else f"'shadowtime[{part}]'"
+        told = ", ".join(f"{name} {number}" for name, number in found.items())
+        if missing:
+            told = f"without {', '.join(missing)}: pip install {remedy}"
+        yield Finding("installed", part, not missing if part == CORE else not missing or None, told)
+
+
+def _version(name: str) -> str | None:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None
+
+
+def plug_ins() -> Iterator[Finding]:
+    """Yield which plug-ins can be used, and what is wrong with each that cannot; nothing where there are none."""
+    if not any(group.startswith("shadowtime.") for group in entry_points().groups):
+        return
+    from shadowtime.replayer.options import KINDS
+    from shadowtime.replayer.presentation import classes_of
+
+    for kind in KINDS:
+        classes = classes_of(kind)
+        if usable := classes.plugged_in():
+            yield Finding("plug-ins", kind, True, ", ".join(usable))
+        yield from (Finding("plug-ins", kind, False, line) for line in classes.faults())
+
+
+def kernels() -> Iterator[Finding]:
+    """Yield where compiled kernels are kept."""
+    from shadowtime.shared.kernels import cache_folder
+
+    folder = os.environ.get("NUMBA_CACHE_DIR") or cache_folder()
+    place = next(each for each in (cache_folder(), *cache_folder().parents) if each.exists())
+    writable = "NUMBA_CACHE_DIR" in os.environ or (place.is_dir() and os.access(place, os.W_OK))
+    told = str(folder) if writable else f"{place} cannot be written, so every start compiles: set XDG_CACHE_HOME"
+    yield Finding("installed", "kernels", writable, told)
+
+
+def programs() -> Iterator[Finding]:
+    """Yield whether each server can be started on this machine."""
+    from shadowtime.stack.servers import SERVERS
+
+    for server in SERVERS:
+        reason = server.available()
+        yield Finding(
+            "programs for shadowtime stack up", server.name, True if reason is None else None, reason or "there"
+        )
+
+
+def ports() -> Iterator[Finding]:
+    """Yield whether the ports that `shadowtime stack up` takes unless told otherwise are free."""
+    from shadowtime.stack.local.command_line import up
+
+    for option, parameter in signature(up).parameters.items():
+        if option.endswith("_port"):
+            free = is_free(parameter.default)
+            told = "free" if free else f"taken: by a stack that runs, or --{option.replace('_', '-')} names another"
+            name = option.removesuffix("_port").replace("_", "-")
+            yield Finding("ports of shadowtime stack up", f"{parameter.default} {name}", True if free else None, told)
+
+
+def answers() -> Iterator[Finding]:
+    """Yield which servers of the settings answer; one that the environment names must."""
+    try:
+        from shadowtime.shared.streaming import CHECKS
+    except ModuleNotFoundError as error:
+        told = f"cannot be asked without {error.name}: pip install 'shadowtime[stream]'"
+        yield Finding("servers of the settings", "all", None, told)
+        return
+    for name, check in CHECKS.items():
+        named = any(each.startswith(f"SHADOWTIME_{name.upper().replace('-', '_')}_") for each in os.environ)
+        try:
+            place = check(PATIENCE)
+        except ShadowtimeError as error:
+            yield Finding("servers of the settings", name, False if named else None, str(error))
+        else:
+            if place is not None:
+                yield Finding("servers of the settings", name, True, f"{place} answers")
+
+
+MARKS = {True: "[green]ok[/]", False: "[red]no[/]", None: "[dim]-[/]"}
+
+REMEDIES = {
+    "servers of the settings": "none of them is needed to replay a log; `shadowtime stack up` starts them here, and "
+    "SHADOWTIME_KAFKA_BOOTSTRAP, SHADOWTIME_REDIS_URL, … name others (`shadowtime settings`)",
+}
+"""What to do where something of a section is not there and need not be."""
+
+
+def doctor() -> None:
+    """Say what is installed, which servers answer, which ports are taken, and what to do about it.
+
+    The status is 1 if something is wrong: a part of the core is missing, a plug-in cannot be used, or a server that the
+    environment names does not answer. What is not there and need not be is marked with a dash.
+    """
+    console = Console(highlight=False)
+    console.print(f"shadowtime {__version__}, Python {platform.python_version()}, {os.cpu_count()} cores")
+    wrong = False
+    everything = chain(extras(), kernels(), plug_ins(), answers(), programs(), ports())
+    for section, findings in groupby(everything, lambda each: each.section):
+        table = Table.grid(padding=(0, 1))
+        for _ in range(3):
+            table.add_column(no_wrap=True)
+        table.add_column(overflow="fold")
+        missing = False
+        for each in findings:
+            table.add_row(" ", MARKS[each.good], each.name, Text(each.told))
+            wrong, missing = wrong or each.good is False, missing or each.good is None
+        console.print(f"\n{section}")
+        console.print(table)
+        if missing and section in REMEDIES:
+            console.print(Padding(REMEDIES[section], (0, 0, 0, 2)), markup=False)
+    raise typer.Exit(int(wrong))
+
+
+app = application(doctor)
+
+
+def main() -> None:
+    """Run the command line."""
+    run_app(app)

@@ -1,0 +1,149 @@
+"""What a local stack consists of and where it listens."""
+
+import json
+from dataclasses import asdict, dataclass
+from itertools import count
+from pathlib import Path
+
+from shadowtime.shared.metric_names import FOLLOW_JOB, SCRAPE_JOB
+from shadowtime.shared.streaming import FOLLOW_PORT, SHADOW_PORT
+from shadowtime.stack.roles import KAFKA, REDIS, VICTORIA_METRICS, roles
+from shadowtime.stack.servers import (
+    HOST,
+    Access,
+    Kafka,
+    LivePage,
+    Redis,
+    Server,
+    ServerError,
+    VictoriaMetrics,
+    Worker,
+    is_free,
+)
+
+METRICS = "metrics"
+"""The process beside the stages that writes their results to VictoriaMetrics."""
+
+FOLLOWERS = 4
+"""Ports at which followers are looked for: their own, and those below it for further clusters; nobody need be there."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A stack: three servers, `workers` workers for each of `stages`, what feeds VictoriaMetrics, and the live page.
+
+    Redis always has a user for each stage; Kafka and VictoriaMetrics ask for passwords if it is `secure`, and all three
+    encrypt under `tls`.
+
+    Examples
+    --------
+    >>> plan = Plan("/tmp/stack", ("scheduler", "scoreboard"), workers=2)
+    >>> [(worker.name, worker.port) for worker in plan.make_workers()][1:3]
+    [('scheduler-2', 6067), ('scoreboard-1', 6068)]
+    >>> plan.make_workers()[-1].name
+    'metrics'
+    """
+
+    folder: str
+    stages: tuple[str, ...]
+    workers: int = 1
+    kafka_port: int = 9092
+    redis_port: int = 6379
+    victoria_metrics_port: int = 8428
+    web_port: int = 6066
+    live_port: int = 6080
+    secure: bool = False
+    tls: bool = False
+
+    @property
+    def access(self) -> Access:
+        """Who may do what, and the secrets of it."""
+        return Access(Path(self.folder) / "access", roles(self.stages), self.tls)
+
+    @classmethod
+    def read(cls, folder: Path) -> "Plan":
+        """Return the plan that `write` left in `folder`."""
+        fields = json.loads((folder / "plan.json").read_text())
+        return cls(**fields | {"stages": tuple(fields["stages"])})
+
+    def write(self) -> None:
+        """Leave the plan in its folder."""
+        (Path(self.folder) / "plan.json").write_text(json.dumps(asdict(self), indent=2) + "\n")
+
+    def make_servers(self) -> list[Server]:
+        """Return Kafka, Redis and VictoriaMetrics, not yet started."""
+        folder, guarded = Path(self.folder), self.access if self.secure else None
+        return [
+            Kafka(folder / "kafka", self.kafka_port, access=guarded),
+            Redis(folder / "redis", self.redis_port, access=self.access),
+            VictoriaMetrics(
+                folder / "victoria-metrics",
+                self.victoria_metrics_port,
+                scrape_config=folder / "scrape.json",
+                access=guarded,
+            ),
+        ]
+
+    def role_settings(self) -> dict[str, dict[str, str]]:
+        """Return the settings of every role: where the servers are that know it, and how it logs in."""
+        kafka, redis, store = self.make_servers()
+        reached = {KAFKA: kafka, REDIS: redis, VICTORIA_METRICS: store}
+        return {
+            role.name: {
+                name: value
+                for server in role.servers
+                for name, value in reached[server].settings_for(role.name).items()
+            }
+            for role in self.access.roles
+        }
+
+    def make_workers(self) -> list[Worker]:
+        """Return every worker in the order of the flow, and what follows them, not yet started."""
+        names = [
+            (stage, stage if self.workers == 1 else f"{stage}-{number}")
+            for stage in self.stages
+            for number in range(1, self.workers + 1)
+        ]
+        ports = (port for port in count(self.web_port) if port != self.live_port)
+        return [
+            Worker(name, stage, self.access.folder, Path(self.folder) / name, next(ports))
+            for stage, name in [*names, (METRICS, METRICS)]
+        ]
+
+    def make_live_page(self) -> LivePage:
+        """Return the live page, not yet started."""
+        return LivePage(self.access.folder, Path(self.folder) / "live", self.live_port)
+
+    def write_scrape_config(self) -> None:
+        """Tell VictoriaMetrics where the figures are of workers, and of followers that may be there (JSON is YAML)."""
+        targets = [{"targets": [worker.address], "labels": {"worker": worker.name}} for worker in self.make_workers()]
+        ports = [first - further for first in (FOLLOW_PORT, SHADOW_PORT) for further in range(FOLLOWERS)]
+        followers = [{"targets": [f"{HOST}:{port}" for port in ports]}]
+        jobs = [
+            {"job_name": name, "scrape_interval": "5s", "static_configs": asked}
+            for name, asked in ((SCRAPE_JOB, targets), (FOLLOW_JOB, followers))
+        ]
+        (Path(self.folder) / "scrape.json").write_text(json.dumps({"scrape_configs": jobs}, indent=2) + "\n")
+
+    def require(self) -> None:
+        """Raise `ServerError` if a server cannot be had or a port is taken, with the remedy."""
+        servers = self.make_servers()
+        for server in servers:
+            if (reason := server.available()) is not None:
+                raise ServerError(reason)
+        taken: dict[int, str] = {}
+        for server in (*servers, *self.make_workers(), self.make_live_page()):
+            if (other := taken.setdefault(server.port, server.name)) != server.name:
+                raise ServerError(f"{other} and {server.name} cannot both listen on {server.address}")
+        for server in (*servers, self.make_live_page()):
+            if not is_free(server.port):
+                raise ServerError(
+                    f"{server.name} cannot listen on {server.address}: another process does; end it "
+                    f"(ss -tlnp 'sport = :{server.port}' names it), or choose another port: --{server.name}-port PORT"
+                )
+        for worker in self.make_workers():
+            if not is_free(worker.port):
+                raise ServerError(
+                    f"{worker.name} cannot listen on {worker.address}: another process does; end it "
+                    f"(ss -tlnp 'sport = :{worker.port}' names it), or choose the first of other ports: --web-port PORT"
+                )

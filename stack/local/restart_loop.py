@@ -1,0 +1,80 @@
+"""Keep one process running: start it again whenever it ends, after a pause that grows while it keeps failing."""
+
+import logging
+import threading
+import time
+from contextlib import suppress
+
+from shadowtime.shared.backoff import Backoff
+from shadowtime.stack.servers import Server, ServerError
+
+log = logging.getLogger("stack")
+
+FIRST_PAUSE = 0.5
+MAX_PAUSE = 10.0
+STEADY_SECONDS = 30.0
+"""Whoever lasted so long begins with the first pause again."""
+
+LOOK_SECONDS = 0.1
+ASK_SECONDS = 1.0
+
+
+class RestartLoop(threading.Thread):
+    """A thread that keeps a server or worker running until `stop_within` is called.
+
+    Parameters
+    ----------
+    server
+        What to keep; only this thread starts and stops it.
+    """
+
+    def __init__(self, server: Server) -> None:
+        super().__init__(name=server.name, daemon=True)
+        self.server = server
+        self.pid: int | None = None
+        self.restarts = 0
+        self.healthy = False
+        self.trouble = ""
+        self._stopping = threading.Event()
+        self._stop_seconds = 0.0
+
+    def stop_within(self, seconds: float) -> None:
+        """Ask the thread to end its process; after so many seconds it is killed. Join the thread to wait for it."""
+        self._stop_seconds = seconds
+        self._stopping.set()
+
+    def run(self) -> None:
+        """Keep the process running."""
+        backoff = Backoff(FIRST_PAUSE, MAX_PAUSE)
+        while not self._stopping.is_set():
+            began = time.monotonic()
+            try:
+                self._live()
+            except ServerError as error:
+                self.trouble = str(error)
+            self.pid, self.healthy = None, False
+            if self._stopping.is_set():
+                break
+            if time.monotonic() - began > STEADY_SECONDS:
+                backoff.reset()
+            pause = backoff.pause()
+            log.warning("%s %s; starting it again in %g s", self.name, self.trouble, pause)
+            self._stopping.wait(pause)
+            self.restarts += 1
+
+    def _live(self) -> None:
+        """Start the process and stay with it; return when it has ended, by itself or because it shall stop."""
+        self.server.start(wait=False)
+        try:
+            with suppress(ServerError):  # it may have ended already
+                self.pid = self.server.pid
+                log.info("%s runs as process %d", self.name, self.pid)
+            asked = 0.0
+            while self.server.running and not self._stopping.wait(LOOK_SECONDS):
+                if not self.healthy or time.monotonic() - asked > ASK_SECONDS:
+                    self.healthy = self.server.answers()
+                    asked = time.monotonic()
+            if not self._stopping.is_set():
+                self.trouble = f"ended with status {self.server.exit_status}"
+        finally:
+            self.server.stop(self._stop_seconds)

@@ -1,0 +1,90 @@
+"""What the supervisor tells of itself: a lock that it holds while it lives, and a file that says how things are."""
+
+import fcntl
+import json
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from shadowtime.stack.servers import ServerError
+
+LOOK_SECONDS = 1.0
+"""Patience with a lock that someone only looks at."""
+
+
+@dataclass(frozen=True)
+class Process:
+    """How one process of the stack is."""
+
+    name: str
+    address: str
+    pid: int | None
+    restarts: int
+    healthy: bool
+    trouble: str
+    log: str
+
+
+@dataclass(frozen=True)
+class State:
+    """How the stack is; `expected` counts the processes that it shall have."""
+
+    supervisor: int
+    expected: int
+    processes: tuple[Process, ...]
+
+    @property
+    def healthy(self) -> bool:
+        """Whether every process is there and healthy."""
+        return len(self.processes) == self.expected and all(each.healthy for each in self.processes)
+
+
+@contextmanager
+def hold_lock(folder: Path) -> Iterator[None]:
+    """Hold the lock of a stack; the kernel lets go of it when the process ends, however it ends."""
+    with (folder / "lock").open("a+") as file:
+        deadline = time.monotonic() + LOOK_SECONDS
+        while True:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if time.monotonic() > deadline:
+                    raise ServerError(f"another supervisor runs in {folder}") from None
+                time.sleep(0.02)
+        file.truncate(0)
+        file.write(str(os.getpid()))
+        file.flush()
+        yield
+
+
+def supervisor_of(folder: Path) -> int | None:
+    """Return the process id of the supervisor that runs in `folder`; None if none does."""
+    try:
+        with (folder / "lock").open("r+") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return int(file.read() or 0) or None
+    except FileNotFoundError:
+        pass
+    return None
+
+
+def write_state(folder: Path, state: State) -> None:
+    """Replace the state; readers see the old one or the new one."""
+    part = folder / "state.json.part"
+    part.write_text(json.dumps(asdict(state)))
+    part.replace(folder / "state.json")
+
+
+def read_state(folder: Path) -> State | None:
+    """Return the state of the stack that runs in `folder`; None if there is none yet."""
+    try:
+        told = json.loads((folder / "state.json").read_text())
+    except FileNotFoundError:
+        return None
+    return State(told["supervisor"], told["expected"], tuple(Process(**each) for each in told["processes"]))

@@ -1,0 +1,141 @@
+"""The process that keeps the stack running, in the background: `python -m shadowtime.stack.local.supervisor FOLDER`.
+
+`shadowtime stack up` starts it. It ends on SIGTERM, workers before servers; what it started never outlives it, for each
+process is under a guard (`stack/servers/server.py`).
+"""
+
+import asyncio
+import logging
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from shadowtime.shared.errors import ShadowtimeError
+from shadowtime.shared.streaming import Settings, prepare_topics
+from shadowtime.stack.local.plan import Plan
+from shadowtime.stack.local.restart_loop import RestartLoop
+from shadowtime.stack.local.state import Process, State, hold_lock, write_state
+from shadowtime.stack.roles import ADMIN
+from shadowtime.stack.servers import OURS, OWNER_ONLY, Kafka, Server, ServerError
+
+log = logging.getLogger("stack")
+
+TELL_SECONDS = 0.2
+WORKERS_STOP_SECONDS = 8.0
+SERVERS_STOP_SECONDS = 5.0
+
+
+class Supervisor:
+    """Keepers of servers and workers, and the state they are in."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._folder = Path(plan.folder)
+        self._plan = plan
+        self._servers = plan.make_servers()
+        self._workers = [*plan.make_workers(), plan.make_live_page()]
+        self._loops: list[RestartLoop] = []
+        self._told: State | None = None
+        self._stopping = threading.Event()
+
+    def stop(self, *_: object) -> None:
+        """End everything, soon."""
+        self._stopping.set()
+
+    def run(self) -> None:
+        """Keep the stack running until `stop` is called."""
+        servers = self._start(self._servers)
+        workers: list[RestartLoop] = []
+        try:
+            while not self._stopping.wait(TELL_SECONDS):
+                if not workers and all(loop.healthy for loop in servers) and self._granted():
+                    workers = self._start(self._workers)
+                self._tell()
+        finally:
+            began = time.monotonic()
+            _end(workers, WORKERS_STOP_SECONDS)
+            _end(servers, SERVERS_STOP_SECONDS)
+            log.info("ended in %.1f s", time.monotonic() - began)
+
+    def _granted(self) -> bool:
+        """Return whether the servers know what everyone may do, and the topics are there that workers may not make."""
+        if not self._plan.secure:
+            return True
+        try:
+            for server in self._servers:
+                if isinstance(server, Kafka):
+                    server.grant()
+            admin = self._plan.role_settings()[ADMIN]
+            asyncio.run(prepare_topics(Settings.model_validate(admin)))
+        except ShadowtimeError as error:
+            log.warning("%s; trying again", error)
+            return False
+        return True
+
+    def _start(self, servers: Sequence[Server]) -> list[RestartLoop]:
+        loops = [RestartLoop(server) for server in servers]
+        self._loops += loops
+        for loop in loops:
+            loop.start()
+        return loops
+
+    def _tell(self) -> None:
+        processes = tuple(
+            Process(
+                loop.name,
+                loop.server.address,
+                loop.pid,
+                loop.restarts,
+                loop.healthy,
+                loop.trouble,
+                str(loop.server.log),
+            )
+            for loop in self._loops
+        )
+        state = State(os.getpid(), len(self._servers) + len(self._workers), processes)
+        if state != self._told:
+            write_state(self._folder, state)
+            self._told = state
+
+
+def _end(loops: Sequence[RestartLoop], seconds: float) -> None:
+    for loop in loops:
+        loop.stop_within(seconds)
+    for loop in loops:
+        loop.join()
+
+
+def main() -> int:
+    """Run the supervisor of the folder that the command line names."""
+    folder = Path(sys.argv[1])
+    logging.getLogger("aiokafka").setLevel(logging.ERROR)
+    os.umask(OWNER_ONLY)
+    for name in [name for name in os.environ if name.upper().startswith(OURS)]:
+        del os.environ[name]  # what the stack decides itself
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+    try:
+        with hold_lock(folder):
+            plan = Plan.read(folder)
+            plan.write_scrape_config()
+            plan.access.prepare()
+            plan.access.write_settings(plan.role_settings())
+            (folder / "state.json").unlink(missing_ok=True)
+            supervisor = Supervisor(plan)
+            for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+                signal.signal(number, supervisor.stop)
+            try:
+                supervisor.run()
+            finally:
+                plan.access.remove_settings(role.name for role in plan.access.roles)
+                (folder / "state.json").unlink(missing_ok=True)
+    except ServerError as error:
+        log.error("%s", error)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,126 @@
+"""Secrets of a local stack, made at its first start, and a settings file for every role that refers to them.
+
+    access/             0700
+      secrets/          a password per role and server: kafka-scheduler, redis-scheduler, …
+      ca.pem            the authority whose certificates the servers have; its own key is not kept
+      server.pem        their certificate, with its key in server.key
+      scheduler.env     settings of a role, while the stack runs (`shared/streaming/role_settings.py` finds them)
+
+All files are 0600. No secret is on a command line or in a log.
+"""
+
+import hashlib
+import secrets
+import socket
+import ssl
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from shadowtime.shared.streaming import written
+from shadowtime.stack.roles import Role, secret_names
+from shadowtime.stack.servers.certificates import certify
+from shadowtime.stack.servers.ports import HOST
+from shadowtime.stack.servers.private_file import write_private
+from shadowtime.stack.servers.server import ServerError
+
+
+@dataclass(frozen=True)
+class Access:
+    """The secrets of one stack.
+
+    Parameters
+    ----------
+    folder
+        Where they lie.
+    roles
+        Who has some.
+    tls
+        Whether servers show a certificate and encrypt.
+    """
+
+    folder: Path
+    roles: tuple[Role, ...]
+    tls: bool = False
+
+    def prepare(self) -> None:
+        """Make the folder, the secrets that are missing and, under TLS, certificates that are missing or old."""
+        for folder in (self.folder, self.folder / "secrets"):
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            folder.chmod(0o700)
+        for name in secret_names(self.roles):
+            path = self.folder / "secrets" / name
+            if not path.exists():
+                write_private(path, secrets.token_urlsafe(32) + "\n")
+            path.chmod(0o600)
+        if self.tls:
+            certify(self.folder)
+
+    def role(self, name: str) -> Role:
+        """Return the role of a name."""
+        return next(role for role in self.roles if role.name == name)
+
+    def secret_file(self, role: str, server: str) -> Path:
+        """Return where the password of a role lies."""
+        return self.folder / "secrets" / self.role(role).secret(server)
+
+    def secret(self, role: str, server: str) -> str:
+        """Return the password of a role, or raise `ServerError` if it is not there."""
+        path = self.secret_file(role, server)
+        try:
+            return path.read_text().strip()
+        except OSError as error:
+            raise ServerError(f"{path}: {error.strerror}; start the stack again: shadowtime stack up") from None
+
+    def passwords(self, server: str) -> dict[str, str]:
+        """Return the passwords of a server by role."""
+        return {role.name: self.secret(role.name, server) for role in self.roles if server in role.servers}
+
+    def digests(self, server: str) -> dict[str, str]:
+        """Return the SHA-256 of the passwords of a server, in hexadecimal, by the names of the secrets."""
+        return {
+            self.role(name).secret(server): hashlib.sha256(password.encode()).hexdigest()
+            for name, password in self.passwords(server).items()
+        }
+
+    @property
+    def authority(self) -> Path:
+        """The certificate authority (PEM)."""
+        return self.folder / "ca.pem"
+
+    @property
+    def certificate(self) -> Path:
+        """The certificate of the servers (PEM)."""
+        return self.folder / "server.pem"
+
+    @property
+    def key(self) -> Path:
+        """Its key (PEM)."""
+        return self.folder / "server.key"
+
+    def context(self) -> ssl.SSLContext | None:
+        """Return how to talk to a server under TLS; None without."""
+        return ssl.create_default_context(cafile=self.authority) if self.tls else None
+
+    def write_settings(self, settings: Mapping[str, Mapping[str, str]]) -> None:
+        """Write the settings file of each role."""
+        for role, values in settings.items():
+            write_private(self.folder / f"{role}.env", written(values))
+
+    def remove_settings(self, names: Iterable[str]) -> None:
+        """Remove the settings files: the stack has ended."""
+        for role in names:
+            (self.folder / f"{role}.env").unlink(missing_ok=True)
+
+
+def connect(port: int, access: Access | None, timeout: float = 1.0) -> socket.socket:
+    """Return a connection to a server of this machine, under TLS where it has it; raise `OSError` if it has not."""
+    plain = socket.create_connection((HOST, port), timeout)
+    context = None if access is None else access.context()
+    if context is None:
+        return plain
+    try:
+        return context.wrap_socket(plain, server_hostname=HOST)
+    except BaseException:
+        plain.close()
+        raise

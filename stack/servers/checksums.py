@@ -1,0 +1,64 @@
+"""Files against a list of their SHA-256, in the format of `sha256sum`."""
+
+import functools
+import re
+from hashlib import file_digest
+from pathlib import Path
+
+from shadowtime.stack.servers.server import ServerError
+
+LINE = re.compile(r"([0-9a-f]{64}) [ *]([^/\0]+)")
+
+
+def read_sums(path: Path) -> dict[str, str]:
+    """Return the SHA-256 of each file that a list names; its lines that begin with `#` are remarks.
+
+    Raises
+    ------
+    ServerError
+        If a line is neither, or a name comes twice.
+    """
+    sums: dict[str, str] = {}
+    for number, line in enumerate(path.read_text().splitlines(), start=1):
+        if line.startswith("#"):
+            continue
+        found = LINE.fullmatch(line)
+        if found is None or found[2] in sums:
+            raise ServerError(f"{path}:{number}: no SHA-256 and name of one more file: {line[:100]!r}")
+        sums[found[2]] = found[1]
+    return sums
+
+
+def faults(folder: Path, sums: dict[str, str], kind: str) -> list[str]:
+    """Return a line for each file of a kind, such as `.jar`, that `folder` lacks, has too many or has changed.
+
+    A file is read again only when its size, its times or its place on the disk have changed since this process read it.
+    """
+    try:
+        there = {path.name for path in folder.iterdir() if path.suffix.lower() == kind}
+    except OSError as error:
+        return [f"{folder}: {error.strerror}"]
+    told = [f"{name}: missing" for name in sums if name not in there]
+    told += [f"{name}: additional" for name in there if name not in sums]
+    for name in there & sums.keys():
+        path = folder / name
+        try:
+            found = sha256(path) if path.is_file() else "of no file"
+        except OSError as error:
+            told.append(f"{name}: {error.strerror}")
+            continue
+        if found != sums[name]:
+            told.append(f"{name}: changed: SHA-256 {found}, not {sums[name]}")
+    return sorted(told)
+
+
+def sha256(path: Path) -> str:
+    """Return the SHA-256 of a file, read or remembered."""
+    is_now = path.stat()
+    return _read_sha256(path, (is_now.st_dev, is_now.st_ino, is_now.st_size, is_now.st_mtime_ns, is_now.st_ctime_ns))
+
+
+@functools.lru_cache(maxsize=1024)
+def _read_sha256(path: Path, _is_now: tuple[int, ...]) -> str:
+    with path.open("rb") as stream:
+        return file_digest(stream, "sha256").hexdigest()

@@ -1,0 +1,34 @@
+"""A command of the system, run to its end and quoted when it fails."""
+
+import os
+import subprocess
+
+from shadowtime.stack.servers.server import ServerError
+
+SECONDS = 900.0
+
+
+def run(command: list[str]) -> None:
+    """Run a command that asks nothing.
+
+    Raises
+    ------
+    ServerError
+        With the end of what it said, if it fails or takes more than `SECONDS`.
+    """
+    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+    try:
+        done = subprocess.run(  # noqa: S603
+            command,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise ServerError(f"{' '.join(command)} took more than {SECONDS:g} s") from None
+    if done.returncode != 0:
+        tail = "\n".join((done.stdout + done.stderr).strip().splitlines()[-10:])
+        raise ServerError(f"{' '.join(command)} ended with status {done.returncode}:\n{tail}")

@@ -1,0 +1,144 @@
+"""Tell Kafka who its users are and what each may do: SCRAM credentials and ACLs, over its controller.
+
+aiokafka has no client for users, so one request of the protocol is spelled out here. All may be said again: passwords
+are set anew, and rights that are not named any more are taken away.
+"""
+
+import hashlib
+import secrets
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from aiokafka.conn import create_conn
+from aiokafka.errors import KafkaError, for_code
+from aiokafka.protocol.admin import CreateAclsRequest_v1, DeleteAclsRequest_v1, DescribeAclsRequest_v1
+from aiokafka.protocol.api import Request, RequestStruct, Response
+from aiokafka.protocol.types import CompactArray, CompactBytes, CompactString, Int8, Int16, Int32, Schema, TaggedFields
+
+from shadowtime.stack.roles import Binding
+from shadowtime.stack.servers.server import ServerError
+
+ITERATIONS = 4_096
+"""Kafka's least. Passwords here are 256 random bits: more rounds would protect nothing."""
+
+SCRAM_SHA_512 = 2
+RESOURCES = {"TOPIC": 2, "GROUP": 3, "CLUSTER": 4}
+PATTERNS = {"LITERAL": 3, "PREFIXED": 4}
+OPERATIONS = {"READ": 3, "WRITE": 4, "CREATE": 5, "DESCRIBE": 8}
+ANY, ALLOW = 1, 3
+
+
+class _UsersAltered(Response):  # type: ignore[misc]
+    API_KEY = 51
+    API_VERSION = 0
+    SCHEMA = Schema(
+        ("throttle_time_ms", Int32),
+        (
+            "results",
+            CompactArray(
+                ("user", CompactString("utf-8")),
+                ("error_code", Int16),
+                ("error_message", CompactString("utf-8")),
+                ("tags", TaggedFields),
+            ),
+        ),
+        ("tags", TaggedFields),
+    )
+
+
+class _AlterUsers(RequestStruct):  # type: ignore[misc]
+    """AlterUserScramCredentials."""
+
+    FLEXIBLE_VERSION = True
+    API_KEY = 51
+    API_VERSION = 0
+    RESPONSE_TYPE = _UsersAltered
+    SCHEMA = Schema(
+        (
+            "deletions",
+            CompactArray(("name", CompactString("utf-8")), ("mechanism", Int8), ("tags", TaggedFields)),
+        ),
+        (
+            "upsertions",
+            CompactArray(
+                ("name", CompactString("utf-8")),
+                ("mechanism", Int8),
+                ("iterations", Int32),
+                ("salt", CompactBytes),
+                ("salted_password", CompactBytes),
+                ("tags", TaggedFields),
+            ),
+        ),
+        ("tags", TaggedFields),
+    )
+
+
+class _Made(Request[Any]):  # type: ignore[misc]
+    """A request whose version is chosen already."""
+
+    API_KEY = -1
+
+    def __init__(self, request: RequestStruct) -> None:
+        self._request = request
+
+    def build(self, request_struct_class: type[Any]) -> RequestStruct:
+        return self._request
+
+    def prepare(self, versions: Mapping[int, tuple[int, int]]) -> RequestStruct:
+        return self._request
+
+
+async def grant(
+    host: str, port: int, login: Mapping[str, Any], passwords: Mapping[str, str], acls: Sequence[Binding]
+) -> None:
+    """Make these the users and the rights of a Kafka whose controller listens at `host` and `port`.
+
+    Parameters
+    ----------
+    login
+        How to log in there, as aiokafka's clients take it.
+    passwords
+        By user.
+    acls
+        All that is allowed.
+
+    Raises
+    ------
+    ServerError
+        If Kafka cannot be reached, or refuses.
+    """
+    users = [_user(name, password) for name, password in passwords.items()]
+    try:
+        connection = await create_conn(host, port, **login)
+        try:
+            altered = await connection.send(_Made(_AlterUsers([], users, {})))
+            refused = [(name, code, said) for name, code, said, _ in altered.results if code]
+            created = await connection.send(_Made(CreateAclsRequest_v1([_acl(each) for each in acls])))
+            answers = zip(acls, created.creation_responses, strict=True)
+            refused += [(" ".join(each), code, said) for each, (code, said) in answers if code]
+            # What is not meant goes last, one by one: whoever is at work keeps every right that stays.
+            there = await connection.send(_Made(DescribeAclsRequest_v1(ANY, None, ANY, None, None, ANY, ANY)))
+            found = {(kind, name, pattern, *each) for kind, name, pattern, some in there.resources for each in some}
+            if old := sorted(found - {_acl(each) for each in acls}):
+                deleted = await connection.send(_Made(DeleteAclsRequest_v1(old)))
+                refused += [("the end of an ACL", code, said) for code, said, _ in deleted.filter_responses if code]
+        finally:
+            await connection.close()
+    except (KafkaError, OSError, TimeoutError) as error:
+        raise ServerError(f"kafka does not take its users and rights: {error}") from error
+    for what, code, said in refused:
+        raise ServerError(f"kafka does not take {what}: {said or for_code(code).__name__}")
+
+
+def _user(name: str, password: str) -> tuple[Any, ...]:
+    salt = secrets.token_bytes(32)
+    return name, SCRAM_SHA_512, ITERATIONS, salt, _salted(password, salt), {}
+
+
+def _salted(password: str, salt: bytes) -> bytes:
+    return hashlib.pbkdf2_hmac("sha512", password.encode(), salt, ITERATIONS)
+
+
+def _acl(each: Binding) -> tuple[Any, ...]:
+    resource, pattern, operation = RESOURCES[each.resource], PATTERNS[each.pattern], OPERATIONS[each.operation]
+    return resource, each.name, pattern, each.principal, "*", operation, ALLOW

@@ -1,0 +1,152 @@
+"""Redis with an append-only file, from the system's package."""
+
+import shutil
+from pathlib import Path
+from typing import Literal
+from urllib.parse import quote
+
+from shadowtime.stack.roles import HEALTH, REDIS, redis_acl
+from shadowtime.stack.servers.access import Access, connect
+from shadowtime.stack.servers.ports import HOST
+from shadowtime.stack.servers.private_file import write_private
+from shadowtime.stack.servers.server import Server, Settings
+
+BINARY = "redis-server"
+
+
+class Redis(Server):
+    """A Redis server; clients connect to `url`.
+
+    Parameters
+    ----------
+    folder
+        Data, log and written configuration.
+    port
+        Where it listens on loopback; by default a port that is free now.
+    appendfsync
+        When writes reach the disk. Under `everysec` a power cut loses those of the last second; a kill loses
+        none, but for those that Redis held back while a slow disk was still at the write before.
+    maxmemory
+        Upper bound such as `20mb`; beyond it writes are refused (no eviction).
+    password
+        Demanded of clients, if given.
+    access
+        Its users; without, there is one who may do everything.
+    settings
+        Directives of redis.conf beside or instead of those above, such as `{"databases": 1}`.
+    """
+
+    name = "redis"
+
+    def __init__(
+        self,
+        folder: Path,
+        port: int | None = None,
+        *,
+        appendfsync: Literal["always", "everysec", "no"] = "everysec",
+        maxmemory: str | int | None = None,
+        password: str | None = None,
+        settings: Settings | None = None,
+        access: Access | None = None,
+    ) -> None:
+        super().__init__(folder, port)
+        self.access = access
+        self.appendfsync = appendfsync
+        self.maxmemory = maxmemory
+        self.settings: Settings = settings or {}
+        self._password = password
+
+    @property
+    def url(self) -> str:
+        """Where clients connect, the password included."""
+        credentials = "" if self._password is None else f":{quote(self._password, safe='')}@"
+        scheme = "rediss" if self._tls else "redis"
+        return f"{scheme}://{credentials}{self.address}/0"
+
+    @property
+    def _tls(self) -> bool:
+        return self.access is not None and self.access.tls
+
+    def settings_for(self, role: str) -> dict[str, str]:
+        """Return how a process of a role reaches this server."""
+        if self.access is None:
+            return {"redis_url": self.url}
+        secret = self.access.secret_file(role, REDIS)
+        found = {"redis_url": self.url, "redis_username": role, "redis_password_file": str(secret)}
+        return found | ({"redis_ca_file": str(self.access.authority)} if self._tls else {})
+
+    @classmethod
+    def available(cls) -> str | None:
+        """Return why Redis cannot be had on this machine, or None if it can."""
+        if shutil.which(BINARY) is None:
+            return f"redis needs {BINARY}, which is not on PATH (run shadowtime stack install)"
+        return None
+
+    def answers(self) -> bool:
+        """Return whether Redis answers a ping, which it does once its data are loaded."""
+        login = self._login()
+        request = _request("AUTH", *login) if login else b""
+        try:
+            with connect(self.port, self.access) as connection:
+                connection.sendall(request + _request("PING"))
+                with connection.makefile("rb") as stream:
+                    authenticated = not login or stream.readline() == b"+OK\r\n"
+                    return authenticated and stream.readline() == b"+PONG\r\n"
+        except OSError:
+            return False
+
+    def _login(self) -> tuple[str, ...]:
+        if self.access is not None:
+            return HEALTH, self.access.secret(HEALTH, REDIS)
+        return () if self._password is None else (self._password,)
+
+    def _command(self) -> list[str]:
+        data = self.folder / "data"
+        data.mkdir(exist_ok=True)
+        directives: dict[str, str | int] = {
+            "bind": HOST,
+            "port": self.port,
+            "dir": str(data),
+            "daemonize": "no",
+            "appendonly": "yes",
+            "appendfsync": self.appendfsync,
+            "save": "",
+            "maxmemory": self.maxmemory or 0,
+            "maxmemory-policy": "noeviction",
+        }
+        if self._password is not None:
+            directives["requirepass"] = self._password
+        if self.access is not None:
+            users = self.folder / "users.acl"
+            write_private(users, redis_acl(self.access.roles, self.access.digests(REDIS)))
+            directives["aclfile"] = str(users)
+        if self.access is not None and self.access.tls:
+            directives |= {
+                "port": 0,
+                "tls-port": self.port,
+                "tls-cert-file": str(self.access.certificate),
+                "tls-key-file": str(self.access.key),
+                "tls-ca-cert-file": str(self.access.authority),
+                "tls-auth-clients": "no",
+            }
+        written = self.folder / "redis.conf"  # it may hold the password
+        write_private(
+            written,
+            "".join(f"{name} {_quoted(value)}\n" for name, value in (directives | dict(self.settings)).items()),
+        )
+        return [shutil.which(BINARY) or BINARY, str(written)]
+
+
+def _quoted(value: str | int) -> str:
+    escaped = str(value).replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
+
+
+def _request(*words: str) -> bytes:
+    r"""Return a command in the Redis protocol.
+
+    >>> _request("PING")
+    b'*1\r\n$4\r\nPING\r\n'
+    """
+    encoded = [word.encode() for word in words]
+    return b"*%d\r\n" % len(encoded) + b"".join(b"$%d\r\n%s\r\n" % (len(word), word) for word in encoded)

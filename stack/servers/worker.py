@@ -1,0 +1,80 @@
+"""One stage of the pipeline as a child process, healthy when its own web page says so."""
+
+import http.client
+import os
+import sys
+from pathlib import Path
+
+from shadowtime.shared.cli import ROOT
+from shadowtime.shared.streaming import VARIABLE
+from shadowtime.stack.servers.ports import HOST
+from shadowtime.stack.servers.server import Server
+
+OURS = ("SHADOWTIME_KAFKA_", "SHADOWTIME_REDIS_", "SHADOWTIME_VICTORIA_METRICS_", "SHADOWTIME_WEB_", VARIABLE)
+"""Settings that the stack decides; a worker takes all others from the environment."""
+
+
+class Worker(Server):
+    """A worker of a stage; `port` is that of `/health` and `/metrics`.
+
+    Parameters
+    ----------
+    name
+        What it is called in the stack: its stage, and a number where a stage has several.
+    stage
+        The stage it runs, or another command of `shadowtime serve`.
+    access
+        The folder with the settings file of its role, which says where the servers are and how to log in.
+    folder
+        Its log; faust leaves a folder there too.
+    port
+        Where its web pages are, on loopback.
+    """
+
+    def __init__(self, name: str, stage: str, access: Path, folder: Path, port: int) -> None:
+        super().__init__(folder, port)
+        self.name = name
+        self.stage = stage
+        self._access = access
+
+    @classmethod
+    def available(cls) -> str | None:
+        """Return None: a worker needs nothing but this interpreter."""
+        return None
+
+    def answers(self) -> bool:
+        """Return whether the worker calls itself healthy."""
+        connection = http.client.HTTPConnection(HOST, self.port, timeout=1.0)
+        try:
+            connection.request("GET", "/health")
+            return connection.getresponse().status == http.client.OK
+        except (OSError, http.client.HTTPException):
+            return False
+        finally:
+            connection.close()
+
+    def _command(self) -> list[str]:
+        flags = {"web-host": HOST, "web-port": self.port}
+        return [
+            sys.executable,
+            "-m",
+            "shadowtime",
+            "serve",
+            self.stage,
+            *(f"--{name}={value}" for name, value in flags.items()),
+        ]
+
+    def _environment(self) -> dict[str, str]:
+        kept = {name: value for name, value in os.environ.items() if not name.upper().startswith(OURS)}
+        path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
+        return kept | {"PYTHONPATH": path, VARIABLE: str(self._access)}
+
+
+class LivePage(Worker):
+    """The live page; `port` is where visitors find it."""
+
+    def __init__(self, access: Path, folder: Path, port: int) -> None:
+        super().__init__("live", "live", access, folder, port)
+
+    def _command(self) -> list[str]:
+        return [sys.executable, "-m", "shadowtime", self.stage, f"--host={HOST}", f"--port={self.port}"]
