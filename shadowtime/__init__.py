@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from shadowtime.replayer.api import (
         JobSubmitted,
         Result,
+        Workload,
         delay_bound,
         delay_probability,
         make,
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
         replay,
         wait_bound,
     )
-    from shadowtime.replayer.logs import Workload
 
 __all__ = [
     "JobSubmitted",
@@ -34,7 +34,7 @@ def __getattr__(name: str) -> Any:
     """Return a part of the Python interface, imported when it is first asked for: it takes a second."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from shadowtime.replayer.api import api
+    from shadowtime.replayer import api
 
     return getattr(api, name)
 

@@ -47,9 +47,9 @@ TWIN_EVIDENCE = _twin("evidence", "1", "Evidence that waits differ; from 20 on t
 
 # Every metric there is: its name, its labels beside those of its source, its unit and what it means.
 #
-# Results of a run bear trace time and the labels `RUN`; the scoreboard samples them, and `services/processes/metrics/run.py` writes
-# them. Health figures are scraped from the processes and bear the time of the scrape. Whatever draws, alarms or emits
-# takes the names from here.
+# Results of a run bear trace time and the labels `RUN`; the scoreboard samples them, and
+# `services/processes/metrics/run.py` writes them. Health figures are scraped from the processes and bear the time of
+# the scrape. Whatever draws, alarms or emits takes the names from here.
 
 RUN: Final = ("cluster", "experiment", "policy", "run")
 """Labels of every result: the cluster's name, what was started together, the name of a policy in it, the run."""

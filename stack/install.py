@@ -38,8 +38,8 @@ from shadowtime.stack.servers import (
 
 # A browser and the accessibility checker axe-core, for tests of the pages; nothing but those tests needs them.
 #
-# Chromium is the system's package. axe-core comes through npm into the folder of the servers, checked against the digest
-# of its package and, where it is kept, against its own.
+# Chromium is the system's package. axe-core comes through npm into the folder of the servers, checked against the
+# digest of its package and, where it is kept, against its own.
 
 CHROMIUM = "chromium"
 AXE = "axe-core"

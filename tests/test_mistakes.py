@@ -78,7 +78,9 @@ MISTAKES = {  # LOG stands for a small log, GONE for a port where nobody listens
     "services watch decisions --kafka-bootstrap 127.0.0.1:GONE --connect-seconds 0.2": "127.0.0.1:GONE",
     "shadowtime.services.processes.live_command --port http": "--port",
     "shadowtime.services.processes.live_command --port 70000": "--port",
-    "shadowtime.services.processes.live_command --kafka-bootstrap 127.0.0.1:GONE --connect-seconds 0.2": "127.0.0.1:GONE",
+    "shadowtime.services.processes.live_command --kafka-bootstrap 127.0.0.1:GONE --connect-seconds 0.2": (
+        "127.0.0.1:GONE"
+    ),
     "services rebuild": "stage",
     "services rebuild sheduler": "'sheduler'",
     "services rebuild scheduler --kafka-bootstrap 127.0.0.1:GONE --connect-seconds 0.2": "127.0.0.1:GONE",

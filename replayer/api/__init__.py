@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING
 from shadowtime.shared.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from shadowtime.replayer.api import api
     from shadowtime.replayer.api.api import (
         JobSubmitted,
+        Workload,
         delay_bound,
         delay_probability,
         make,
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = [
     "JobSubmitted",
     "Result",
-    "api",
+    "Workload",
     "delay_bound",
     "delay_probability",
     "make",
@@ -34,6 +34,7 @@ __getattr__ = lazy_exports(
     {
         "api": (
             "JobSubmitted",
+            "Workload",
             "delay_bound",
             "delay_probability",
             "make",
@@ -43,5 +44,4 @@ __getattr__ = lazy_exports(
         ),
         "result": ("Result",),
     },
-    modules=("api",),
 )

@@ -5,6 +5,7 @@ from shadowtime.services.scheduler.handler import Scheduler
 from shadowtime.services.scheduler.ordering import ORDERS
 from shadowtime.services.scheduler.policy import Output, Policy
 from shadowtime.services.scheduler.pool import PoolScheduler
+from shadowtime.services.scheduler.probabilistic import delay_bound, delay_probability
 from shadowtime.services.scheduler.registry import BEST, POLICIES
 from shadowtime.services.scheduler.settings import PolicySettings
 from shadowtime.services.scheduler.slurm import spelled
@@ -26,5 +27,7 @@ __all__ = [
     "Queue",
     "Running",
     "Scheduler",
+    "delay_bound",
+    "delay_probability",
     "spelled",
 ]

@@ -10,10 +10,11 @@ from typing import Any, Literal
 
 # Evidence that the mean of values in 0 to 1 has come to lie above what it may be: docs/algorithms.md#drift.
 #
-# The e-detector of the mixture form with Shiryaev-Roberts increments (Shin 2022, sections 2 and 4): bets of several sizes
-# against "given the past, no value is expected to be above `most`" that begin at every step, added up. As long as that
-# is true, whatever the values depend on, the evidence that is expected at any time at which one may choose to stop is at
-# most the steps until then. An alarm at an evidence of `c` is therefore false after `c` steps on average at the earliest.
+# The e-detector of the mixture form with Shiryaev-Roberts increments (Shin 2022, sections 2 and 4): bets of several
+# sizes against "given the past, no value is expected to be above `most`" that begin at every step, added up. As long
+# as that is true, whatever the values depend on, the evidence that is expected at any time at which one may choose to
+# stop is at most the steps until then. An alarm at an evidence of `c` is therefore false after `c` steps on average at
+# the earliest.
 
 BETS = (0.1, 0.3, 0.6, 0.9)
 """Shares of what there is that are bet, all alike at the beginning: the small ones find small changes."""

@@ -97,9 +97,9 @@ class RunTimePrediction(Frozen):
     observations
         Number of ended jobs behind the prediction; says how sure it is.
     histogram
-        Probability of each bin between `RunTimeBinEdges` (`EDGES` in shared/distributions/bins.py), from bin 0 on, zeros at
-        the end left out; empty from a predictor that knows a point only. It is about the job's own length: the request
-        does not bound it.
+        Probability of each bin between `RunTimeBinEdges` (`EDGES` in shared/distributions/bins.py), from bin 0 on,
+        zeros at the end left out; empty from a predictor that knows a point only. It is about the job's own length:
+        the request does not bound it.
     interval
         Seconds within which the predictor expects the run time, where it can say; the request does not bound it either.
     at_request
@@ -108,8 +108,8 @@ class RunTimePrediction(Frozen):
         alone tells.
     quantiles
         Seconds, ascending, within which the job ends with probability 0.05, 0.1, … 0.95, ended at its request; from a
-        predictor that knows how run times lie within a bin (shared/distributions/outcomes.py). None where the histogram alone
-        tells.
+        predictor that knows how run times lie within a bin (shared/distributions/outcomes.py). None where the
+        histogram alone tells.
     state
         Number of the hidden state that the predictor believes in most, where it believes in any.
     """
@@ -143,7 +143,8 @@ class RunTimePrediction(Frozen):
         )
 
     def outcomes(self, limit: float) -> Floats:
-        """Return the probability of each outcome (shared/distributions/outcomes.py) of a job with this request, in seconds.
+        """Return the probability of each outcome (shared/distributions/outcomes.py) of a job with this request, in
+        seconds.
 
         Shape (bin of the limit + 2,), adding up to 1; the limit is infinity where there is no request. The histogram
         must have mass.

@@ -1,9 +1,9 @@
 """Make every secret of docker-compose.yml once, and give each container its own.
 
-`python -m shadowtime.stack.compose.credentials` runs in a container without a network before all others, and is the only one
-that runs as root: each file belongs to the user of one container and can be read by nobody else (0400). The passwords
-themselves are in a volume that no other container has. To run it again changes nothing; `--renew` makes all anew but
-what Grafana keeps in its own database, `--tls` adds certificates.
+`python -m shadowtime.stack.compose.credentials` runs in a container without a network before all others, and is the
+only one that runs as root: each file belongs to the user of one container and can be read by nobody else (0400). The
+passwords themselves are in a volume that no other container has. To run it again changes nothing; `--renew` makes all
+anew but what Grafana keeps in its own database, `--tls` adds certificates.
 """
 
 import argparse

@@ -1,8 +1,8 @@
 """A service account of Grafana that may push to Grafana Live, and its token.
 
-`python -m shadowtime.stack.compose.grafana_token URL PASSWORD_FILE TOKEN_FILE` has the administrator's password, which the
-process that pushes never has. The account is a Viewer, the least that Grafana lets in. A token that Grafana still takes
-is kept. Where none can be had, that process gets one that is none, and goes on without Grafana Live.
+`python -m shadowtime.stack.compose.grafana_token URL PASSWORD_FILE TOKEN_FILE` has the administrator's password, which
+the process that pushes never has. The account is a Viewer, the least that Grafana lets in. A token that Grafana still
+takes is kept. Where none can be had, that process gets one that is none, and goes on without Grafana Live.
 """
 
 import argparse

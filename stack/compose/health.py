@@ -1,4 +1,4 @@
-"""Ask a page whether all is well: `python -m shadowtime.stack.compose.health URL`, which the containers' health checks run.
+"""The health checks of containers: `python -m shadowtime.stack.compose.health URL` asks a page whether all is well.
 
 What it says is in `docker inspect`: the page's own words, or that nothing answers yet. It runs every few seconds in
 every container, and so takes the standard library alone.

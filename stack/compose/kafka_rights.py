@@ -1,4 +1,4 @@
-"""Make Kafka's topics, users and rights what `stack/roles.py` says: `python -m shadowtime.stack.compose.kafka_rights FOLDER`.
+"""Kafka's topics, users and rights as in `stack/roles.py`: `python -m shadowtime.stack.compose.kafka_rights FOLDER`.
 
 For docker-compose.yml, on the loopback of Kafka's container. `FOLDER` holds a file for each password, by its name in
 the table; the administrator's is among the settings. It may run at any time, beside workers too.

@@ -1,8 +1,8 @@
 """Kafka's jars, fetched by Maven and checked against `stack/kafka/SHA256SUMS`.
 
-`python -m shadowtime.stack.servers.jars` writes that list anew from what Maven brings for `stack/kafka/pom.xml`: after a change
-of the pom, to be read as a diff before it is committed. It asks the repository afresh and leaves Maven's own cache
-alone.
+`python -m shadowtime.stack.servers.jars` writes that list anew from what Maven brings for `stack/kafka/pom.xml`: after
+a change of the pom, to be read as a diff before it is committed. It asks the repository afresh and leaves Maven's own
+cache alone.
 """
 
 import os

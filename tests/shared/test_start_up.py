@@ -115,7 +115,8 @@ def test_interrupted_where_an_object_is_let_go(tmp_path: Path) -> None:
         "def main():\n"
         "    run_app(command)\n"
     )
-    program = f"import sys; sys.path.append({str(tmp_path)!r}); from shadowtime.shared.cli.start_up import run; run('lets_go')"
+    path = f"import sys; sys.path.append({str(tmp_path)!r}); "
+    program = path + "from shadowtime.shared.cli.start_up import run; run('lets_go')"
     ended = subprocess.run(
         [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False, timeout=PATIENCE
     )

@@ -217,8 +217,8 @@ def words_of(value: Any) -> list[str]:
 
 # What slurmrestd answers of accounting, as the rows that sacct prints.
 #
-# It has all that sacct tells but who cancelled a job, which is of no use here. From 22.05 on it tells all lives of a job
-# that was requeued; before 23.11 nothing has to be said for that, from then on `show_duplicates`.
+# It has all that sacct tells but who cancelled a job, which is of no use here. From 22.05 on it tells all lives of a
+# job that was requeued; before 23.11 nothing has to be said for that, from then on `show_duplicates`.
 
 
 def sacct_rows(jobs: Iterable[Mapping[str, Any]]) -> Iterator[list[str]]:

@@ -156,7 +156,7 @@ def test_a_published_bound_is_the_same_alone(monkeypatch: pytest.MonkeyPatch, na
     assert isinstance(every, BmbpBounds)
     assert isinstance(alone, BmbpBounds)
     for among, own in zip(run(every, happen), run(alone, happen), strict=True):
-        parts = zip(among, own, strict=True) if isinstance(own, Updates) else [(among, own)]
+        parts: list[Any] = list(zip(among, own, strict=True)) if isinstance(own, Updates) else [(among, own)]
         for theirs, its in parts:
             assert list(its) == [each for each in theirs if each.grouping == name]
     asked = job(queue_number=1), job().time, 0.9, 0.7
