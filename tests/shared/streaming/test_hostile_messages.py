@@ -19,6 +19,7 @@ from shadowtime.shared.streaming.run_progress import MAX_ATTEMPTS, MAX_FAILURES
 from shadowtime.shared.streaming.settings import Settings
 from shadowtime.shared.streaming.stage_worker import StageWorker
 from shadowtime.shared.streaming.state_store import Transaction
+from shadowtime.shared.streaming.stream import Record
 from shadowtime.shared.streaming.worker_context import WorkerContext
 from shadowtime.shared.streaming.worker_metrics import WorkerMetrics
 from tests.shared.streaming.memory_store import MemoryStore
@@ -458,3 +459,17 @@ def test_a_message_of_the_largest_size_is_taken() -> None:
     assert admitted(message, STAGE, 1, len(value)).run == "r"
     with pytest.raises(Refuse, match=f"{len(value)} bytes; at most {len(value) - 1} are taken"):
         admitted(message, STAGE, 1, len(value) - 1)
+
+
+def test_a_slice_is_committed_after_its_dead_letters_have_left() -> None:
+    bench = Bench(log_of(("evil", told("evil", [None, 1, None]))))
+    deliver, stored = bench.stream.dead_letter, []
+
+    async def look(letters: Sequence[tuple[Record, str]]) -> None:
+        stored.append(bench.store.kept["evil"].sequence if "evil" in bench.store.kept else -1)
+        await deliver(letters)
+
+    bench.stream.dead_letter = look  # type: ignore[method-assign]
+    bench.handle(batch=1)
+    assert [offset for offset, _ in bench.stream.buried] == [2]
+    assert stored == [1]  # the events before it alone
