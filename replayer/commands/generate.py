@@ -68,8 +68,6 @@ def command(
     with lasting_imports():
         from shadowtime.replayer.logs import FIELDS, write_swf
         from shadowtime.replayer.synthetic import generate
-
-        pass
     header, table = generate(jobs, processors, seed, load)
     if waits == "easy":
         table[:, FIELDS.index("wait_time")] = easy_waits(header, table)

@@ -143,8 +143,7 @@ class RunTimePrediction(Frozen):
         )
 
     def outcomes(self, limit: float) -> Floats:
-        """Return the probability of each outcome (shared/distributions/outcomes.py) of a job with this request, in
-        seconds.
+        """Return the probability of each outcome of a job with this request, in seconds (`distributions/outcomes.py`).
 
         Shape (bin of the limit + 2,), adding up to 1; the limit is infinity where there is no request. The histogram
         must have mass.

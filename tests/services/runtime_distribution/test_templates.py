@@ -331,3 +331,9 @@ def test_the_error_of_a_new_observation_is_that_of_the_text_book() -> None:
     # their mean is 25, their variance 500 / 3
     found = estimate(False, 4, 100.0, 3000.0, 10.0, 30.0, 290.0, 5.0, 1.0)
     assert found == pytest.approx((25, math.sqrt(500 / 3 * (1 + 1 / 4))))
+
+
+def test_a_category_keeps_the_last_jobs_of_its_history() -> None:
+    jobs = [Ended(7, 3600, 1, None, run_time) for run_time in (100, 200, 600)]
+    prediction = predicted(learned("mean(history=2)", *jobs), jobs[0])
+    assert (prediction.point, prediction.observations) == (400, 2)

@@ -13,7 +13,7 @@ from shadowtime.shared.errors import Refused
 from shadowtime.shared.messages.envelope import ClusterOpened, Envelope, Event, JobSubmitted, Rejected, SchedulingPoint
 from shadowtime.shared.stages.handler import StageHandler
 from shadowtime.shared.stages.stage import Stage, StageRun
-from shadowtime.shared.streaming.protocols import Transaction
+from shadowtime.shared.streaming.protocols import Record, Transaction
 from shadowtime.shared.streaming.settings import Settings
 from shadowtime.shared.streaming.worker.context import WorkerContext, WorkerMetrics
 from shadowtime.shared.streaming.worker.partition_log import PartitionLog
@@ -456,3 +456,17 @@ def test_a_message_of_the_largest_size_is_taken() -> None:
     assert admitted(message, STAGE, 1, len(value)).run == "r"
     with pytest.raises(Refuse, match=f"{len(value)} bytes; at most {len(value) - 1} are taken"):
         admitted(message, STAGE, 1, len(value) - 1)
+
+
+def test_a_slice_is_committed_after_its_dead_letters_have_left() -> None:
+    bench = Bench(log_of(("evil", told("evil", [None, 1, None]))))
+    deliver, stored = bench.stream.dead_letter, []
+
+    async def look(letters: Sequence[tuple[Record, str]]) -> None:
+        stored.append(bench.store.kept["evil"].sequence if "evil" in bench.store.kept else -1)
+        await deliver(letters)
+
+    bench.stream.dead_letter = look  # type: ignore[method-assign]
+    bench.handle(batch=1)
+    assert [offset for offset, _ in bench.stream.buried] == [2]
+    assert stored == [1]  # the events before it alone
