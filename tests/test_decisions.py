@@ -9,8 +9,6 @@ from shadowtime.shared.cli.paths import ROOT
 
 FOLDER = ROOT / "docs" / "decisions"
 PAGES = sorted(path for path in FOLDER.glob("*.md") if path.name != "index.md")
-OF_OLD_FORM = {"0001-one-package.md", "0005-numba.md"}
-"""Pages that have yet to be rewritten; a page that has been fails the test until it is removed here."""
 
 
 def test_numbers_have_no_gap() -> None:
@@ -19,11 +17,7 @@ def test_numbers_have_no_gap() -> None:
     assert [found and int(found[1]) for found in numbers] == list(range(1, len(PAGES) + 1))
 
 
-@pytest.mark.parametrize(
-    "page",
-    [pytest.param(path, marks=pytest.mark.xfail(strict=True)) if path.name in OF_OLD_FORM else path for path in PAGES],
-    ids=lambda path: path.stem,
-)
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.stem)
 def test_a_page_has_context_decision_and_price(page: Path) -> None:
     assert re.findall("^## (.*)", page.read_text(), re.MULTILINE) == ["Context", "Decision", "Price"]
 
