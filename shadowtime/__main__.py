@@ -7,7 +7,7 @@ from shadowtime.shared.cli import run
 GROUPS = {
     "Replay": {
         "replay": ("replayer.commands.replay", "replay logs under policies and compare them"),
-        "compare": ("replayer.commands.compare", "replay logs under six policies, with a report"),
+        "compare": ("replayer.commands.replay", "replay logs under six policies, with a report"),
         "campaign": ("replayer.campaign.command_line", "carry out a grid of replays, on all cores or on Dask"),
         "reproduce": ("replayer.campaign.command_line", "make a table of a paper again"),
         "check": ("replayer.commands.check", "say what a log tells, what it lacks and what is odd about it"),

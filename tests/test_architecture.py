@@ -1,55 +1,37 @@
-"""The rules of the tree: imports, names, topics, sizes."""
+"""The rules of the tree: imports, faces, names, topics, sizes."""
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Iterator
 from graphlib import TopologicalSorter
+from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
-from statistics import median
 
 import pytest
 
 from shadowtime.services.pipeline import STAGES
 from shadowtime.shared.cli.paths import ROOT
-from shadowtime.shared.messages.envelope import ClusterOpened
-from shadowtime.shared.stages import topics
-from shadowtime.shared.stages.stage import Stage
+from shadowtime.shared.messages import ClusterOpened
+from shadowtime.shared.stages import Stage, topics
 
-PRODUCT = ("services", "shared", "replayer")
+PRODUCT = ("services", "shared", "replayer", "dashboards")
+FOLDERS = (*PRODUCT, "stack")
 SERVICES = sorted(stage.name for stage in STAGES)
 
-WIRING = {"services/pipeline.py", "services/catalogue.py"}
-WORLD = {"aiohttp", "aiokafka", "faust", "redis"}
-"""Libraries that talk to Kafka, Redis or HTTP."""
-MEETS_THE_WORLD = (
-    "shared/streaming/",
-    "services/ask/",
-    "services/live/",
-    "services/metrics/",
-    "services/watch/",
-    "services/processes/command_line.py",
-    "services/processes/worker_start.py",
-    "replayer/io/kafka_run.py",
-    "replayer/io/streamed.py",
-    "services/follower/io/follower.py",
-    "services/follower/io/process.py",
-    "services/follower/io/process.py",
-    "services/follower/io/commands.py",
-    "services/follower/io/http_inbox.py",
-    "services/follower/io/mirrored.py",
-    "services/follower/io/slurm.py",
-    "services/follower/io/slurm_commands.py",
-    "services/follower/io/slurm_rest.py",
-    "services/follower/io/rest_client.py",
-    "services/follower/io/tailed.py",
-    "services/follower/io/slurm.py",
-    "services/shadows/io/pages.py",
-    "services/shadows/io/source.py",
-    "services/shadows/io/process.py",
-    "services/shadows/io/source.py",
-)
-"""Where time passes and others answer: `shared/streaming/`, the readers of the stream, the entry points."""
-CLOCKS_AND_CHANCE = {"time", "datetime", "random", "secrets", "uuid"}
+WORLD = {"aiohttp", "aiokafka", "faust", "redis", "time", "random"}
+"""Libraries that do I/O, read a clock or draw chance."""
+
+MEETS_THE_WORLD = {"io", "processes", "streaming"}
+"""Names of packages that may import them. `stack/` runs servers and is apart."""
+
+CLOCKS_AND_CHANCE = {"datetime", "secrets", "uuid"}
+
+MOST, FEWEST = 15, 3
+"""Modules of a folder; a package counts as one in the folder around it."""
+
+SMALL = 80
+"""Lines below which a module joins the only one that imports it, if that stands beside it."""
 
 
 def files(*folders: str) -> list[Path]:
@@ -60,6 +42,27 @@ def files(*folders: str) -> list[Path]:
 
 def name(path: Path) -> str:
     return path.relative_to(ROOT).as_posix()
+
+
+def package_files() -> list[Path]:
+    """Return the files of the package; `shadowtime/` links to the folders, so each is named once."""
+    own = list((ROOT / "shadowtime").glob("*.py"))
+    return files(*FOLDERS, "shadowtime/testing") + own
+
+
+def dotted(path: Path) -> str:
+    """Return the name by which a file is imported.
+
+    >>> dotted(ROOT / "services" / "pipeline.py"), dotted(ROOT / "shadowtime" / "__init__.py")
+    ('shadowtime.services.pipeline', 'shadowtime')
+    """
+    inner = name(path).removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+    return inner if inner.partition(".")[0] == "shadowtime" else f"shadowtime.{inner}"
+
+
+MODULES = {dotted(path): path for path in package_files()}
+PACKAGES = {module for module, path in MODULES.items() if path.name == "__init__.py"}
+TREES = {module: ast.parse(path.read_text()) for module, path in MODULES.items()}
 
 
 def imports(path: Path) -> Iterator[str]:
@@ -77,10 +80,106 @@ def packages(path: Path) -> set[str]:
     return {each.removeprefix("shadowtime.").partition(".")[0] for each in imports(path)}
 
 
+def own_imports(module: str) -> Iterator[tuple[str, str]]:
+    """Yield module and name of each import of the project's own; the name of a module that is imported is empty."""
+    for node in ast.walk(TREES[module]):
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, "") for alias in node.names if alias.name in MODULES)
+        elif isinstance(node, ast.ImportFrom) and node.module in MODULES:
+            for alias in node.names:
+                full = f"{node.module}.{alias.name}"
+                yield (full, "") if full in MODULES else (node.module, alias.name)
+
+
+def deepest(importer: str, imported: str) -> str:
+    """Return how far a module may name another: one step below the package that both are in.
+
+    The folders of the repository are packages only of packages, so from outside one names `shadowtime.FOLDER.PACKAGE`.
+
+    >>> deepest("shadowtime.replayer.api.api", "shadowtime.services.scheduler.kernels.plan")
+    'shadowtime.services.scheduler'
+    >>> deepest("shadowtime.services.scheduler.tuned.policy", "shadowtime.services.scheduler.kernels.plan")
+    'shadowtime.services.scheduler.kernels'
+    """
+    own = importer if importer in PACKAGES else importer.rpartition(".")[0]
+    shared = 0
+    for mine, theirs in zip(own.split("."), imported.split("."), strict=False):
+        if mine != theirs:
+            break
+        shared += 1
+    return ".".join(imported.split(".")[: max(3, shared + 1)])
+
+
 def test_imports_are_found() -> None:
-    assert "shadowtime.services.scheduler.policies.easy.Easy" in set(
-        imports(ROOT / "services" / "scheduler" / "policies.py")
-    )
+    assert "shadowtime.services.scheduler.policies.Easy" in set(imports(ROOT / "services/scheduler/registry.py"))
+
+
+@pytest.mark.parametrize("module", sorted(MODULES))
+def test_another_package_is_imported_by_its_face(module: str) -> None:
+    if module.startswith("shadowtime.testing") or module in PACKAGES:
+        return
+    past = {
+        f"{imported}: {name_ or 'the module'}"
+        for imported, name_ in own_imports(module)
+        if len(imported.split("."))
+        > len(deepest(module, imported).split(".")) + (not name_ and imported not in PACKAGES)
+    }
+    assert not past, f"{module} imports past a face: {past}"
+
+
+@pytest.mark.parametrize("package", sorted(PACKAGES))
+def test_a_face_has_what_it_names(package: str) -> None:
+    face = import_module(package)
+    for exported in getattr(face, "__all__", ()):
+        assert getattr(face, exported) is not None
+
+
+def test_no_circle_on_any_floor() -> None:
+    """Between the parts of each package imports go one way, also those for types only, and those in functions."""
+    for package in {"shadowtime", *PACKAGES}:
+        arrows: dict[str, set[str]] = defaultdict(set)
+        for module in MODULES:
+            mine = part_of(package, module)
+            if mine is not None:
+                theirs = {part_of(package, imported) for imported, _ in own_imports(module)} - {None, mine}
+                arrows[mine] |= {each for each in theirs if each is not None}
+        TopologicalSorter(arrows).prepare()
+
+
+def part_of(package: str, module: str) -> str | None:
+    """Return the module or package of a package that a module is, or is in; None if it is outside, or the face."""
+    if not module.startswith(f"{package}."):
+        return "__init__" if package == module == "shadowtime" else None
+    return module.removeprefix(f"{package}.").partition(".")[0]
+
+
+def test_folders_are_one_idea() -> None:
+    """A folder has 3 to 15 modules."""
+    inside: Counter[str] = Counter()
+    for module in MODULES:
+        if module.endswith("__main__"):
+            continue
+        inside[module.rpartition(".")[0]] += 1
+    modules = Counter(module.rpartition(".")[0] for module in MODULES if module not in PACKAGES)
+    assert {folder: count for folder, count in modules.items() if count > MOST} == {}
+    assert {folder: count for folder, count in inside.items() if folder and count < FEWEST} == {}
+
+
+def test_a_small_module_of_one_importer_joins_it() -> None:
+    importers: dict[str, set[str]] = defaultdict(set)
+    for module in set(MODULES) - PACKAGES:
+        for imported, _ in own_imports(module):
+            importers[imported].add(module)
+    exported = {imported for package in PACKAGES for imported, _ in own_imports(package)}
+    stubs = {
+        module: importer
+        for module, (importer, *others) in importers.items()
+        if not others
+        and module not in PACKAGES | exported
+        and importer.rpartition(".")[0] == module.rpartition(".")[0] != "shadowtime"
+        and len(MODULES[module].read_text().splitlines()) < SMALL
+    }
+    assert stubs == {}
 
 
 @pytest.mark.parametrize("service", SERVICES)
@@ -92,41 +191,48 @@ def test_a_service_never_imports_another(service: str) -> None:
 
 @pytest.mark.parametrize("service", SERVICES)
 def test_algorithms_know_nothing_of_brokers(service: str) -> None:
-    places = [place.removesuffix(".py").rstrip("/").replace("/", ".") for place in MEETS_THE_WORLD]
-    outside = tuple(f"shadowtime.{place}." for place in places)
     for path in files(f"services/{service}"):
-        found = {each for each in imports(path) if f"{each}.".startswith(outside)}
+        found = {each for each in imports(path) if MEETS_THE_WORLD & set(each.split("."))}
         assert not found, f"{name(path)} imports {found}"
 
 
-def test_only_the_wiring_knows_all_services() -> None:
-    for path in files("services"):
-        if path.parent.name in SERVICES:
-            continue
-        inner = {each.split(".")[2] for each in imports(path) if each.startswith("shadowtime.services.")} & set(
-            SERVICES
-        )
-        assert not inner or name(path) in WIRING, f"{name(path)} imports {inner}"
+BELOW = {
+    "shared": set(),
+    "services": {"shared"},
+    "dashboards": {"shared"},
+    "replayer": {"shared", "services"},
+    "stack": {"shared", "services", "replayer"},
+}
+"""Which folders each may import."""
 
 
-def test_shared_imports_nothing_above_it() -> None:
-    for path in files("shared"):
-        above = packages(path) & {"services", "replayer", "dashboards", "stack", "tests"}
-        assert not above, f"{name(path)} imports {above}"
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_folders_import_downwards(folder: str) -> None:
+    for path in files(folder):
+        found = packages(path) & {*FOLDERS, "tests"} - {folder}
+        assert found <= BELOW[folder], f"{name(path)} imports {found - BELOW[folder]}"
 
 
 def test_imports_name_the_package() -> None:
     """Imported as `services.pipeline`, a module would be there twice."""
-    folders = {*PRODUCT, "dashboards", "stack"}
-    for path in files(*folders, "tests", "shadowtime"):
-        found = {each.partition(".")[0] for each in imports(path)} & folders
+    for path in files(*FOLDERS, "tests", "shadowtime"):
+        found = {each.partition(".")[0] for each in imports(path)} & set(FOLDERS)
         assert not found, f"{name(path)} imports {found}"
 
 
-def test_services_import_neither_replayer_nor_dashboards() -> None:
-    for path in files("services"):
-        above = packages(path) & {"replayer", "dashboards", "stack", "tests"}
-        assert not above, f"{name(path)} imports {above}"
+def test_only_packages_of_that_name_meet_the_world() -> None:
+    for path in files(*PRODUCT):
+        if not MEETS_THE_WORLD & set(path.relative_to(ROOT).parent.parts):
+            found = packages(path) & WORLD
+            assert not found, f"{name(path)} imports {found}"
+
+
+def test_time_and_chance_are_arguments() -> None:
+    for path in files("services", "shared"):
+        parts = set(path.relative_to(ROOT).parent.parts)
+        if not MEETS_THE_WORLD & parts and "accounting" not in parts:  # which reads dates
+            found = packages(path) & CLOCKS_AND_CHANCE
+            assert not found, f"{name(path)} imports {found}"
 
 
 OPENINGS = {
@@ -152,70 +258,12 @@ def test_a_service_reads_its_own_spec_only(service: str) -> None:
     assert read & every == OPENINGS.get(service, set())
 
 
-def test_no_circle_not_even_for_types() -> None:
-    modules = {dotted(path): path for path in files(*PRODUCT, "dashboards", "stack", "shadowtime")}
-    order = TopologicalSorter(
-        {
-            module: {found for each in imports(path) if (found := owner(each, modules)) not in (None, module)}
-            for module, path in modules.items()
-        }
-    )
-    order.prepare()
-    assert "shadowtime.replayer.api.api" in {owner(each, modules) for each in imports(modules["shadowtime"])}
-
-
-def dotted(path: Path) -> str:
-    """Return the name by which a module is imported."""
-    inner = name(path).removeprefix("shadowtime/").removesuffix(".py").removesuffix("__init__")
-    return f"shadowtime/{inner}".rstrip("/").replace("/", ".")
-
-
-def owner(imported: str, modules: Mapping[str, Path]) -> str | None:
-    """Return the module of the project that an imported name is, or is of."""
-    return next((each for each in (imported, imported.rpartition(".")[0]) if each in modules), None)
-
-
 def test_product_imports_no_tests() -> None:
-    for path in files(*PRODUCT, "dashboards", "stack", "shadowtime"):
+    for path in files(*FOLDERS, "shadowtime"):
         assert "tests" not in packages(path), name(path)
         if path.parent.name != "testing":
             assert "testing" not in packages(path), name(path)
             assert not {"pytest", "hypothesis"} & packages(path), name(path)
-
-
-def test_only_what_meets_the_world_imports_its_libraries() -> None:
-    for path in files(*PRODUCT, "dashboards"):
-        if not name(path).startswith(MEETS_THE_WORLD):
-            found = packages(path) & WORLD
-            assert not found, f"{name(path)} imports {found}"
-
-
-def test_the_report_and_grafana_know_nothing_of_each_other() -> None:
-    for path in files("dashboards"):
-        report = name(path).startswith("dashboards/report/")
-        across = {each for each in imports(path) if each.startswith("shadowtime.dashboards.")}
-        found = {each for each in across if each.startswith("shadowtime.dashboards.report.") != report}
-        assert not found, f"{name(path)} imports {found}"
-    for path in files("replayer"):
-        found = {each for each in imports(path) if each.startswith("shadowtime.dashboards.")}
-        assert all(each.startswith("shadowtime.dashboards.report.") for each in found), f"{name(path)} imports {found}"
-
-
-def test_time_and_chance_are_arguments() -> None:
-    for path in files("services", "shared"):
-        if not name(path).startswith(MEETS_THE_WORLD):
-            found = packages(path) & CLOCKS_AND_CHANCE
-            assert not found, f"{name(path)} imports {found}"
-
-
-def test_the_machine_reads_no_clock() -> None:
-    for module in ("source", "event_order", "machine", "recorded", "embedded", "swf", "swf_text", "workload"):
-        assert not packages(ROOT / "replayer" / f"{module}.py") & CLOCKS_AND_CHANCE
-
-
-def test_actual_run_times_are_known_to_the_replayer_alone() -> None:
-    for path in files("services", "shared"):
-        assert not any(each.startswith("shadowtime.replayer") for each in imports(path)), name(path)
 
 
 @pytest.mark.parametrize("stage", STAGES, ids=lambda stage: stage.name)
@@ -238,18 +286,9 @@ def test_topics_chain() -> None:
     assert arrows == topics.FLOW
 
 
-def test_files_are_short() -> None:
-    """One idea, one file: the longest has 250 lines, half of them at most 100."""
-    lengths = {
-        name(path): len(path.read_text().splitlines()) for path in files(*PRODUCT, "dashboards", "stack", "shadowtime")
-    }
-    assert {path: length for path, length in lengths.items() if length > 250} == {}
-    assert median(lengths.values()) <= 100
-
-
 def test_no_name_without_a_meaning() -> None:
     meaningless = {"utils", "util", "common", "manager", "helpers", "helper", "misc"}
-    assert not {name(path) for path in files(*PRODUCT, "dashboards", "stack", "tests") if path.stem in meaningless}
+    assert not {name(path) for path in files(*FOLDERS, "tests") if path.stem in meaningless}
 
 
 def test_no_trace_but_the_bundled_one() -> None:

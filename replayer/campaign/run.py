@@ -1,7 +1,6 @@
 """A campaign, step by step: find its logs, carry out what is not done, write and tell what came of it."""
 
 import os
-import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from shadowtime.replayer.campaign.file import Campaign
 from shadowtime.replayer.campaign.grid import Cell, grid_of
 from shadowtime.replayer.campaign.logs import find_logs
 from shadowtime.replayer.campaign.tables import as_latex, print_tables, tables_of
+from shadowtime.replayer.io import CLOCKS
 from shadowtime.shared.cli import messages, say
 from shadowtime.shared.errors import SettingsError
 from shadowtime.shared.formatting import duration
@@ -40,10 +40,10 @@ def with_progress(results: Iterator[Each], total: int) -> Iterator[Each]:
 
 
 def _in_lines(results: Iterator[Each], total: int) -> Iterator[Each]:
-    began = told = time.monotonic()
+    began = told = CLOCKS.now()[0]
     for done, each in enumerate(results, 1):
         yield each
-        now = time.monotonic()
+        now = CLOCKS.now()[0]
         if now - told >= EVERY and done < total:
             told = now
             say(f"{done:,} of {total:,} cells, about {duration((now - began) / done * (total - done))} left")

@@ -1,133 +1,24 @@
-"""Replay logs: `shadowtime replay [LOG[@PROCESSORS]]…`."""
+"""Replay logs, and compare policies: `shadowtime replay [LOG[@PROCESSORS]]…`, `shadowtime compare [LOG]…`."""
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from functools import wraps
 from inspect import signature
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
-
-from shadowtime.replayer.options import Oversized, Requests, Transport, YesNo
-from shadowtime.replayer.reading_options import Columns, NamesFile, NamesKey, Pools, TimeZone
+from shadowtime.replayer.commands.replay_options import Options
 from shadowtime.shared.cli import application, lasting_imports, run_app
-
-# The options of `shadowtime replay`, each written once: its type, default and help.
-#
-# What they lead to is imported once it is wanted, so that help comes at once.
-
-
-def known_mode(text: str) -> str:
-    """Return the name of a source of events; raises `typer.BadParameter` if there is none of that name."""
-    with lasting_imports():
-        from shadowtime.replayer.arguments import parse_mode
-    return parse_mode(text)
-
-
-@dataclass(frozen=True)
-class Options:
-    """What a user asks of a replay; None where an option is not given."""
-
-    traces: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="[LOG[@PROCESSORS]]…",
-            help="SWF, sacct, PBS, CSV or Parquet. Several: several clusters. None: the bundled one.",
-        ),
-    ] = None
-    policy: Annotated[list[str] | None, typer.Option(metavar="SPEC", help="Repeat to compare; see --list.")] = None
-    baseline: Annotated[
-        str | None,
-        typer.Option(metavar="SPEC", help="The policy to compare the others with; easy if it is one, else the first."),
-    ] = None
-    runtime: Annotated[
-        list[str] | None, typer.Option(metavar="SPEC", help="Run-time predictor of policies that name none.")
-    ] = None
-    adjustment: Annotated[
-        list[str] | None, typer.Option(metavar="SPEC", help="Walltime adjustment of policies that name none.")
-    ] = None
-    wait_bound: Annotated[
-        list[str] | None,
-        typer.Option(metavar="SPEC", help="Bounds on the wait; in recorded mode bmbp, unless told otherwise."),
-    ] = None
-    mode: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME",
-            callback=known_mode,
-            help="Whether jobs start as decided (closed), or as they did (recorded); see --list.",
-        ),
-    ] = "closed"
-    transport: Annotated[Transport, typer.Option(help="Stages in this process, or workers over Kafka.")] = "embedded"
-    run: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Name of the run over Kafka; a known one is resumed.")
-    ] = None
-    setting: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="NAME=VALUE", help="A setting of the stream, as in --set kafka-bootstrap=…"),
-    ] = None
-    speed: Annotated[str, typer.Option(metavar="max|FACTOR", help="Trace seconds per second of real time.")] = "max"
-    requests: Annotated[Requests, typer.Option(help="Rewrite requested times.")] = "as-logged"
-    filter_: Annotated[Oversized, typer.Option("--filter", help="What to do with jobs larger than the machine.")] = (
-        "drop"
-    )
-    restartable: Annotated[YesNo, typer.Option(help="Whether jobs may be killed and requeued.")] = "yes"
-    moldable: Annotated[YesNo, typer.Option(help="Whether jobs may run on other sizes.")] = "yes"
-    speedup: Annotated[
-        str,
-        typer.Option(
-            metavar="SPEC",
-            help="How moldable jobs scale: constant, amdahl:serial=SHARE or downey:parallelism=MULTIPLE,sigma=VARIANCE"
-            ", the average parallelism as a multiple of the processors requested.",
-        ),
-    ] = "constant"
-    capacity: Annotated[
-        list[str] | None,
-        typer.Option(metavar="SECONDS:PROCESSORS", help="The machine's size from a time of the trace on; repeatable."),
-    ] = None
-    jobs: Annotated[int | None, typer.Option(metavar="N", min=1, help="Only the first N jobs.")] = None
-    processors: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="Size of the machine; else the trace's.")
-    ] = None
-    in_pieces: Annotated[
-        bool, typer.Option("--in-pieces", help="Read the log while it is replayed: an SWF log larger than memory.")
-    ] = False
-    columns: Columns = None
-    time_zone: TimeZone = None
-    pools: Pools = None
-    names: NamesFile = None
-    names_key: NamesKey = None
-    seed: Annotated[int, typer.Option(metavar="N", help="Seed of every draw of chance.")] = 0
-    json: Annotated[Path | None, typer.Option(metavar="FILE", help="Scores as JSON; - is standard output.")] = None
-    results: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE.csv|FILE.parquet", help="Scores as a table, one row per policy and log."),
-    ] = None
-    schedule: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE.csv|FILE.parquet|FILE.swf",
-            help="When each job ran; as FILE.swf or FILE.swf.gz a log that can be replayed.",
-        ),
-    ] = None
-    decisions: Annotated[Path | None, typer.Option(metavar="FILE.jsonl", help="Every decision with its reason.")] = None
-    report: Annotated[Path | None, typer.Option(metavar="FILE.html", help="The comparison as a page.")] = None
-    seconds: Annotated[bool, typer.Option("--seconds", help="Exact times in tables: seconds, not hours.")] = False
-    predictions: Annotated[
-        bool,
-        typer.Option(
-            "--predictions/--no-predictions",
-            help="Whether to score, beside the policies, what jobs are told under EASY: run times, waits and bounds.",
-        ),
-    ] = True
-    list_: Annotated[
-        bool, typer.Option("--list", help="Name every policy and predictor; of those named behind it, tell the keys.")
-    ] = False
-
 
 INTERRUPTED = "interrupted; no result file was written"
 
+CHOICES: dict[str, object] = {
+    "policy": ["fcfs", "easy", "easy-sjbf", "lwf", "wfp", "best"],
+    "report": Path("comparison.html"),
+}
+"""What `compare` takes unless told otherwise; all else is as for `replay`."""
 
-def compare(**typed: Any) -> None:
+
+def replay(**typed: Any) -> None:
     """Replay batch logs through the whole pipeline, and compare policies on the same work."""
     options = Options(**typed)
     if options.list_:
@@ -140,10 +31,30 @@ def compare(**typed: Any) -> None:
     compare_logs(options)
 
 
-compare.__signature__ = signature(Options)  # type: ignore[attr-defined]  # typer asks for what this names
+replay.__signature__ = signature(Options)  # type: ignore[attr-defined]  # typer asks for what this names
 
 
-app = application(compare)
+def with_defaults(command: Callable[..., None], defaults: dict[str, object], text: str) -> Callable[..., None]:
+    """Return a command that differs from another in some defaults and in what its help says."""
+
+    @wraps(command)
+    def changed(*arguments: Any, **options: Any) -> None:
+        command(*arguments, **options)
+
+    told = signature(command)
+    parameters = [each.replace(default=defaults.get(name, each.default)) for name, each in told.parameters.items()]
+    changed.__signature__ = told.replace(parameters=parameters)  # type: ignore[attr-defined]
+    changed.__doc__ = text
+    return changed
+
+
+compare = with_defaults(
+    replay, CHOICES, "Replay logs under the best-known policies and ours, and write a page that compares them."
+)
+compare.__name__ = "compare"  # what typer calls it
+
+
+app = application(replay, compare)
 
 
 def main() -> None:

@@ -18,7 +18,7 @@ from shadowtime.replayer.arguments import (
     reading_of,
 )
 from shadowtime.replayer.commands.outputs import Targets, in_parts, print_tables, result_files
-from shadowtime.replayer.commands.replay import Options
+from shadowtime.replayer.commands.replay_options import Options
 from shadowtime.replayer.comparison import (
     Observers,
     Plan,

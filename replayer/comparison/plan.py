@@ -1,6 +1,5 @@
 """Replay a workload under several configurations, one after another, and lay the results side by side."""
 
-import time
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from types import MappingProxyType
@@ -162,9 +161,9 @@ async def carry_out_streamed(
         starts_only = POLICIES.build(parse(plan.configuration.policy)).starts_only
         opened = plan._replace(sample_every=settings.sample_seconds or None, experiment=experiment).opened()
         replay = StreamedReplay(opened, plan.source(), seen_by, name, settings, starts_only=starts_only, pace=pace)
-        wall, cpu = time.perf_counter(), time.process_time()
+        began = CLOCKS.now()
         last = await replay.run_to_end()
-        return _result(plan, name, last, time.perf_counter() - wall, time.process_time() - cpu)
+        return _result(plan, name, last, *CLOCKS.since(began))
 
     async with asyncio.TaskGroup() as group:
         tasks = [group.create_task(carry_out_one(*each)) for each in zip(plans, names, observers, strict=True)]
