@@ -1,1 +1,1 @@
-"""What people look at: the report of a comparison."""
+"""Grafana's dashboards: panels, queries, alerts, and the command that generates and pushes them."""

@@ -1,10 +1,11 @@
-"""Write docs/reference/ from the code: `python docs/generate.py`."""
+"""Write docs/reference/, and the map in docs/architecture.md, from the code: `python docs/generate.py`."""
 
 import types
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin
 
+from package_map import BEGIN, END, PAGE, rows
 from pydantic.fields import FieldInfo
 
 from shadowtime.__main__ import GROUPS
@@ -222,7 +223,15 @@ def pages() -> dict[str, str]:
     return {"commands.md": commands(), "specs.md": specs(), "metrics.md": metrics(), "settings.md": settings()}
 
 
+def architecture() -> str:
+    """Return docs/architecture.md with today's map of the packages."""
+    before, _, rest = PAGE.read_text().partition(BEGIN)
+    _, end, after = rest.partition(END)
+    return f"{before}{BEGIN}\n{table(('package', 'modules', 'what it is', 'imports'), rows())}\n{end}{after}"
+
+
 if __name__ == "__main__":
     FOLDER.mkdir(exist_ok=True)
     for name, text in pages().items():
         (FOLDER / name).write_text(text)
+    PAGE.write_text(architecture())

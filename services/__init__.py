@@ -1,1 +1,1 @@
-"""The stages of the pipeline, one folder each; `pipeline.py` is the data flow."""
+"""The stages, and what stands beside them: other processes, the follower and the shadows of a live cluster."""

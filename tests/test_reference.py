@@ -32,6 +32,12 @@ def test_a_page_of_the_reference_is_as_generated(name: str) -> None:
     assert (ROOT / "docs" / "reference" / name).read_text() == PAGES[name], WRITTEN
 
 
+def test_the_map_of_packages_is_as_generated() -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text()
+    assert page == GENERATE["architecture"](), WRITTEN
+    assert page.count("| `services/scheduler/policies` |") == 1
+
+
 def test_there_are_no_other_pages() -> None:
     assert {path.name for path in (ROOT / "docs" / "reference").iterdir()} == set(PAGES)
 

@@ -2,20 +2,33 @@
 
 from shadowtime.services.scheduler.explain import Explaining, Following
 from shadowtime.services.scheduler.handler import Scheduler
-from shadowtime.services.scheduler.ordering import ORDERS
-from shadowtime.services.scheduler.policy import Output, Policy
+from shadowtime.services.scheduler.limits import MAX_STARTS
+from shadowtime.services.scheduler.ordering import ORDERS, Waiting, steady
+from shadowtime.services.scheduler.policies import Easy
+from shadowtime.services.scheduler.policy import FITS_NOW, Output, Policy, start
 from shadowtime.services.scheduler.pool import PoolScheduler
 from shadowtime.services.scheduler.probabilistic import delay_bound, delay_probability
 from shadowtime.services.scheduler.registry import BEST, POLICIES
 from shadowtime.services.scheduler.settings import PolicySettings
 from shadowtime.services.scheduler.slurm import spelled
-from shadowtime.services.scheduler.tables import NEVER, Histograms, PlannedTimes, Queue, Running
+from shadowtime.services.scheduler.tables import (
+    NEVER,
+    Histograms,
+    PlannedTimes,
+    Queue,
+    Running,
+    fits_each,
+    fitting_together,
+)
 
 __all__ = [
     "BEST",
+    "FITS_NOW",
+    "MAX_STARTS",
     "NEVER",
     "ORDERS",
     "POLICIES",
+    "Easy",
     "Explaining",
     "Following",
     "Histograms",
@@ -27,7 +40,12 @@ __all__ = [
     "Queue",
     "Running",
     "Scheduler",
+    "Waiting",
     "delay_bound",
     "delay_probability",
+    "fits_each",
+    "fitting_together",
     "spelled",
+    "start",
+    "steady",
 ]

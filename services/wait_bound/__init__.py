@@ -1,10 +1,16 @@
 """How long will this job wait at most: a bound with a stated confidence."""
 
-from shadowtime.services.wait_bound.binomial import upper_rank
+from shadowtime.services.wait_bound.binomial import lower_rank, two_sided_ranks, upper_rank
+from shadowtime.services.wait_bound.bounder import Bounder
 from shadowtime.services.wait_bound.handler import BOUNDERS, WaitBounds
+from shadowtime.services.wait_bound.settings import BoundSettings
 
 __all__ = [
     "BOUNDERS",
+    "BoundSettings",
+    "Bounder",
     "WaitBounds",
+    "lower_rank",
+    "two_sided_ranks",
     "upper_rank",
 ]

@@ -2,11 +2,8 @@
 
 from pydantic import Field
 
-from shadowtime.services.scheduler.limits import MAX_STARTS
-from shadowtime.services.scheduler.policy import FITS_NOW, Policy, start
-from shadowtime.services.scheduler.settings import PolicySettings
-from shadowtime.services.scheduler.tables.job_table import Queue, Running
-from shadowtime.shared.messages.decisions import Start
+from shadowtime.services.scheduler import FITS_NOW, MAX_STARTS, Policy, PolicySettings, Queue, Running, start
+from shadowtime.shared.messages import Start
 
 
 class FirstFitSettings(PolicySettings):

@@ -1,8 +1,7 @@
 """An order of waiting jobs that plugs into Shadowtime."""
 
-from shadowtime.services.scheduler.ordering.columns import Waiting
-from shadowtime.services.scheduler.ordering.orders import steady
-from shadowtime.shared.kernels.arrays import Floats
+from shadowtime.services.scheduler import Waiting, steady
+from shadowtime.shared.kernels import Floats
 
 
 @steady

@@ -4,10 +4,9 @@ from typing import Any
 
 from pydantic import Field
 
-from shadowtime.shared.messages.envelope import JobSubmitted
-from shadowtime.shared.messages.predictions import RunTimePrediction
+from shadowtime.shared.messages import JobSubmitted, RunTimePrediction
 from shadowtime.shared.spec import SpecSettings
-from shadowtime.shared.stages.predictor import Predictor
+from shadowtime.shared.stages import Predictor
 
 
 class UsualShareSettings(SpecSettings):

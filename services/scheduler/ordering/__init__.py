@@ -1,10 +1,11 @@
 """Orders of the queue: their names, settings and keys."""
 
 from shadowtime.services.scheduler.ordering.bypassed_work import Overtaken
+from shadowtime.services.scheduler.ordering.columns import Waiting
 from shadowtime.services.scheduler.ordering.compiled import compiled, sort_keys
 from shadowtime.services.scheduler.ordering.distribution_measures import RunTimeMeasures, TimesBy
 from shadowtime.services.scheduler.ordering.ordering import InOrder, Ordering
-from shadowtime.services.scheduler.ordering.orders import ORDERS, Key
+from shadowtime.services.scheduler.ordering.orders import ORDERS, Key, steady
 from shadowtime.services.scheduler.ordering.settings import (
     AS_QUEUE,
     BY_PRIORITY,
@@ -38,10 +39,12 @@ __all__ = [
     "Overtaken",
     "RunTimeMeasures",
     "TimesBy",
+    "Waiting",
     "Weight",
     "compiled",
     "known_order",
     "one_order",
     "require_foretold",
     "sort_keys",
+    "steady",
 ]
