@@ -7,12 +7,14 @@ from shadowtime.shared.lazy import lazy_exports
 if TYPE_CHECKING:
     from shadowtime.services.follower.io.commands import Commands
     from shadowtime.services.follower.io.follower import Follower
+    from shadowtime.services.follower.io.pbs import Pbs
     from shadowtime.services.follower.io.process import FOLLOWED, follow_all, follow_source, with_store
 
 __all__ = [
     "FOLLOWED",
     "Commands",
     "Follower",
+    "Pbs",
     "follow_all",
     "follow_source",
     "with_store",
@@ -23,6 +25,7 @@ __getattr__ = lazy_exports(
     {
         "commands": ("Commands",),
         "follower": ("Follower",),
+        "pbs": ("Pbs",),
         "process": (
             "FOLLOWED",
             "follow_all",
