@@ -23,7 +23,7 @@ MEDIA_TYPE = "application/x-ndjson"
 """Which no page of another site can send."""
 
 MAX_BODY = 2**15
-"""Bytes of one request; `web_connections.py` takes in twice as many before one is answered."""
+"""Bytes of one request; `shared/streaming/web/connections.py` takes in twice as many before one is answered."""
 
 SECONDS = 30.0
 """In which all of it has to come."""

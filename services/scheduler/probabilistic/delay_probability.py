@@ -4,7 +4,7 @@ The head waits until running jobs have released `needed` more processors; with t
 the candidate's own. It is delayed exactly if, at the first instant at which the running jobs alone have released
 enough for it, they have not released enough for both, and the candidate still runs.
 
-The scheduler walks over the running jobs once (`walk`) and asks `delay_of` for each candidate (`candidates.py`);
+The scheduler walks over the running jobs once (`walk`) and asks `delay_of` for each candidate (`evaluation.py`);
 `delay_probability` does both for one, given as numbers.
 
 Terminations of running jobs are independent. Those of one instant follow each other in a fixed order: first, as one
