@@ -1,1 +1,0 @@
-"""Accounting files of clusters, read as logs."""

@@ -1,1 +1,0 @@
-"""Followers: sources that cannot be pulled, since what they tell is happening now."""

@@ -1,1 +1,0 @@
-"""How long would a job wait: questions, and their answers over HTTP."""

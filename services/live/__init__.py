@@ -1,1 +1,0 @@
-"""The live page: runs as they go, in a browser."""

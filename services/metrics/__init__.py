@@ -1,1 +1,0 @@
-"""Samples of the scoreboard to VictoriaMetrics, decisions to Grafana Live."""

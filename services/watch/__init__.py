@@ -1,1 +1,0 @@
-"""The messages of a topic as they come, at the terminal."""
