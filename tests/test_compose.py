@@ -50,7 +50,9 @@ DOCKERFILES = {"services/Dockerfile": ROOT / "services" / "Dockerfile"} | {
     f"stack/{path.name}": path for path in (ROOT / "stack").glob("*.Dockerfile")
 }
 
-RUN_ENV = "import runpy, sys; sys.path.append(sys.argv.pop(1)); runpy.run_module('stack.env', run_name='__main__')"
+RUN_ENV = (
+    "import runpy, sys; sys.path.append(sys.argv.pop(1)); runpy.run_module('stack.compose.env', run_name='__main__')"
+)
 """In a Python that is isolated, from a folder."""
 
 METRICS = "metrics"

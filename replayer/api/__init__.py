@@ -7,7 +7,6 @@ from shadowtime.shared.lazy import lazy_exports
 if TYPE_CHECKING:
     from shadowtime.replayer.api.api import (
         JobSubmitted,
-        Workload,
         delay_bound,
         delay_probability,
         make,
@@ -16,6 +15,7 @@ if TYPE_CHECKING:
         wait_bound,
     )
     from shadowtime.replayer.api.result import Result
+    from shadowtime.replayer.logs import Workload
 
 __all__ = [
     "JobSubmitted",

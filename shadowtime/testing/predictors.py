@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from itertools import islice
-from typing import Any
+from typing import Any, ClassVar
 
 import orjson
 from numpy.random import PCG64, Generator
@@ -126,6 +126,8 @@ class Predictors(InPipeline):
     """What an online estimator keeps, by itself and in the pipeline."""
 
     option = "runtime"
+    history: ClassVar[int] = 500
+    """Outcomes that are remembered at most where growth is measured."""
 
     def make(self, spec: str) -> Told:
         return maker(self.option, spec)()
@@ -167,7 +169,7 @@ class Predictors(InPipeline):
     def test_memory_does_not_grow_with_the_jobs(self, spec: str) -> None:
         if "window=all" in spec:
             return  # it is asked to remember all
-        predictor = maker(self.option, spec.replace("history=20000", "history=500"))()
+        predictor = maker(self.option, spec.replace("history=20000", f"history={self.history}"))()
         learning = observations(gap=86_400)
         for job, outcome in islice(learning, SETTLED):
             predictor.learn_one(job, outcome)
@@ -218,6 +220,7 @@ class Bounders(Predictors):
     """What a bound on waits keeps."""
 
     option = "wait-bound"
+    history = 200  # each group of jobs remembers as many of its own, also a rare one after `SETTLED` jobs
 
     def test_it_is_asked_at_any_quantile_and_stays_as_it_is(self, spec: str) -> None:
         bounder = BOUNDERS.build(parse(spec))

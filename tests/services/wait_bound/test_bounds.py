@@ -156,9 +156,14 @@ def test_a_published_bound_is_the_same_alone(monkeypatch: pytest.MonkeyPatch, na
     assert isinstance(every, BmbpBounds)
     assert isinstance(alone, BmbpBounds)
     for among, own in zip(run(every, happen), run(alone, happen), strict=True):
-        parts: list[Any] = list(zip(among, own, strict=True)) if isinstance(own, Updates) else [(among, own)]
-        for theirs, its in parts:
-            assert list(its) == [each for each in theirs if each.grouping == name]
+        if isinstance(own, Updates):
+            assert isinstance(among, Updates)
+            assert list(own.coverage) == [each for each in among.coverage if each.grouping == name]
+            assert list(own.change_points) == [each for each in among.change_points if each.grouping == name]
+        else:
+            assert isinstance(among, tuple)
+            assert not isinstance(among, Updates)
+            assert list(own) == [each for each in among if each.grouping == name]
     asked = job(queue_number=1), job().time, 0.9, 0.7
     assert list(alone.bounds_at(*asked)) == [each for each in every.bounds_at(*asked) if each.grouping == name]
 
