@@ -7,9 +7,9 @@ from shadowtime.shared.cli import run
 GROUPS = {
     "Replay": {
         "replay": ("replayer.commands.replay", "replay logs under policies and compare them"),
-        "compare": ("replayer.commands.replay", "replay logs under six policies, with a report"),
+        "compare": ("replayer.commands.compare", "replay logs under six policies, with a report"),
         "campaign": ("replayer.campaign.command_line", "carry out a grid of replays, on all cores or on Dask"),
-        "reproduce": ("replayer.campaign.command_line", "make a table of a paper again"),
+        "reproduce": ("replayer.campaign.reproduce", "make a table of a paper again"),
         "check": ("replayer.commands.check", "say what a log tells, what it lacks and what is odd about it"),
         "check-starts": ("replayer.commands.check_starts", "say how near policies come to what a site really did"),
         "check-schedule": ("replayer.commands.check_schedule", "compare another simulator's schedule with a policy's"),
@@ -46,7 +46,7 @@ GROUPS = {
 """Module and one line of help of each sub-command, in groups."""
 
 COMMANDS = {name: module for group in GROUPS.values() for name, (module, _) in group.items()}
-SHARED = {name for name, module in COMMANDS.items() if list(COMMANDS.values()).count(module) > 1}
+SHARED = {name for name, module in COMMANDS.items() if module == "services.processes.command_line"}
 """Sub-commands that are commands of one command line, which takes their name."""
 
 
@@ -67,8 +67,13 @@ def main() -> None:
     if name not in COMMANDS:
         print(f"error: unknown command {name!r:.60}; known: {', '.join(COMMANDS)}", file=sys.stderr)  # noqa: T201
         sys.exit(2)
+    run(module_of(name))
+
+
+def module_of(name: str) -> str:
+    """Return the module of a sub-command, once the command line is as the module expects it."""
     sys.argv[:2] = ["shadowtime", name] if name in SHARED else [f"shadowtime {name}"]
-    run(f"shadowtime.{COMMANDS[name]}")
+    return f"shadowtime.{COMMANDS[name]}"
 
 
 if __name__ == "__main__":

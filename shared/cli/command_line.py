@@ -30,11 +30,10 @@ def say(text: str) -> None:
     messages.print(one_line(text), markup=False)
 
 
-def application(*commands: Callable[..., object]) -> typer.Typer:
-    """Return the command line of one command, or of several that share a module, for `run_app`."""
+def application(command: Callable[..., object]) -> typer.Typer:
+    """Return the command line of one command, for `run_app`."""
     app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-    for command in commands:
-        app.command()(command)
+    app.command()(command)
     return app
 
 

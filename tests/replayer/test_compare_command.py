@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from shadowtime.replayer.commands.replay import CHOICES
+from shadowtime.replayer.commands.compare import CHOICES
 from tests.patience import PATIENCE
 
 

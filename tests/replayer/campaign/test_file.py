@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from shadowtime.replayer.campaign.command_line import CAMPAIGNS
 from shadowtime.replayer.campaign.file import read_campaign
 from shadowtime.replayer.campaign.grid import grid_of
 from shadowtime.replayer.campaign.logs import ARCHIVE, Log, find_logs
+from shadowtime.replayer.campaign.reproduce import CAMPAIGNS
 from shadowtime.shared.cli.paths import ROOT
 from shadowtime.shared.errors import SettingsError, TraceError
 from tests.patience import PATIENCE

@@ -1,0 +1,50 @@
+"""Make a table of a paper again: `shadowtime reproduce NAME --logs FOLDER`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from shadowtime.replayer.campaign.command_line import INTERRUPTED, Csv, First, Jobs, Latex, On, Out, Report
+from shadowtime.shared.cli import application, lasting_imports, run_app
+from shadowtime.shared.errors import SettingsError
+from shadowtime.shared.quoting import quoted
+
+CAMPAIGNS = Path(__file__).parents[2] / "campaigns"
+"""Campaigns that come with the project, one for each table."""
+
+
+def reproduce(
+    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="A table; without one all are listed.")] = None,
+    logs: Annotated[Path, typer.Option(metavar="FOLDER", help="Where the logs of archives are.")] = Path(),
+    out: Out = None,
+    jobs: Jobs = None,
+    on: On = "cores",
+    first: First = None,
+    report: Report = None,
+    csv: Csv = None,
+    latex: Latex = None,
+) -> None:
+    """Make a table of a paper again, with the paper's figures beside ours where they are of the same log."""
+    with lasting_imports():
+        from shadowtime.replayer.campaign.file import read_campaign
+    known = {path.stem: path for path in sorted(CAMPAIGNS.glob("*.toml"))}
+    if name is None:
+        for each, path in known.items():
+            typer.echo(f"{each:24}{read_campaign(path).title}")
+        return
+    if name not in known:
+        raise SettingsError(f"no campaign {quoted(name)} comes with Shadowtime; there are {', '.join(known)}")
+    chosen = read_campaign(known[name])
+    with lasting_imports():
+        from shadowtime.replayer.campaign.run import How, run_campaign
+    how = How(known[name], logs, out=out, jobs=jobs, on=on, first=first, report=report, csv=csv, latex=latex)
+    run_campaign(chosen, how)
+
+
+app = application(reproduce)
+
+
+def main() -> None:
+    """Run the command line."""
+    run_app(app, INTERRUPTED)

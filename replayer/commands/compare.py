@@ -1,0 +1,42 @@
+"""Compare the policies that the project shows, with a report: `shadowtime compare [LOG]…`."""
+
+from collections.abc import Callable
+from functools import wraps
+from inspect import signature
+from pathlib import Path
+from typing import Any
+
+from shadowtime.replayer.commands.replay import INTERRUPTED, replay
+from shadowtime.shared.cli import application, run_app
+
+CHOICES: dict[str, object] = {
+    "policy": ["fcfs", "easy", "easy-sjbf", "lwf", "wfp", "best"],
+    "report": Path("comparison.html"),
+}
+"""What `compare` takes unless told otherwise; all else is as for `replay`."""
+
+
+def with_defaults(command: Callable[..., None], defaults: dict[str, object], text: str) -> Callable[..., None]:
+    """Return a command that differs from another in some defaults and in what its help says."""
+
+    @wraps(command)
+    def changed(*arguments: Any, **options: Any) -> None:
+        command(*arguments, **options)
+
+    told = signature(command)
+    parameters = [each.replace(default=defaults.get(name, each.default)) for name, each in told.parameters.items()]
+    changed.__signature__ = told.replace(parameters=parameters)  # type: ignore[attr-defined]
+    changed.__doc__ = text
+    return changed
+
+
+compare = with_defaults(
+    replay, CHOICES, "Replay logs under the best-known policies and ours, and write a page that compares them."
+)
+
+app = application(compare)
+
+
+def main() -> None:
+    """Run the command line."""
+    run_app(app, INTERRUPTED)
