@@ -21,7 +21,7 @@ $(READY): requirements-dev.lock pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(PIP) $(WHEELS) --require-hashes -r requirements-dev.lock
 	$(PIP) --no-deps --no-build-isolation --editable .
-	$(BIN)/python -c "import shadowtime.services.pipeline; from shadowtime.shared.kernels.kernel import load_all; load_all()"  # compiles the kernels once, into their cache
+	$(BIN)/python -c "import shadowtime.services.pipeline; from shadowtime.shared.kernels.decorator import load_all; load_all()"  # compiles the kernels once, into their cache
 	touch $@
 
 run: $(READY)

@@ -1,10 +1,15 @@
 """The vocabulary of a cluster: a job, its execution, the order of events, a source of them."""
 
-from shadowtime.shared.cluster.event_order import EVENT_ORDER, PLACE, in_order
-from shadowtime.shared.cluster.execution import Execution
-from shadowtime.shared.cluster.free_resources import RoomLeft
-from shadowtime.shared.cluster.job import OF_ANY_LOG, UNKNOWN, Job, job_of
-from shadowtime.shared.cluster.source import KILLED, LIMIT, OUTCOMES, RESIZED, Source, unless
+from typing import TYPE_CHECKING
+
+from shadowtime.shared.lazy import lazy_exports
+
+if TYPE_CHECKING:
+    from shadowtime.shared.cluster.event_order import EVENT_ORDER, PLACE, in_order
+    from shadowtime.shared.cluster.execution import Execution
+    from shadowtime.shared.cluster.free_resources import RoomLeft
+    from shadowtime.shared.cluster.job import OF_ANY_LOG, UNKNOWN, Job, job_of
+    from shadowtime.shared.cluster.source import KILLED, LIMIT, OUTCOMES, RESIZED, Source, unless
 
 __all__ = [
     "EVENT_ORDER",
@@ -23,3 +28,30 @@ __all__ = [
     "job_of",
     "unless",
 ]
+
+__getattr__ = lazy_exports(
+    __name__,
+    {
+        "event_order": (
+            "EVENT_ORDER",
+            "PLACE",
+            "in_order",
+        ),
+        "execution": ("Execution",),
+        "free_resources": ("RoomLeft",),
+        "job": (
+            "Job",
+            "OF_ANY_LOG",
+            "UNKNOWN",
+            "job_of",
+        ),
+        "source": (
+            "KILLED",
+            "LIMIT",
+            "OUTCOMES",
+            "RESIZED",
+            "Source",
+            "unless",
+        ),
+    },
+)

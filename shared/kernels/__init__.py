@@ -1,8 +1,21 @@
 """Compiled kernels: how they are declared, compiled and cached, and the types of arrays."""
 
-from shadowtime.shared.kernels.arrays import CountTable, Flags, Floats, FloatTable, IntegerCube, Integers, IntegerTable
-from shadowtime.shared.kernels.easy import BEYOND, backfilled_rows, easy_pass, has_room, place_of, shadow_of
-from shadowtime.shared.kernels.kernel import Kernel, cache_folder, get_ready, inlined, kernel
+from typing import TYPE_CHECKING
+
+from shadowtime.shared.lazy import lazy_exports
+
+if TYPE_CHECKING:
+    from shadowtime.shared.kernels.arrays import (
+        CountTable,
+        Flags,
+        Floats,
+        FloatTable,
+        IntegerCube,
+        Integers,
+        IntegerTable,
+    )
+    from shadowtime.shared.kernels.decorator import Kernel, cache_folder, get_ready, inlined, kernel
+    from shadowtime.shared.kernels.easy import BEYOND, backfilled_rows, easy_pass, has_room, place_of, shadow_of
 
 __all__ = [
     "BEYOND",
@@ -24,3 +37,33 @@ __all__ = [
     "place_of",
     "shadow_of",
 ]
+
+__getattr__ = lazy_exports(
+    __name__,
+    {
+        "arrays": (
+            "CountTable",
+            "Flags",
+            "FloatTable",
+            "Floats",
+            "IntegerCube",
+            "IntegerTable",
+            "Integers",
+        ),
+        "easy": (
+            "BEYOND",
+            "backfilled_rows",
+            "easy_pass",
+            "has_room",
+            "place_of",
+            "shadow_of",
+        ),
+        "decorator": (
+            "Kernel",
+            "cache_folder",
+            "get_ready",
+            "inlined",
+            "kernel",
+        ),
+    },
+)

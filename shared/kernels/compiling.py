@@ -12,7 +12,7 @@ from numba.core.registry import CPUDispatcher, cpu_target
 from numba.extending import register_jitable
 
 from shadowtime.shared.kernels.cache import KernelCache
-from shadowtime.shared.kernels.kernel import INLINED, Kernel, cache_folder
+from shadowtime.shared.kernels.decorator import INLINED, Kernel, cache_folder
 
 cpu_target.target_context  # noqa: B018 - made now, as its lock comes before the compiler's
 

@@ -7,7 +7,7 @@ takes nothing of a resource is not limited by it, also where less than nothing i
 import numpy as np
 
 from shadowtime.shared.kernels.arrays import Integers, IntegerTable
-from shadowtime.shared.kernels.kernel import inlined, kernel
+from shadowtime.shared.kernels.decorator import inlined, kernel
 
 BEYOND = 1 << 60
 """A time beyond any other: the shadow time of a head that cannot start."""

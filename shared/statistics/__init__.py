@@ -1,8 +1,13 @@
 """Figures of samples: bootstrap intervals, a quantile sketch, the bounded slowdown."""
 
-from shadowtime.shared.statistics.bootstrap import Interval, mean_over_time, ratio_over_time
-from shadowtime.shared.statistics.quantile_sketch import WaitQuantiles
-from shadowtime.shared.statistics.slowdown import RUN_TIME_FLOOR, bounded_slowdown
+from typing import TYPE_CHECKING
+
+from shadowtime.shared.lazy import lazy_exports
+
+if TYPE_CHECKING:
+    from shadowtime.shared.statistics.bootstrap import Interval, mean_over_time, ratio_over_time
+    from shadowtime.shared.statistics.quantile_sketch import WaitQuantiles
+    from shadowtime.shared.statistics.slowdown import RUN_TIME_FLOOR, bounded_slowdown
 
 __all__ = [
     "RUN_TIME_FLOOR",
@@ -12,3 +17,19 @@ __all__ = [
     "mean_over_time",
     "ratio_over_time",
 ]
+
+__getattr__ = lazy_exports(
+    __name__,
+    {
+        "bootstrap": (
+            "Interval",
+            "mean_over_time",
+            "ratio_over_time",
+        ),
+        "quantile_sketch": ("WaitQuantiles",),
+        "slowdown": (
+            "RUN_TIME_FLOOR",
+            "bounded_slowdown",
+        ),
+    },
+)

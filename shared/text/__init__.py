@@ -1,10 +1,15 @@
 """Events, reasons and explanations in words; colours and columns."""
 
-from shadowtime.shared.text.colours import BAD, GOOD, NEUTRAL, OTHER_COLOURS, POLICY_COLOURS, WARNING
-from shadowtime.shared.text.columns import NOTHING, Column, Measure, Values, numbers, seconds, shares, times
-from shadowtime.shared.text.events import ADJUSTED, ENDS, LEFT, Sentence, chosen, sentences
-from shadowtime.shared.text.explanations import brief_of, reasons_of, sentences_of
-from shadowtime.shared.text.reasons import UNKNOWN, Log, because, procs
+from typing import TYPE_CHECKING
+
+from shadowtime.shared.lazy import lazy_exports
+
+if TYPE_CHECKING:
+    from shadowtime.shared.text.colours import BAD, GOOD, NEUTRAL, OTHER_COLOURS, POLICY_COLOURS, WARNING
+    from shadowtime.shared.text.columns import NOTHING, Column, Measure, Values, numbers, seconds, shares, times
+    from shadowtime.shared.text.events import ADJUSTED, ENDS, LEFT, Sentence, chosen, sentences
+    from shadowtime.shared.text.explanations import brief_of, reasons_of, sentences_of
+    from shadowtime.shared.text.reasons import UNKNOWN, Log, because, procs
 
 __all__ = [
     "ADJUSTED",
@@ -35,3 +40,46 @@ __all__ = [
     "shares",
     "times",
 ]
+
+__getattr__ = lazy_exports(
+    __name__,
+    {
+        "colours": (
+            "BAD",
+            "GOOD",
+            "NEUTRAL",
+            "OTHER_COLOURS",
+            "POLICY_COLOURS",
+            "WARNING",
+        ),
+        "columns": (
+            "Column",
+            "Measure",
+            "NOTHING",
+            "Values",
+            "numbers",
+            "seconds",
+            "shares",
+            "times",
+        ),
+        "events": (
+            "ADJUSTED",
+            "ENDS",
+            "LEFT",
+            "Sentence",
+            "chosen",
+            "sentences",
+        ),
+        "explanations": (
+            "brief_of",
+            "reasons_of",
+            "sentences_of",
+        ),
+        "reasons": (
+            "Log",
+            "UNKNOWN",
+            "because",
+            "procs",
+        ),
+    },
+)

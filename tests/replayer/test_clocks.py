@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from shadowtime.replayer.io.timing import CLOCKS
-from shadowtime.shared.kernels.kernel import Kernel
+from shadowtime.shared.kernels.decorator import Kernel
 
 
 def test_they_stand_still_while_a_kernel_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:

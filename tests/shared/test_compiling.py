@@ -17,7 +17,7 @@ import pytest
 from shadowtime.shared.cli.paths import ROOT
 from shadowtime.shared.kernels.arrays import Integers
 from shadowtime.shared.kernels.cache import KernelCache
-from shadowtime.shared.kernels.kernel import Kernel, kernel
+from shadowtime.shared.kernels.decorator import Kernel, kernel
 
 
 def weighted(values: Integers, weight: float) -> int:
@@ -107,7 +107,7 @@ def test_a_start_loads_nothing_not_even_numba() -> None:
     program = (
         "import sys\n"
         "import shadowtime.services.pipeline\n"
-        "from shadowtime.shared.kernels.kernel import MADE\n"
+        "from shadowtime.shared.kernels.decorator import MADE\n"
         "print(len(MADE), sum(kernel.loaded for kernel in MADE), 'numba' in sys.modules)\n"
     )
     command = [sys.executable, "-c", program]
@@ -128,7 +128,7 @@ def test_what_a_kernel_calls_in_another_file_is_a_part_of_its_key(tmp_path: Path
     (package / "__init__.py").touch()
     (package / "calling.py").write_text(
         "from changed.called import step, BY\n"
-        "from shadowtime.shared.kernels.kernel import kernel\n\n\n"
+        "from shadowtime.shared.kernels.decorator import kernel\n\n\n"
         "@kernel\n"
         "def stepped(value: int) -> int:\n"
         "    return step(value) * BY\n"
@@ -140,7 +140,9 @@ def test_what_a_kernel_calls_in_another_file_is_a_part_of_its_key(tmp_path: Path
     environment.pop("NUMBA_CACHE_DIR", None)
 
     def told(called: str) -> list[str]:
-        (package / "called.py").write_text("from shadowtime.shared.kernels.kernel import inlined, kernel\n\n" + called)
+        (package / "called.py").write_text(
+            "from shadowtime.shared.kernels.decorator import inlined, kernel\n\n" + called
+        )
         script = (
             "from changed.calling import stepped\nprint(stepped(10), sum(stepped.load().stats.cache_misses.values()))"
         )
@@ -159,7 +161,7 @@ def test_what_a_kernel_calls_in_another_file_is_a_part_of_its_key(tmp_path: Path
 
 
 KERNELS = """
-from shadowtime.shared.kernels.kernel import kernel
+from shadowtime.shared.kernels.decorator import kernel
 
 
 @kernel
@@ -231,7 +233,7 @@ def test_a_damaged_file_is_compiled_anew(told: Told, tmp_path: Path, at: int) ->
     assert told("print(step(5), step.load().stats.cache_hits)") == "10 Counter()"
     assert told("print(step(5), len(step.load().stats.cache_hits))") == "10 1"
     file.write_bytes(written[:100])
-    assert told("from shadowtime.shared.kernels.kernel import get_ready\nget_ready()\nprint(step(5))") == "10"
+    assert told("from shadowtime.shared.kernels.decorator import get_ready\nget_ready()\nprint(step(5))") == "10"
 
 
 def test_what_cannot_be_kept_is_compiled_once_in_a_process(
@@ -259,7 +261,7 @@ def test_threads_that_compile_what_calls_kernels_do_not_wait_for_each_other(told
     """One compiles a function of its own that calls a kernel, while the other calls another kernel first."""
     assert told(
         "import threading, numba\n"
-        "from shadowtime.shared.kernels.kernel import get_ready\n"
+        "from shadowtime.shared.kernels.decorator import get_ready\n"
         "own = numba.njit(lambda value: 3 + step(value))\n"
         "found = []\n"
         "calls = [lambda: own(5), lambda: stepped(5), lambda: get_ready(), lambda: factorial(5)]\n"
@@ -293,7 +295,7 @@ def test_no_kernel_of_the_cache_takes_what_numba_compiles_with() -> None:
         "import sys\n"
         "import numpy as np\n"
         "import shadowtime.services.pipeline\n"
-        "from shadowtime.shared.kernels.kernel import load_all\n"
+        "from shadowtime.shared.kernels.decorator import load_all\n"
         "load_all()\n"
         "print(sum(name in sys.modules for name in ('scipy.linalg', 'scipy.special', 'numba.np.arrayobj')))\n"
         "import numba\n"

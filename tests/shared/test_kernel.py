@@ -12,7 +12,7 @@ from shadowtime.shared.cli.paths import ROOT
 SOURCE = """
 import numpy as np
 from shadowtime.shared.kernels.arrays import Integers
-from shadowtime.shared.kernels.kernel import kernel
+from shadowtime.shared.kernels.decorator import kernel
 
 @kernel
 def total(values: Integers) -> int:

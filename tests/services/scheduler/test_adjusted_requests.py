@@ -126,7 +126,7 @@ def test_times_and_distributions_survive_a_restart(keys: str) -> None:
     ],
 )
 def test_adjusted_requests_order_candidates(policy: str, queue: str, expected: int) -> None:
-    told = Told(policy=policy, keys=uses(queue=queue))
+    told = Told(policy=policy, keys=uses(adjust_queue=queue))
     told.submit(1, 6, 1000)
     told.start(1, 6, limit=1000)
     told.submit(2, 8, 50)
@@ -137,7 +137,7 @@ def test_adjusted_requests_order_candidates(policy: str, queue: str, expected: i
 
 @pytest.mark.parametrize(("queue", "expected"), [("no", [2, 3]), ("yes", [3, 2])])
 def test_adjusted_requests_order_the_queue_of_wfp(queue: str, expected: list[int]) -> None:
-    told = Told(policy="wfp", keys=uses(queue=queue))
+    told = Told(policy="wfp", keys=uses(adjust_queue=queue))
     told.submit(2, 4, 300)
     told.submit(3, 4, 400, adjusted=200)
     assert told.numbers(10) == expected

@@ -24,7 +24,7 @@ from shadowtime.shared.stages.stage import StageRun
 
 def uses(**switches: str) -> str:
     """Return the keys of a policy that makes these uses of adjusted requests, and no others."""
-    off = {"queue": "no", "candidates": "no", "running": "no", "distribution": "ignore"}
+    off = {"adjust_queue": "no", "adjust_candidates": "no", "running": "no", "distribution": "ignore"}
     return ",".join(f"{key}={value}" for key, value in (off | switches).items())
 
 
@@ -34,8 +34,8 @@ def with_keys(policy: str, keys: str) -> str:
 
 
 UNUSED = uses()
-REGULAR = uses(queue="yes", candidates="yes", running="yes", distribution="limit")
-SELECTIVE = uses(queue="yes", candidates="yes", distribution="limit")
+REGULAR = uses(adjust_queue="yes", adjust_candidates="yes", running="yes", distribution="limit")
+SELECTIVE = uses(adjust_queue="yes", adjust_candidates="yes", distribution="limit")
 """As Tang 2013, section 5.2, names its schemes."""
 
 

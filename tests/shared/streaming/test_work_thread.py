@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from shadowtime.shared.kernels.kernel import kernel
+from shadowtime.shared.kernels.decorator import kernel
 from shadowtime.shared.streaming.worker import time_limited_thread as work_thread
 from shadowtime.shared.streaming.worker.time_limited_thread import Overrun, WorkThread
 
