@@ -10,8 +10,6 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack, contextmanager
 from threading import Thread
 
-from distributed import Client, KilledWorker, LocalCluster, as_completed
-
 from shadowtime.replayer.campaign.cell_run import Outcome, carry_out_cell
 from shadowtime.replayer.campaign.grid import Cell
 from shadowtime.shared.errors import ReplayError, SettingsError, reason_of
@@ -104,6 +102,8 @@ def on_dask(cells: Sequence[Cell], processes: int, address: str | None) -> Gener
     ShadowtimeError
         If a cell cannot be carried out.
     """
+    from distributed import Client, KilledWorker, LocalCluster, as_completed  # here, as it is an extra
+
     with ExitStack() as stack:
         if address is None:
             cluster = LocalCluster(

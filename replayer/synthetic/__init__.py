@@ -6,8 +6,10 @@ from shadowtime.shared.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from shadowtime.replayer.synthetic.generator import generate
+    from shadowtime.replayer.synthetic.waits import easy_waits
 
 __all__ = [
+    "easy_waits",
     "generate",
 ]
 
@@ -15,5 +17,6 @@ __getattr__ = lazy_exports(
     __name__,
     {
         "generator": ("generate",),
+        "waits": ("easy_waits",),
     },
 )

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from shadowtime.dashboards.command_line import ALERTING, PROVISIONING
+from shadowtime.dashboards.generate import ALERTING, PROVISIONING
 from shadowtime.dashboards.panels import NO_RUN
 from shadowtime.dashboards.screens.health import UNSCRAPED
 from shadowtime.dashboards.screens.home import NOTHING

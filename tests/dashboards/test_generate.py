@@ -8,7 +8,7 @@ from grafana_foundation_sdk.cog.encoder import JSONEncoder
 from grafana_foundation_sdk.cog.plugins import register_default_plugins
 from grafana_foundation_sdk.models.dashboard import Dashboard
 
-from shadowtime.dashboards.command_line import BOARDS, PROVISIONING, generated
+from shadowtime.dashboards.generate import BOARDS, PROVISIONING, generated
 from shadowtime.dashboards.push import holds
 from shadowtime.services.pipeline import STAGES
 from shadowtime.shared.metric_names import METRICS, RUN

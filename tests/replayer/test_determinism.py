@@ -12,12 +12,12 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from shadowtime.replayer.commands.generate import easy_waits
 from shadowtime.replayer.comparison.plan import Plan
 from shadowtime.replayer.comparison.records import DecisionLog
 from shadowtime.replayer.logs.swf import FIELDS, Trace, write_swf
 from shadowtime.replayer.logs.workload import prepare
 from shadowtime.replayer.synthetic.generator import generate
+from shadowtime.replayer.synthetic.waits import easy_waits
 from shadowtime.shared.cli.paths import ROOT
 from shadowtime.shared.messages.scores import Scores
 from shadowtime.testing.examples import examples

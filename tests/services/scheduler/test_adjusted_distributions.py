@@ -43,13 +43,13 @@ def weighed(distribution: str, time: int = 0, **switches: str) -> float:
 def test_adjusted_requests_limit_distributions(
     distribution: str, candidates: str, running: str, expected: float
 ) -> None:
-    assert weighed(distribution, candidates=candidates, running=running) == expected
+    assert weighed(distribution, adjust_candidates=candidates, running=running) == expected
 
 
 def test_past_its_adjusted_end_a_distribution_has_five_minutes_more() -> None:
     """At 17 s job 1 may still end at 18.9 or 34 s; job 3, which ends by 32 s, delays the head in the first case."""
     share = math.log(EDGES[6] / 17) / math.log(1.8)
-    found = weighed("limit", time=17, candidates="yes", running="yes")
+    found = weighed("limit", time=17, adjust_candidates="yes", running="yes")
     assert found == pytest.approx(share / (1 + share), abs=2e-6)
 
 
@@ -88,7 +88,7 @@ def test_adjusted_requests_reweigh_distributions(switch: str) -> None:
     below = math.log(15 / EDGES[5]) / math.log(1.8)
     late = 0.2 / (2 - below)
     expected = round((1 - late) * late, 6)
-    assert weighed("prior", candidates=switch, running=switch) == pytest.approx(expected, abs=2e-6)
+    assert weighed("prior", adjust_candidates=switch, running=switch) == pytest.approx(expected, abs=2e-6)
 
 
 def test_a_prior_is_weighed_once_and_kept_until_the_job_ends() -> None:

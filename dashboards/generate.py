@@ -1,0 +1,65 @@
+"""The dashboards and alert rules as the files that Grafana reads: `dashboards/provisioning`."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from grafana_foundation_sdk.cog.encoder import JSONEncoder
+
+from shadowtime.dashboards.alerts import ALERTS, provisioned, rule
+from shadowtime.dashboards.screens import (
+    drift,
+    health,
+    home,
+    policies,
+    runtime_distribution,
+    scheduler,
+    scoreboard,
+    twin,
+    wait_bound,
+    walltime_adjustment,
+)
+
+PROVISIONING = Path(__file__).parent / "provisioning"
+ALERTING = "alerting/alerts.json"
+
+BOARDS = {
+    "home": home.dashboard,
+    "policies": policies.dashboard,
+    "scoreboard": scoreboard.dashboard,
+    "runtime_distribution": runtime_distribution.dashboard,
+    "walltime_adjustment": walltime_adjustment.dashboard,
+    "wait_bound": wait_bound.dashboard,
+    "scheduler": scheduler.dashboard,
+    "twin": twin.dashboard,
+    "drift": drift.dashboard,
+    "health": health.dashboard,
+}
+"""In the order of the flow; that of a stage bears its name."""
+
+
+def generated() -> dict[str, str]:
+    """Return the text of every file, by its path below `provisioning`."""
+    boards = {name: make().build() for name, make in BOARDS.items()}
+    for board in boards.values():
+        for number, panel in enumerate(board.panels or (), 1):
+            panel.id_val = number
+    rules = [json.loads(_text(rule(each, boards[each.board]))) for each in ALERTS]
+    files = {f"dashboards/{name}.json": _text(board) for name, board in boards.items()}
+    return files | {ALERTING: _text(provisioned(rules))}
+
+
+def write(folder: Path = PROVISIONING) -> list[Path]:
+    """Write every file; return those that have changed."""
+    changed = []
+    for path, text in generated().items():
+        file = folder / path
+        if not file.exists() or file.read_text() != text:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text)
+            changed.append(file)
+    return changed
+
+
+def _text(value: Any) -> str:
+    return json.dumps(value, cls=JSONEncoder, indent=1, ensure_ascii=False) + "\n"
