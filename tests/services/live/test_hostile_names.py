@@ -8,7 +8,7 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
-from shadowtime.dashboards import generate as dashboards
+from shadowtime.dashboards import command_line as dashboards
 from shadowtime.replayer.comparison.plan import Plan, carry_out
 from shadowtime.replayer.presentation.policies import comparison_table, wait_bound_table
 from shadowtime.replayer.presentation.predictions import prediction_table
