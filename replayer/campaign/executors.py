@@ -1,4 +1,4 @@
-"""Cells on the cores of this machine: as many processes as asked for, each of which imports once."""
+"""Cells carried out on the cores of this machine, or on the workers of a Dask scheduler."""
 
 import logging
 import multiprocessing

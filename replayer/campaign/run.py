@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from shadowtime.replayer.campaign.cell_run import Figures, Outcome
-from shadowtime.replayer.campaign.executors import on_cores
+from shadowtime.replayer.campaign.executors import on_cores, on_dask
 from shadowtime.replayer.campaign.file import Campaign
 from shadowtime.replayer.campaign.grid import Cell, grid_of
 from shadowtime.replayer.campaign.logs import find_logs
@@ -110,8 +110,6 @@ def _place(how: How) -> CarryOut:
         return lambda cells: on_cores(cells, processes)
     if place != "dask":
         raise SettingsError(f"--on {quoted(how.on)}: expected cores, dask or dask=ADDRESS")
-    from shadowtime.replayer.campaign.executors import on_dask
-
     return lambda cells: on_dask(cells, processes, address or None)
 
 
