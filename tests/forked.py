@@ -9,23 +9,19 @@ import sys
 from multiprocessing import get_context
 from pathlib import Path
 
+from shadowtime.__main__ import COMMANDS, main
 from shadowtime.shared.cli.paths import ROOT
-from shadowtime.shared.cli.start_up import run
 
-COMMANDS = {
-    "services": "shadowtime.services.processes.command_line",
-    "replayer": "shadowtime.replayer.commands.replay",
-    "live": "shadowtime.services.processes.live_command",
-}
+USED = {f"shadowtime.{COMMANDS[name]}" for name in ("serve", "watch", "replay", "live")}
 
 _context = get_context("forkserver")
 _context.set_forkserver_preload(
-    ["pytest", *COMMANDS.values(), "shadowtime.replayer.io.streamed", "tests.loaded", __name__]
+    ["pytest", *sorted(USED), "shadowtime.replayer.io.streamed", "tests.loaded", __name__]
 )
 
 
 class Forked:
-    """A command, `services …`, `replayer …` or `live …`, with the methods of `subprocess.Popen` that tests use."""
+    """A command, as typed behind `shadowtime`, with the methods of `subprocess.Popen` that tests use."""
 
     def __init__(self, arguments: list[str], environment: dict[str, str], log: Path) -> None:
         self._process = _context.Process(target=_command, args=(arguments, environment, log), daemon=True)
@@ -60,5 +56,5 @@ def _command(arguments: list[str], environment: dict[str, str], log: Path) -> No
         os.dup2(file.fileno(), 1)
         os.dup2(file.fileno(), 2)
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    sys.argv = arguments
-    run(COMMANDS[arguments[0]])
+    sys.argv = ["shadowtime", *arguments]
+    main()

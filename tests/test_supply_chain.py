@@ -107,9 +107,9 @@ def bill(folder: Path) -> bytes:
     """Return the bill of materials that `make sbom` writes."""
     recipe = subprocess.run(
         ["make", "--dry-run", "sbom"], cwd=ROOT, capture_output=True, text=True, check=True
-    ).stdout.splitlines()[-1]
-    command, *options = shlex.split(recipe)
-    assert command.endswith("/cyclonedx-py")
+    ).stdout
+    (line,) = (line for line in recipe.splitlines() if "cyclonedx-py" in line)  # `make` of another may name its folder
+    _, *options = shlex.split(line)
     written = folder / options.pop()
     done = subprocess.run(
         [sys.executable, "-m", "cyclonedx_py", *options, str(written)],

@@ -37,7 +37,7 @@ def store_away() -> list[dict[str, Any]]:
         VictoriaMetrics(Path(name) / "store") as store,
         Workers(kafka, redis, Path(name), typed=True, victoria_metrics_url=store.url, grafana_url=grafana) as workers,
     ):
-        workers.replays.append(workers.start(["services", "metrics"], "metrics"))  # ended with the others
+        workers.replays.append(workers.start(["serve", "metrics"], "metrics"))  # ended with the others
         settings = Settings(kafka_bootstrap=kafka.address, redis_url=redis.url)
         uvloop.run(replay(settings, "warm-up"))
         lines, runs = [], 1

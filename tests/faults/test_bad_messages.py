@@ -85,7 +85,7 @@ def as_snappy(data: bytes) -> bytes:
 
 def dead_letters(settings: Settings, count: int, **wanted: str) -> list[dict[str, str]]:
     """Wait for the dead letters with these headers or this text in their reason; other tests' are on the same Kafka."""
-    command = ["services", "watch", "dead-letters", "--beginning", f"--kafka-bootstrap={settings.kafka_bootstrap}"]
+    command = ["watch", "dead-letters", "--beginning", f"--kafka-bootstrap={settings.kafka_bootstrap}"]
 
     def is_wanted(letter: dict[str, str]) -> bool:
         return all(text == letter[name] or (name == "reason" and text in letter[name]) for name, text in wanted.items())

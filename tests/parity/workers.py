@@ -81,7 +81,7 @@ class Workers:
         """Start every worker that does not run."""
         for name in self.names:
             if name not in self.processes or self.processes[name].poll() is not None:
-                self.processes[name] = self.start(["services", name.rpartition("-")[0]], name)
+                self.processes[name] = self.start(["serve", name.rpartition("-")[0]], name)
                 self.starts[name] += 1
 
     def start(self, arguments: list[str], name: str) -> Process:
@@ -89,7 +89,7 @@ class Workers:
         if not self.typed:
             return Forked(arguments, self.environment, path)
         with path.open("ab") as log:
-            command = [sys.executable, "-m", *arguments]
+            command = [sys.executable, "-m", "shadowtime", *arguments]
             return subprocess.Popen(command, cwd=ROOT, env=self.environment, stdout=log, stderr=log)
 
     def signal(self, name: str, number: signal.Signals) -> None:
@@ -101,7 +101,7 @@ class Workers:
     def replay(self, run: str, decisions: Path, *arguments: str) -> Process:
         """Start a replay over Kafka."""
         options = ["--transport", "kafka", "--run", run, "--decisions", str(decisions), *arguments]
-        self.replays.append(self.start(["replayer", *options], f"replay-{run.replace('/', '-')}"))
+        self.replays.append(self.start(["replay", *options], f"replay-{run.replace('/', '-')}"))
         return self.replays[-1]
 
     def wait_for_decisions(self, run: str, count: int = 1, seconds: float = PATIENCE) -> None:

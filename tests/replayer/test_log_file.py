@@ -71,7 +71,7 @@ def test_finding_12_a_header_has_a_size(tmp_path: Path, monkeypatch: pytest.Monk
 
 def test_finding_12_memory_does_not_grow_with_what_is_packed(tmp_path: Path) -> None:
     bomb = written(tmp_path / "bomb.swf.gz", *[(b" " * 60_000 + b"\n") * 17] * 900)
-    code = f"from replayer.swf import read_swf\nread_swf({str(bomb)!r})"
+    code = f"from shadowtime.replayer.logs.swf import read_swf\nread_swf({str(bomb)!r})"
 
     def limited() -> None:
         resource.setrlimit(resource.RLIMIT_DATA, (600 * MIB, 600 * MIB))

@@ -33,7 +33,7 @@ def test_the_page_has_the_figures_of_the_terminal_and_says_under_which_policy(tm
     policies = ["--policy", "lwf", "--policy", "lwf:runtime=empirical"]
     shown = replayed(*policies, "--report", str(page)).stdout
     assert "run times as predicted at submission under easy" in shown
-    assert "bounds on the wait under easy: all" in shown
+    assert "bounds on the wait under easy: bmbp" in shown
     found = page.read_text().partition('aria-label="Run-time predictions"')[2].partition("</table>")[0]
     (row,) = [each for each in found.split("<tr>") if "empirical" in each]
     (line,) = [each for each in shown.splitlines() if each.startswith("empirical ")]

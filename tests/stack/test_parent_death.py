@@ -11,14 +11,14 @@ from tests.stack.processes import alive, descendants, wait_until
 
 BEFORE_THE_GUARD = """
 import os, sys
-from shadowtime.stack import parent_death
+from shadowtime.stack.servers import server
 
 def die(pid):
     print(pid, flush=True)
     os.kill(os.getpid(), 9)
 
-parent_death.ParentDeathGuard = die
-parent_death.start_guarded([sys.executable, "-c", f"open({sys.argv[1]!r}, 'w'); import time; time.sleep(900)"])
+server.ParentDeathGuard = die
+server.start_guarded([sys.executable, "-c", f"open({sys.argv[1]!r}, 'w'); import time; time.sleep(900)"])
 """
 
 WATCHED = """

@@ -106,7 +106,7 @@ def test_stop_kills_what_does_not_obey(small: Redis, monkeypatch: pytest.MonkeyP
 def test_a_server_dies_with_its_parent(tmp_path: Path) -> None:
     require(Redis)
     program = (
-        "import sys, time; from pathlib import Path; from stack.servers import Redis\n"
+        "import sys, time; from pathlib import Path; from shadowtime.stack.servers import Redis\n"
         "server = Redis(Path(sys.argv[1])); server.start(); print(server.pid, flush=True); time.sleep(60)"
     )
     command = [sys.executable, "-c", program, str(tmp_path)]

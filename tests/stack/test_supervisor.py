@@ -123,7 +123,7 @@ def command_of(plan: Plan, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Run a command as a user does: nothing told but where the stack is."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("SHADOWTIME_")}
     return subprocess.run(
-        [sys.executable, "-m", *arguments],
+        [sys.executable, "-m", "shadowtime", *arguments],
         cwd=ROOT,
         env=environment | {"SHADOWTIME_ACCESS": str(plan.access.folder)},
         capture_output=True,
@@ -134,7 +134,7 @@ def command_of(plan: Plan, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_commands_find_the_running_stack(running: Plan) -> None:
-    asked = command_of(running, "shadowtime", "ask", "--cluster", "none", "--processors", "1", "--requested-time", "1")
+    asked = command_of(running, "ask", "--cluster", "none", "--processors", "1", "--requested-time", "1")
     assert "Redis" not in asked.stderr, asked.stderr
     assert "none" in asked.stderr
 
@@ -148,7 +148,7 @@ def test_finding_08_a_secure_stack_comes_up_by_one_command_and_asks_who_one_is(t
         assert done.returncode == 0, done.stdout + done.stderr
         made = Plan.read(Path(plan.folder))
         assert (made.secure, made.tls) == (True, True)
-        done = command_of(plan, "replayer", "--transport", "kafka", "--jobs", "5", "--json", "-")
+        done = command_of(plan, "replay", "--transport", "kafka", "--jobs", "5", "--json", "-")
         assert done.returncode == 0, done.stderr
         nobody = Settings(kafka_bootstrap=f"{HOST}:{plan.kafka_port}", connect_seconds=5)
         with pytest.raises(BusError):

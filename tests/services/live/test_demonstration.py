@@ -19,7 +19,7 @@ def test_every_stage_says_what_it_can() -> None:
     assert [each for each in WORDS if "forecast=yes" in each]
 
 
-@pytest.mark.parametrize("place", ["docs/operations.md", "services/live/assets/page.html"])
+@pytest.mark.parametrize("place", ["docs/operations.md", "services/processes/live/assets/page.html"])
 def test_it_is_suggested(place: str) -> None:
     assert f"shadowtime {DEMONSTRATION}" in " ".join((ROOT / place).read_text().replace("\\\n", " ").split())
 

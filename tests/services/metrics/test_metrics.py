@@ -88,7 +88,7 @@ class Process:
         given = {"kafka_bootstrap": kafka.address, "victoria_metrics_url": store.url, "web_port": "0", **settings}
         environment = {**os.environ, **{f"SHADOWTIME_{name.upper()}": value for name, value in given.items()}}
         self.log = folder / "metrics.log"
-        self.process = Forked(["services", "metrics"], environment, self.log)
+        self.process = Forked(["serve", "metrics"], environment, self.log)
 
     def __enter__(self) -> "Process":
         return self
