@@ -12,7 +12,6 @@ import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -49,14 +48,12 @@ def marked(expression: str, processes: int) -> tuple[str, ...]:
 
 def parts() -> list[Part]:
     """Return the parts in their order: properties compute, tests marked `nightly` wait, gates measure speed alone."""
-    found = [
+    return [
         Part("properties", marked("hypothesis and not archive and not nightly", 2), (("SHADOWTIME_FUZZ", "10"),)),
         Part("nightly", marked("(nightly or engine) and not archive", 4), (("JDK_JAVA_OPTIONS", java_options()),)),
         Part("archive", (*PYTEST, "-m", "archive")),
+        Part("mutants", ("tests.mutation", "--json", "mutants.json")),
     ]
-    if find_spec("tests.mutation") is not None:
-        found.append(Part("mutants", ("tests.mutation",)))
-    return found
 
 
 def outcome(part: Part) -> Outcome:
