@@ -34,7 +34,7 @@ MISTAKES = {  # LOG stands for a small log, GONE for a port where nobody listens
     "replay LOG --speedup fast": "--speedup 'fast'",
     "replay LOG --policy esay": "unknown policy 'esay'",
     "replay LOG --policy easy:oder=BF": "has no key 'oder'",
-    "replay LOG --policy easy:order=FIFO": "order=FIFO",
+    "replay LOG --policy easy:candidates=FIFO": "candidates=FIFO",
     "replay LOG --policy easy:weight=heavy": "weight=heavy",
     "replay LOG --policy probabilistic:tau=2": "tau=2",
     "replay LOG --policy easy,fcfs": "'easy,fcfs'",

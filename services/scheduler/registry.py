@@ -19,7 +19,7 @@ POLICIES: Registry[Policy] = Registry(
 )
 
 BEST = (
-    "probabilistic:tau=1,criterion=gain,order=expected,accept_easy_safe=yes,patience=0.8,mass=censor,points=4,"
+    "probabilistic:tau=1,criterion=gain,candidates=spf,accept_easy_safe=yes,patience=0.8,mass=censor,points=4,"
     "recalibrate=stated,runtime=empirical"
 )
 """What `--policy best` stands for: the recommended configuration, predictor included.

@@ -18,7 +18,7 @@ PLANNED_QUEUES = (100, 1_000, 10_000)
 
 PLANS = {
     "conservative": "conservative",
-    "conservative-anew": "conservative:guarantees=no,order=1/L",
+    "conservative-anew": "conservative:guarantees=no,queue=1/L",
     "conservative-greedy": "conservative:shape=greedy",
 }
 RUNNING = (100, 1_000, 10_000)

@@ -42,8 +42,8 @@ HISTOGRAM = (0.0, *[round(1 / (BINS - 1), 6)] * (BINS - 1))
 """A job may end anywhere."""
 
 POLICIES = (
-    *("fcfs", "lwf", "easy", "easy:order=R/L,weight=1000000", "easy-sjbf", "wfp", "all-reserve"),
-    *("conservative", "conservative:guarantees=no", "conservative:order=R/L,weight=1000000"),
+    *("fcfs", "lwf", "easy", "easy:candidates=R/L,weight=1000000", "easy-sjbf", "wfp", "all-reserve"),
+    *("conservative", "conservative:guarantees=no", "conservative:queue=R/L,weight=1000000"),
     "conservative:shape=greedy,widen=yes,test_runs=yes,speculate=expected",
     "conservative:guarantees=no,shape=greedy-narrow,widen=yes,test_runs=yes,speculate=0.01",
     *("probabilistic", "probabilistic:points=16", "probabilistic:points=16,mass=censor,criterion=gain,tau=1", "best"),

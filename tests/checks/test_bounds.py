@@ -13,7 +13,7 @@ from shadowtime.shared.stages.stage import Stage, StageRun
 from shadowtime.testing.examples import examples
 from tests.strategies.hostile import OPENINGS, STREAMS, Json, events
 
-POLICY = "easy(order=BF)"
+POLICY = "easy"
 
 
 def answer_all(messages: list[Json], stages: tuple[Stage, ...] = STAGES, *, every: int = 1) -> list[Envelope]:

@@ -6,10 +6,10 @@ TestPolicies = conformance("policies")
 
 TestOrders = conformance(
     "policies",
-    "easy:queue=srf,candidates=saf,order=BF,threshold=9,by=predicted,plan=requested",
-    "easy:queue=gittins,candidates=R,order=BF,by=expected",
-    "probabilistic:queue=wfp3,order=fcfs,threshold=9,tau=0.5,budget=0.9,patience=1,mass=censor,by=expected",
-    "conservative:queue=saved,candidates=exp,order=BF,guarantees=no,by=expected",
+    "easy:queue=srf,candidates=saf,threshold=9,by=predicted,plan=requested",
+    "easy:queue=gittins,candidates=R,by=expected",
+    "probabilistic:queue=wfp3,threshold=9,tau=0.5,budget=0.9,patience=1,mass=censor,by=expected",
+    "conservative:queue=saved,candidates=exp,guarantees=no,by=expected",
     "all-reserve:queue=unicep,candidates=lcfs,by=request",
 )
 """Under orders that cross each other."""

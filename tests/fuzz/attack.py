@@ -113,7 +113,7 @@ def crowd(run: str, chance: Random, victims: Sequence[str], partitions: int) -> 
                 (
                     *("probabilistic", "probabilistic:points=16,mass=censor,criterion=gain,tau=1", "best"),
                     *("conservative:shape=greedy,widen=yes,test_runs=yes,speculate=expected", "all-reserve"),
-                    *("easy:order=R/L,forecast=yes", "conservative:order=R/L,guarantees=no"),
+                    *("easy:candidates=R/L,forecast=yes", "conservative:queue=R/L,guarantees=no"),
                 )
             )
         ).policy,

@@ -13,10 +13,10 @@ pytestmark = [pytest.mark.archive, needs_archive]
 @pytest.mark.parametrize(
     ("keys", "slowdown", "delay"),
     [
-        ("order=BF", 88.96, 121.9),
-        ("order=BF,guarantees=no", 101.8, 132.3),
-        ("order=1/L", 70.8, None),
-        ("order=1/L,guarantees=no", 45.4, 76.1),
+        ("queue=BF", 88.96, 121.9),
+        ("queue=BF,guarantees=no", 101.8, 132.3),
+        ("queue=1/L", 70.8, None),
+        ("queue=1/L,guarantees=no", 45.4, 76.1),
         ("speculate=0.2", 79.4, None),
         ("speculate=0.2,test_runs=yes", 69.6, None),
         ("shape=half", 56.4, None),
@@ -33,17 +33,17 @@ def test_deterministic_variants(keys: str, slowdown: float, delay: float | None)
 @pytest.mark.parametrize(
     ("keys", "slowdown", "delay", "beyond"),
     [
-        ("order=P", 73.4, None, 0.0),
-        ("order=P,guarantees=no", 71.5, None, 0.0),
-        ("order=R", 71.3, None, 0.0),
-        ("order=R,guarantees=no", 72.3, None, 0.04),
-        ("order=P/L", 69.4, None, 0.0),
-        ("order=P/L,guarantees=no", 52.4, None, 0.0),
-        ("order=R/L", 69.2, None, 0.0),
-        ("order=R/L,guarantees=no", 48.0, 82.1, 0.0),
-        ("order=R/L,guarantees=no,speculate=0.8,test_runs=yes", 31.9, None, 0.0),
-        ("order=R/L,guarantees=no,shape=half", 21.7, None, 0.0),
-        ("order=R/L,guarantees=no,speculate=0.8,test_runs=yes,shape=half", 14.87, None, 0.0),
+        ("queue=P", 73.4, None, 0.0),
+        ("queue=P,guarantees=no", 71.5, None, 0.0),
+        ("queue=R", 71.3, None, 0.0),
+        ("queue=R,guarantees=no", 72.3, None, 0.04),
+        ("queue=P/L", 69.4, None, 0.0),
+        ("queue=P/L,guarantees=no", 52.4, None, 0.0),
+        ("queue=R/L", 69.2, None, 0.0),
+        ("queue=R/L,guarantees=no", 48.0, 82.1, 0.0),
+        ("queue=R/L,guarantees=no,speculate=0.8,test_runs=yes", 31.9, None, 0.0),
+        ("queue=R/L,guarantees=no,shape=half", 21.7, None, 0.0),
+        ("queue=R/L,guarantees=no,speculate=0.8,test_runs=yes,shape=half", 14.87, None, 0.0),
     ],
 )
 def test_random_variants(
@@ -67,7 +67,7 @@ def test_random_variants(
 
 def test_the_best_combination_is_a_sixth_of_conservative() -> None:
     """On average of three seeds; an independent simulator has 16.7 %, the paper about 15 % on CTC."""
-    keys = "order=R/L,guarantees=no,speculate=0.8,test_runs=yes,shape=half"
+    keys = "queue=R/L,guarantees=no,speculate=0.8,test_runs=yes,shape=half"
     plain = replayed("KTH", 100, "conservative", "as-logged").scores.policy.mean_bounded_slowdown_unclamped
     run = plan("KTH", 100, f"conservative:{keys}")
     scores = [carry_out(run._replace(seed=seed)).scores.policy for seed in range(3)]
@@ -79,7 +79,7 @@ def test_the_best_combination_is_a_sixth_of_conservative() -> None:
 @pytest.mark.parametrize("trials", ["speculate=0.8", "speculate=expected,plan=requested,runtime=empirical"])
 def test_the_best_combinations_on_the_machine_of_the_paper(trials: str, capsys: pytest.CaptureFixture[str]) -> None:
     """A fifth of conservative on average of five seeds; single seeds lie on either side (the paper: about 15 %)."""
-    keys = f"order=R/L,guarantees=no,{trials},test_runs=yes,shape=quarter,widen=yes"
+    keys = f"queue=R/L,guarantees=no,{trials},test_runs=yes,shape=quarter,widen=yes"
     plain = replayed("CTC", 430, "conservative", "as-logged").scores.policy.mean_bounded_slowdown_unclamped
     run = plan("CTC", 430, f"conservative:{keys}")
     scores = [carry_out(run._replace(seed=seed)).scores.policy for seed in range(5)]

@@ -58,7 +58,7 @@ def test_probabilities_for_the_first_3000_jobs_of_kth_while_everything_is_being_
     tmp_path: Path, runtime: str
 ) -> None:
     """Long enough for the first hidden Markov models, which are learned in memory and must survive the kills."""
-    policy = f"probabilistic:tau=0.2,order=expected,accept_easy_safe=yes,budget=0.9,patience=1,runtime={runtime}"
+    policy = f"probabilistic:tau=0.2,candidates=spf,accept_easy_safe=yes,budget=0.9,patience=1,runtime={runtime}"
     arguments = [str(KTH), "--jobs", "3000", "--policy", policy]
     chaos(tmp_path, arguments, speed=12_000, kills=3, pause=4.0, seconds=1200, share=1.0)
 

@@ -13,7 +13,7 @@ from tests.parity.workers import Workers
 from tests.patience import PATIENCE
 
 JOBS = 150
-REPLANNED = "conservative:order=R/L,guarantees=no,speculate=0.8,test_runs=yes,shape=half,widen=yes"
+REPLANNED = "conservative:queue=R/L,guarantees=no,speculate=0.8,test_runs=yes,shape=half,widen=yes"
 PROMISED = "conservative:speculate=expected,test_runs=yes,shape=greedy,runtime=empirical"
 TUNED = "tuned:least=20,every=3600,runtime=empirical"
 

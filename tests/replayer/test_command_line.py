@@ -173,8 +173,8 @@ def test_file_is_not_a_log_to_replay(replay: Replay, tmp_path: Path, contents: b
         (["--seed"], "'--seed' requires an argument"),
         (["--policy", "easy", "--policy", "easy"], "--policy 'easy' is given twice$"),
         (
-            ["--policy", "easy", "--policy", "easy:order=BF"],
-            "--policy 'easy:order=BF' is given twice: 'easy' is the same",
+            ["--policy", "easy", "--policy", "easy:weight=0"],
+            "--policy 'easy:weight=0' is given twice: 'easy' is the same",
         ),
         (
             ["--mode", "recorded", "--runtime", "empirical", "--runtime", "empirical:prior=2"],
@@ -401,7 +401,7 @@ def test_list_tells_the_keys_of_what_is_named(replay: Replay) -> None:
     assert finished.status == 0
     assert "fallback=request" in finished.out
     assert "prior=2.0" in finished.out
-    assert "order=BF" in finished.out
+    assert "weight=0" in finished.out
     assert "lwf" not in finished.out
 
 

@@ -209,7 +209,7 @@ def test_a_job_beyond_the_most_live_ones_is_rejected(monkeypatch: pytest.MonkeyP
         "easy:" + "k" * 8_000,
         "easy(" + "," * 8_000,
         "\x00" * 5_000,
-        "easy:order=" + "x" * 5_000,
+        "easy:candidates=" + "x" * 5_000,
         "easy:" + "k" * 4_000 + "=1",
         "templates:set=" + "mean;" * 1_000,
         "templates:set=mean(key=" + "x" * 4_000 + ")",

@@ -54,7 +54,7 @@ OPENINGS = st.fixed_dictionaries(
                 *(f"{name}:forecast=yes" for name in ("fcfs", "lwf", "easy", "easy-sjbf", "all-reserve")),
                 "conservative:guarantees=no,shape=greedy,widen=yes,speculate=expected,test_runs=yes",
                 "conservative:shape=quarter,speculate=0.1,widen=yes",
-                "probabilistic:criterion=gain,tau=1,order=P/L,points=16,mass=censor,patience=0",
+                "probabilistic:criterion=gain,tau=1,candidates=P/L,points=16,mass=censor,patience=0",
             ]
         ).map(lambda spec: canonical("policy", spec)),
         "runtime": st.sampled_from([*specs("runtime"), *extremes("runtime")]),

@@ -5,7 +5,6 @@ from typing import Any
 from shadowtime.services.scheduler.explain.waiting_job import waiting
 from shadowtime.services.scheduler.explain.what_if import WhatIf
 from shadowtime.services.scheduler.handler import Scheduler, alone
-from shadowtime.services.scheduler.policies import ConservativeSettings
 from shadowtime.services.scheduler.pool import PoolScheduler
 from shadowtime.shared.messages import ClusterOpened, Decided, Envelope, Event, Explanation, moment
 
@@ -104,10 +103,7 @@ class Following(Explaining):
 
 def order_of(pool: PoolScheduler) -> str:
     """Return what a policy calls the order of its queue."""
-    settings = pool.policy.settings
-    if isinstance(settings, ConservativeSettings) and settings.order != "BF":
-        return settings.order
-    named = getattr(settings, "queue", None)
+    named = getattr(pool.policy.settings, "queue", None)
     return str(named or {"lwf": "least work"}.get(pool.policy.name, "fcfs"))
 
 

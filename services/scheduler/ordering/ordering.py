@@ -22,8 +22,6 @@ class Ordering:
 
     Parameters
     ----------
-    queue, candidates
-        Orders, where the settings have them by another name.
     on_requests
         Whether the policy plans with requests.
     weight
@@ -34,13 +32,10 @@ class Ordering:
         self,
         settings: OrderedSettings,
         *,
-        queue: str | None = None,
-        candidates: str | None = None,
         on_requests: bool = False,
         weight: float = 0.0,
     ) -> None:
-        self.key = ORDERS[queue or settings.queue]
-        candidates = candidates or settings.candidates
+        self.key, candidates = ORDERS[settings.queue], settings.candidates
         self.candidate_key = self.key if candidates == AS_QUEUE else ORDERS[candidates]
         self.by: TimesBy = "request" if on_requests and settings.by == "plan" else settings.by
         self.threshold, self.weight = settings.threshold, weight

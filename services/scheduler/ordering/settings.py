@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar
 
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
@@ -47,9 +47,6 @@ Weight = Annotated[
 ]
 """A SPEC leaves it out where it is not used, so that it stays short."""
 
-Drawn = Literal["BF", "P", "R", "1/L", "P/L", "R/L"]
-"""Orders of Perković 2000, as the key `order` has them."""
-
 
 class OrderedSettings(PolicySettings):
     """In which order a policy serves waiting jobs: docs/ordering.md."""
@@ -79,19 +76,6 @@ def require_foretold(forecast: Forecast, orders: Sequence[str], info: Validation
     if forecast and queue not in orders:
         known = "order of arrival" if orders == AS_SUBMITTED else "order of arrival or of priority"
         raise ValueError(f"waits are forecast where the queue is in {known}, and this has queue={queue}")
-
-
-def one_order(key: str, info: ValidationInfo) -> None:
-    """See that the key that has taken the place of `order` is not given beside it.
-
-    Raises
-    ------
-    ValueError
-        If that has another value than its default.
-    """
-    chosen = info.data.get(key, AS_QUEUE)
-    if chosen not in (AS_QUEUE, "fcfs"):
-        raise ValueError(f"{key}={chosen} says the same; give one of them")
 
 
 class OrderedPlanSettings(PlanSettings, OrderedSettings):

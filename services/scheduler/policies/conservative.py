@@ -3,7 +3,7 @@
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
+from pydantic import BeforeValidator, Field
 
 from shadowtime.services.scheduler.kernels import (
     COLUMNS,
@@ -19,7 +19,7 @@ from shadowtime.services.scheduler.kernels import (
     settled,
 )
 from shadowtime.services.scheduler.limits import MAX_STARTS, PLANNED
-from shadowtime.services.scheduler.ordering import Drawn, OrderedSettings, Ordering, one_order
+from shadowtime.services.scheduler.ordering import OrderedSettings, Ordering
 from shadowtime.services.scheduler.policies.idle_processors import Phases
 from shadowtime.services.scheduler.policies.shapes import Mode, Shapes
 from shadowtime.services.scheduler.policies.trial_runs import Suspended, Trials
@@ -61,7 +61,6 @@ def _share(value: object) -> object:
 class ConservativeSettings(OrderedSettings):
     """Settings of `Conservative`."""
 
-    order: Drawn = Field("BF", description="another name for `queue`, of six of the orders; BF: as they came")
     guarantees: bool = Field(True, description="a job never starts later than first planned; no: all is planned anew")
     speculate: Annotated[float | Literal["no", "expected"], BeforeValidator(_share)] = Field(
         "no",
@@ -88,13 +87,6 @@ class ConservativeSettings(OrderedSettings):
         0.0, ge=0, le=1e6, description="of the delay in seconds, which counts against what jobs are sorted by"
     )
 
-    @field_validator("order")
-    @classmethod
-    def _once(cls, order: str, info: ValidationInfo) -> str:
-        if order != "BF":
-            one_order("queue", info)
-        return order
-
 
 class Conservative(Policy):
     """Plan every waiting job; with guarantees, at the earliest time that disturbs no job planned before it.
@@ -117,12 +109,7 @@ class Conservative(Policy):
         self.settings = settings
         self.on_requests = settings.plan == "requested"
         self.starts_only = settings.shape == "requested"
-        self.ordering = Ordering(
-            settings,
-            queue=None if settings.order == "BF" else settings.order,
-            on_requests=self.on_requests,
-            weight=settings.weight,
-        )
+        self.ordering = Ordering(settings, on_requests=self.on_requests, weight=settings.weight)
         self.reservations: IntegerTable = np.empty((COLUMNS, 0), dtype=np.int64)
         """Of the jobs that waited at the last pass."""
         self.returned: dict[int, Suspended] = {}

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
-from pydantic import ValidationInfo, field_validator
 
 from shadowtime.services.scheduler.forecasting import Forecaster, PassByPass, SampledFutures, forecaster_of
 from shadowtime.services.scheduler.limits import MAX_STARTS
@@ -13,14 +12,12 @@ from shadowtime.services.scheduler.ordering import (
     CANDIDATES,
     QUEUE,
     CandidatesName,
-    Drawn,
     InOrder,
     OrderedPlanSettings,
     OrderedSettings,
     Ordering,
     OrderName,
     Weight,
-    one_order,
 )
 from shadowtime.services.scheduler.policy import FITS_NOW, Policy, backfills, start
 from shadowtime.services.scheduler.settings import ForecastSettings, PlanSettings, PolicySettings, unless_default
@@ -65,15 +62,7 @@ class EasySettings(OrderedPlanSettings):
     """Settings of `Easy`."""
 
     FORETOLD = BY_PRIORITY
-    order: Drawn = unless_default("BF", "another name for `candidates`, of six of the orders; BF: as the queue")
     weight: Weight = 0.0
-
-    @field_validator("order")
-    @classmethod
-    def _once(cls, order: str, info: ValidationInfo) -> str:
-        if order != "BF":
-            one_order("candidates", info)
-        return order
 
 
 class Easy(InOrder, Policy):
@@ -97,7 +86,6 @@ class Easy(InOrder, Policy):
         drawn = settings if isinstance(settings, EasySettings) else EasySettings()
         self.ordering = Ordering(
             settings if isinstance(settings, OrderedSettings) else drawn,
-            candidates=None if drawn.order == "BF" else drawn.order,
             on_requests=self.on_requests,
             weight=drawn.weight,
         )

@@ -28,7 +28,7 @@ from shadowtime.services.scheduler.probabilistic.head_guard import ALWAYS, HeadR
 from shadowtime.services.scheduler.probabilistic.pass_state import Busy
 from shadowtime.services.scheduler.probabilistic.prefilter import sift, sift_by_deadline
 from shadowtime.services.scheduler.probabilistic.recalibration import NOTHING_LEARNED, Recalibration
-from shadowtime.services.scheduler.probabilistic.settings import CALLED, ProbabilisticSettings
+from shadowtime.services.scheduler.probabilistic.settings import ProbabilisticSettings
 from shadowtime.services.scheduler.tables import Queue, Running, fits_each, front
 from shadowtime.shared.kernels import BEYOND, Flags, FloatTable, Integers, backfilled_rows, shadow_of
 from shadowtime.shared.messages import (
@@ -91,12 +91,7 @@ class Probabilistic(InOrder, Policy):
     def __init__(self, settings: ProbabilisticSettings) -> None:
         self.settings = settings
         self.heads = HeadRecord()
-        self.ordering = Ordering(
-            settings,
-            candidates=None if settings.order == "fcfs" else CALLED.get(settings.order, settings.order),
-            on_requests=settings.order == "sjbf",
-            weight=settings.weight,
-        )
+        self.ordering = Ordering(settings, weight=settings.weight)
         self.obeyed = ALWAYS.obeys  # whether what it decides is what happens
         self.recalibration = None if settings.recalibrate == "no" else Recalibration()
 

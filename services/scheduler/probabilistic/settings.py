@@ -3,16 +3,10 @@
 import math
 from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
+from pydantic import Field, ValidationInfo, field_validator
 
-from shadowtime.services.scheduler.ordering import BY_PRIORITY, OrderedSettings, Weight, one_order, require_foretold
+from shadowtime.services.scheduler.ordering import BY_PRIORITY, OrderedSettings, Weight, require_foretold
 from shadowtime.services.scheduler.settings import FORECAST, Forecast, unless_default
-
-CALLED = {"sjbf": "1/L", "expected": "1/L"}
-"""Orders of candidates by what the key `order` calls them."""
-
-SYNONYMS = {"BF": "fcfs", "1/L": "expected"}
-"""What other policies call orders of ours."""
 
 
 class ProbabilisticSettings(OrderedSettings):
@@ -23,14 +17,6 @@ class ProbabilisticSettings(OrderedSettings):
         "exact",
         description="compare tau with the exact probability, with the paper's bound on it from below, or with the "
         "slowdown that the head is expected to lose at most for each unit that the candidate gains",
-    )
-    order: Annotated[
-        Literal["fcfs", "sjbf", "expected", "P", "R", "P/L", "R/L"],
-        BeforeValidator(lambda order: SYNONYMS.get(order, order)),
-    ] = Field(
-        "fcfs",
-        description="another name for `candidates`: fcfs (also BF), as the queue; sjbf, spf by request; expected (also "
-        "1/L), spf by prediction; or one of four more of the orders",
     )
     accept_easy_safe: bool = Field(
         False, description="yes: whatever plain EASY would start on the requests starts, at no cost to the budget"
@@ -60,10 +46,3 @@ class ProbabilisticSettings(OrderedSettings):
     def _in_order(cls, forecast: Forecast, info: ValidationInfo) -> Forecast:
         require_foretold(forecast, BY_PRIORITY, info)
         return forecast
-
-    @field_validator("order")
-    @classmethod
-    def _once(cls, order: str, info: ValidationInfo) -> str:
-        if order != "fcfs":
-            one_order("candidates", info)
-        return order

@@ -117,7 +117,7 @@ def spelled(spec: str) -> str:
 
 
 def test_the_report_spells_out_once_what_its_policies_were() -> None:
-    typed = ["fcfs", "best", "conservative:order=BF,speculate=0.2", "conservative:order=BF,speculate=0.5"]
+    typed = ["fcfs", "best", "conservative:queue=BF,speculate=0.2", "conservative:queue=BF,speculate=0.5"]
     told, records = replayed([plan_of(generated(60), policy)._replace(label=policy) for policy in typed])
     html = page([told], [], [records])
     table = html.partition('aria-label="What the names stand for"')[2].partition("</table>")[0]

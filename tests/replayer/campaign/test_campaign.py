@@ -25,7 +25,7 @@ FILE = """
 name = "small"
 title = "Two policies on a small log"
 logs = ["small.swf.gz@16"]
-policies = [{ label = "R", spec = "conservative:order=R" }, { label = "E", spec = "easy", seeds = [0] }, "best"]
+policies = [{ label = "R", spec = "conservative:queue=R" }, { label = "E", spec = "easy", seeds = [0] }, "best"]
 seeds = [0, 1, 2]
 copies = 1
 keep_jobs = true
@@ -85,7 +85,7 @@ def test_a_table_of_means_with_intervals_that_fits_a_terminal(whole: "subprocess
     assert " ± " in whole.stdout
     assert "(12)" in whole.stdout
     assert "100.00" in whole.stdout  # easy's share of its own slowdown
-    assert "R: conservative:order=R" in whole.stdout.splitlines()
+    assert "R: conservative:queue=R" in whole.stdout.splitlines()
     assert f"small: {CELLS} cells, 0 of them done before; results in whole" in whole.stderr.splitlines()
 
 

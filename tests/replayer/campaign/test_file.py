@@ -95,7 +95,7 @@ keep_jobs = true
 def test_a_label_changes_no_digest_and_everything_else_does(tmp_path: Path) -> None:
     plain = read_campaign(write(tmp_path, GOOD))
     (cell,) = grid_of(plain, [some_log("KTH")])
-    others = ['policies = [{ label = "E", spec = "easy:order=BF" }]', 'policies = ["fcfs"]', "seeds = [1]"]
+    others = ['policies = [{ label = "E", spec = "easy:plan=predicted" }]', 'policies = ["fcfs"]', "seeds = [1]"]
     others += ['runtime = ["last-two"]', 'adjustment = ["auto"]', 'wait_bound = ["bmbp"]', "moldable = false"]
     others += ['mode = "recorded"', 'speedup = "amdahl:serial=0.1"']
     same, *different = (
@@ -106,7 +106,7 @@ def test_a_label_changes_no_digest_and_everything_else_does(tmp_path: Path) -> N
 
 
 def test_two_cells_that_are_the_same_are_named(tmp_path: Path) -> None:
-    text = 'policies = ["easy", { label = "again", spec = "easy:order=BF" }]\n'
+    text = 'policies = ["easy", { label = "again", spec = "easy:plan=predicted" }]\n'
     with pytest.raises(
         SettingsError, match="cell 'KTH, again, seed 0' is given twice: 'KTH, easy, seed 0' is the same"
     ):

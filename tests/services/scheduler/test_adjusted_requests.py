@@ -118,10 +118,10 @@ def test_times_and_distributions_survive_a_restart(keys: str) -> None:
     [
         ("easy-sjbf", "no", 3),
         ("easy-sjbf", "yes", 4),
-        ("probabilistic:order=sjbf,tau=1,accept_easy_safe=yes", "no", 3),
-        ("probabilistic:order=sjbf,tau=1,accept_easy_safe=yes", "yes", 4),
-        ("probabilistic:order=expected,tau=1,accept_easy_safe=yes", "no", 3),
-        ("probabilistic:order=expected,tau=1,accept_easy_safe=yes", "yes", 4),
+        ("probabilistic:candidates=spf,by=request,tau=1,accept_easy_safe=yes", "no", 3),
+        ("probabilistic:candidates=spf,by=request,tau=1,accept_easy_safe=yes", "yes", 4),
+        ("probabilistic:candidates=spf,tau=1,accept_easy_safe=yes", "no", 3),
+        ("probabilistic:candidates=spf,tau=1,accept_easy_safe=yes", "yes", 4),
         ("easy", "yes", 3),
     ],
 )
@@ -148,7 +148,13 @@ def test_adjusted_requests_order_the_queue_of_wfp(queue: str, expected: list[int
 
 @pytest.mark.parametrize(
     "policy",
-    ["easy", "easy-sjbf", "wfp", "probabilistic:tau=0.5,order=expected", "probabilistic:order=sjbf,patience=1"],
+    [
+        "easy",
+        "easy-sjbf",
+        "wfp",
+        "probabilistic:tau=0.5,candidates=spf",
+        "probabilistic:candidates=spf,by=request,patience=1",
+    ],
 )
 @given(jobs=workloads(), data=st.data())
 @examples(25)

@@ -39,7 +39,7 @@ from tests.replayer.small_logs import generated
 
 ORDERS = ["BF", "P", "R", "1/L", "P/L", "R/L"]
 COMBINATIONS = st.builds(
-    "conservative:order={},guarantees={},speculate={},test_runs={},weight={},shape={},widen={},{}".format,
+    "conservative:queue={},guarantees={},speculate={},test_runs={},weight={},shape={},widen={},{}".format,
     st.sampled_from(ORDERS),
     st.sampled_from(["yes", "no"]),
     st.sampled_from(["no", "expected", 0.2, 0.8, 1]),
@@ -132,7 +132,7 @@ def test_every_job_ends_in_the_end(jobs: Workload, policy: str, seed: int, trait
 def test_no_job_starts_later_than_promised(
     jobs: Workload, order: str, shape: str, widen: str, speculate: str | float, tests: str, seed: int
 ) -> None:
-    policy = f"conservative:order={order},shape={shape},widen={widen},speculate={speculate},test_runs={tests}"
+    policy = f"conservative:queue={order},shape={shape},widen={widen},speculate={speculate},test_runs={tests}"
     for time, _, reason in starts_of(events_of(jobs, policy, seed)):
         if isinstance(reason, Reserved):
             assert reason.guaranteed_start is not None
@@ -143,7 +143,7 @@ def test_no_job_starts_later_than_promised(
     "policy",
     [
         "conservative:speculate=0.2,test_runs=yes",
-        "conservative:order=R/L,guarantees=no,speculate=0.8,test_runs=yes,shape=half,widen=yes",
+        "conservative:queue=R/L,guarantees=no,speculate=0.8,test_runs=yes,shape=half,widen=yes",
     ],
 )
 def test_it_goes_on_from_a_snapshot_after_any_event(policy: str) -> None:
@@ -173,7 +173,7 @@ def test_with_actual_run_times_nothing_is_ever_on_trial_for_nothing(jobs: Worklo
 def test_another_seed_is_another_schedule() -> None:
     jobs = workload(4, [TraceRow(n, n, 1 + n % 4, 100, 50 + n) for n in range(1, 60)])
     first, again, other = (
-        list(starts_of(events_of(jobs, "conservative:order=R,guarantees=no", seed))) for seed in (1, 1, 2)
+        list(starts_of(events_of(jobs, "conservative:queue=R,guarantees=no", seed))) for seed in (1, 1, 2)
     )
     assert first == again != other
 
@@ -182,7 +182,7 @@ def test_without_a_seed_draws_are_those_of_seed_zero() -> None:
     jobs = workload(4, [TraceRow(n, n, 1 + n % 4, 100, 50 + n) for n in range(1, 60)])
     opened = ClusterOpened.model_validate({"time": 0, "cluster": "c", "processors": 4})
     assert opened.seed == 0
-    policy = "conservative:order=R,guarantees=no"
+    policy = "conservative:queue=R,guarantees=no"
     without = Plan(policy, "c", jobs, configure(policy)).replay().run_to_end().scores
     assert without == Plan(policy, "c", jobs, configure(policy), seed=0).replay().run_to_end().scores
 
@@ -245,7 +245,7 @@ def test_a_trial_that_is_too_short_is_told_and_repeated() -> None:
 
 
 WRONG = [
-    *("order=LIFO", "weight=-1", "test_runs=perhaps", "shape=third", "widen=maybe"),
+    *("queue=LIFO", "weight=-1", "test_runs=perhaps", "shape=third", "widen=maybe"),
     *(f"speculate={share}" for share in ("1.1", "0", "-0.1", "nan", "half")),
 ]
 

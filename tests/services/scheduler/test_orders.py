@@ -72,10 +72,8 @@ def test_whole_logs_are_those_of_a_plain_simulator(
     [
         ("wfp", "easy:queue=wfp3"),
         ("easy-sjbf", "easy:candidates=spf"),
-        ("easy:order=1/L", "easy:candidates=spf"),
-        ("conservative:order=R/L,guarantees=no", "conservative:queue=R/L,guarantees=no"),
-        ("probabilistic:order=sjbf,tau=0.5", "probabilistic:candidates=spf,by=request,tau=0.5"),
-        ("probabilistic:order=expected,tau=0.5", "probabilistic:candidates=spf,tau=0.5"),
+        ("easy:candidates=1/L", "easy:candidates=spf"),
+        ("probabilistic:candidates=1/L,tau=0.5", "probabilistic:candidates=spf,tau=0.5"),
         ("easy:queue=BF", "easy"),
     ],
 )
@@ -259,8 +257,7 @@ def test_a_promise_holds_while_its_job_is_head_and_is_made_anew_after_another_wa
     ("policy", "message"),
     [
         ("easy:queue=srff", "policy 'easy': queue=srff: unknown order; known: 1/L, BF, P, "),
-        ("easy:order=R,candidates=saf", "order=R: candidates=saf says the same; give one of them"),
-        ("conservative:order=R,queue=saf", "order=R: queue=saf says the same; give one of them"),
+        ("easy:order=R", "policy 'easy' has no key 'order'"),
         ("easy:queue=srf,forecast=yes", "forecast=yes: waits are forecast where the queue is in order of arrival"),
         ("all-reserve:candidates=spf,forecast=yes", "forecast=yes: waits are forecast where all are planned as they"),
         ("easy:threshold=-1", "threshold=-1"),

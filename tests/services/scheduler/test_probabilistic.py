@@ -89,9 +89,9 @@ def twin(instance: Instance, settings: ProbabilisticSettings) -> list[tuple[int,
     if not waiting:
         return starts
     head, *candidates = waiting
-    if settings.order != "fcfs":
+    if settings.candidates == "1/L":
         base = [
-            job._replace(predicted_time=job.requested_time) if settings.order == "sjbf" else job for job in candidates
+            job._replace(predicted_time=job.requested_time) if settings.by == "request" else job for job in candidates
         ]
         order = {job.job_number: run_time(job, shortened=uses.adjust_queue) for job in base}
         candidates.sort(key=lambda job: -(1 / order[job.job_number] + settings.weight * (now - job.submit_time)))
@@ -117,7 +117,8 @@ def twin(instance: Instance, settings: ProbabilisticSettings) -> list[tuple[int,
     instance=instances(max_waiting=6, max_running=4),
     tau=st.sampled_from([0.05, 0.3, 0.8, 1.0]),
     criterion=st.sampled_from(["exact", "paper"]),
-    order=st.sampled_from(["fcfs", "BF", "sjbf", "expected", "1/L"]),
+    candidates=st.sampled_from(["queue", "fcfs", "1/L"]),
+    by=st.sampled_from(["plan", "request"]),
     weight=st.sampled_from([0.0, 0.001, 0.1]),
     mass=st.sampled_from(["truncate", "censor"]),
     budget=st.sampled_from([1.0, 0.4]),
@@ -348,7 +349,9 @@ class Promises:
                 return
 
 
-@pytest.mark.parametrize("keys", ["tau=1", "tau=1,accept_easy_safe=yes,order=sjbf", "tau=1,criterion=gain"])
+@pytest.mark.parametrize(
+    "keys", ["tau=1", "tau=1,accept_easy_safe=yes,candidates=spf,by=request", "tau=1,criterion=gain"]
+)
 @given(jobs=workloads(), patience=st.sampled_from([0.0, 0.5, 1.0, 2.0]))
 @examples(60)
 def test_no_head_starts_later_than_promised_or_than_patience_has_it(keys: str, jobs: Workload, patience: float) -> None:
@@ -358,25 +361,28 @@ def test_no_head_starts_later_than_promised_or_than_patience_has_it(keys: str, j
 
 
 def test_candidates_that_have_waited_for_half_of_the_patience_go_first() -> None:
-    policy = policy_of(order="sjbf", patience=1.0)
+    policy = policy_of(candidates="spf", by="request", patience=1.0)
     policy.observe(JobSubmitted(time=0, job_number=99, requested_processors=1))
     policy.observe(JobStarted(time=100, job_number=99, processors=1))
     jobs = [WaitingJob(2, 40, 4, 60, 60), WaitingJob(3, 60, 4, 50, 50)]
     running = [StartedJob(9, 0, 6, 3600, 3600, 0)]
     instance = Instance(95, 4, [WaitingJob(1, 0, 8, 3600, 3600), *jobs], running, ())
     assert [each.job_number for each in decide(policy, instance)[0]] == [2]
-    assert [each.job_number for each in decide(policy_of(order="sjbf"), instance)[0]] == [3]
+    assert [each.job_number for each in decide(policy_of(candidates="spf", by="request"), instance)[0]] == [3]
 
 
-@pytest.mark.parametrize(("order", "expected"), [("fcfs", 2), ("sjbf", 3), ("expected", 4)])
-def test_order_of_candidates(order: Any, expected: int) -> None:
+@pytest.mark.parametrize(
+    ("keys", "expected"),
+    [({}, 2), ({"candidates": "spf", "by": "request"}, 3), ({"candidates": "spf"}, 4)],
+)
+def test_order_of_candidates(keys: dict[str, Any], expected: int) -> None:
     jobs = [
         WaitingJob(2, 1, 4, 900, 800),
         WaitingJob(3, 1, 4, 700, 600),
         WaitingJob(4, 1, 4, 800, 500),
     ]
     instance = Instance(0, 4, [WaitingJob(1, 0, 8, 3600, 3600), *jobs], [StartedJob(9, 0, 6, 3600, 3600, 0)], ())
-    starts, _ = decide(policy_of(order=order), instance)
+    starts, _ = decide(policy_of(**keys), instance)
     assert [each.job_number for each in starts] == [expected]
 
 
