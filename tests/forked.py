@@ -15,9 +15,7 @@ from shadowtime.shared.cli.paths import ROOT
 USED = {f"shadowtime.{COMMANDS[name]}" for name in ("serve", "watch", "replay", "live")}
 
 _context = get_context("forkserver")
-_context.set_forkserver_preload(
-    ["pytest", *sorted(USED), "shadowtime.replayer.io.streamed", "tests.loaded", __name__]
-)
+_context.set_forkserver_preload(["pytest", *sorted(USED), "shadowtime.replayer.io.streamed", "tests.loaded", __name__])
 
 
 class Forked:

@@ -105,9 +105,7 @@ def test_finding_17_a_source_package_does_not_run_its_code(path: Path, tmp_path:
 
 def bill(folder: Path) -> bytes:
     """Return the bill of materials that `make sbom` writes."""
-    recipe = subprocess.run(
-        ["make", "--dry-run", "sbom"], cwd=ROOT, capture_output=True, text=True, check=True
-    ).stdout
+    recipe = subprocess.run(["make", "--dry-run", "sbom"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     (line,) = (line for line in recipe.splitlines() if "cyclonedx-py" in line)  # `make` of another may name its folder
     _, *options = shlex.split(line)
     written = folder / options.pop()
