@@ -21,6 +21,7 @@ from shadowtime.services.wait_bound.settings import BoundSettings
 from shadowtime.shared.messages.envelope import JobSubmitted
 from shadowtime.shared.messages.predictions import ChangePoint, WaitBound
 from shadowtime.testing.examples import examples
+from tests.memory_size import memory_size
 
 KEYS = BoundSettings()
 
@@ -352,11 +353,12 @@ def test_a_job_of_which_nothing_was_known_teaches_its_wait_and_is_not_scored() -
 def test_no_more_is_remembered_than_said() -> None:
     keys = BoundSettings(history=100)
     bounds, _ = run(made(700), keys)
+    many, _ = run(made(2100), keys)
     state = saved(bounds)
     assert len(state["revealed"]) == 100
     assert len(state["conformal"]["history"]) == 100
     assert all(len(group[-1]) <= 100 for grouping in state["groupings"] for group in grouping["groups"])
-    assert len(bounds._revealed) <= 200
+    assert memory_size(many) < 1.3 * memory_size(bounds)
     assert len(state["open"]) == len(state["conformal"]["open"]) == 0
 
 
