@@ -16,7 +16,7 @@ from pydantic import ValidationError
 from shadowtime.services.runtime_distribution.handler import PREDICTORS
 from shadowtime.services.runtime_distribution.hmm import predictor as module
 from shadowtime.services.runtime_distribution.hmm.filter import Model, add_unfinished, forward, log_likelihoods
-from shadowtime.services.runtime_distribution.hmm.learning import start
+from shadowtime.services.runtime_distribution.hmm.learning import learn, start
 from shadowtime.services.runtime_distribution.hmm.predictor import DAY, MAX_LEARNED, SLICE, WEEK, Hmm, HmmSettings
 from shadowtime.shared.bounds import MAX_TIME
 from shadowtime.shared.distributions.bins import BINS, bin_of
@@ -344,7 +344,7 @@ def test_finding_10_a_jump_over_the_whole_table_learns_once(monkeypatch: pytest.
     predictor = Hmm(HmmSettings(states=2, history=104, open=16, threshold=0))
     for number in range(50):
         predictor.learn_one(submitted(0, number), 60)
-    learning, filtering = Mock(wraps=module.learn), Mock(wraps=module.forward)
+    learning, filtering = Mock(wraps=learn), Mock(wraps=forward)
     monkeypatch.setattr(module, "learn", learning)
     monkeypatch.setattr(module, "forward", filtering)
     predictor.observe(submitted(103 * WEEK * SLICE))
