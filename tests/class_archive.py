@@ -33,7 +33,7 @@ class Archiving(Kafka):
 def archive() -> Path:
     """Return where the archive is; it is made if there is none."""
     place = jar_folder()
-    java, *_ = Kafka(place)._java_command()
+    java, *_ = Kafka(place).java_command()
     version = subprocess.run([java, "-version"], capture_output=True, check=True).stderr
     made = place.with_name(f"{place.name}-{sha256(version).hexdigest()[:12]}.jsa")
     if not made.exists():

@@ -31,13 +31,13 @@ class Broker(Kafka):
 
     def join(self, first: "Broker", voters: str) -> None:
         """Belong to the cluster of the first broker, with these controllers."""
-        self._cluster = first._cluster
+        self.cluster_id = first.cluster_id
         self.settings = {**self.settings, "controller.quorum.voters": voters}
 
     @property
     def voter(self) -> str:
         """How the controllers find this one."""
-        return f"{self.settings['node.id']}@{HOST}:{self._controller_port}"
+        return f"{self.settings['node.id']}@{HOST}:{self.controller_port}"
 
 
 class KafkaCluster:

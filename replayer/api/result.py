@@ -33,14 +33,17 @@ class Result:
     """
 
     def __init__(self, plan: Plan) -> None:
-        self._record, self._predictions, self._decided = RunRecord(plan), SubmissionPredictions(), Decisions()
-        self._result = carry_out(plan, [self._record, self._predictions, self._decided])
-        self.scores: Scores = self._result.scores
+        self._predictions, self._decided = SubmissionPredictions(), Decisions()
+        self.record = RunRecord(plan)
+        """What reports take of it."""
+        self.replayed = carry_out(plan, [self.record, self._predictions, self._decided])
+        """What comparisons take of it."""
+        self.scores: Scores = self.replayed.scores
         self.configuration: Configuration = plan.configuration
-        self.decisions_sha256: str = self._record.decisions_sha256
+        self.decisions_sha256: str = self.record.decisions_sha256
 
     def __repr__(self) -> str:
-        plan, scores = self._result.plan, self.scores.policy
+        plan, scores = self.replayed.plan, self.scores.policy
         wait = "" if scores.mean_wait is None else f", mean wait {scores.mean_wait:.0f} s"
         return f"<Result of {plan.label} on {plan.cluster}: {scores.jobs} jobs{wait}>"
 
@@ -51,7 +54,7 @@ class Result:
         Beside what the log says: start and end, wait, bounded slowdown and, as far as a stage said it at the job's
         submission, predicted run time, adjusted request, forecast of the wait, and a bound on it per grouping.
         """
-        return jobs_frame(self._record, self._predictions)
+        return jobs_frame(self.record, self._predictions)
 
     @cached_property
     def decisions(self) -> "pd.DataFrame":
@@ -73,7 +76,7 @@ class Result:
         ----------
         docs/algorithms.md#block-bootstrap.
         """
-        mine, theirs = self._record, other._record
+        mine, theirs = self.record, other.record
         self._require_same_jobs(other)
         return paired(mine.jobs, theirs.jobs, key_of(mine.plan.seed, mine.plan.cluster))
 
@@ -90,15 +93,15 @@ class Result:
         for other in others:
             self._require_same_jobs(other)
         every = (self, *others)
-        names = [name for each in every for name in ("--policy", each._result.plan.label)]
-        document = as_json([each._result for each in every])
-        written = page([document], [document["trace"], *names], [[each._record for each in every]])
+        names = [name for each in every for name in ("--policy", each.record.plan.label)]
+        document = as_json([each.replayed for each in every])
+        written = page([document], [document["trace"], *names], [[each.record for each in every]])
         with result_file(path) as file:
             file.write(written.encode())
 
     def _require_same_jobs(self, other: "Result") -> None:
         """Raise if no job ran in both replays, or one that was submitted at another time: numbers alone say little."""
-        mine, theirs = self._record, other._record
+        mine, theirs = self.record, other.record
         names = f"{mine.plan.cluster} and {theirs.plan.cluster}"
         common, here, there = np.intersect1d(mine.jobs.job_number, theirs.jobs.job_number, return_indices=True)
         if not len(common):

@@ -55,7 +55,7 @@ def tables_of(campaign: Campaign, cells: Sequence[Cell], rows: Sequence[Figures]
     for cell, row in zip(cells, rows, strict=True):
         found.setdefault(cell.log.label, {}).setdefault(cell.label, []).append(row)
     return [
-        LogTable(_title(log, by_label), tuple(_rows(campaign, by_label, campaign.paper.get(log, {}))))
+        LogTable(_title(log, by_label), tuple(rows_of(campaign, by_label, campaign.paper.get(log, {}))))
         for log, by_label in found.items()
     ]
 
@@ -66,9 +66,10 @@ def _title(log: str, by_label: Mapping[str, Sequence[Figures]]) -> str:
     return f"{log}: {jobs:,} jobs on {processors:,} processors"
 
 
-def _rows(
+def rows_of(
     campaign: Campaign, by_label: Mapping[str, Sequence[Figures]], paper: Mapping[str, Mapping[str, float]]
 ) -> Iterator[Row]:
+    """Yield the rows of a log: one for each label and each of what a `*` stands for in its draws."""
     for label, draws in by_label.items():
         # What a `*` stands for, in the order in which the cells have it; the columns without one have it once.
         stars = dict.fromkeys(

@@ -16,7 +16,7 @@ Observers = Sequence[Sequence[Observer]]
 """Of each plan, those that see every envelope that leaves its last stage."""
 
 
-class _Bar:
+class Bar:
     """Counts the jobs of a run that have ended; it is there from the first envelope on."""
 
     def __init__(self, progress: Progress, plan: Plan, *, exact: bool) -> None:
@@ -51,6 +51,6 @@ def with_progress(
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=messages, transient=True, disable=not sys.stderr.isatty()) as progress:
         if not progress.disable:
-            bars = [_Bar(progress, plan, exact=exact) for plan in plans]
+            bars = [Bar(progress, plan, exact=exact) for plan in plans]
             observers = [[*those, bar] for those, bar in zip(observers, bars, strict=True)]
         return carry_out_all(plans, observers)

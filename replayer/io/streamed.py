@@ -54,7 +54,8 @@ class StreamedReplay:
         self._settings = settings
         self._starts_only = starts_only
         self._pace = pace
-        self._sequence = 0
+        self.sequence = 0
+        """That of the next event."""
         self._kafka = KafkaRun(run, opened, settings)
         self._seen = -1
         self._heard = 0
@@ -94,7 +95,7 @@ class StreamedReplay:
         await self._tell(self._kafka.opened)
         time = self._opened.time
         while (due := self._source.next_time()) is not None:
-            resumed = self._sequence < len(self._kafka.published)  # what was told is not told again
+            resumed = self.sequence < len(self._kafka.published)  # what was told is not told again
             if self._pace is not None and not resumed:
                 await self._kafka.flush()
                 await asyncio.sleep(max(0.0, self._pace.ahead(due)))
@@ -104,7 +105,7 @@ class StreamedReplay:
             point = -1
             for event in events:
                 if isinstance(event, SchedulingPoint):
-                    point = self._sequence
+                    point = self.sequence
                 await self._tell(event)
             if self._opened.mode == "recorded":
                 continue
@@ -142,7 +143,7 @@ class StreamedReplay:
 
     async def _tell(self, event: Event) -> None:
         """Publish the next event of the run, unless the log has it already."""
-        sequence, self._sequence = self._sequence, self._sequence + 1
+        sequence, self.sequence = self.sequence, self.sequence + 1
         if sequence < len(published := self._kafka.published):
             if published[sequence].event != event:
                 raise ReplayError(

@@ -49,8 +49,10 @@ class EmbeddedReplay:
         self.closed = False
         self._opened = opened
         self._observers = observers
-        self._stages = [StageRun(stage) for stage in stages]
-        self._sequence = 0
+        self.stages = [StageRun(stage) for stage in stages]
+        """The data flow in this run; from its first event on without those that have nothing to add."""
+        self.sequence = 0
+        """That of the next event."""
         self._pending: deque[Event] = deque()
         self._faults_named = faults_named(source)
         self._checked: Envelope | None = None
@@ -74,13 +76,13 @@ class EmbeddedReplay:
                     self._pending.extendleft(reversed(self.source.apply(answer)))
         except ValidationError as error:
             raise ReplayError(
-                f"event {self._sequence} of run {self.run!r} is out of bounds: {first_of(error)}"
+                f"event {self.sequence} of run {self.run!r} is out of bounds: {first_of(error)}"
             ) from error
         self.closed = type(event) is ClusterClosed
         return not self.closed
 
     def _next(self) -> Event:
-        if self._sequence == 0:
+        if self.sequence == 0:
             return self._opened
         if not self._pending:
             with self._faults_named:
@@ -105,22 +107,22 @@ class EmbeddedReplay:
 
     def _push(self, event: Event) -> Event:
         if self._checked is not None and type(event) in KINDS:  # it was checked when it was made
-            told = self._checked.replaced(sequence=self._sequence, event=event)
+            told = self._checked.replaced(sequence=self.sequence, event=event)
         else:
-            told = Envelope(run=self.run, cluster=self._opened.cluster, sequence=self._sequence, event=event)
+            told = Envelope(run=self.run, cluster=self._opened.cluster, sequence=self.sequence, event=event)
             self._checked = told
         envelope: Envelope | None = told
-        for stage in self._stages:
+        for stage in self.stages:
             envelope = stage.push(envelope or told)
         if envelope is None:
-            raise ReplayError(f"event {self._sequence} of run {self.run!r} was told twice")
+            raise ReplayError(f"event {self.sequence} of run {self.run!r} was told twice")
         answer = envelope.event
         if type(answer) is Rejected:
-            raise ReplayError(f"event {self._sequence} of run {self.run!r} was rejected: {answer.reason}")
-        if self._sequence == 0:
-            self._stages = [stage for stage in self._stages if not stage.passthrough]
-            read_together([stage.handler for stage in self._stages if stage.handler is not None])
-        self._sequence += 1
+            raise ReplayError(f"event {self.sequence} of run {self.run!r} was rejected: {answer.reason}")
+        if self.sequence == 0:
+            self.stages = [stage for stage in self.stages if not stage.passthrough]
+            read_together([stage.handler for stage in self.stages if stage.handler is not None])
+        self.sequence += 1
         self.last = envelope
         for observer in self._observers:
             observer(envelope)
@@ -130,12 +132,12 @@ class EmbeddedReplay:
         """Return the whole state between two events, stages and source, as JSON."""
         state: dict[str, Any] = {
             "settings": fingerprint(self._opened),
-            "sequence": self._sequence,
+            "sequence": self.sequence,
             "closed": self.closed,
             "last": None if self.last is None else self.last.model_dump(mode="json"),
             "pending": [event.model_dump() for event in self._pending],
             "source": self.source.snapshot(),
-            "stages": {each.stage.name: each.snapshot().decode() for each in self._stages} if self._sequence else {},
+            "stages": {each.stage.name: each.snapshot().decode() for each in self.stages} if self.sequence else {},
         }
         return orjson.dumps(state)
 
@@ -153,13 +155,13 @@ class EmbeddedReplay:
             raise SnapshotMismatch(f"{self.run}: the snapshot has settings {state.get('settings')!r}, not {settings!r}")
         try:
             began = state["sequence"] > 0
-            stages = [StageRun(each.stage) for each in self._stages if not began or each.stage.name in state["stages"]]
+            stages = [StageRun(each.stage) for each in self.stages if not began or each.stage.name in state["stages"]]
             for stage in stages if began else []:
                 stage.restore(state["stages"][stage.stage.name].encode(), settings)
             read_together([stage.handler for stage in stages if stage.handler is not None])
             self.source.restore(state["source"])
             self._pending = deque(EVENTS.validate_python(state["pending"]))
-            self._sequence, self.closed, self._stages = state["sequence"], state["closed"], stages
+            self.sequence, self.closed, self.stages = state["sequence"], state["closed"], stages
             self.last = None if state["last"] is None else Envelope.model_validate(state["last"])
         except (KeyError, IndexError, TypeError, ValueError) as error:
             raise SnapshotMismatch(f"{self.run}: the snapshot is damaged: {error!r}") from error

@@ -61,7 +61,8 @@ class Percentile(Predictor[JobSubmitted, JobEnded, WalltimeAdjustment]):
     def __init__(self, settings: PercentileSettings) -> None:
         self._settings = settings
         self._names = coarser(settings.key) if settings.fallback == "coarser" else [settings.key]
-        self._history = SlidingRatios(self._names, [WINDOWS[settings.window]])
+        self.history = SlidingRatios(self._names, [WINDOWS[settings.window]])
+        """What it has learned; schemes that differ in their percentiles alone may share one."""
 
     def predict_one(self, x: JobSubmitted) -> WalltimeAdjustment | None:
         """Return the adjusted request in seconds, or None for a job without one."""
@@ -70,7 +71,7 @@ class Percentile(Predictor[JobSubmitted, JobEnded, WalltimeAdjustment]):
         settings, most = self._settings, 0
         job = Traits.of(x, x.requested_time)
         for name in self._names:
-            sample = self._history.sample(name, 0, job, x.time)
+            sample = self.history.sample(name, 0, job, x.time)
             count = len(sample)
             if count >= settings.minimum:
                 (share,) = sample.at(positions(count, (settings.percentile,), settings.rank))
@@ -87,16 +88,16 @@ class Percentile(Predictor[JobSubmitted, JobEnded, WalltimeAdjustment]):
     def learn_one(self, x: JobSubmitted, y: JobEnded) -> None:
         """Remember what share of its request the job ran."""
         if x.requested_time is not None:
-            self._history.add(Traits.of(x, x.requested_time), y.time, ratio(y.own_run_time, x.requested_time))
+            self.history.add(Traits.of(x, x.requested_time), y.time, ratio(y.own_run_time, x.requested_time))
 
     def observe(self, event: Event) -> None:
         """Let go of what is older than the window."""
-        self._history.expire(event.time)
+        self.history.expire(event.time)
 
     def snapshot(self) -> Any:
         """Return the ratios within the window."""
-        return self._history.snapshot()
+        return self.history.snapshot()
 
     def restore(self, state: Any) -> None:
         """Take on what `snapshot` returned."""
-        self._history.restore(state)
+        self.history.restore(state)

@@ -47,21 +47,21 @@ class _Loaded(JITCodeLibrary):
         made: Any = cls
         loaded: Any = made(codegen, name)
         loaded.enable_object_caching()
-        loaded._set_compiled_object(code)
-        loaded._bitcode = bitcode
-        loaded._finalize_final_module()
+        loaded._set_compiled_object(code)  # noqa: SLF001 - of numba
+        loaded._bitcode = bitcode  # noqa: SLF001 - of numba
+        loaded._finalize_final_module()  # noqa: SLF001 - of numba
         return loaded  # type: ignore[no-any-return]
 
     def _get_module_for_linking(self) -> ModuleRef:
         its: Any = self
-        if its._shared_module is None:
-            its._shared_module = parse_bitcode(its._bitcode)
-        return its._shared_module
+        if its._shared_module is None:  # noqa: SLF001 - of numba
+            its._shared_module = parse_bitcode(its._bitcode)  # noqa: SLF001 - of numba
+        return its._shared_module  # noqa: SLF001 - of numba
 
     def get_pointer_to_function(self, name: str) -> int:
         """Return the address of a function that is in it."""
         its: Any = self
-        return its._codegen._engine.get_function_address(name)  # type: ignore[no-any-return]
+        return its._codegen._engine.get_function_address(name)  # type: ignore[no-any-return]  # noqa: SLF001 - of numba
 
 
 class Payload(CompileResultCacheImpl):
@@ -81,12 +81,12 @@ class Payload(CompileResultCacheImpl):
         numbas: Any = super()
         *told, called = payload
         codegen = target_context.codegen()
-        before = codegen._library_class
-        codegen._library_class = _Loaded
+        before = codegen._library_class  # noqa: SLF001 - of numba
+        codegen._library_class = _Loaded  # noqa: SLF001 - of numba
         try:
             return numbas.rebuild(target_context, (*told, [_environment(*each) for each in called]))
         finally:
-            codegen._library_class = before
+            codegen._library_class = before  # noqa: SLF001 - of numba
 
 
 def _environment(name: str, constants: list[Any]) -> Any:
@@ -96,7 +96,7 @@ def _environment(name: str, constants: list[Any]) -> Any:
         made = kind({"__name__": __name__})
         made.consts[:] = constants
         made.env_name = name
-        Environment._memo[name] = made
+        Environment._memo[name] = made  # noqa: SLF001 - of numba
     return made
 
 
@@ -163,7 +163,8 @@ class KernelCache(FunctionCache):
         file, payload = self.file(sig), pickled(self._impl.reduce(data))
         try:
             self._impl.locator.ensure_cache_path()
-            with self._cache_file._open_for_write(str(file)) as new:  # whole or not at all, for all who may read there
+            # Whole or not at all, for all who may read there.
+            with self._cache_file._open_for_write(str(file)) as new:  # noqa: SLF001 - of numba
                 new.write(sha256(payload).digest() + payload)
         except OSError as error:
             log.warning("compiled kernel %s cannot be kept: %s", file, error)

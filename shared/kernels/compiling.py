@@ -25,7 +25,7 @@ def compiled(kernel: Kernel) -> Callable[..., Any]:
     signature, cached = _signature(function), _cache(function)
     of_numba: Any = CPUDispatcher
     made = of_numba(function, {}, {"nogil": True, "nopython": True, "boundscheck": None})
-    made._cache = cached
+    made._cache = cached  # noqa: SLF001 - of numba
     while INLINED:
         register_jitable(inline="always")(INLINED.pop())
     kernel.being_made = made

@@ -1,7 +1,7 @@
 """What a stage does in one run: each event has a method of its own."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from shadowtime.shared.messages import (
     CapacityChanged,
@@ -63,7 +63,7 @@ class StageHandler:
         known
             What the log tells of the event's job: see `CheckedLog.check`.
         """
-        return _ANSWERS[type(envelope.event)](self, envelope, envelope.event, known)
+        return self._ANSWERS[type(envelope.event)](self, envelope, envelope.event, known)
 
     def on_submitted(self, envelope: Envelope, job: JobSubmitted) -> Envelope:
         """Answer the submission of a job."""
@@ -175,6 +175,22 @@ class StageHandler:
             return self.on_running_changed(envelope, *jobs)
         return self.on_changed(envelope, event, *jobs)
 
+    _ANSWERS: ClassVar[dict[type, Callable[["StageHandler", Envelope, Any, Any], Envelope]]] = {
+        JobSubmitted: lambda stage, envelope, event, _: stage.on_submitted(envelope, event),
+        JobWithdrawn: lambda stage, envelope, event, job: stage.on_withdrawn(envelope, event, job),
+        JobChanged: _changed,
+        JobExpected: lambda stage, envelope, event, job: stage.on_expected(envelope, event, job),
+        JobStarted: _started,
+        JobSuspended: lambda stage, envelope, event, job: stage.on_suspended(envelope, event, job),
+        JobResumed: lambda stage, envelope, event, job: stage.on_resumed(envelope, event, job),
+        JobEnded: _ended,
+        CapacityChanged: lambda stage, envelope, event, _: stage.on_capacity(envelope, event),
+        SchedulingPoint: lambda stage, envelope, event, _: stage.on_scheduling_point(envelope, event),
+        Decided: lambda stage, envelope, event, _: stage.on_decided(envelope, event),
+        Rejected: lambda stage, envelope, event, _: stage.on_rejected(envelope, event),
+        ClusterClosed: lambda stage, envelope, event, _: stage.on_closed(envelope, event),
+    }
+
 
 def read_together(handlers: Sequence[StageHandler]) -> None:
     """Have each event checked once for all handlers of a run, which pass it on to one another.
@@ -192,20 +208,3 @@ def read_together(handlers: Sequence[StageHandler]) -> None:
 def left(changed: JobChanged) -> JobWithdrawn:
     """Return the change of a waiting job as it is seen by who knows of none: it leaves, and is submitted anew."""
     return JobWithdrawn(time=changed.time, job_number=changed.job_number, reason="held")
-
-
-_ANSWERS: dict[type, Callable[[StageHandler, Envelope, Any, Any], Envelope]] = {
-    JobSubmitted: lambda stage, envelope, event, _: stage.on_submitted(envelope, event),
-    JobWithdrawn: lambda stage, envelope, event, job: stage.on_withdrawn(envelope, event, job),
-    JobChanged: StageHandler._changed,
-    JobExpected: lambda stage, envelope, event, job: stage.on_expected(envelope, event, job),
-    JobStarted: StageHandler._started,
-    JobSuspended: lambda stage, envelope, event, job: stage.on_suspended(envelope, event, job),
-    JobResumed: lambda stage, envelope, event, job: stage.on_resumed(envelope, event, job),
-    JobEnded: StageHandler._ended,
-    CapacityChanged: lambda stage, envelope, event, _: stage.on_capacity(envelope, event),
-    SchedulingPoint: lambda stage, envelope, event, _: stage.on_scheduling_point(envelope, event),
-    Decided: lambda stage, envelope, event, _: stage.on_decided(envelope, event),
-    Rejected: lambda stage, envelope, event, _: stage.on_rejected(envelope, event),
-    ClusterClosed: lambda stage, envelope, event, _: stage.on_closed(envelope, event),
-}

@@ -1,7 +1,7 @@
 """What the log of a run has led to, and the rules that its events keep: checked once, whoever reads it."""
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from shadowtime.shared.errors import RuleBroken, SnapshotMismatch
 from shadowtime.shared.messages import (
@@ -24,6 +24,16 @@ from shadowtime.shared.messages import (
     SchedulingPoint,
 )
 from shadowtime.shared.stages.jobs_in_system import JobsInSystem, RunningJob, new_request, only_priority
+
+
+class Rule(NamedTuple):
+    """What is required of an event, and what it then changes."""
+
+    check: Callable[["CheckedLog", Any], Any]
+    change: Callable[["CheckedLog", Any, Any], None]
+
+
+NOTHING = Rule(lambda log, event: None, lambda log, event, known: None)
 
 
 class CheckedLog:
@@ -74,7 +84,7 @@ class CheckedLog:
                 raise RuleBroken(f"{event.kind} at {event.time}: run {envelope.run!r} was closed at {self.time}")
             if kind is ClusterOpened:
                 raise RuleBroken(f"run {envelope.run!r} was opened already, at {self._opened.time}")
-        self._known = _RULES[kind].check(self, event)
+        self._known = self._RULES[kind].check(self, event)
         self._event = event
         return self._known
 
@@ -89,7 +99,7 @@ class CheckedLog:
             self._through += 1
             if self._through < self._readers:
                 return
-            _RULES[kind].change(self, event, self._known)
+            self._RULES[kind].change(self, event, self._known)
             self.time = event.time
         self._event, self._through = None, 0
 
@@ -149,39 +159,32 @@ class CheckedLog:
     def _capacity(self, event: CapacityChanged) -> None:
         self.rooms.require(f"a change at {event.time} of", event.pool)
 
-    def _resize(self, event: CapacityChanged) -> None:
+    def _resize(self, event: CapacityChanged, known: None) -> None:
         self.rooms.change(event.pool or 0, Room(event.processors, event.memory, event.gpus))
 
-    def _close(self) -> None:
+    def _close(self, event: ClusterClosed, known: None) -> None:
         self.closed = True
 
-
-class Rule(NamedTuple):
-    """What is required of an event, and what it then changes."""
-
-    check: Callable[[CheckedLog, Any], Any]
-    change: Callable[[CheckedLog, Any, Any], None]
-
-
-_NONE = Rule(lambda log, event: None, lambda log, event, known: None)
-_RULES = {
-    JobSubmitted: Rule(CheckedLog._submitted, lambda log, event, known: log.jobs.submit(event)),
-    JobWithdrawn: Rule(
-        lambda log, event: log.jobs.require_waiting(event), lambda log, event, known: log.jobs.withdraw(event)
-    ),
-    JobChanged: Rule(CheckedLog._changed, lambda log, event, known: log.jobs.replace(known[1])),
-    JobExpected: Rule(lambda log, event: log.jobs.require_waiting(event), _NONE.change),
-    JobStarted: Rule(CheckedLog._started, lambda log, event, known: log.jobs.start(event)),
-    JobSuspended: Rule(
-        lambda log, event: log.jobs.require_running(event), lambda log, event, known: log.jobs.suspend(event)
-    ),
-    JobResumed: Rule(
-        lambda log, event: log.jobs.require_running(event), lambda log, event, known: log.jobs.resume(event)
-    ),
-    JobEnded: Rule(lambda log, event: log.jobs.require_running(event), lambda log, event, known: log.jobs.end(event)),
-    CapacityChanged: Rule(CheckedLog._capacity, lambda log, event, known: log._resize(event)),
-    SchedulingPoint: _NONE,
-    Decided: _NONE,
-    Rejected: _NONE,
-    ClusterClosed: Rule(_NONE.check, lambda log, event, known: log._close()),
-}
+    _RULES: ClassVar[dict[type, Rule]] = {
+        JobSubmitted: Rule(_submitted, lambda log, event, known: log.jobs.submit(event)),
+        JobWithdrawn: Rule(
+            lambda log, event: log.jobs.require_waiting(event), lambda log, event, known: log.jobs.withdraw(event)
+        ),
+        JobChanged: Rule(_changed, lambda log, event, known: log.jobs.replace(known[1])),
+        JobExpected: Rule(lambda log, event: log.jobs.require_waiting(event), NOTHING.change),
+        JobStarted: Rule(_started, lambda log, event, known: log.jobs.start(event)),
+        JobSuspended: Rule(
+            lambda log, event: log.jobs.require_running(event), lambda log, event, known: log.jobs.suspend(event)
+        ),
+        JobResumed: Rule(
+            lambda log, event: log.jobs.require_running(event), lambda log, event, known: log.jobs.resume(event)
+        ),
+        JobEnded: Rule(
+            lambda log, event: log.jobs.require_running(event), lambda log, event, known: log.jobs.end(event)
+        ),
+        CapacityChanged: Rule(_capacity, _resize),
+        SchedulingPoint: NOTHING,
+        Decided: NOTHING,
+        Rejected: NOTHING,
+        ClusterClosed: Rule(NOTHING.check, _close),
+    }

@@ -60,11 +60,12 @@ class Kafka(Server):
     ) -> None:
         super().__init__(folder, port)
         self.access = access
-        self._controller_login: dict[str, Any] = {}
+        self.controller_login: dict[str, Any] = {}
+        """What the controller lets in by; empty where it lets everybody in."""
         self.settings: Settings = settings or {}
         self.heap_megabytes = heap_megabytes
-        self._controller_port = free_port()
-        self._cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+        self.controller_port = free_port()
+        self.cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
 
     @classmethod
     def available(cls) -> str | None:
@@ -115,7 +116,7 @@ class Kafka(Server):
         from shadowtime.stack.servers.kafka_access import grant  # here, for a plain installation has no aiokafka
 
         acls, passwords = kafka_acls(self.access.roles), self.access.passwords(KAFKA)
-        asyncio.run(grant(HOST, self._controller_port, self._controller_login, passwords, acls))
+        asyncio.run(grant(HOST, self.controller_port, self.controller_login, passwords, acls))
 
     def _protocol(self) -> str:
         if self.access is None:
@@ -125,7 +126,7 @@ class Kafka(Server):
     def _access_settings(self, access: Access) -> dict[str, str | int]:
         """Return the settings that ask for passwords; the administrator's is the broker's own."""
         controller = secrets.token_urlsafe(32)
-        self._controller_login = {
+        self.controller_login = {
             "security_protocol": self._protocol(),
             "ssl_context": access.context(),
             "sasl_mechanism": "PLAIN",
@@ -159,7 +160,7 @@ class Kafka(Server):
         return settings
 
     def _ports(self) -> list[int]:
-        return [self.port, self._controller_port]
+        return [self.port, self.controller_port]
 
     def _command(self) -> list[str]:
         written = self.folder / "broker.properties"
@@ -167,14 +168,14 @@ class Kafka(Server):
         (self.folder / "tmp").mkdir(exist_ok=True)
         if not (self.folder / "data" / "meta.properties").exists():
             self._format(written)
-        return [*self._java_command(), "kafka.Kafka", str(written)]
+        return [*self.java_command(), "kafka.Kafka", str(written)]
 
     def _all_settings(self) -> dict[str, str | int]:
         return {
             "process.roles": "broker,controller",
             "node.id": 1,
-            "controller.quorum.voters": f"1@{HOST}:{self._controller_port}",
-            "listeners": f"BROKER://{self.address},CONTROLLER://{HOST}:{self._controller_port}",
+            "controller.quorum.voters": f"1@{HOST}:{self.controller_port}",
+            "listeners": f"BROKER://{self.address},CONTROLLER://{HOST}:{self.controller_port}",
             "advertised.listeners": f"BROKER://{self.address}",
             "listener.security.protocol.map": "BROKER:PLAINTEXT,CONTROLLER:PLAINTEXT",
             "inter.broker.listener.name": "BROKER",
@@ -199,7 +200,8 @@ class Kafka(Server):
             **self.settings,
         }
 
-    def _java_command(self) -> list[str]:
+    def java_command(self) -> list[str]:
+        """Return what starts Java with the classes of Kafka, up to the name of one."""
         return [
             _java() or "java",
             f"-Xmx{self.heap_megabytes}m",
@@ -214,8 +216,8 @@ class Kafka(Server):
         ]
 
     def _format(self, written: Path) -> None:
-        tool = [*self._java_command(), "-XX:TieredStopAtLevel=1", "kafka.tools.StorageTool"]
-        command = [*tool, "format", f"--cluster-id={self._cluster}", "--config", str(written)]
+        tool = [*self.java_command(), "-XX:TieredStopAtLevel=1", "kafka.tools.StorageTool"]
+        command = [*tool, "format", f"--cluster-id={self.cluster_id}", "--config", str(written)]
         with open_log(self.log) as log:
             try:
                 done = subprocess.run(  # noqa: S603

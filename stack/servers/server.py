@@ -184,7 +184,7 @@ class Server(ABC):
             self._process, self._guard = start_guarded(
                 command,
                 cwd=self.folder,
-                env=self._environment(),
+                env=self.environment(),
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
@@ -247,7 +247,7 @@ class Server(ABC):
     def _ports(self) -> list[int]:
         return [self.port]
 
-    def _environment(self) -> dict[str, str] | None:
+    def environment(self) -> dict[str, str] | None:
         """Return the environment of the server; None for that of this process."""
         return None
 

@@ -120,7 +120,8 @@ class VictoriaMetrics(Server):
         flags |= dict(self.settings)
         return [shutil.which(BINARY) or BINARY, *(f"-{name}={value}" for name, value in flags.items())]
 
-    def _environment(self) -> dict[str, str] | None:
+    def environment(self) -> dict[str, str] | None:
+        """Return the environment of the server, with its passwords; None for that of this process."""
         if self.access is None:
             return None
         key = self.access.secret(ADMIN, VICTORIA_METRICS)

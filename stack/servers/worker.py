@@ -64,7 +64,8 @@ class Worker(Server):
             *(f"--{name}={value}" for name, value in flags.items()),
         ]
 
-    def _environment(self) -> dict[str, str]:
+    def environment(self) -> dict[str, str]:
+        """Return the environment of the worker: settings of this process, but not where its servers are."""
         kept = {name: value for name, value in os.environ.items() if not name.upper().startswith(OURS)}
         path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
         return kept | {"PYTHONPATH": path, VARIABLE: str(self._access)}

@@ -42,7 +42,7 @@ def family(key: str, window: str, fallback: str) -> dict[str, Percentile]:
         scheme = ADJUSTERS.build(parse(spec))
         assert isinstance(scheme, Percentile)
         if made:
-            scheme._history = next(iter(made.values()))._history
+            scheme.history = next(iter(made.values())).history
         made[spec] = scheme
     return made
 

@@ -119,12 +119,12 @@ def commands(here: Path, there: Path, turns: int) -> Iterator[Figure]:
 
 def streamed(here: Path, there: Path, turns: int) -> Iterator[Figure]:
     """Yield the figures of the stream in both checkouts, which take turns."""
-    told = [[_of_stream(run(STREAM, each)) for each in (here, there)] for _ in range(turns)]
+    told = [[of_stream(run(STREAM, each)) for each in (here, there)] for _ in range(turns)]
     for name in told[0][0]:
         yield Figure(name, *zip(*[[each[name] for each in pair] for pair in told], strict=True))
 
 
-def _of_stream(printed: str) -> dict[str, float]:
+def of_stream(printed: str) -> dict[str, float]:
     """Return the figures of a run of the benchmark; rates as seconds."""
     found: dict[str, float] = {}
     for line in map(json.loads, printed.splitlines()):
@@ -140,11 +140,11 @@ def checked_out(commit: str) -> Iterator[Path]:
     """Check a commit out into a folder of its own."""
     with TemporaryDirectory() as folder:
         path = Path(folder, "checkout")
-        _git("worktree", "add", "--detach", str(path), commit)
+        git("worktree", "add", "--detach", str(path), commit)
         try:
             yield path
         finally:
-            _git("worktree", "remove", "--force", str(path))
+            git("worktree", "remove", "--force", str(path))
 
 
 def last_release() -> str:
@@ -155,7 +155,7 @@ def last_release() -> str:
     TraceError
         If there is neither.
     """
-    tagged = _git("describe", "--tags", "--abbrev=0", "--match", "v*", wanted=False)
+    tagged = git("describe", "--tags", "--abbrev=0", "--match", "v*", wanted=False)
     if tagged:
         return tagged
     kept = [json.loads(path.read_bytes()) for path in HISTORY.glob("*.json")]
@@ -165,7 +165,8 @@ def last_release() -> str:
     return str(newest["commit"])
 
 
-def _git(*words: str, wanted: bool = True) -> str:
+def git(*words: str, wanted: bool = True) -> str:
+    """Return what git prints in this checkout; nothing if it fails where that is not `wanted`."""
     done = subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True, check=False)
     if wanted and done.returncode:
         raise TraceError(f"git {' '.join(words)}: {done.stderr.strip()}")
@@ -179,7 +180,7 @@ def main(
     turns: Annotated[int, typer.Option(metavar="N", min=1, help="Runs of each.")] = 5,
 ) -> None:
     """Print each figure beside that of the last release; fail if one is worse by a tenth."""
-    commit = _git("rev-parse", against or last_release())
+    commit = git("rev-parse", against or last_release())
     figures: dict[str, dict[str, float]] = {}
     with checked_out(commit) as there:
         loop = min(cpu_seconds(("-c", LOOP), ROOT) for _ in range(turns))
@@ -188,7 +189,7 @@ def main(
                 figures[each.name] = {"ratio": round(each.ratio, 3), "loops": round(min(each.here) / loop, 4)}
                 print(json.dumps({"figure": each.name, "against": commit[:7]} | figures[each.name]), flush=True)
     if write:
-        kept = {"commit": _git("rev-parse", "HEAD"), "date": time.strftime("%Y-%m-%d"), "against": commit}
+        kept = {"commit": git("rev-parse", "HEAD"), "date": time.strftime("%Y-%m-%d"), "against": commit}
         (HISTORY / f"{__version__}.json").write_text(json.dumps(kept | {"figures": figures}, indent=2) + "\n")
     worse = [f"{name} {told['ratio']:.2f}" for name, told in figures.items() if told["ratio"] > WORSE]
     if worse:

@@ -69,7 +69,7 @@ async def replay(settings: Settings, run: str) -> int:
     streamed = StreamedReplay(made.opened(), made.source(), [], run, settings, starts_only=True)
     began = time.perf_counter()
     await streamed.run_to_end()
-    return round(streamed._sequence / (time.perf_counter() - began))
+    return round(streamed.sequence / (time.perf_counter() - began))
 
 
 def complete(store: VictoriaMetrics) -> int:

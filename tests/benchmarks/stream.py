@@ -223,7 +223,7 @@ async def recorded(settings: Settings, name: str = "") -> dict[str, Any]:
     began = time.perf_counter()
     await replay.run_to_end()
     took = time.perf_counter() - began
-    return {"part": "recorded-replay", "jobs": JOBS_RECORDED, "events_per_second": round(replay._sequence / took)}
+    return {"part": "recorded-replay", "jobs": JOBS_RECORDED, "events_per_second": round(replay.sequence / took)}
 
 
 async def side_by_side(settings: Settings, runs: int, jobs: int) -> dict[str, Any]:
@@ -233,7 +233,7 @@ async def side_by_side(settings: Settings, runs: int, jobs: int) -> dict[str, An
     await asyncio.gather(*(replay.run_to_end() for replay in replays))
     took = time.perf_counter() - began
     latencies = [latency for replay in replays for latency in replay.latencies]
-    events = sum(replay._sequence for replay in replays)
+    events = sum(replay.sequence for replay in replays)
     return {"part": "side-by-side", "runs": runs, "jobs": jobs, "events_per_second": round(events / took)} | spread(
         latencies
     )

@@ -11,7 +11,7 @@ import tests.benchmarks.since_release as since
 from shadowtime._version import __version__
 from shadowtime.shared.cli.command_line import application, run_app
 from shadowtime.shared.errors import TraceError
-from tests.benchmarks.since_release import Figure, _of_stream, last_release
+from tests.benchmarks.since_release import Figure, last_release, of_stream
 
 
 @pytest.fixture(name="history", autouse=True)
@@ -69,7 +69,7 @@ def test_figures_of_the_stream() -> None:
         {"part": "side-by-side", "runs": 100, "jobs": 20, "events_per_second": 400},
         {"part": "stage", "stage": "scheduler", "events_per_second": 9000},
     ]
-    assert _of_stream("\n".join(map(json.dumps, printed))) == {
+    assert of_stream("\n".join(map(json.dumps, printed))) == {
         "closed-replay": 11.0,
         "closed-replay p99": 21.5,
         "recorded-replay": 1 / 2000,
@@ -83,7 +83,7 @@ def test_a_command_that_fails_is_named(tmp_path: Path) -> None:
 
 
 def test_without_a_release_a_commit_is_asked_for() -> None:
-    if since._git("tag", "--list", "v*"):
+    if since.git("tag", "--list", "v*"):
         pytest.skip("there is a release")
     with pytest.raises(TraceError, match="there is no release yet: name a commit with --against"):
         last_release()

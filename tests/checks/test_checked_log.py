@@ -119,6 +119,6 @@ def test_the_stages_of_a_replay_read_together_also_once_it_is_restored() -> None
         replay.step()
     again.restore(replay.snapshot())
     for each in (replay, again):
-        logs = {id(handler.checked) for handler in handlers(each._stages)}
-        assert len(logs) == 1 < len(each._stages)
+        logs = {id(handler.checked) for handler in handlers(each.stages)}
+        assert len(logs) == 1 < len(each.stages)
     assert again.run_to_end() == replay.run_to_end()

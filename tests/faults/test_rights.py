@@ -216,7 +216,7 @@ GUESSED = {"sasl_plain_username": "scheduler", "sasl_plain_password": "guessed"}
 def test_finding_08_kafka_lets_nobody_in_without_a_password(
     servers: Guarded, login: dict[str, str], listener: str
 ) -> None:
-    port = servers.kafka.port if listener == "broker" else servers.kafka._controller_port
+    port = servers.kafka.port if listener == "broker" else servers.kafka.controller_port
     protocol = {"security_protocol": "SASL_SSL" if login else "SSL", "ssl_context": servers.plan.access.context()}
 
     async def enter() -> None:
@@ -395,7 +395,7 @@ def secrets(servers: Guarded) -> list[bytes]:
     found = [path.read_bytes().strip() for path in (servers.folder / "secrets").iterdir()]
     assert len(set(found)) == len(secret_names(servers.plan.access.roles))
     assert all(len(each) >= 32 for each in found)
-    return [*found, str(servers.kafka._controller_login["sasl_plain_password"]).encode()]
+    return [*found, str(servers.kafka.controller_login["sasl_plain_password"]).encode()]
 
 
 @pytest.mark.nightly
@@ -439,7 +439,7 @@ def test_the_whole_pipeline_as_its_roles_and_no_secret_is_shown(servers: Guarded
 
 
 def test_servers_listen_on_the_loopback_only(servers: Guarded) -> None:
-    ports = {servers.kafka.port, servers.kafka._controller_port, servers.redis.port, servers.store.port}
+    ports = {servers.kafka.port, servers.kafka.controller_port, servers.redis.port, servers.store.port}
     rows = [row.split() for table in ("tcp", "tcp6") for row in Path(f"/proc/net/{table}").read_text().splitlines()[1:]]
     listening = {tuple(row[1].split(":")) for row in rows if row[3] == "0A"}
     assert {(host, int(port, 16)) for host, port in listening if int(port, 16) in ports} == {

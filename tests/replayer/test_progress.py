@@ -7,7 +7,7 @@ import pytest
 from rich.progress import Progress
 
 from shadowtime.replayer.comparison.plan import Plan, Result, carry_out
-from shadowtime.replayer.comparison.progress import Observers, _Bar, with_progress
+from shadowtime.replayer.comparison.progress import Bar, Observers, with_progress
 from tests.replayer.small_logs import generated, plan_of
 
 
@@ -15,7 +15,7 @@ from tests.replayer.small_logs import generated, plan_of
 def test_a_bar_counts_the_jobs_that_have_ended(jobs: int, exact: bool, shown: int) -> None:
     progress = Progress(disable=True)
     plan = plan_of(generated(jobs=jobs))
-    bar = _Bar(progress, plan, exact=exact)
+    bar = Bar(progress, plan, exact=exact)
     assert progress.tasks == []
     carry_out(plan, [bar])
     (task,) = progress.tasks

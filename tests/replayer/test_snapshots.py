@@ -1,7 +1,6 @@
 """What a snapshot must refuse, and what it must carry."""
 
 import json
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -11,7 +10,7 @@ from shadowtime.replayer.simulation.embedded import EmbeddedReplay
 from shadowtime.replayer.simulation.machine import Machine
 from shadowtime.services.pipeline import STAGES
 from shadowtime.services.scheduler.handler import Scheduler
-from shadowtime.shared.errors import SnapshotMismatch
+from shadowtime.shared.errors import ReplayError, SnapshotMismatch
 from shadowtime.shared.messages.decisions import Kill, Start
 from shadowtime.shared.messages.envelope import CapacityChanged, ClusterOpened, Decided, Envelope, JobEnded
 from shadowtime.shared.messages.reasons import FitsNow
@@ -70,9 +69,12 @@ def test_the_state_of_a_policy_travels(monkeypatch: pytest.MonkeyPatch) -> None:
     assert taken == [{"spent": 0.5}]
 
 
-def started(capacity: tuple[CapacityChanged, ...] = (), jobs: int = 8) -> tuple[Machine, Callable[[], Machine]]:
+def started(
+    capacity: tuple[CapacityChanged, ...] = (), jobs: int = 8, waiting: tuple[dict[str, int], ...] = ()
+) -> tuple[Machine, Callable[[], Machine]]:
     """Return a machine on which jobs 1, 2, … run 10, 20, … seconds, and what makes another over the same log."""
-    workload = workload_of(*(job(n, run_time=10 * n, requested_time=1000) for n in range(1, jobs + 1)), processors=jobs)
+    running = [job(n, run_time=10 * n, requested_time=1000) for n in range(1, jobs + 1)]
+    workload = workload_of(*running, *waiting, processors=jobs)
     machine = Machine(workload, capacity)
     machine.next_instant()
     starts = tuple(Start(job_number=n, processors=1, limit=1000, reason=FitsNow()) for n in range(1, jobs + 1))
@@ -91,7 +93,8 @@ def test_the_others_still_end_in_order_after_a_kill(killed: int) -> None:
 
 
 def test_the_size_of_the_machine_travels() -> None:
-    machine, another = started((CapacityChanged(time=5, processors=3), CapacityChanged(time=15, processors=9)))
+    capacity = CapacityChanged(time=5, processors=3), CapacityChanged(time=15, processors=9)
+    machine, another = started(capacity, waiting=(job(9, processors=3),))
     machine.next_instant()
     again = another()
     again.restore(machine.snapshot())
@@ -99,5 +102,7 @@ def test_the_size_of_the_machine_travels() -> None:
         assert [event.kind for event in each.next_instant()] == ["JobEnded", "SchedulingPoint"]
         each.next_instant()
         assert each.snapshot()["changed"] == 2
-    assert machine.can_start() == again.can_start()
-    assert vars(machine)["_left"].free == vars(again)["_left"].free == [[2, math.inf, math.inf]]
+        assert not each.can_start()
+        wide = Start(job_number=9, processors=3, limit=1000, reason=FitsNow())
+        with pytest.raises(ReplayError, match="on 3 processors; the machine has 2 free"):
+            each.apply(Decided(time=15, starts=(wide,)))

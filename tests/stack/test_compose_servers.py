@@ -142,7 +142,7 @@ def test_kafka_takes_its_settings_and_everyone_his_rights_finding_08(tmp_path: P
     properties = tmp_path / "broker.properties"
     properties.write_text(text)
     (tmp_path / "tmp").mkdir()
-    java = server._java_command()
+    java = server.java_command()
     cluster = f"--cluster-id={environment['CLUSTER_ID']}"
     formatted = [*java, "kafka.tools.StorageTool", "format", cluster, "--config", str(properties)]
     subprocess.run(formatted, check=True, capture_output=True, timeout=PATIENCE)

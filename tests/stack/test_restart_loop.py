@@ -1,5 +1,6 @@
 """Whatever ends is started again: at once, then after pauses that double."""
 
+import threading
 from pathlib import Path
 
 import pytest
@@ -54,14 +55,14 @@ def test_pauses_double_up_to_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(restart_loop, "MAX_PAUSE", 0.04)
     pauses: list[float] = []
     kept = RestartLoop(Script(tmp_path, "exit 1"))
-    wait = kept._stopping.wait
+    wait = threading.Event.wait
 
-    def noted(seconds: float) -> bool:
-        if seconds != 0.001:
+    def noted(event: threading.Event, seconds: float | None = None) -> bool:
+        if seconds not in {None, 0.001} and threading.current_thread() is kept:
             pauses.append(seconds)
-        return wait(seconds)
+        return wait(event, seconds)
 
-    monkeypatch.setattr(kept._stopping, "wait", noted)
+    monkeypatch.setattr(threading.Event, "wait", noted)
     kept.start()
     wait_until(lambda: len(pauses) >= 5, "the script is not started again")
     kept.stop_within(1)

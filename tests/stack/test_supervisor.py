@@ -309,7 +309,7 @@ def test_workers_take_settings_from_the_environment_but_not_where_the_servers_ar
     monkeypatch.setenv("SHADOWTIME_KAFKA_SECURITY_PROTOCOL", "SSL")
     monkeypatch.setenv("SHADOWTIME_SNAPSHOT_EVERY", "10")
     worker = Worker("scheduler", "scheduler", tmp_path / "access", tmp_path, 4)
-    environment = worker._environment()
+    environment = worker.environment()
     assert "SHADOWTIME_KAFKA_SECURITY_PROTOCOL" not in environment
     assert environment["SHADOWTIME_SNAPSHOT_EVERY"] == "10"
     assert environment["SHADOWTIME_ACCESS"] == str(tmp_path / "access")

@@ -189,7 +189,7 @@ class LivePage:
         seen: dict[str, Any] | None = None
         while not self._ended:
             news = self._news
-            state = self._state(run)
+            state = self.state(run)
             same_run = seen is not None and seen["run"] == state["run"]
             told = changes(seen if same_run else None, state)
             if told is None:
@@ -204,7 +204,7 @@ class LivePage:
             with suppress(TimeoutError):
                 await asyncio.wait_for(news.wait(), ALIVE_SECONDS)
 
-    def _state(self, run: str | None) -> dict[str, Any]:
+    def state(self, run: str | None) -> dict[str, Any]:
         """Return the newest state of a run, made once for all visitors."""
         version = self.runs.version
         if run is not None and run not in self.runs:  # visitors can think of any number of names

@@ -25,7 +25,8 @@ class LiveRuns:
         self._shadows: Mapping[str, int] = {}
         self._runs: dict[str, StageRun] = {}
         self._opened: dict[str, int] = {}
-        self._jobs = 0
+        self.remembered = 0
+        """Jobs of all runs that are remembered."""
 
     def __contains__(self, name: str) -> bool:
         """Return whether a run is remembered."""
@@ -46,14 +47,14 @@ class LiveRuns:
             run.push(envelope)
         except SequenceGap:
             run.spoiled = True
-        while self._jobs + _jobs(run) - before > MAX_JOBS_SHOWN and self._runs:
+        while self.remembered + _jobs(run) - before > MAX_JOBS_SHOWN and self._runs:
             self._forget()
         self.version += 1
         if run.spoiled or run.handler is None:  # what was never opened, too, is nothing to be shown
-            self._jobs -= before
+            self.remembered -= before
             del self._opened[envelope.run]
             return
-        self._jobs += _jobs(run) - before
+        self.remembered += _jobs(run) - before
         self._runs[envelope.run] = run
 
     def note_shadows(self, shadows: Mapping[str, int]) -> bool:
@@ -67,7 +68,7 @@ class LiveRuns:
     def _forget(self) -> None:
         closed = (name for name in self._runs if self.view(name).closed)
         name = next(closed, next(iter(self._runs)))
-        self._jobs -= _jobs(self._runs.pop(name))
+        self.remembered -= _jobs(self._runs.pop(name))
         del self._opened[name]
 
     def names(self) -> list[str]:

@@ -108,7 +108,7 @@ class MetricsWriter:
         self._server, self._since = await self._started(), loop.time()
         while True:
             records = await self._follower.try_next_batch(MAX_BATCH, 1.0)
-            await self._write(records)
+            await self.write(records)
             self._health.lag.set(self._follower.lag(await self._follower.positions()))
             if loop.time() - self._since >= DURABLE_SECONDS:
                 await self._checkpoint()
@@ -125,7 +125,8 @@ class MetricsWriter:
         await self._follower.commit(self._reached)
         self._reached = await self._follower.positions()
 
-    async def _write(self, records: Sequence[Any]) -> None:
+    async def write(self, records: Sequence[Any]) -> None:
+        """Write the samples of records; it returns when they are taken or refused for good."""
         envelopes = [Envelope.read(record.value) for record in records if MARK in (record.value or b"")]
         lines, count = import_lines(envelope for envelope in envelopes if envelope is not None)
         if not count:

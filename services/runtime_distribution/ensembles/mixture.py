@@ -126,11 +126,12 @@ class Mixture(Predictor[JobSubmitted, int, RunTimePrediction]):
     Settings = MixtureSettings
 
     def __init__(self, settings: MixtureSettings) -> None:
-        self._kinds: list[Predictor[JobSubmitted, int, RunTimePrediction]] = []
+        self.kinds: list[Predictor[JobSubmitted, int, RunTimePrediction]] = []
+        """What is mixed, in the order of the setting."""
         for each in (KINDS[name] for name in settings.kinds.split("+")):
             keys = {"history": settings.history} if each in REMEMBERING else {}
-            self._kinds.append(each(each.Settings(**keys)))
-        self._user_weights = UserWeights(len(self._kinds), settings.rate, settings.global_rate, settings.share)
+            self.kinds.append(each(each.Settings(**keys)))
+        self._user_weights = UserWeights(len(self.kinds), settings.rate, settings.global_rate, settings.share)
         self._histories = UserHistories(REMEMBERED)
         self._near, self._at_request = NearRequest(), AtRequest()
         self._recalibration = Recalibration()
@@ -144,7 +145,7 @@ class Mixture(Predictor[JobSubmitted, int, RunTimePrediction]):
         return self._user_weights.of(x)
 
     def _says(self, x: JobSubmitted) -> Said | None:
-        outcomes = [self._said_by(each.predict_one(x), x) for each in self._kinds]
+        outcomes = [self._said_by(each.predict_one(x), x) for each in self.kinds]
         spoken = [number for number, each in enumerate(outcomes) if each is not None]
         if not spoken:
             return None
@@ -177,7 +178,7 @@ class Mixture(Predictor[JobSubmitted, int, RunTimePrediction]):
                 self._said[event.job_number] = said
         elif isinstance(event, JobWithdrawn) or (isinstance(event, JobEnded) and not event.requeued):
             self._said.pop(event.job_number, None)
-        for each in self._kinds:
+        for each in self.kinds:
             each.observe(event)
         self.says.forget()
 
@@ -191,14 +192,14 @@ class Mixture(Predictor[JobSubmitted, int, RunTimePrediction]):
         self._histories.learn(x, y)
         self._near.learn(y, limit(x))
         self._at_request.learn(y, limit(x))
-        for each in self._kinds:
+        for each in self.kinds:
             each.learn_one(x, y)
         self.says.forget()
 
     def snapshot(self) -> Any:
         """Return what the kinds know, the weights, and what was said of the jobs in the system."""
         return {
-            "kinds": [each.snapshot() for each in self._kinds],
+            "kinds": [each.snapshot() for each in self.kinds],
             **self._user_weights.snapshot(),
             "histories": self._histories.snapshot(),
             "near": self._near.snapshot(),
@@ -210,7 +211,7 @@ class Mixture(Predictor[JobSubmitted, int, RunTimePrediction]):
 
     def restore(self, state: Any) -> None:
         """Take on what `snapshot` returned."""
-        for each, known in zip(self._kinds, state["kinds"], strict=True):
+        for each, known in zip(self.kinds, state["kinds"], strict=True):
             each.restore(known)
         self._user_weights.restore(state)
         self._histories.restore(state["histories"])

@@ -113,7 +113,7 @@ def changed(queue: Queue, number: int, requested_time: int | None, processors: i
     ([4], [600])
     """
     other = copy.copy(queue)
-    other._table, other.rows = queue._table.copy(), dict(queue.rows)
+    other.table, other.rows = queue.table.copy(), dict(queue.rows)
     row = list(other.remove(number))
     if requested_time is not None:
         row[REQUESTED : SHORTENED + 1] = [min(each, requested_time) for each in row[REQUESTED : SHORTENED + 1]]

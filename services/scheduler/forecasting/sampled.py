@@ -61,7 +61,7 @@ def starts_in_futures(
     return starts
 
 
-class _Drawn(NamedTuple):
+class Drawn(NamedTuple):
     """Run times of the waiting jobs and ends of the running ones, shape (futures, jobs)."""
 
     run_times: IntegerTable
@@ -97,7 +97,7 @@ class SampledFutures:
         It is `BEYOND` or later where never, and `TOO_FAR` where telling would take too many steps.
         """
         now, queue, running, free = state
-        drawn = self._drawn(state)
+        drawn = self.drawn(state)
         waiting, served = self.ahead.waiting(now, queue, running), self.ahead.policy.rows(now, queue)
         run_times = drawn.run_times
         if served is not None:
@@ -109,13 +109,14 @@ class SampledFutures:
             now, free, target, waiting, run_times, runs, drawn.ends, running.corrections, self.ahead.reserve, steps
         )
 
-    def _drawn(self, state: State) -> _Drawn:
+    def drawn(self, state: State) -> Drawn:
+        """Return how long each job runs in each future."""
         now, queue, running, _ = state
         nothing = np.zeros(len(queue))
         elapsed = now - running.start_time
         ends = forecast_ends(now, running) - running.start_time
         run_times = self._times(queue, queue, nothing, queue.predicted_time)
-        return _Drawn(run_times, running.start_time + self._times(queue, running, elapsed.astype(np.float64), ends))
+        return Drawn(run_times, running.start_time + self._times(queue, running, elapsed.astype(np.float64), ends))
 
     def _times(self, queue: Queue, jobs: JobTable, elapsed: Floats, otherwise: Integers) -> IntegerTable:
         """Return a run time of each job in each future."""

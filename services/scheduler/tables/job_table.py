@@ -113,7 +113,8 @@ class JobTable:
         self._predicted = SHORTENED if shorten else PREDICTED
         self._limit = ADJUSTED if shorten and distribution == "limit" else REQUESTED
         self._further = further
-        self._table = np.zeros((len(self.COLUMNS) + further, 64), dtype=np.int64)
+        self.table = np.zeros((len(self.COLUMNS) + further, 64), dtype=np.int64)
+        """The columns, of which the first `len(self)` places are taken; not to be written to."""
         self._size = 0
         self.rows: dict[int, tuple[int, ...]] = {}
         """By job number."""
@@ -136,57 +137,57 @@ class JobTable:
     @property
     def job_number(self) -> Integers:
         """Job numbers."""
-        return self._table[NUMBER, : self._size]
+        return self.table[NUMBER, : self._size]
 
     @property
     def submit_time(self) -> Integers:
         """Times of submission, in seconds."""
-        return self._table[SUBMIT, : self._size]
+        return self.table[SUBMIT, : self._size]
 
     @property
     def processors(self) -> Integers:
         """Processors requested, or held."""
-        return self._table[SIZE, : self._size]
+        return self.table[SIZE, : self._size]
 
     @property
     def sizes(self) -> IntegerTable:
         """What is requested, or held, of each resource, shape (jobs, resources): processors, then further ones."""
         if not self._further:
-            return self._table[SIZE, : self._size, np.newaxis]
-        return self._table[[SIZE, *range(len(self.COLUMNS), len(self._table))], : self._size].T.copy()
+            return self.table[SIZE, : self._size, np.newaxis]
+        return self.table[[SIZE, *range(len(self.COLUMNS), len(self.table))], : self._size].T.copy()
 
     @property
     def requested_time(self) -> Integers:
         """Requested run times in seconds; `NEVER` where none was made."""
-        return self._table[REQUESTED, : self._size]
+        return self.table[REQUESTED, : self._size]
 
     @property
     def predicted_time(self) -> Integers:
         """Predicted run times in seconds, at least 1 and at most the request; the request where none is known."""
-        return self._table[self._predicted, : self._size]
+        return self.table[self._predicted, : self._size]
 
     @property
     def limit_time(self) -> Integers:
         """Upper ends of run-time distributions in seconds, at most the request; `NEVER` where none was made."""
-        return self._table[self._limit, : self._size]
+        return self.table[self._limit, : self._size]
 
     @property
     def slot(self) -> Integers:
         """Where `histograms` has the job's run-time distribution; `UNKNOWN` where there is none."""
-        return self._table[SLOT, : self._size]
+        return self.table[SLOT, : self._size]
 
     def add(self, row: tuple[int, ...]) -> None:
         """Insert a job where it belongs; `row` has a number per column."""
-        if self._size == self._table.shape[1]:
-            self._table = np.concatenate([self._table, np.zeros_like(self._table)], axis=1)
-        insert_row(self._table, self._size, np.array(row))
+        if self._size == self.table.shape[1]:
+            self.table = np.concatenate([self.table, np.zeros_like(self.table)], axis=1)
+        insert_row(self.table, self._size, np.array(row))
         self.rows[row[NUMBER]] = row
         self._size += 1
         self._least = self._least and min(self._least, row[SIZE])
 
     def remove(self, job_number: int) -> tuple[int, ...]:
         """Take a job out and return its row."""
-        remove_row(self._table, self._size, job_number)
+        remove_row(self.table, self._size, job_number)
         self._size -= 1
         row = self.rows.pop(job_number)
         self._least = None if row[SIZE] == self._least else self._least
@@ -198,7 +199,7 @@ class JobTable:
 
     def snapshot(self) -> Any:
         """Return the rows as plain numbers."""
-        return self._table[:, : self._size].T.tolist()
+        return self.table[:, : self._size].T.tolist()
 
     def restore(self, state: Any) -> None:
         """Take on what `snapshot` returned."""
@@ -233,26 +234,26 @@ class Queue(JobTable):
 
     def packed(self, *, on_requests: bool) -> WaitingTable:
         """Return the table as it is, for passes by processors alone; planned with by predictions, or by requests."""
-        return WaitingTable(self._table, self._size, REQUESTED if on_requests else self._predicted)
+        return WaitingTable(self.table, self._size, REQUESTED if on_requests else self._predicted)
 
     @property
     def order_point(self) -> Floats:
         """Run times as `order_time` has them, with the fractions of predicted seconds."""
         times = self.order_time.astype(np.float64)
         if self.fractions:
-            whole = self.order_time == self._table[PREDICTED, : self._size]
+            whole = self.order_time == self.table[PREDICTED, : self._size]
             times += whole * np.array([self.fractions.get(number, 0.0) for number in self.job_number.tolist()])
         return times
 
     @property
     def order_time(self) -> Integers:
         """Run times in seconds by which jobs are put in order: predictions, or requests where none is known."""
-        return self._table[self._order_time, : self._size]
+        return self.table[self._order_time, : self._size]
 
     @property
     def order_request(self) -> Integers:
         """Requests in seconds by which jobs are put in order."""
-        return self._table[self._order_request, : self._size]
+        return self.table[self._order_request, : self._size]
 
 
 class Running(JobTable):
@@ -287,21 +288,21 @@ class Running(JobTable):
     @property
     def adjusted_time(self) -> Integers:
         """Requests in seconds past which `GRACE` is given: adjusted ones, where running jobs are planned with them."""
-        return self._table[self._adjusted, : self._size]
+        return self.table[self._adjusted, : self._size]
 
     @property
     def start_time(self) -> Integers:
         """Times of start, in seconds."""
-        return self._table[START, : self._size]
+        return self.table[START, : self._size]
 
     def packed(self, *, on_requests: bool) -> RunningTable:
         """Return the table as it is, for passes by processors alone; planned with by predictions, or by requests."""
         planned = REQUESTED if on_requests else self._predicted
-        return RunningTable(self._table, self._size, planned, self._adjusted, self.corrections)
+        return RunningTable(self.table, self._size, planned, self._adjusted, self.corrections)
 
     def jobs(self, *, on_requests: bool) -> RunningJobs:
         """Return what passes take of the running jobs; they are planned with by their predictions, or by requests."""
-        table = self._table[:, : self._size]
+        table = self.table[:, : self._size]
         planned = table[REQUESTED if on_requests else self._predicted]
         sizes = self.sizes if self._further else table[SIZE, :, np.newaxis]
         return RunningJobs(sizes, table[START], planned, table[self._adjusted], table[REQUESTED], self.corrections)
@@ -313,5 +314,5 @@ class Running(JobTable):
 
     def once_started(self, queue: Queue) -> tuple[Integers, Integers, Integers]:
         """Return predicted, adjusted and requested times that waiting jobs are planned with once they run."""
-        predicted, adjusted = queue._table[self._predicted], queue._table[self._adjusted]
+        predicted, adjusted = queue.table[self._predicted], queue.table[self._adjusted]
         return predicted[: len(queue)], adjusted[: len(queue)], queue.requested_time

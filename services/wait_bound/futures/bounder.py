@@ -80,7 +80,8 @@ class FuturesBound(Bounder):
 
     def __init__(self, settings: FutureSettings) -> None:
         self._settings = settings
-        self._machine = MachineFutures(settings.futures, arrivals=settings.arrivals)
+        self.machine = MachineFutures(settings.futures, arrivals=settings.arrivals)
+        """The machine as futures begin from it."""
         self._near = NearestWaits()
         self._recent = RecentWaits()
         self._trees = WaitTrees(levels(settings), WIDTH, settings.history, settings.days) if settings.trees else None
@@ -127,12 +128,12 @@ class FuturesBound(Bounder):
                 scope.submit(event, scope.quantiles(asked.alike, asked.trees))
                 if scope.queue is not None:
                     self._queues[scope.queue] = scope
-            self._machine.submit(event, self._histogram(event))
+            self.machine.submit(event, self._histogram(event))
             if self._trees is not None and asked.row is not None:
                 self._trees.submit(event.job_number, asked.row)
                 self._recent.came(event)
         else:
-            self._machine.observe(event)
+            self.machine.observe(event)
         for scope in (self._cluster, *self._queues.values()):
             if isinstance(event, JobWithdrawn):
                 scope.withdraw(event.job_number)
@@ -164,12 +165,12 @@ class FuturesBound(Bounder):
     def _ask(self, job: JobSubmitted, now: int | None = None) -> Asked:
         now = job.time if now is None else now
         user = self._users.get(job.user_id, float(np.log(NEAR)))
-        waits: Floats = np.minimum(self._machine.starts(job, self._histogram(job), now) - float(now), LONGEST)
+        waits: Floats = np.minimum(self.machine.starts(job, self._histogram(job), now) - float(now), LONGEST)
         forecast = float(np.log(np.median(waits) + NEAR))
         asked = Asked(forecast, user, self._near.near(forecast, user, float(now)))
         if self._trees is None:
             return asked
-        of_queue = self._machine.features(job, self._histogram(job), now)
+        of_queue = self.machine.features(job, self._histogram(job), now)
         ahead = np.log(np.quantile(waits, AHEAD) + NEAR)
         row = np.concatenate((of_queue, self._recent.features(job, now), ahead, [user])).astype(np.float32)
         return asked._replace(row=row, trees=self._trees.quantiles(row))
@@ -188,7 +189,7 @@ class FuturesBound(Bounder):
     def snapshot(self) -> Any:
         """Return the whole state as plain values."""
         return {
-            "machine": self._machine.snapshot(),
+            "machine": self.machine.snapshot(),
             "near": self._near.snapshot(),
             "cluster": self._cluster.snapshot(),
             "queues": [[queue, each.snapshot()] for queue, each in self._queues.items()],
@@ -199,7 +200,7 @@ class FuturesBound(Bounder):
 
     def restore(self, state: Any) -> None:
         """Take on what `snapshot` returned."""
-        self._machine.restore(state["machine"])
+        self.machine.restore(state["machine"])
         self._near.restore(state["near"])
         self._cluster.restore(state["cluster"])
         self._queues = {queue: self._judged(queue) for queue, _ in state["queues"]}

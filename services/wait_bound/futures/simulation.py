@@ -56,51 +56,54 @@ class MachineFutures:
     def __init__(self, futures: int, *, arrivals: bool) -> None:
         self._futures, self._arriving = futures, arrivals
         self._key, self._pools = 0, dict[int, int]()
-        self._jobs, self._arrivals = JobsThere(), Arrivals(0)
+        self.jobs = JobsThere()
+        """What waits and runs now."""
+        self.arrivals = Arrivals(0)
+        """What came in earlier weeks."""
 
     def submit(self, job: JobSubmitted, histogram: tuple[float, ...]) -> None:
         """Take in a job with the probability of each bin of its run time, from bin 0 on; none: it runs to its limit."""
-        self._jobs.submit(job, histogram)
+        self.jobs.submit(job, histogram)
         if self._arriving:
-            self._arrivals.add(job)
+            self.arrivals.add(job)
 
     def observe(self, event: Event) -> None:
         """Follow whatever happens beside submissions."""
         if isinstance(event, JobStarted):
-            self._jobs.start(event)
+            self.jobs.start(event)
         elif isinstance(event, JobEnded):
-            self._jobs.end(event)
+            self.jobs.end(event)
             if not event.requeued:
-                self._arrivals.end(event.job_number, event.own_run_time)
+                self.arrivals.end(event.job_number, event.own_run_time)
         elif isinstance(event, JobWithdrawn):
-            self._jobs.withdraw(event.job_number)
-            self._arrivals.forget(event.job_number)
+            self.jobs.withdraw(event.job_number)
+            self.arrivals.forget(event.job_number)
         elif isinstance(event, JobSuspended):
-            self._jobs.suspend(event.job_number)
+            self.jobs.suspend(event.job_number)
         elif isinstance(event, JobResumed):
-            self._jobs.resume(event.job_number)
+            self.jobs.resume(event.job_number)
         elif isinstance(event, JobChanged):
-            self._jobs.change(event)
+            self.jobs.change(event)
         elif isinstance(event, CapacityChanged):
             self._pools[event.pool or 0] = event.processors
         elif isinstance(event, ClusterOpened):
             self._key = key_of(event.seed, event.cluster)
             self._pools = dict(enumerate([each.processors for each in event.pools or (event,)]))
-            self._arrivals = Arrivals(self._key)
+            self.arrivals = Arrivals(self._key)
 
     def starts(self, job: JobSubmitted, histogram: tuple[float, ...], now: int) -> Integers:
         """Return when a job that is submitted now starts in each future, in seconds, or `NEVER`, shape (futures,).
 
         One that may not start for now is asked about as if it might. With more than `MOST_JOBS` it never does.
         """
-        futures, jobs, processors = self._futures, self._jobs, self._processors
+        futures, jobs, processors = self._futures, self.jobs, self._processors
         if job.requested_processors > processors or len(jobs) > MOST_JOBS:
             return np.full(futures, NEVER)
         last = _alone(job, histogram)
         waiting, running = (each[:, NUMBER] for each in jobs.rows())
         draws = uniform_table(self._key, np.concatenate((waiting, [job.job_number], running)), futures)
         before, own, held = (np.ascontiguousarray(each) for each in _parted(draws, len(waiting)))
-        table, firsts, shifts = self._arrivals.coming(now, futures)
+        table, firsts, shifts = self.arrivals.coming(now, futures)
         return starts_ahead(
             now,
             processors,
@@ -117,9 +120,9 @@ class MachineFutures:
 
     def features(self, job: JobSubmitted, histogram: tuple[float, ...], now: int) -> Floats:
         """Return what is known of a job that is submitted now, and of those before it, shape (OF_QUEUE,). O(jobs)."""
-        waiting, running = self._jobs.rows()
+        waiting, running = self.jobs.rows()
         (own,), _ = _alone(job, histogram).rows()
-        return described(now, self._processors, self._jobs.held, waiting, running, own)
+        return described(now, self._processors, self.jobs.held, waiting, running, own)
 
     @property
     def _processors(self) -> int:
@@ -127,15 +130,15 @@ class MachineFutures:
 
     def snapshot(self) -> Any:
         """Return the whole state as plain values."""
-        return [self._key, list(self._pools.items()), self._jobs.snapshot(), self._arrivals.snapshot()]
+        return [self._key, list(self._pools.items()), self.jobs.snapshot(), self.arrivals.snapshot()]
 
     def restore(self, state: Any) -> None:
         """Take on what `snapshot` returned."""
         self._key, pools, jobs, arrivals = state
         self._pools = dict(pools)
-        self._jobs, self._arrivals = JobsThere(), Arrivals(self._key)
-        self._jobs.restore(jobs)
-        self._arrivals.restore(arrivals)
+        self.jobs, self.arrivals = JobsThere(), Arrivals(self._key)
+        self.jobs.restore(jobs)
+        self.arrivals.restore(arrivals)
 
 
 def _alone(job: JobSubmitted, histogram: tuple[float, ...]) -> JobsThere:

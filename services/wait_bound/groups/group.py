@@ -54,7 +54,8 @@ class Group:
         self._most = most
         self._keep = keep
         self.history = WaitHistory(most)
-        self._change_points = ChangePoints()
+        self.change_points = ChangePoints()
+        """Counts misses in a row, and says how many are a change point."""
 
     def add(self, wait: int, bound: int | None) -> int:
         """Take in a revealed wait and the bound that it had, if any; return the misses that make a change point, or 0.
@@ -62,7 +63,7 @@ class Group:
         Times in seconds.
         """
         self.history.add(wait)
-        misses = self._change_points.add(wait, bound, self.history.last)
+        misses = self.change_points.add(wait, bound, self.history.last)
         if misses:
             self.history.keep(self._keep)
         return misses
@@ -72,18 +73,18 @@ class Group:
         """Return a group that has seen these waits in order of revelation, each held against those before it."""
         group = cls(most, keep)
         first, *counts = replay(waits, ranks(most), keep, LEVELS, RUNS)
-        group._change_points.restore(counts)
+        group.change_points.restore(counts)
         group.history = WaitHistory(most, waits[max(first, len(waits) - most) :].tolist())
         return group
 
     def snapshot(self) -> Any:
         """Return waits and counts."""
-        return [*self._change_points.snapshot(), self.history.snapshot()]
+        return [*self.change_points.snapshot(), self.history.snapshot()]
 
     def restore(self, state: Any) -> None:
         """Take on what `snapshot` returned."""
         *counts, waits = state
-        self._change_points.restore(counts)
+        self.change_points.restore(counts)
         self.history.restore(waits)
 
 

@@ -134,7 +134,8 @@ class QueueBounds:
         self.published = ALL if settings.publish == "all" else (settings.publish,)
         self._computed = (*FIVE, "ensemble") if settings.publish == "ensemble" else self.published
         keep = max(minimum_history(settings.quantile, settings.confidence), minimum_history(DETECTING, DETECTING))
-        self._groupings = [each for each in groupings(settings.history, keep) if each.name in self._computed]
+        self.groupings = [each for each in groupings(settings.history, keep) if each.name in self._computed]
+        """Those that are computed, in the order of `FIVE`."""
         self._ensemble = Ensemble(len(FIVE), settings.quantile)
         self._conformal = Conformal(settings.quantile, settings.gamma, settings.history)
         self._coverage = {name: LiveCoverage(settings.quantile) for name in self.published}
@@ -145,7 +146,7 @@ class QueueBounds:
 
     def find(self, job: JobSubmitted, now: int, quantile: float, confidence: float) -> list[Found]:
         """Return the computed bounds in the order of `ALL`; the conformal one at its own quantile alone."""
-        found = [Found(*bound(each.groups, each.at(job), quantile, confidence)) for each in self._groupings]
+        found = [Found(*bound(each.groups, each.at(job), quantile, confidence)) for each in self.groupings]
         if "ensemble" in self._computed:
             found.append(found[self._ensemble.chosen()])
         if "conformal" in self._computed and quantile == self._settings.quantile:
@@ -175,9 +176,9 @@ class QueueBounds:
     def submit(self, job: JobSubmitted, found: list[Found]) -> None:
         """Remember what was said of a job until it starts; cut the ranges anew when it is time."""
         bounds = tuple(each.bound for each in found)
-        detecting = bounds[: len(self._groupings)]
+        detecting = bounds[: len(self.groupings)]
         if (self._settings.quantile, self._settings.confidence) != (DETECTING, DETECTING):
-            detecting = tuple(bound(each.groups, each.at(job), DETECTING, DETECTING)[0] for each in self._groupings)
+            detecting = tuple(bound(each.groups, each.at(job), DETECTING, DETECTING)[0] for each in self.groupings)
         self._open[job.job_number] = Issued(bounds, detecting)
         if "conformal" in self._computed and bounds[-1] is not None:
             self._conformal.submit(job.job_number, job.since, bounds[-1])
@@ -191,14 +192,14 @@ class QueueBounds:
             self._conformal.start(job.job_number, job.since + wait, wait)
         issued = self._open.pop(job.job_number, None)
         if issued is None:  # it starts again after it was requeued
-            issued = Issued((None,) * len(self._computed), (None,) * len(self._groupings))
+            issued = Issued((None,) * len(self._computed), (None,) * len(self.groupings))
         if "ensemble" in self._computed:
             self._ensemble.add(issued.bounds[: len(FIVE)], wait)
         self._revealed.append((nodes(job), rtime(job), wait))
         if len(self._revealed) > 2 * self._settings.history:
             del self._revealed[: -self._settings.history]
         change_points = []
-        for each, detecting in zip(self._groupings, issued.detecting, strict=True):
+        for each, detecting in zip(self.groupings, issued.detecting, strict=True):
             at = each.at(job)
             misses = each.groups[at].add(wait, detecting)
             if misses and each.name in self.published:
@@ -245,7 +246,7 @@ class QueueBounds:
 
     def _table(self, job: JobSubmitted, confidence: float) -> tuple[tuple[float, int], ...]:
         """Return within what time the job starts, for each quantile of which enough is known."""
-        grouping = self._groupings[self._ensemble.chosen()]
+        grouping = self.groupings[self._ensemble.chosen()]
         at = grouping.at(job)
         table: list[tuple[float, int]] = []
         for each in TABLE:
@@ -264,14 +265,14 @@ class QueueBounds:
             "rtime": requests,
             "rnprod": np.minimum(1.0 * processors * requests, MAX_PRODUCT).astype(np.int64),
         }
-        for each in self._groupings:
+        for each in self.groupings:
             if each.follows:
                 each.recut(values[each.name], waits)
 
     def snapshot(self) -> Any:
         """Return everything as plain values."""
         return {
-            "groupings": [each.snapshot() for each in self._groupings],
+            "groupings": [each.snapshot() for each in self.groupings],
             "ensemble": self._ensemble.snapshot(),
             "conformal": self._conformal.snapshot(),
             "coverage": [live.snapshot() for live in self._coverage.values()],
@@ -282,7 +283,7 @@ class QueueBounds:
 
     def restore(self, state: Any) -> None:
         """Take on what `snapshot` returned."""
-        for each, saved in zip(self._groupings, state["groupings"], strict=True):
+        for each, saved in zip(self.groupings, state["groupings"], strict=True):
             each.restore(saved)
         self._ensemble.restore(state["ensemble"])
         self._conformal.restore(state["conformal"])

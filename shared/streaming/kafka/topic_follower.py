@@ -24,7 +24,7 @@ Offsets = dict[Any, int]
 """The next offset to read, by partition."""
 
 
-class _Follower:
+class Follower:
     """What both kinds have in common; an asynchronous context that raises `BusError` if Kafka cannot be used."""
 
     def __init__(self, settings: Settings, topic: str, consumer: AIOKafkaConsumer) -> None:
@@ -74,7 +74,7 @@ class _Follower:
         return max(0, (self._consumer.highwater(place) or 0) - offset)
 
 
-class TopicFollower(_Follower):
+class TopicFollower(Follower):
     """Every partition of a topic from its beginning or its end on, outside any group: nothing is remembered.
 
     Raises `BusError` also if the topic does not exist.
@@ -100,7 +100,7 @@ class TopicFollower(_Follower):
         await self._consumer.seek_to_end()
 
 
-class GroupFollower(_Follower):
+class GroupFollower(Follower):
     """A member of a group, which remembers how far its members have come."""
 
     def __init__(self, settings: Settings, topic: str, group: str) -> None:

@@ -1,17 +1,19 @@
 """The report does not grow with the log: what is drawn has so many marks, however many jobs there were."""
 
 import re
-from array import array
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from shadowtime.replayer.comparison.run_record import Jobs, RunRecord
+from shadowtime.replayer.comparison.wait_coverage import BoundedWaits
 from shadowtime.replayer.logs.swf import FIELDS, Trace
 from shadowtime.replayer.logs.workload import prepare
 from shadowtime.replayer.report.report import page
 from shadowtime.shared.formatting import DAY
+from shadowtime.shared.kernels.arrays import Integers
 from tests.dashboards.recorded_runs import compared
 from tests.replayer.small_logs import plan_of
 
@@ -27,6 +29,18 @@ class Size:
     bytes: int
     marks: int
     rows: int
+
+
+class MadeUp(BoundedWaits):
+    """The same waits and bounds in every grouping."""
+
+    def __init__(self, rows: Integers) -> None:
+        super().__init__()
+        self.rows = rows
+
+    def by_grouping(self) -> Mapping[str, Integers]:
+        """Return submit times, waits and bounds of each."""
+        return {f"grouping {place}": self.rows for place in range(GROUPINGS)}
 
 
 def size_of(count: int, span: int = YEAR) -> Size:
@@ -52,9 +66,7 @@ def size_of(count: int, span: int = YEAR) -> Size:
         record.jobs = Jobs(
             record.plan, np.column_stack([columns["job_number"], submitted, submitted + waits, ends, sizes, sizes])
         )
-        bounds = record.bounded_waits
-        bounds._groupings = {f"grouping {place}": place for place in range(GROUPINGS)}
-        bounds._rows = array("q", np.column_stack([submitted, waits, *[waits + 9] * GROUPINGS]).ravel().tolist())
+        record.bounded_waits = MadeUp(np.column_stack([submitted, waits, waits + 9]))
         records.append(record)
     bound = {
         "queue": "all", "grouping": "plain", "quantile": 0.95, "confidence": 0.95, "predictions": count, "without": 0,

@@ -2,7 +2,7 @@
 
 from shadowtime.replayer.campaign.columns import Column
 from shadowtime.replayer.campaign.file import Campaign
-from shadowtime.replayer.campaign.tables import Figure, LogTable, Row, _rows, as_latex, figure_of
+from shadowtime.replayer.campaign.tables import Figure, LogTable, Row, as_latex, figure_of, rows_of
 
 
 def test_seeds_that_change_nothing_do_not_narrow_the_interval_over_copies() -> None:
@@ -22,7 +22,7 @@ def test_seeds_without_copies_are_draws() -> None:
 def test_a_star_stands_for_what_any_draw_has() -> None:
     campaign = Campaign.model_validate({"name": "c", "title": "t", "logs": ["KTH"], "columns": ["slowdown.*"]})
     draws = [{"copy": 0, "slowdown.SN": 1.0}, {"copy": 1, "slowdown.SN": 1.0, "slowdown.LW": 2.0}]
-    assert [row.label for row in _rows(campaign, {"easy": draws}, {})] == ["SN", "LW"]
+    assert [row.label for row in rows_of(campaign, {"easy": draws}, {})] == ["SN", "LW"]
 
 
 def test_whatever_a_label_has_is_text_in_latex() -> None:

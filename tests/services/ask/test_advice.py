@@ -38,7 +38,7 @@ class Stored:
         workload = prepare(read_swf(BUNDLED), limit=jobs)
         plan = Plan(policy, "kth", workload, configure(policy, runtime), wait_bound=canonical("wait-bound", wait_bound))
         replay = EmbeddedReplay(plan.opened(), plan.source(), run="kth/a")
-        runs = {each.stage.name: each for each in replay._stages}
+        runs = {each.stage.name: each for each in replay.stages}
         while replay.step() and sum(map(len, self._waiting(runs))) < 12:  # in the midst of a queue
             pass
         self.states = runs

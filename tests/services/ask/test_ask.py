@@ -23,7 +23,7 @@ from shadowtime.services.processes.ask.http import application
 from shadowtime.services.processes.ask.openapi import document
 from shadowtime.services.processes.ask.questions import Answer, Problem, Question, read_question
 from shadowtime.services.processes.ask.tables import answer_table
-from shadowtime.shared.cli.logs import MAX_LINES
+from shadowtime.shared.cli.logs import MAX_LINES, FewAMinute
 from shadowtime.shared.cli.paths import ROOT
 from shadowtime.shared.errors import StoreError, Unanswerable
 from shadowtime.shared.messages.envelope import (
@@ -391,9 +391,9 @@ def test_finding_13_errors_of_our_own_are_told_a_few_times_a_minute(
     async def broken(*_: object) -> None:
         raise RuntimeError("broken")
 
-    for limit in logging.getLogger("shadowtime.ask").filters:
-        monkeypatch.setattr(limit, "_minute", -1.0)  # other tests begin anew, too
-        monkeypatch.setattr(limit, "_passed", 0)
+    log = logging.getLogger("shadowtime.ask")
+    assert [type(each) for each in log.filters] == [FewAMinute]
+    monkeypatch.setattr(log, "filters", [FewAMinute()])  # the minute of other tests does not count
 
     async def work(client: TestClient[Any, Any]) -> None:
         monkeypatch.setattr(reader, "names", broken)

@@ -278,7 +278,7 @@ def test_jobs_are_let_go_of_and_what_is_kept_is_counted(log: list[Envelope], mon
         assert view.remembered == len(view.jobs.waiting) + len(view.jobs.running) + len(view.ended)
         assert sum(map(len, view.of_user.values())) <= view.remembered
         assert len(view.picture.blocks) <= 10
-        assert runs._jobs == view.remembered
+        assert runs.remembered == view.remembered
     blocks = overview(view)["blocks"].values()
     assert min(each[3] for each in blocks if not each[4]) >= view.picture.covered_from
 

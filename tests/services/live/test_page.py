@@ -3,6 +3,7 @@
 import asyncio
 import socket
 import time
+import weakref
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import ExitStack, asynccontextmanager
 from typing import Any
@@ -237,21 +238,43 @@ def test_a_port_that_is_taken_is_named() -> None:
     visiting(visit)
 
 
-def test_states_of_runs_that_are_not_there_are_not_kept() -> None:
+class Kept(dict[str, Any]):
+    """A state that tells whether anybody keeps it."""
+
+    __hash__ = object.__hash__  # type: ignore[assignment]
+
+
+@pytest.fixture(name="kept")
+def _kept(monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
+    """Return what counts the states that are kept."""
+    states: weakref.WeakSet[Kept] = weakref.WeakSet()
+    made = LiveRuns.state
+
+    def state(runs: LiveRuns, name: str | None) -> Kept:
+        known = Kept(made(runs, name))
+        states.add(known)
+        return known
+
+    monkeypatch.setattr(LiveRuns, "state", state)
+    return lambda: len(states)
+
+
+def test_states_of_runs_that_are_not_there_are_not_kept(kept: Callable[[], int]) -> None:
     page = LivePage(LiveRuns())
     for number in range(100):
-        assert page._state(f"run {number}")["run"] is None
-    assert page._states == {}
+        assert page.state(f"run {number}")["run"] is None
+        assert kept() == 0
 
 
-def test_a_state_is_made_once_for_all() -> None:
-    page = LivePage.__new__(LivePage)
-    page.runs, page._states = LiveRuns(), {}
+def test_a_state_is_made_once_for_all(kept: Callable[[], int]) -> None:
+    page = LivePage(LiveRuns())
     told_log = log_of(jobs=5)
     for envelope in told_log:
         page.runs.push(envelope)
-    assert page._state(None) is page._state(None)
-    before = page._state("kth/easy")
+    assert page.state(None) is page.state(None)
+    before = page.state("kth/easy")
+    assert kept() == 2
     page.runs.push(Envelope(run="kth/easy", sequence=len(told_log), event=SchedulingPoint(time=0)))
-    assert page._state("kth/easy") is not before
-    assert set(page._states) == {"kth/easy"}
+    assert page.state("kth/easy") is not before
+    del before
+    assert kept() == 1

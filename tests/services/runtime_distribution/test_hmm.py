@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from shadowtime.services.runtime_distribution.handler import PREDICTORS
+from shadowtime.services.runtime_distribution.hmm import predictor as module
 from shadowtime.services.runtime_distribution.hmm.filter import Model, add_unfinished, forward, log_likelihoods
-from shadowtime.services.runtime_distribution.hmm.learning import start
+from shadowtime.services.runtime_distribution.hmm.learning import learn, start
 from shadowtime.services.runtime_distribution.hmm.predictor import DAY, MAX_LEARNED, SLICE, WEEK, Hmm, HmmSettings
 from shadowtime.shared.bounds import MAX_TIME
 from shadowtime.shared.distributions.bins import BINS, bin_of
@@ -290,9 +291,10 @@ def test_the_snapshot_is_as_large_after_a_day_as_after_two_weeks() -> None:
     play(predictor, log(19, 100, DAY))
     day = len(orjson.dumps(predictor.snapshot()))
     predictor = Hmm(HmmSettings())
+    table = HmmSettings().history * WEEK * BINS * np.dtype(np.uint16).itemsize
     play(predictor, log(19, 4000))
     assert predictor.snapshot()["rounds"]
-    assert len(orjson.dumps(predictor.snapshot())) < day + predictor._counts.nbytes // 10
+    assert len(orjson.dumps(predictor.snapshot())) < day + table // 10
 
 
 @pytest.mark.parametrize("key", ["counts", "emission", "transition", "jobs", "belief"])
@@ -342,12 +344,12 @@ def test_finding_10_a_jump_over_the_whole_table_learns_once(monkeypatch: pytest.
     predictor = Hmm(HmmSettings(states=2, history=104, open=16, threshold=0))
     for number in range(50):
         predictor.learn_one(submitted(0, number), 60)
-    learning, stepping = Mock(wraps=predictor._learn), Mock(wraps=predictor._next_slice)
-    monkeypatch.setattr(predictor, "_learn", learning)
-    monkeypatch.setattr(predictor, "_next_slice", stepping)
+    learning, filtering = Mock(wraps=learn), Mock(wraps=forward)
+    monkeypatch.setattr(module, "learn", learning)
+    monkeypatch.setattr(module, "forward", filtering)
     predictor.observe(submitted(103 * WEEK * SLICE))
     assert learning.call_count == 1
-    assert stepping.call_count == 16
+    assert filtering.call_count == 1  # with what was learned; no slice on the way is filtered by itself
     assert predictor.belief(103 * WEEK * SLICE).sum() == pytest.approx(1.0)
 
 

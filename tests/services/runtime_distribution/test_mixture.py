@@ -262,10 +262,10 @@ def test_who_speaks_alone_is_heard_whatever_it_weighs(mixed: Any) -> None:
     for number in range(200):
         run(mixture, job(number, user_id=8), int(EDGES[6]) - 1)
     assert mixture.weights(job(user_id=8))[0] < 1e-100
-    mixture._kinds.pop()
-    mixture._user_weights._common = np.zeros(1)
-    mixture._user_weights._weights.clear()
-    assert mixture.predict_one(job(user_id=8)).histogram[12] > 0.5
+    alone = mixed("silent")
+    alone.restore(mixture.snapshot() | {"kinds": [None], "common": [0.0], "weights": []})
+    assert alone.weights(job(user_id=8)).tolist() == [0.0]
+    assert alone.predict_one(job(user_id=8)).histogram[12] > 0.5
 
 
 def test_words_are_kept_until_the_job_is_gone(mixed: Any) -> None:
@@ -281,7 +281,7 @@ def test_words_are_kept_until_the_job_is_gone(mixed: Any) -> None:
     mixture.observe(JobEnded(time=5, job_number=1, run_time=5, outcome="killed"))
     mixture.observe(JobWithdrawn(time=5, job_number=2))
     assert kept() == [3]
-    seen = [type(event) for event in mixture._kinds[0].seen]
+    seen = [type(event) for event in mixture.kinds[0].seen]
     assert seen == [*[JobSubmitted] * 3, JobEnded, JobEnded, JobWithdrawn]
 
 
@@ -304,7 +304,7 @@ def test_tenths_are_tenths_whatever_kinds_say(kinds: str) -> None:
         user = number % 7
         x = job(number, user_id=user, time=4_000 * number)
         run_time = 3600 if chance.uniform() > 0.7 else min(int(np.exp(chance.normal(5 + user / 4, 0.5))), 3600)
-        said, kind = mixture.predict_one(x), mixture._kinds[0].predict_one(x)
+        said, kind = mixture.predict_one(x), mixture.kinds[0].predict_one(x)
         if number >= 2_000:
             assert said is not None
             assert kind is not None

@@ -176,7 +176,7 @@ def test_a_future_starts_the_job_as_soon_as_running_ahead_once_does() -> None:
     state = State(5, pool.queue, pool.running, pool.free)
     starts = futures.starts(state, 0)
     assert len(starts) == SAMPLES
-    assert np.array_equal(starts, futures._drawn(state).ends[:, 0])
+    assert np.array_equal(starts, futures.drawn(state).ends[:, 0])
 
 
 @pytest.mark.parametrize("policy", ["fcfs", "lwf", "easy:queue=srf", "conservative", "wfp", "tuned"])

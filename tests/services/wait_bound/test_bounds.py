@@ -280,7 +280,7 @@ def test_finding_11_queues_without_end_share_the_bounds_of_the_cluster() -> None
         )
         bounder.observe(job)
         bounder.learn_one(job, 5)
-    assert len(bounder._queues) == MAX_QUEUES
+    assert len(bounder.snapshot()["queues"]) == MAX_QUEUES
     again = BmbpBounds(BoundSettings())
     again.restore(orjson.loads(orjson.dumps(bounder.snapshot())))
     late = JobSubmitted(time=10**6, job_number=10**6, requested_processors=1, queue_number=10**6)

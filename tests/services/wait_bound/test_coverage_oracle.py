@@ -152,7 +152,7 @@ def test_false_alarms_beyond_the_true_quantile_are_one_in_8000() -> None:
     group, alarms, three = Group(1000, KEEP), 0, 0
     for wait in waits_of(5 + 2 * keyed(7).standard_normal(count)).tolist():
         alarms += group.add(wait, quantile) > 0
-        three += group._change_points.limit == 3
+        three += group.change_points.limit == 3
     share = three / count
     assert share > 0.8
     expected = count * (share / 8420 + (1 - share) / 168_420)

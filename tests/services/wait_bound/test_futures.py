@@ -9,10 +9,11 @@ from hypothesis import HealthCheck, given
 
 from shadowtime.services.pipeline import STAGES
 from shadowtime.services.wait_bound.futures.arrivals import WEEK, Arrivals
-from shadowtime.services.wait_bound.futures.bounder import FuturesBound, FutureSettings
+from shadowtime.services.wait_bound.futures.bounder import WIDTH, FuturesBound, FutureSettings
 from shadowtime.services.wait_bound.futures.kernels import NEVER
 from shadowtime.services.wait_bound.futures.simulation import MachineFutures
 from shadowtime.services.wait_bound.handler import WaitBounds
+from shadowtime.shared.distributions.outcome_rows import unpacked_rows
 from shadowtime.shared.messages.envelope import (
     CapacityChanged,
     ClusterOpened,
@@ -58,11 +59,11 @@ def test_whatever_happens_it_knows_what_waits_and_what_is_held(
         run.push(Envelope.from_bytes(orjson.dumps({"run": "r", "cluster": "c", "sequence": sequence, **message})))
         assert isinstance(run.handler, WaitBounds)
         assert isinstance(run.handler.predictor, FuturesBound)
-        jobs, there = run.handler.jobs, run.handler.predictor._machine._jobs
+        jobs, there = run.handler.jobs, run.handler.predictor.machine.jobs
         held = [each.started.processors for each in jobs.running.values() if each.suspended is None]
         assert there.held == sum(held) == there.running(0)[0].sum()
-        trees = run.handler.predictor._trees
-        followed = {} if trees is None else trees._followed
+        trees, _ = run.handler.predictor.snapshot()["trees"] or ({"followed": []}, None)
+        followed = {number: unpacked_rows(row, WIDTH) for number, row in trees["followed"]}
         assert followed.keys() <= jobs.waiting.keys() | jobs.running.keys()  # the wait before a trial is not known yet
         assert all(np.isfinite(row).all() for row in followed.values())
         assert sorted(there.waiting()[0]) == sorted(each.requested_processors for each in jobs.waiting.values())
@@ -119,13 +120,12 @@ def test_what_came_a_week_ago_comes_again_and_larger_jobs_than_the_machine_do_no
     for number, hour in enumerate(range(168)):
         known.submit(job(number, 1 if hour % 2 else 9, 60, time=3600 * hour), ())
         known.observe(JobWithdrawn(time=3600 * hour, job_number=number))
-    arrivals = known._arrivals
-    table, firsts, shifts = arrivals.coming(WEEK + 50, 10)
+    table, firsts, shifts = known.arrivals.coming(WEEK + 50, 10)
     times = table[firsts, 0] + shifts
     assert (times > WEEK + 50).all()
     assert (np.abs(shifts - WEEK) <= 2 * 3600).all()
     assert len(set(shifts.tolist())) > 5
-    assert arrivals.coming(WEEK - 1, 10)[0].shape == (0, 4)
+    assert known.arrivals.coming(WEEK - 1, 10)[0].shape == (0, 4)
 
 
 def test_run_times_of_arrivals_are_learned_and_old_ones_forgotten() -> None:

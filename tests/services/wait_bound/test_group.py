@@ -59,7 +59,7 @@ def test_ranks_are_those_of_the_binomial_method() -> None:
 
 def test_misses_in_a_row_are_a_change_point_and_the_last_waits_are_kept() -> None:
     group = filled(list(range(100, 200)))
-    group._change_points.limit = 3
+    group.change_points.limit = 3
     assert [group.add(wait, 300) for wait in (301, 302, 300, 301, 302)] == [0, 0, 0, 0, 0], "not in a row"
     assert group.add(303, 300) == 3
     assert group.history.snapshot() == [*range(147, 200), 301, 302, 300, 301, 302, 303]
@@ -78,12 +78,12 @@ def test_as_long_as_the_bound_is_within_it() -> None:
 
 def test_correlated_waits_may_miss_more_often() -> None:
     group = Group(MAX_JOBS, KEEP)
-    assert group._change_points.limit == RUNS[0] == 3
+    assert group.change_points.limit == RUNS[0] == 3
     for wait in [1] * (EVERY // 2) + [100_000] * (EVERY // 2 - 1):
         group.add(wait, None)
-    assert group._change_points.limit == 3, "not yet taken anew"
+    assert group.change_points.limit == 3, "not yet taken anew"
     group.add(100_000, None)
-    limit = group._change_points.limit
+    limit = group.change_points.limit
     assert limit > 10
     assert [group.add(9, 1) for _ in range(limit)] == [0] * (limit - 1) + [limit]
 

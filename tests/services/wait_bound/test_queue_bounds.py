@@ -21,6 +21,7 @@ from shadowtime.services.wait_bound.settings import BoundSettings
 from shadowtime.shared.messages.envelope import JobSubmitted
 from shadowtime.shared.messages.predictions import ChangePoint, WaitBound
 from shadowtime.testing.examples import examples
+from tests.memory_size import memory_size
 
 KEYS = BoundSettings()
 
@@ -161,9 +162,9 @@ def test_ranges_are_cut_after_so_many_submissions_from_what_was_revealed(monkeyp
     revealed = list[tuple[int, int, int]]()
     several = 0
     for each in happenings(jobs):
-        before = [grouping.ends for grouping in bounds._groupings]
+        before = [grouping.ends for grouping in bounds.groupings]
         happens(bounds, each)
-        ends = [grouping.ends for grouping in bounds._groupings]
+        ends = [grouping.ends for grouping in bounds.groupings]
         if each.wait is not None:
             size, request = each.job.requested_processors, each.job.requested_time or NO_REQUEST
             revealed.append((size, request, each.wait))
@@ -175,7 +176,7 @@ def test_ranges_are_cut_after_so_many_submissions_from_what_was_revealed(monkeyp
         assert ends == [[], [4, 16, 64], *(cut(values, waits) for values in (sizes, requests, sizes * requests))]
         several += max(map(len, ends[2:]))
         # Jobs that were submitted before and start later are put into the new ranges.
-        assert sum(len(group.history) for group in bounds._groupings[1].groups) <= len(revealed)
+        assert sum(len(group.history) for group in bounds.groupings[1].groups) <= len(revealed)
     assert several > 0
 
 
@@ -184,7 +185,7 @@ def test_nothing_is_cut_where_nothing_was_revealed(monkeypatch: pytest.MonkeyPat
     bounds = QueueBounds(None, KEYS)
     for job, _ in made(20):
         bounds.submit(job, bounds.find(job, job.time, 0.95, 0.95))
-    assert [grouping.ends for grouping in bounds._groupings] == [[], [4, 16, 64], [], [], []]
+    assert [grouping.ends for grouping in bounds.groupings] == [[], [4, 16, 64], [], [], []]
 
 
 @pytest.mark.parametrize("settings", [KEYS, BoundSettings(quantile=0.5, confidence=0.8, history=150)])
@@ -329,9 +330,9 @@ def test_one_request_only_is_one_range(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(queue_bounds, "RECUT", 100)
     jobs = [(job.model_copy(update={"requested_time": 3600}), wait) for job, wait in made(500, gap=3600)]
     bounds, results = run(jobs)
-    assert bounds._groupings[FIVE.index("rtime")].ends == []
-    assert bounds._groupings[FIVE.index("rnprod")].ends == [
-        3600 * end for end in bounds._groupings[FIVE.index("nodes")].ends
+    assert bounds.groupings[FIVE.index("rtime")].ends == []
+    assert bounds.groupings[FIVE.index("rnprod")].ends == [
+        3600 * end for end in bounds.groupings[FIVE.index("nodes")].ends
     ]
     assert all(found[FIVE.index("nodes")] == found[FIVE.index("rnprod")] for found in finds(results))
 
@@ -352,11 +353,12 @@ def test_a_job_of_which_nothing_was_known_teaches_its_wait_and_is_not_scored() -
 def test_no_more_is_remembered_than_said() -> None:
     keys = BoundSettings(history=100)
     bounds, _ = run(made(700), keys)
+    many, _ = run(made(2100), keys)
     state = saved(bounds)
     assert len(state["revealed"]) == 100
     assert len(state["conformal"]["history"]) == 100
     assert all(len(group[-1]) <= 100 for grouping in state["groupings"] for group in grouping["groups"])
-    assert len(bounds._revealed) <= 200
+    assert memory_size(many) < 1.3 * memory_size(bounds)
     assert len(state["open"]) == len(state["conformal"]["open"]) == 0
 
 
@@ -367,7 +369,7 @@ def test_huge_jobs_without_request_are_above_all_others(monkeypatch: pytest.Monk
         (job.model_copy(update={"requested_processors": (1, 2, 2**23)[job.job_number % 3]}), wait) for job, wait in jobs
     ]
     bounds, _ = run(jobs)
-    rnprod = bounds._groupings[FIVE.index("rnprod")]
+    rnprod = bounds.groupings[FIVE.index("rnprod")]
     assert all(end > 0 for end in rnprod.ends)
 
 

@@ -10,6 +10,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from shadowtime.services.wait_bound.wait_history import WaitHistory, at_rank
 from shadowtime.testing.examples import examples
+from tests.memory_size import memory_size
 
 WAITS = st.integers(0, 5) | st.integers(0, 2**39)
 
@@ -54,10 +55,10 @@ TestAgainstAList.settings = examples(60, stateful_step_count=20)
 
 
 def test_what_was_let_go_of_takes_no_room() -> None:
-    history = WaitHistory(most=100)
+    history, full = WaitHistory(most=100), memory_size(WaitHistory(100, range(9900, 10_000)))
     for wait in range(10_000):
         history.add(wait)
-        assert len(history._waits) <= 202
+        assert memory_size(history) < 1.7 * full
     assert history.snapshot() == list(range(9900, 10_000))
 
 

@@ -69,10 +69,12 @@ def test_every_scheme_is_scored_by_what_it_said_at_submission() -> None:
     adjuster.observe(like)
     for _ in range(30):  # these ended after it was submitted: they must not help what was said of it
         adjuster.learn_one(like.model_copy(update={"job_number": 2}), JobEnded(time=5, job_number=2, run_time=5000))
-    assert adjuster._open[1].adjusted_times.tolist() == [10_000] * SCHEMES
-    assert adjuster._scores._jobs.sum() == 0
+    ((number, _, adjusted_times),) = adjuster.snapshot()["open"]
+    assert (number, adjusted_times) == (1, [10_000] * SCHEMES)
+    assert adjuster.snapshot()["scores"]["classes"] == []
     adjuster.learn_one(like, JobEnded(time=9, job_number=1, run_time=5000))
-    assert adjuster._scores._accuracy.sum() == pytest.approx(0.5 * SCHEMES)
+    ((_, jobs, accuracies, _),) = adjuster.snapshot()["scores"]["classes"]
+    assert (jobs, accuracies) == (1, [0.5] * SCHEMES)
 
 
 def test_adjusted_times_are_those_of_a_single_scheme() -> None:
@@ -109,6 +111,6 @@ def test_a_spent_bound_does_not_stop_what_was_never_bad() -> None:
     for k in range(4 * EVERY):  # the first scheme is bad for long requests, once while it was followed; not for short
         scores.add(12, 0 if k == EVERY else int(scores.chosen[12]), 9_000, 10_000, np.array([5_000, 10_000]))
         scores.add(8, int(scores.chosen[8]), 400, 1_000, np.array([500, 1_000]))
-    assert scores._own_bad == 1
+    assert scores.snapshot()["own_bad"] == 1
     assert scores.chosen[12] == 1
     assert scores.chosen[8] == 0

@@ -15,6 +15,7 @@ from shadowtime.shared.messages.envelope import JobEnded, JobSubmitted
 from shadowtime.shared.messages.predictions import WalltimeAdjustment
 from shadowtime.shared.spec import parse
 from shadowtime.testing.examples import examples
+from tests.memory_size import memory_size
 
 
 def scheme(keys: str) -> Percentile:
@@ -163,11 +164,13 @@ def test_runs_of_no_time_cut_to_the_threshold() -> None:
 
 
 def test_a_flood_of_keys_keeps_only_its_window() -> None:
-    adjuster = scheme("window=1m")
+    adjuster, of_two_windows = scheme("window=1m"), 0
     for user in range(10_000):
         learn(adjuster, [500], job(user_id=user), time=user * 3600)
+        if user == 2 * 30 * 24:
+            of_two_windows = memory_size(adjuster)
     assert len(adjuster.snapshot()["entries"]) <= 30 * 24
-    assert len(adjuster._history._likes["user"]) <= 30 * 24
+    assert memory_size(adjuster) < 2 * of_two_windows
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from shadowtime.services.walltime_adjustment.keys import Traits
 from shadowtime.services.walltime_adjustment.sliding_ratios import LET_GO, SlidingRatios
+from tests.memory_size import memory_size
 
 NAMES = ("user", "user+request", "project")
 
@@ -47,35 +48,41 @@ def test_every_window_equals_the_batch(steps: list[tuple[int, int, float, bool]]
 
 def test_what_has_aged_out_of_all_windows_is_let_go() -> None:
     ratios = SlidingRatios(NAMES, (10.0, 20.0))
+    empty, largest = memory_size(ratios), 0
     for time in range(1000):
         ratios.add(job(time % 7), time, 0.5)
         ratios.expire(time)
         assert len(ratios.snapshot()["entries"]) <= 20
-        assert len(ratios._entries) <= 41
+        if time < 100:
+            largest = max(largest, memory_size(ratios))
+        assert memory_size(ratios) < 1.2 * largest
     ratios.expire(2000)
     assert ratios.snapshot() == {"entries": [], "first": [0, 0]}
-    assert not any(ratios._likes.values())
+    assert memory_size(ratios) < empty + 20
 
 
 def test_a_long_silence_is_made_up_for_bit_by_bit() -> None:
     """All that had aged out was taken out of every sorted list within the next event: 2 s for 200,000 jobs."""
     ratios = SlidingRatios(NAMES, (10.0, 20.0))
+    empty = memory_size(ratios)
     for number in range(5000):
         ratios.add(job(number % 2000), 0, number / 5000)
+    full = memory_size(ratios)
     ratios.expire(30)
-    assert 0 < ratios._aged <= LET_GO
+    assert 0.9 * full < memory_size(ratios) < full
     assert len(ratios.sample("user", 1, job(7), 30)) == 0
     for _ in range(5000 // LET_GO + 1):
         ratios.expire(30)
-    assert ratios._entries == []
-    assert not any(ratios._likes.values())
+    assert memory_size(ratios) < empty + 20
 
 
 def test_so_many_are_remembered_however_long_the_window_is() -> None:
-    ratios = SlidingRatios(NAMES, (float("inf"),), most=100)
+    ratios, largest = SlidingRatios(NAMES, (float("inf"),), most=100), 0
     for number in range(1000):
         ratios.add(job(number % 2), number, number / 1000)
         ratios.expire(number)
-        assert len(ratios._entries) <= 202
+        if number < 400:
+            largest = max(largest, memory_size(ratios))
+        assert memory_size(ratios) < 1.2 * largest
     assert ratios.sample("user", 0, job(0), 1000).at([0, 49]) == [0.9, 0.998]
     assert len(ratios.snapshot()["entries"]) == 100

@@ -210,15 +210,25 @@ def test_a_hostile_name_is_only_text() -> None:
 
 
 def test_what_it_remembers_is_bounded() -> None:
-    printer = Sentences(Console(file=io.StringIO()), "decisions")
+    output = io.StringIO()
+    printer = Sentences(Console(file=output), "decisions")
+
+    def shown(run: str, cluster: str) -> str:
+        output.truncate(output.seek(0))
+        printer.show([Chosen(message(envelopes(run, cluster)[6].to_bytes()))])
+        return output.getvalue()
+
     for number in range(MAX_RUNS + 5):
         each = message(envelopes(f"r{number}", f"c{number}")[0].to_bytes())
         printer.note(each)
         printer.show([Chosen(each)])
         decided = Decided(time=0, chosen=ChosenMember(member="easy"))
         printer.show([Chosen(message(Envelope(run=f"x{number}", sequence=0, event=decided).to_bytes()))])
-    assert len(printer._logs) == MAX_RUNS
-    assert len(printer._only) <= MAX_RUNS + 1
+    oldest = MAX_RUNS // 2 + 5  # of the two runs of each turn
+    assert "0 d 00:00:40" in shown(f"r{oldest - 1}", f"c{oldest - 1}")
+    assert "1 Jan 00:00:40" in shown(f"r{oldest}", f"c{oldest}")
+    assert " other " in shown("other", f"c{MAX_RUNS + 4}")
+    assert " c0 " in shown("other", "c0")  # of which another run was seen long ago
 
 
 def test_json_lines_are_what_came() -> None:

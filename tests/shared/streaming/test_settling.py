@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from shadowtime.shared.errors import BusError, Refused, StoreError
+from shadowtime.shared.messages.envelope import Envelope
+from shadowtime.shared.stages.stage import StageRun
 from shadowtime.shared.streaming.protocols import Transaction
 from shadowtime.shared.streaming.worker.stage_worker import StageWorker
 from tests.shared.streaming.memory_store import MemoryStore
@@ -60,7 +62,21 @@ async def handle(worker: StageWorker, log: Sequence[Message]) -> None:
     await worker.handle([worker.receive(record) for record in log])
 
 
-def test_the_next_events_are_worked_out_while_the_last_are_stored() -> None:
+@pytest.fixture
+def worked_out(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Return the sequences of the events that a stage has worked out, as they come."""
+    push, done = StageRun.push, list[int]()
+
+    def noted(run: StageRun, envelope: Envelope) -> Envelope | None:
+        answer = push(run, envelope)
+        done.append(envelope.sequence)
+        return answer
+
+    monkeypatch.setattr(StageRun, "push", noted)
+    return done
+
+
+def test_the_next_events_are_worked_out_while_the_last_are_stored(worked_out: list[int]) -> None:
     log = log_of(NAME)
 
     async def work() -> None:
@@ -68,9 +84,8 @@ def test_the_next_events_are_worked_out_while_the_last_are_stored() -> None:
         stream = MemoryStream(log, random.Random(0))
         worker = new_worker(store, stream)
         await asyncio.wait_for(handle(worker, log[:10]), 10)
-        run = worker._handling._settling[NAME]
         later = asyncio.create_task(handle(worker, log[10:20]))
-        await until(lambda: run.state.sequence == 19)
+        await until(lambda: 19 in worked_out)
         assert store.asked == 1  # the next transaction is not begun with
         assert store.kept == {}
         assert stream.published == []
@@ -113,7 +128,7 @@ def test_what_could_not_be_stored_is_handled_again_before_what_came_after_it(fai
         asyncio.run(work())
 
 
-def test_a_run_of_which_an_output_is_refused_ends_there_also_if_more_was_worked_out() -> None:
+def test_a_run_of_which_an_output_is_refused_ends_there_also_if_more_was_worked_out(worked_out: list[int]) -> None:
     log = log_of(NAME)
 
     class Refusing(MemoryStream):
@@ -129,10 +144,8 @@ def test_a_run_of_which_an_output_is_refused_ends_there_also_if_more_was_worked_
         stream = Refusing(log, random.Random(0))
         worker = new_worker(store, stream)
         await handle(worker, log[:10])
-        run = worker._handling._settling[NAME]
-        state = run.state
         later = asyncio.create_task(handle(worker, log[10:20]))
-        await until(lambda: state.sequence == 19)
+        await until(lambda: 19 in worked_out)
         store.gate.set()
         await later
         await worker.settle()

@@ -2,6 +2,7 @@
 
 import asyncio
 import ctypes
+import threading
 import time
 
 import pytest
@@ -116,17 +117,18 @@ def test_a_part_is_not_ended_for_the_one_before_it(monkeypatch: pytest.MonkeyPat
     heard: list[str] = []
 
     async def work() -> None:
-        thread = WorkThread("test", 60.0)
+        thread, ended = WorkThread("test", 0.2), threading.Event()
 
         def parts() -> None:
-            monkeypatch.setattr(ctypes.pythonapi, "PyThreadState_SetAsyncExc", lambda *_: None)
-            thread._interrupt()  # the error is on its way
-            monkeypatch.undo()
+            while not ended.is_set():  # the error is on its way then
+                pass
             thread.begin()
             heard.append("the next part has begun")
 
-        with pytest.raises(Overrun):
-            await thread.run(parts)
+        with monkeypatch.context() as patch:
+            patch.setattr(ctypes.pythonapi, "PyThreadState_SetAsyncExc", lambda *_: ended.set())
+            with pytest.raises(Overrun):
+                await thread.run(parts)
         assert not heard
         assert await thread.run(busy, 0.01) == "done"
         thread.close()
