@@ -215,7 +215,7 @@ DRAWN: dict[Any, st.SearchStrategy[Arguments]] = {
 @examples(60)
 def test_a_kernel_equals_its_plain_self(made: Kernel, calls: Calls, data: st.DataObject) -> None:
     assert made in DRAWN or calls.kept[made], (
-        f"no run calls {made.__module__}.{made.__qualname__}: add one that does to RUNS, or a strategy to DRAWN"
+        f"no run calls {made.__module__}.{made.py_func.__qualname__}: add one that does to RUNS, or a strategy to DRAWN"
     )
     arguments = data.draw(DRAWN[made] if made in DRAWN else st.sampled_from(calls.kept[made]))
     mine, plain = copied(arguments), copied(arguments)
