@@ -37,7 +37,6 @@ def outcomes_of(limit: float, seed: int) -> Floats:
 def test_pieces_have_the_masses_of_their_bins_in_order(limit: float, seed: int, quantiles: Floats) -> None:
     outcomes = outcomes_of(limit, seed)
     found = pieces(outcomes, quantiles, limit)
-    assert found == pytest.approx(pieces.py_func(outcomes, quantiles, limit))  # type: ignore[attr-defined]
     assert (found[:, MASS] >= 0).all()
     assert (found[1:, LOW] == found[:-1, HIGH]).all()
     masses = np.zeros(len(outcomes))

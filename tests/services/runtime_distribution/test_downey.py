@@ -31,7 +31,6 @@ def job(queue_number: int | None = 1, requested_time: int | None = None) -> JobS
 def test_the_fit_is_least_squares_without_the_ends(run_times: list[int], omitted: float) -> None:
     logarithms = np.sort(np.log(np.maximum(run_times, 1)))
     found = fit(logarithms, omitted)
-    assert found == pytest.approx(fit.py_func(logarithms, omitted))  # type: ignore[attr-defined]
     out = int(omitted * len(logarithms))
     x = logarithms[out : len(logarithms) - out]
     if len(set(x.tolist())) < 2:

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shadowtime.services.runtime_distribution.empirical import EmpiricalRequest, EmpiricalRequestSettings
-from shadowtime.services.runtime_distribution.job_classes import BACKING, JobClasses, backed
+from shadowtime.services.runtime_distribution.job_classes import BACKING, JobClasses
 from shadowtime.services.runtime_distribution.similar_jobs import UserHistories, Weighting, described, weighted_masses
 from shadowtime.shared.distributions.bins import BINS, Masses, bin_of
 from shadowtime.shared.messages.predictions import RunTimePrediction
@@ -92,17 +92,14 @@ WEIGHTINGS = [Weighting(), Weighting(0.5, 0.9, 0.1, 0.3, 0.1, 0.05, 1.0), Weight
 
 
 @given(log=st.lists(ENDED, min_size=1, max_size=12), asked=ENDED, beyond=st.sampled_from([0.0, 0.5, 1.0]))
-def test_kernels_equal_their_plain_twins(log: list[Ended], asked: Ended, beyond: float) -> None:
+def test_masses_are_a_distribution_by_any_weighting(log: list[Ended], asked: Ended, beyond: float) -> None:
     classes, histories = JobClasses(0.01), UserHistories(5)
     for job in log:
         classes.learn(job.submitted(), job.run_time, beyond)
         histories.learn(job.submitted(), job.run_time)
-    counts = np.abs(np.sin(np.arange(3 * BINS, dtype=np.float64))).reshape(3, BINS)
-    assert backed(counts) == pytest.approx(backed.py_func(counts))  # type: ignore[attr-defined]
     prior = classes.masses(asked.submitted())
     arguments = (histories.of(asked.submitted()), described(asked.submitted()), np.array(WEIGHTINGS), prior, beyond)
     masses = weighted_masses(*arguments)
-    assert masses == pytest.approx(weighted_masses.py_func(*arguments))  # type: ignore[attr-defined]
     assert masses.sum(axis=1) == pytest.approx(1)
     assert masses.min() >= 0
 

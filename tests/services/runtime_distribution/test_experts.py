@@ -45,7 +45,6 @@ def test_weights_stay_weights(before: list[float], said: list[float], rate: floa
     after = reweighted(weights, np.array(said), rate)
     assert after.sum() == pytest.approx(1)
     assert after.min() >= 0
-    assert after == pytest.approx(reweighted.py_func(weights, np.array(said), rate))  # type: ignore[attr-defined]
     assert after[np.argmax(said)] >= weights[np.argmax(said)] - 1e-12
 
 

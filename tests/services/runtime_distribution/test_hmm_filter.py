@@ -16,7 +16,6 @@ from shadowtime.services.runtime_distribution.hmm.filter import (
     log_likelihoods,
     propagate,
 )
-from shadowtime.shared.distributions.bins import EDGES
 from shadowtime.shared.kernels.arrays import Floats
 from tests.vectors.vector import vector
 
@@ -109,22 +108,3 @@ def test_an_unfinished_job_counts_by_the_share_that_runs_longer(elapsed: float, 
     likelihoods = np.zeros((2, 1))
     add_unfinished(likelihoods, np.array([1]), np.array([elapsed]), emission)
     assert np.exp(likelihoods[:, 0]) == pytest.approx([1.0, share])
-
-
-@given(cases(), st.data())
-def test_kernels_equal_their_plain_twins(case: Case, data: st.DataObject) -> None:
-    emission, transition = case.model
-    likelihoods = log_likelihoods(case.counts, emission)
-    plain = log_likelihoods.py_func(case.counts, emission)  # type: ignore[attr-defined]
-    assert likelihoods == pytest.approx(plain, rel=1e-12)
-    plain = forward.py_func(likelihoods, transition, case.prior)  # type: ignore[attr-defined]
-    assert forward(likelihoods, transition, case.prior) == pytest.approx(plain, rel=1e-12, abs=1e-300)
-    steps = data.draw(st.integers(0, 9))
-    plain = propagate.py_func(case.prior, transition, steps)  # type: ignore[attr-defined]
-    assert propagate(case.prior, transition, steps) == pytest.approx(plain, rel=1e-12)
-    jobs = data.draw(st.lists(st.tuples(st.integers(0, len(case.counts) - 1), st.floats(0, float(EDGES[6])))))
-    rows, elapsed = np.array([each for each, _ in jobs], np.int64), np.array([each for _, each in jobs], np.float64)
-    twin = likelihoods.copy()
-    add_unfinished(likelihoods, rows, elapsed, emission)
-    add_unfinished.py_func(twin, rows, elapsed, emission)  # type: ignore[attr-defined]
-    assert likelihoods == pytest.approx(twin, rel=1e-12)

@@ -15,7 +15,6 @@ from shadowtime.services.runtime_distribution.hmm.learning import (
     Method,
     distance,
     hard_pass,
-    jobs_of_states,
     learn,
     normalised,
     seeded,
@@ -173,14 +172,3 @@ def test_smoothing_equals_the_sum_over_all_paths(counts: Counts, states: int, se
     smoothed, stepped = smooth(forward(likelihoods, model.transition, start(states)), model.transition)
     assert smoothed == pytest.approx(expected / total, abs=1e-9)
     assert stepped == pytest.approx(steps / total, abs=1e-9)
-
-
-@given(slices(), st.integers(1, 4), st.integers(0, 99))
-def test_kernels_equal_their_plain_twins(counts: Counts, states: int, seed: int) -> None:
-    chance = np.random.default_rng(seed)
-    transition = chance.dirichlet(np.ones(states), states)
-    filtered = chance.dirichlet(np.ones(states), len(counts))
-    plain = jobs_of_states.py_func(counts, filtered)  # type: ignore[attr-defined]
-    assert jobs_of_states(counts, filtered) == pytest.approx(plain, rel=1e-12)
-    for mine, twin in zip(smooth(filtered, transition), smooth.py_func(filtered, transition), strict=True):  # type: ignore[attr-defined]
-        assert mine == pytest.approx(twin, rel=1e-12)

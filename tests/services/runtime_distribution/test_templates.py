@@ -113,14 +113,6 @@ def test_online_is_batch_at_every_prefix(log: list[Ended], text: str, history: i
         predictor.learn_one(asked.submitted(), asked.run_time)
 
 
-@given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 100_000)), min_size=2, max_size=20), st.booleans())
-def test_the_kernel_is_its_plain_twin(points: list[tuple[int, int]], fitted: bool) -> None:
-    x, y = np.array(points, np.float64).T
-    sums = (len(x), y.sum(), (y * y).sum(), x.sum(), (x * x).sum(), (x * y).sum(), 3.0, 2.0)
-    plain = estimate.py_func(fitted, *map(float, sums))  # type: ignore[attr-defined]
-    assert estimate(fitted, *sums) == pytest.approx(plain)
-
-
 def learned(text: str, *jobs: Ended) -> Templates:
     predictor = Templates(TemplatesSettings(set=text))
     for job in jobs:

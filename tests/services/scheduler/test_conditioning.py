@@ -61,9 +61,6 @@ def test_always_a_distribution_after_now_and_up_to_the_limit(
     assert (np.diff(times) > 0).all()
     assert times[0] > elapsed
     assert times[-1] <= max(request, elapsed + 1)
-    twin = condition.py_func(masses, EDGES, elapsed, request, censor)  # type: ignore[attr-defined]
-    assert times.tolist() == twin[0].tolist()
-    assert left == pytest.approx(twin[1], abs=1e-12)
 
 
 @pytest.mark.parametrize("censor", [False, True])

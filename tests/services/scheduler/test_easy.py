@@ -12,9 +12,8 @@ from shadowtime.replayer.simulation.machine import Machine
 from shadowtime.services.scheduler.handler import Scheduler
 from shadowtime.services.scheduler.policy import Policy
 from shadowtime.services.scheduler.registry import POLICIES
-from shadowtime.services.scheduler.tables.expected_end import expected_ends
 from shadowtime.services.scheduler.tables.job_table import NEVER
-from shadowtime.shared.kernels.easy import easy_pass, shadow_of
+from shadowtime.shared.kernels.easy import shadow_of
 from shadowtime.shared.messages.decisions import Start
 from shadowtime.shared.messages.envelope import ClusterOpened, Decided, JobStarted, SchedulingPoint
 from shadowtime.shared.messages.reasons import Backfilled, FitsNow
@@ -102,23 +101,6 @@ def test_shadow_of_is_its_plain_twin(needed: int, free: int, pairs: list[tuple[i
     time, extra = shadow(needed, free, [(end, size) for size, end in pairs])
     found = shadow_of(column([needed]), column([free]), sizes, ends)
     assert (found[0], found[1].tolist()) == (BEYOND if time is None else time, [extra])
-
-
-@given(instance=instances(max_waiting=12), data=st.data())
-@examples(300)
-def test_easy_pass_is_its_uncompiled_self(instance: Instance, data: st.DataObject) -> None:
-    queue, running = instance.tables()
-    jobs = running.jobs(on_requests=False)
-    order = column(data.draw(st.lists(st.integers(0, 3), min_size=len(queue), max_size=len(queue))))
-    arguments = (
-        instance.now,
-        running.free(max(instance.free, 0)),
-        *(queue.sizes, queue.predicted_time, order),
-        *(jobs.sizes, expected_ends(instance.now, jobs)),
-    )
-    *compiled, rows = easy_pass(*arguments)
-    *plain, plain_rows = easy_pass.py_func(*arguments)  # type: ignore[attr-defined]
-    assert (compiled, rows.tolist()) == (plain, plain_rows.tolist())
 
 
 # By hand

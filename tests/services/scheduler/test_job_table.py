@@ -13,17 +13,14 @@ from shadowtime.testing.examples import examples
 
 @given(columns=st.integers(1, 6), rows=st.integers(1, 8), spare=st.integers(0, 3), data=st.data())
 @examples(200)
-def test_remove_row_is_its_plain_twin(columns: int, rows: int, spare: int, data: st.DataObject) -> None:
+def test_a_removed_row_is_gone(columns: int, rows: int, spare: int, data: st.DataObject) -> None:
     numbers = data.draw(st.permutations(range(rows)))
     table = np.arange(columns * (rows + spare), dtype=np.int64).reshape(columns, rows + spare) + 100
     table[0, :rows] = numbers
     number = data.draw(st.sampled_from(numbers))
-    plain = table.copy()
     expected = np.delete(table[:, :rows], numbers.index(number), axis=1).tolist()
     remove_row(table, rows, number)
-    remove_row.py_func(plain, rows, number)  # type: ignore[attr-defined]
     assert table[:, : rows - 1].tolist() == expected
-    assert table.tolist() == plain.tolist()
 
 
 class TableOfJobs(RuleBasedStateMachine):

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from shadowtime.services.scoreboard.handler import Scoreboard
 from shadowtime.services.scoreboard.scores import run_time_distributions as scores_of
 from shadowtime.services.scoreboard.scores.run_time_distributions import MIN_MASS, PIT_BINS, RunTimeDistributionScores
-from shadowtime.shared.distributions.bins import EDGES, Masses, bin_of, mass_before
+from shadowtime.shared.distributions.bins import EDGES, Masses, bin_of
 from shadowtime.shared.distributions.outcomes import NO_QUANTILES, outcome_masses, pieces
 from shadowtime.shared.kernels.arrays import Floats
 from shadowtime.shared.messages.envelope import (
@@ -63,19 +63,6 @@ def cdf(masses: Masses, limit: float, time: float) -> float:
         reached = (math.log(max(time, EDGES[j])) - math.log(EDGES[j])) / math.log(EDGES[j + 1] / EDGES[j])
         below += shares[j] * min(reached, 1.0)
     return float(below)
-
-
-@given(masses=HISTOGRAMS, run_time=TIMES, limit=LIMITS)
-@examples(300)
-def test_kernels_equal_their_plain_twins(masses: Masses, run_time: int, limit: float) -> None:
-    assert mass_before(masses, run_time) == mass_before.py_func(masses, run_time)  # type: ignore[attr-defined]
-    outcomes = outcome_masses(masses / masses.sum(), limit)
-    within = pieces(outcomes, NO_QUANTILES, limit)
-    plain = scores_of.log_score.py_func(outcomes, run_time, limit)  # type: ignore[attr-defined]
-    assert scores_of.log_score(outcomes, run_time, limit) == pytest.approx(plain, rel=1e-9, abs=1e-9)
-    for score in (scores_of.crps, scores_of.pit_shares):
-        plain = score.py_func(within, outcomes, run_time, limit)  # type: ignore[union-attr]
-        assert score(within, outcomes, run_time, limit) == pytest.approx(plain, rel=1e-9, abs=1e-9)
 
 
 @given(masses=HISTOGRAMS, run_time=TIMES, limit=LIMITS)

@@ -1,7 +1,5 @@
 """Change points against a plain twin, and autocorrelation against numpy."""
 
-from typing import Any
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -23,8 +21,6 @@ from shadowtime.shared.kernels.arrays import Integers
 from shadowtime.testing.examples import examples
 
 KEEP = 59
-
-compiled_and_plain = pytest.mark.parametrize("again", [replay, replay.py_func])  # type: ignore[attr-defined]
 
 
 def twin(waits: list[int], keep: int = KEEP) -> tuple[int, int, int, int]:
@@ -59,10 +55,9 @@ def made(seed: int, count: int) -> Integers:
 
 
 @pytest.mark.parametrize("seed", range(12))
-@compiled_and_plain
-def test_replay(again: Any, seed: int) -> None:
+def test_replay(seed: int) -> None:
     waits = made(seed, 700)
-    assert again(waits, ranks(1000), KEEP, LEVELS, RUNS) == twin(waits.tolist())
+    assert replay(waits, ranks(1000), KEEP, LEVELS, RUNS) == twin(waits.tolist())
 
 
 def test_some_of_these_change() -> None:
@@ -76,21 +71,19 @@ def test_replay_of_ties(waits: list[int], keep: int) -> None:
     assert replay(np.array(waits, dtype=np.int64), ranks(1000), keep, LEVELS, RUNS) == twin(waits, keep)
 
 
-@compiled_and_plain
-def test_three_misses_after_a_hundred_hits(again: Any) -> None:
+def test_three_misses_after_a_hundred_hits() -> None:
     waits = np.array([10, 20] * 50 + [500, 600, 700], dtype=np.int64)
     one_more = np.append(waits[:-1], 10)
     # Waits that alternate are correlated negatively: three misses count.
-    assert again(waits, ranks(1000), KEEP, LEVELS, RUNS) == (103 - KEEP, 0, 3, 3)
-    assert again(waits[:-1], ranks(1000), KEEP, LEVELS, RUNS) == (0, 2, 3, 2)
-    assert again(one_more, ranks(1000), KEEP, LEVELS, RUNS) == (0, 0, 3, 3)
+    assert replay(waits, ranks(1000), KEEP, LEVELS, RUNS) == (103 - KEEP, 0, 3, 3)
+    assert replay(waits[:-1], ranks(1000), KEEP, LEVELS, RUNS) == (0, 2, 3, 2)
+    assert replay(one_more, ranks(1000), KEEP, LEVELS, RUNS) == (0, 0, 3, 3)
 
 
-@compiled_and_plain
 @pytest.mark.parametrize("count", [0, 1, 2, 58])
-def test_too_few_waits_have_no_bound_to_miss(again: Any, count: int) -> None:
+def test_too_few_waits_have_no_bound_to_miss(count: int) -> None:
     waits = np.arange(count, dtype=np.int64) ** 2
-    assert again(waits, ranks(1000), KEEP, LEVELS, RUNS)[:2] == (0, 0)
+    assert replay(waits, ranks(1000), KEEP, LEVELS, RUNS)[:2] == (0, 0)
 
 
 def test_replay_leaves_its_input_alone() -> None:
@@ -108,10 +101,6 @@ def test_autocorrelation(waits: list[int]) -> None:
     expected = np.dot(logs[1:], logs[:-1]) / total if total > 1e-12 else 0.0
     found = autocorrelation(np.array(waits, dtype=np.int64))
     assert found == pytest.approx(expected, abs=1e-9)
-    assert found == pytest.approx(
-        autocorrelation.py_func(np.array(waits, dtype=np.int64)),  # type: ignore[attr-defined]
-        abs=1e-9,
-    )
     assert -1 <= found <= 1
 
 
@@ -132,8 +121,6 @@ def test_as_many_misses_as_the_nearest_of_the_table(waits: list[int]) -> None:
     found = autocorrelation(series)
     expected = THRESHOLDS[min(THRESHOLDS, key=lambda level: abs(level - found))]
     assert misses_that_count(series, LEVELS, RUNS) == expected
-    plain = misses_that_count.py_func(series, LEVELS, RUNS)  # type: ignore[attr-defined]
-    assert plain == expected
 
 
 def test_waits_that_are_all_alike_are_not_correlated() -> None:
