@@ -25,7 +25,7 @@ from shadowtime.shared.messages.envelope import (
 from shadowtime.shared.messages.predictions import RunTimePrediction, WaitBound, WaitForecast, WalltimeAdjustment
 from shadowtime.shared.messages.reasons import Backfilled
 from shadowtime.shared.streaming.web.server import address_of, listening
-from tests.browser import Page, browser
+from tests.support.browser import Page, browser
 
 PROCESSORS = 1_024
 RUNNING = 128
