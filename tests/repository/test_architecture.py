@@ -15,8 +15,8 @@ from shadowtime.services.pipeline import STAGES
 from shadowtime.shared.cli.paths import ROOT
 from shadowtime.shared.messages import ClusterOpened
 from shadowtime.shared.stages import Stage, topics
+from tests.repository.tree import PRODUCT, files, name
 
-PRODUCT = ("services", "shared", "replayer", "dashboards")
 FOLDERS = (*PRODUCT, "stack")
 SERVICES = sorted(stage.name for stage in STAGES)
 
@@ -33,16 +33,6 @@ MOST, FEWEST = 15, 3
 
 SMALL = 80
 """Lines below which a module joins the only one that imports it, if that stands beside it."""
-
-
-def files(*folders: str) -> list[Path]:
-    found = [path for folder in folders for path in sorted((ROOT / folder).rglob("*.py"))]
-    assert found
-    return found
-
-
-def name(path: Path) -> str:
-    return path.relative_to(ROOT).as_posix()
 
 
 def package_files() -> list[Path]:

@@ -32,9 +32,9 @@ from shadowtime.stack.servers.servers import Kafka, Redis
 from tests.benchmarks.__main__ import BENCHMARKS
 from tests.support.feeding import feed
 from tests.support.patience import PATIENCE
+from tests.support.pbs_sample import LOG as PBS
+from tests.support.slurm_samples import NODES, SACCT
 from tests.support.workers import Workers
-from tests.unit.shared.accounting.test_pbs import LOG as PBS
-from tests.unit.shared.accounting.test_real_slurm import NODES, SACCT
 
 HISTORY = {"CHANGELOG.md"}
 PAGES = {

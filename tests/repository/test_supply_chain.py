@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from shadowtime.shared.cli.paths import ROOT
-from tests.repository.test_architecture import PRODUCT, files, name
+from tests.repository.tree import PRODUCT, files, name
 from tests.support.patience import PATIENCE
 
 LOCKS = [ROOT / f"requirements{part}.lock" for part in ("", "-dev", "-mutants")]

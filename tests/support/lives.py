@@ -28,7 +28,7 @@ from shadowtime.shared.streaming.kafka import clients as bus
 from shadowtime.shared.streaming.kafka import topic_admin
 from shadowtime.shared.streaming.kafka.log_reader import read_log
 from shadowtime.shared.streaming.settings import Settings
-from tests.unit.shared.accounting.test_real_slurm import Life, printed
+from tests.support.slurm_samples import Life, printed
 
 
 def log_of(settings: Settings, run: str) -> list[Envelope]:

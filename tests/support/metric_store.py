@@ -43,3 +43,10 @@ def alike(these: dict[str, list[tuple[int, float]]], those: dict[str, list[tuple
         and all(isclose(a, b, rel_tol=1e-9) for (_, a), (_, b) in zip(these[series], those[series], strict=True))
         for series in these
     )
+
+
+def write(server: VictoriaMetrics, lines: str) -> None:
+    with urllib.request.urlopen(
+        f"{server.url}/api/v1/import/prometheus", data=lines.encode(), timeout=PATIENCE
+    ) as answer:
+        assert answer.status == 204

@@ -23,8 +23,8 @@ from rich.text import Text
 
 from shadowtime.shared.cli.paths import ROOT
 from shadowtime.stack.local.plan import Plan
-from tests.integration.stack.test_supervisor import new_plan, options, stack
 from tests.support.browser import Page, browser
+from tests.support.local_stack import new_plan, options, stack
 
 PICTURES = ROOT / "docs" / "pictures"
 MADE_OF = PICTURES / "made-of.json"

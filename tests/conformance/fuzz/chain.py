@@ -18,7 +18,7 @@ from shadowtime.shared.streaming.worker.fair_queue import Turns
 from shadowtime.shared.streaming.worker.run_state import SLICE_BYTES
 from shadowtime.shared.streaming.worker.stage_worker import Received, Refuse, StageWorker, admitted
 from tests.support.memory_store import MemoryStore
-from tests.unit.shared.streaming.test_stage_worker import MemoryStream, Message, no_sleep
+from tests.support.memory_stream import MemoryStream, Message, no_sleep
 
 SETTINGS = Settings(snapshot_every=13, batch_size=16, max_message_bytes=20_000, handler_seconds=30)
 

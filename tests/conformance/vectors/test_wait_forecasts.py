@@ -3,7 +3,7 @@
 import pytest
 
 from tests.conformance.vectors.vector import vector
-from tests.unit.services.scheduler.test_forecast import Asked
+from tests.support.asked_forecasts import Asked
 
 
 @pytest.mark.parametrize(

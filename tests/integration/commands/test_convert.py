@@ -1,7 +1,5 @@
 """A converted log is what a replay uses of a log."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -11,13 +9,7 @@ import pytest
 from shadowtime.replayer.logs.swf import BUNDLED, read_swf
 from shadowtime.replayer.logs.workload import prepare
 from shadowtime.shared.cluster.job import OF_ANY_LOG, Job
-from tests.support.patience import PATIENCE
-
-
-def convert(*arguments: object) -> tuple[int, str]:
-    command = [sys.executable, "-m", "shadowtime", "convert", *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE)
-    return done.returncode, done.stderr
+from tests.integration.commands.converted import convert
 
 
 @pytest.mark.parametrize("name", ["out.swf", "out.swf.gz"])

@@ -10,8 +10,7 @@ from shadowtime.stack.compose.credentials import FLOW, SCRAPE, files, names
 from shadowtime.stack.roles import roles
 from shadowtime.stack.servers.ports import HOST, free_port
 from shadowtime.stack.servers.servers import VictoriaMetrics
-from tests.integration.stack.test_victoria_metrics import write
-from tests.support.metric_store import ask
+from tests.support.metric_store import ask, write
 from tests.support.processes import wait_until
 from tests.support.real_servers import require
 

@@ -22,7 +22,6 @@ from shadowtime.shared.metric_names import METRICS, RESULTS, RUN_TIME_STATE
 from shadowtime.shared.streaming.settings import Settings
 from shadowtime.stack.local.plan import Plan
 from shadowtime.stack.servers.servers import SERVERS, VictoriaMetrics
-from tests.integration.stack.test_supervisor import new_plan, options, stack
 from tests.support.dashboard_queries import (
     Asked,
     answered,
@@ -36,6 +35,7 @@ from tests.support.dashboard_queries import (
     values,
     variables,
 )
+from tests.support.local_stack import new_plan, options, stack
 from tests.support.metric_store import ask
 from tests.support.patience import PATIENCE
 from tests.support.processes import wait_until

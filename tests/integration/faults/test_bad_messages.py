@@ -1,12 +1,8 @@
 """Messages that no stage can use: each is a dead letter with its place, and the stream goes on."""
 
 import asyncio
-import json
-import os
-import time
 from collections.abc import Iterator
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import pytest
 from aiokafka import AIOKafkaProducer
@@ -26,8 +22,8 @@ from shadowtime.shared.streaming.kafka import clients as bus
 from shadowtime.shared.streaming.kafka import topic_admin
 from shadowtime.shared.streaming.settings import Settings
 from shadowtime.stack.servers.servers import Kafka, Redis
+from tests.integration.faults.dead_letters import dead_letters, publish
 from tests.support.embedded import embedded
-from tests.support.forked import Forked
 from tests.support.patience import PATIENCE
 from tests.support.workers import Workers
 
@@ -45,21 +41,6 @@ def workers(kafka: Kafka, redis_server: Redis, tmp_path_factory: pytest.TempPath
     folder = tmp_path_factory.mktemp("workers")
     with Workers(kafka, redis_server, folder, max_message_bytes=str(LIMIT)) as running:
         yield running
-
-
-def publish(settings: Settings, topic: str, run: str, values: list[bytes]) -> list[dict[str, str]]:
-    """Publish messages of a run; return where each is."""
-
-    async def send() -> list[dict[str, str]]:
-        partitions = await topic_admin.prepare_topics(settings)
-        producer = bus.producer(settings)
-        await producer.start()
-        partition = bus.partition_of(run, partitions)
-        sent = [await producer.send_and_wait(topic, value, run.encode(), partition) for value in values]
-        await producer.stop()
-        return [{"topic": topic, "partition": str(partition), "offset": str(each.offset)} for each in sent]
-
-    return asyncio.run(send())
 
 
 def publish_packed(settings: Settings, topic: str, run: str, codec: str, value: bytes) -> None:
@@ -81,31 +62,6 @@ def as_snappy(data: bytes) -> bytes:
     parts = [bytes(data)[at : at + 60] for at in range(0, len(data), 60)]
     literals = b"".join(bytes([(len(part) - 1) << 2]) + part for part in parts)
     return bytes([len(data) & 127 | 128, len(data) >> 7]) + literals
-
-
-def dead_letters(settings: Settings, count: int, **wanted: str) -> list[dict[str, str]]:
-    """Wait for the dead letters with these headers or this text in their reason; other tests' are on the same Kafka."""
-    command = ["watch", "dead-letters", "--beginning", f"--kafka-bootstrap={settings.kafka_bootstrap}"]
-
-    def is_wanted(letter: dict[str, str]) -> bool:
-        return all(text == letter[name] or (name == "reason" and text in letter[name]) for name, text in wanted.items())
-
-    with TemporaryDirectory() as folder:
-        shown = Path(folder) / "shown"
-        process = Forked(command, dict(os.environ), shown)
-        try:
-            until = time.monotonic() + PATIENCE
-            while time.monotonic() < until:
-                lines = shown.read_bytes().rpartition(b"\n")[0].splitlines() if shown.exists() else []
-                found = list(filter(is_wanted, map(json.loads, lines)))
-                if len(found) >= count:
-                    return found[:count]
-                assert process.poll() is None, shown.read_text()
-                time.sleep(0.1)
-        finally:
-            process.kill()
-            process.wait()
-    return found
 
 
 def assert_as_embedded(folder: Path, jobs: int) -> None:

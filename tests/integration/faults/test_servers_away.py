@@ -17,7 +17,7 @@ from shadowtime.shared.streaming.kafka.clients import partition_of
 from shadowtime.shared.streaming.settings import Settings
 from shadowtime.shared.streaming.state.redis_client import connect
 from shadowtime.stack.servers.servers import Kafka, Redis
-from tests.integration.faults.test_bad_messages import dead_letters, publish
+from tests.integration.faults.dead_letters import dead_letters, publish
 from tests.support.embedded import embedded
 from tests.support.patience import PATIENCE
 from tests.support.real_servers import require

@@ -16,14 +16,14 @@ from shadowtime.services.shadows.comparison.live_page import Shadows
 from shadowtime.services.shadows.comparison.stored import Kept
 from shadowtime.shared.errors import StoreError
 from shadowtime.shared.streaming.web.server import address_of, listening
-from tests.integration.live.test_in_browser import text
-from tests.integration.streaming.test_run_follower import MemoryReader
+from tests.integration.live.page_texts import text
+from tests.support.answers_away import Away
 from tests.support.browser import Page, browser, require_browser
 from tests.support.live_logs import HOSTILE, log_of
-from tests.unit.services.processes.ask.test_advice import Stored
-from tests.unit.services.processes.live.test_asked import Away
-from tests.unit.services.shadows.test_kept import BEST, keeping
-from tests.unit.services.shadows.test_twin_tables import stored as shadow
+from tests.support.memory_reader import MemoryReader
+from tests.support.stored_runs import Stored
+from tests.support.stored_shadows import BEST, keeping
+from tests.support.stored_shadows import stored as shadow
 
 pytestmark = pytest.mark.nightly
 

@@ -16,12 +16,12 @@ from shadowtime.shared.streaming.settings import Settings
 from shadowtime.shared.streaming.state.redis_store import RedisStore
 from shadowtime.stack.servers.ports import free_port
 from shadowtime.stack.servers.servers import Kafka, Redis
-from tests.integration.live.test_live_stream import live, of_run, publish, states
+from tests.integration.live.live_command import live, of_run, publish, states
 from tests.support.live_logs import as_sent, log_of
 from tests.support.patience import PATIENCE
 from tests.support.real_servers import require
-from tests.unit.services.processes.ask.test_advice import Stored
-from tests.unit.services.shadows.test_twin_tables import stored as shadow
+from tests.support.stored_runs import Stored
+from tests.support.stored_shadows import stored as shadow
 
 JOB = {"cluster": "kth", "run": "kth/a", "processors": "8", "requested_time": "7200", "user": "1", "moldable": "true"}
 AWAY = "Redis cannot be used"

@@ -14,6 +14,7 @@ from shadowtime.services.processes.live.view import LiveRuns
 from shadowtime.shared.formatting import clock
 from shadowtime.shared.messages.envelope import Envelope
 from shadowtime.shared.streaming.web.server import address_of, listening
+from tests.integration.live.page_texts import text
 from tests.support.browser import Page, browser, require_browser
 from tests.support.live_logs import log_of
 
@@ -48,10 +49,6 @@ def push(page: LivePage, log: list[Envelope]) -> None:
 @pytest.fixture(scope="module")
 def log() -> list[Envelope]:
     return log_of(jobs=200)
-
-
-def text(name: str) -> str:
-    return f"document.getElementById('{name}').textContent"
 
 
 @pytest.mark.parametrize("width", [1280, pytest.param(360, marks=pytest.mark.nightly)])

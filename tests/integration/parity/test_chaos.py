@@ -11,7 +11,7 @@ import pytest
 
 from shadowtime.shared.cli.paths import ROOT
 from shadowtime.stack.servers.servers import Kafka, Redis
-from tests.integration.parity.test_parity import REPLANNED
+from tests.integration.parity.policies import REPLANNED
 from tests.support.embedded import assert_complete, embedded
 from tests.support.eventful import install
 from tests.support.guarded import guarded

@@ -8,12 +8,12 @@ import pytest
 
 from shadowtime.shared.streaming.settings import Settings
 from shadowtime.stack.servers.servers import Kafka, Redis
+from tests.integration.parity.policies import REPLANNED
 from tests.support.embedded import assert_complete, embedded
 from tests.support.patience import PATIENCE
 from tests.support.workers import Workers
 
 JOBS = 150
-REPLANNED = "conservative:order=R/L,guarantees=no,speculate=0.8,test_runs=yes,shape=half,widen=yes"
 PROMISED = "conservative:speculate=expected,test_runs=yes,shape=greedy,runtime=empirical"
 TUNED = "tuned:least=20,every=3600,runtime=empirical"
 

@@ -15,7 +15,7 @@ from shadowtime.shared.streaming.state.redis_store import RedisStore
 from shadowtime.stack.servers.servers import Redis
 from tests.support.patience import PATIENCE
 from tests.support.real_servers import require
-from tests.unit.services.shadows.test_twin_tables import stored
+from tests.support.stored_shadows import stored
 
 
 def twin(url: str, *arguments: str) -> subprocess.CompletedProcess[str]:

@@ -25,11 +25,11 @@ from shadowtime.stack.roles import KAFKA, kafka_acls, roles
 from shadowtime.stack.servers.ports import free_port
 from shadowtime.stack.servers.server import Server
 from shadowtime.stack.servers.servers import Kafka, Redis, VictoriaMetrics
-from tests.integration.stack.test_redis_server import ask
 from tests.support.compose import services
 from tests.support.patience import PATIENCE
 from tests.support.processes import wait_until
 from tests.support.real_servers import require
+from tests.support.redis_questions import ask
 
 
 @contextmanager

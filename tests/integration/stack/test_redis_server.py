@@ -1,6 +1,5 @@
 """Redis keeps what it answered through a kill, and its settings hold. Requests go over a bare socket."""
 
-import socket
 from pathlib import Path
 
 import pytest
@@ -10,8 +9,8 @@ from shadowtime.shared.stages.topics import FLOW
 from shadowtime.stack.roles import FOLLOW, REDIS, roles
 from shadowtime.stack.servers.access import Access
 from shadowtime.stack.servers.servers import Redis
-from tests.support.patience import PATIENCE
 from tests.support.real_servers import require
+from tests.support.redis_questions import ask
 
 
 @pytest.fixture(autouse=True)
@@ -73,10 +72,3 @@ def test_the_defaults_are_append_only_without_snapshots(tmp_path: Path) -> None:
         assert b"noeviction" in ask(server, "CONFIG GET maxmemory-policy")
         assert ask(server, "CONFIG GET save").endswith(b"$0\r\n\r\n")
         assert ask(server, "SELECT 1").startswith(b"-ERR")
-
-
-def ask(server: Redis, command: str) -> bytes:
-    """Return the raw answer to an inline command; none here is longer than one read."""
-    with socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE) as connection:
-        connection.sendall(command.encode() + b"\r\n")
-        return connection.recv(65536)

@@ -14,7 +14,6 @@ from pathlib import Path
 
 import pytest
 
-from shadowtime.services.pipeline import STAGES
 from shadowtime.shared.cli.paths import ROOT
 from shadowtime.shared.errors import BusError
 from shadowtime.shared.metric_names import FOLLOW_JOB, SCRAPE_JOB
@@ -25,30 +24,15 @@ from shadowtime.stack.local.command_line import culprit
 from shadowtime.stack.local.plan import FOLLOWERS, METRICS, Plan
 from shadowtime.stack.local.state import Process, State, read_state, supervisor_of
 from shadowtime.stack.roles import ADMIN, REDIS
-from shadowtime.stack.servers.ports import HOST, free_port, is_free
+from shadowtime.stack.servers.ports import HOST, is_free
 from shadowtime.stack.servers.servers import SERVERS, ServerError
 from shadowtime.stack.servers.worker import Worker
+from tests.support.local_stack import FLOW, new_plan, options, stack
 from tests.support.patience import PATIENCE
 from tests.support.processes import alive, descendants, wait_until
 from tests.support.real_servers import require
 
-FLOW = tuple(stage.name for stage in STAGES)
 NAMES = ["kafka", "redis", "victoria-metrics", *FLOW, METRICS, "live"]
-
-
-def stack(*arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "shadowtime", "stack", *arguments]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE, check=False)
-
-
-def new_plan(folder: Path, stages: tuple[str, ...] = FLOW) -> Plan:
-    servers = (free_port(), free_port(), free_port())
-    return Plan(str(folder), stages, 1, *servers, free_port(len(STAGES) + 1), free_port())
-
-
-def options(plan: Plan) -> list[str]:
-    ports = ("kafka_port", "redis_port", "victoria_metrics_port", "web_port", "live_port")
-    return ["--folder", plan.folder, *(f"--{port.replace('_', '-')}={getattr(plan, port)}" for port in ports)]
 
 
 def told(plan: Plan) -> State:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from shadowtime.stack.servers.servers import ServerError, VictoriaMetrics
+from tests.support.metric_store import write
 from tests.support.patience import PATIENCE
 from tests.support.real_servers import require
 
@@ -66,13 +67,6 @@ def test_it_scrapes_what_its_configuration_names(tmp_path: Path) -> None:
 def test_a_server_that_is_down_is_an_error_of_its_own(tmp_path: Path) -> None:
     with pytest.raises(ServerError, match=r"victoria-metrics at 127\.0\.0\.1:\d+ does not answer /internal"):
         VictoriaMetrics(tmp_path).reset_rollup_cache()
-
-
-def write(server: VictoriaMetrics, lines: str) -> None:
-    with urllib.request.urlopen(
-        f"{server.url}/api/v1/import/prometheus", data=lines.encode(), timeout=PATIENCE
-    ) as answer:
-        assert answer.status == 204
 
 
 def query(server: VictoriaMetrics, expression: str, at: int) -> list[str]:

@@ -2,8 +2,7 @@
 
 import asyncio
 import copy
-from collections import Counter
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 
 import pytest
 from hypothesis import given
@@ -13,46 +12,15 @@ from shadowtime.shared.errors import SnapshotMismatch, StoreError
 from shadowtime.shared.messages.envelope import ClusterOpened, Envelope, Event, JobSubmitted
 from shadowtime.shared.stages.handler import StageHandler
 from shadowtime.shared.stages.stage import Stage, StageRun
-from shadowtime.shared.streaming.protocols import RunState, StateStore, Transaction
+from shadowtime.shared.streaming.protocols import StateStore, Transaction
 from shadowtime.shared.streaming.settings import Settings
 from shadowtime.shared.streaming.state.redis_client import connect
 from shadowtime.shared.streaming.state.redis_store import RedisStore
-from shadowtime.shared.streaming.state.run_follower import JournalEnd, Position, RedisReader, RunFollower, RunReader
+from shadowtime.shared.streaming.state.run_follower import Position, RedisReader, RunFollower, RunReader
 from shadowtime.stack.servers.servers import Redis
-from tests.support.memory_store import MemoryStore
+from tests.support.memory_reader import MemoryReader
 
 STAGE = Stage("wait_bound", "in", "out", StageHandler)
-
-
-class MemoryReader(MemoryStore):
-    """Reads what it has as Redis does, and counts how often it was asked for what."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.asked: Counter[str] = Counter()
-
-    async def names(self) -> Sequence[str]:
-        return sorted(self.kept)
-
-    async def positions(self, runs: Sequence[str]) -> Sequence[Position | None]:
-        known = [self.kept.get(run) for run in runs]
-        return [
-            None if kept is None else Position(kept.sequence, kept.offset, kept.outbox[-1] if kept.outbox else None)
-            for kept in known
-        ]
-
-    async def journal_from(self, run: str, first: int) -> JournalEnd | None:
-        self.asked["journal"] += 1
-        await asyncio.sleep(0)
-        kept = self.kept.get(run)
-        if kept is None:
-            return None
-        return JournalEnd(kept.sequence, kept.offset, kept.sequence - len(kept.journal), kept.journal[first:])
-
-    async def load(self, run: str) -> RunState | None:
-        self.asked["load"] += 1
-        await asyncio.sleep(0)
-        return await super().load(run)
 
 
 class Written:

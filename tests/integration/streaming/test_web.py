@@ -30,9 +30,9 @@ from shadowtime.shared.streaming.web import server as shared_web
 from shadowtime.shared.streaming.web.host_names import AllowedNames
 from shadowtime.shared.streaming.worker.pages import worker_pages
 from shadowtime.stack.local.plan import Plan
-from tests.integration.streaming.test_run_follower import MemoryReader
+from tests.support.echo_stage import STAGE
+from tests.support.memory_reader import MemoryReader
 from tests.support.web_server import LOOPS, serving
-from tests.unit.services.processes.ask.test_ask import STAGE
 
 DOCS = ROOT / "docs" / "http.md"
 HERE = ("127.0.0.1", "127.0.0.1:99", "LOCALHOST", "localhost:6080", "[::1]:6080", "127.8.8.8", "[::1]")

@@ -1,7 +1,5 @@
 """The suites that ship: one line tries a plug-in, and each kind of fault fails the property that names it."""
 
-import subprocess
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -178,11 +176,3 @@ def test_a_spec_is_tried_as_it_is_and_a_name_with_every_choice() -> None:
 def test_what_is_not_there_is_named(arguments: tuple[str, ...], message: str) -> None:
     with pytest.raises(SettingsError, match=message):
         conformance(*arguments)
-
-
-@pytest.mark.parametrize("library", ["pytest", "hypothesis"])
-def test_without_its_libraries_it_names_the_extra(library: str) -> None:
-    script = f"import sys; sys.modules[{library!r}] = None; import shadowtime.testing"
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
-    last = done.stderr.splitlines()[-1]
-    assert last == f"ImportError: shadowtime.testing takes {library}: pip install 'shadowtime[testing]'"

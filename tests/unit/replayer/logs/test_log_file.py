@@ -1,8 +1,6 @@
 """Logs that were made to take all memory or all day, and logs whose numbers lead nowhere: one line each."""
 
 import gzip
-import resource
-import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,19 +14,11 @@ from shadowtime.shared.accounting import text_file as log_file
 from shadowtime.shared.accounting.text_file import lines_of
 from shadowtime.shared.bounds import MAX_DURATION, MAX_LINE_LENGTH, MAX_TIME
 from shadowtime.shared.errors import TraceError
-
-MIB = 1 << 20
+from tests.support.log_rows import MIB, written
 
 
 def row(number: int, *, submit: int = 0, wait: int = -1, run: int = 60, size: int = 1, request: int = 60) -> str:
     return f"{number} {submit} {wait} {run} {size} -1 -1 {size} {request} -1 1 1 1 1 1 1 -1 -1\n"
-
-
-def written(path: Path, *pieces: bytes) -> Path:
-    with gzip.open(path, "wb", 1) as file:
-        for piece in pieces:
-            file.write(piece)
-    return path
 
 
 # Finding 12: what is small and unpacks to much
@@ -67,19 +57,6 @@ def test_finding_12_a_header_has_a_size(tmp_path: Path, monkeypatch: pytest.Monk
     path.write_text("".join(f"; Key{number}: {'x' * 90}\n" for number in range(20)) + row(1))
     with pytest.raises(TraceError, match=r"header\.swf, line 11: the header is larger than 1,000 bytes$"):
         read_swf(path)
-
-
-def test_finding_12_memory_does_not_grow_with_what_is_packed(tmp_path: Path) -> None:
-    bomb = written(tmp_path / "bomb.swf.gz", *[(b" " * 60_000 + b"\n") * 17] * 900)
-    code = f"from shadowtime.replayer.logs.swf import read_swf\nread_swf({str(bomb)!r})"
-
-    def limited() -> None:
-        resource.setrlimit(resource.RLIMIT_DATA, (600 * MIB, 600 * MIB))
-
-    ended = subprocess.run(
-        [sys.executable, "-c", code], preexec_fn=limited, capture_output=True, text=True, check=False
-    )
-    assert ended.stderr.splitlines()[-1].endswith("bomb.swf.gz: no job line in it")
 
 
 @pytest.mark.parametrize("at", [-2, -1, 0, 1, 2])

@@ -2,17 +2,13 @@
 
 import hashlib
 import re
-import subprocess
-import sys
 import time
 from dataclasses import replace
 from html.parser import HTMLParser
 from itertools import combinations
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-import orjson
 import pytest
 
 from shadowtime.replayer.comparison.document import as_json
@@ -27,9 +23,9 @@ from shadowtime.replayer.report.tables import COLUMNS, WASTE
 from shadowtime.replayer.report.tables import comparison as scores_table
 from shadowtime.services.catalogue import canonical
 from shadowtime.shared.bounds import MAX_TIME
-from shadowtime.shared.cli.paths import ROOT
 from shadowtime.shared.formatting import DAY, percent
 from tests.support.recorded_runs import POLICIES, compared, recorded, replayed
+from tests.support.report_page import tables
 from tests.support.small_logs import generated, job, plan_of, trace_of
 
 VOID = {"meta", "wbr", "br", "img", "link", "input", "hr"}
@@ -71,15 +67,6 @@ def parsed(html: str) -> Balanced:
     assert parser.open == []
     assert len(set(parser.ids)) == len(parser.ids)
     return parser
-
-
-def tables(html: str) -> dict[str, dict[str, list[str]]]:
-    """Return the rows of each table by its label, each as its exact values, by its first cell."""
-    found: dict[str, dict[str, list[str]]] = {}
-    for label, table in re.findall(r'aria-label="([^"]*)"><table>(.*?)</table>', html, re.DOTALL):
-        rows = re.findall(r'<tr><th scope="row">(.*?)</th>(.*?)</tr>', table, re.DOTALL)
-        found[label] = {name: re.findall(r'<data value="(.*?)">', cells) for name, cells in rows}
-    return found
 
 
 @pytest.fixture(scope="module")
@@ -219,19 +206,6 @@ def test_the_digests_are_those_of_the_decision_logs() -> None:
 class Hashing:
     def __init__(self, into: Any) -> None:
         self.write = into.update
-
-
-def test_the_command_line_writes_the_same_figures_and_digests(tmp_path: Path) -> None:
-    names = {name: tmp_path / name for name in ("r.html", "r.json", "d.jsonl")}
-    options = ["--report", names["r.html"], "--json", names["r.json"], "--decisions", names["d.jsonl"], "--jobs", "200"]
-    command = [sys.executable, "-m", "shadowtime", "replay", "--policy", "easy", *map(str, options)]
-    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
-    html, told = names["r.html"].read_text(), orjson.loads(names["r.json"].read_bytes())
-    (values,) = tables(html)["Scores of each policy"].values()
-    assert [float(value) for value in values] == [told["policies"][0][key] for key in COLUMNS]
-    assert hashlib.sha256(names["d.jsonl"].read_bytes()).hexdigest() in html
-    assert f"seed {told['settings']['seed']}." in html
-    assert "numpy " in html
 
 
 def test_it_is_small_and_soon_made() -> None:

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 from numpy.random import PCG64, Generator
-from numpy.typing import NDArray
 
 from shadowtime.replayer.synthetic.lublin import (
     RUN_TIME_GAMMAS,
@@ -14,17 +13,13 @@ from shadowtime.replayer.synthetic.lublin import (
     draw_run_times,
     draw_sizes,
 )
+from tests.unit.replayer.synthetic.sizes import is_power_of_two
 
 DAY = 86_400
 
 
 def chance() -> Generator:
     return Generator(PCG64([20031101]))
-
-
-def is_power_of_two(sizes: NDArray[np.int64]) -> NDArray[np.bool_]:
-    single_bit: NDArray[np.bool_] = (sizes & (sizes - 1)) == 0
-    return single_bit
 
 
 # Each tolerance is several standard errors of the sample

@@ -14,8 +14,8 @@ from shadowtime.services.follower.options import Given
 from shadowtime.shared.accounting.numbers import LIFE, number_of
 from shadowtime.shared.messages.envelope import JobEnded, JobStarted, JobSubmitted, moment
 from tests.support.lives import late, lives_told
+from tests.support.slurm_samples import Life
 from tests.unit.services.follower.driven import Driven
-from tests.unit.shared.accounting.test_real_slurm import Life
 
 BEGIN = 1_795_325_400
 POOLS = '[[pool]]\nname = "workq"\nprocessors = 64\npartitions = ["workq"]\n'

@@ -10,12 +10,12 @@ from shadowtime.services.follower.slurm.json import load_of, sinfo_rows, squeue_
 from shadowtime.services.follower.slurm.load import Load
 from shadowtime.services.follower.slurm.text import nodes_of, nodes_of_rows, sights_of_rows, tiers_of_rows
 from shadowtime.shared.errors import FollowError
+from tests.unit.services.follower.slurm_texts import NODES as PRINTED_NODES
+from tests.unit.services.follower.slurm_texts import OVER as PRINTED_OVER
+from tests.unit.services.follower.slurm_texts import RUNS as PRINTED_RUNS
+from tests.unit.services.follower.slurm_texts import WAITS as PRINTED
+from tests.unit.services.follower.slurm_texts import read as read_text
 from tests.unit.services.follower.slurmrestd_answers import DIAG, JOB, NODES, OVER, PARTITIONS, RUNS, newer
-from tests.unit.services.follower.test_slurm_text import NODES as PRINTED_NODES
-from tests.unit.services.follower.test_slurm_text import OVER as PRINTED_OVER
-from tests.unit.services.follower.test_slurm_text import RUNS as PRINTED_RUNS
-from tests.unit.services.follower.test_slurm_text import WAITS as PRINTED
-from tests.unit.services.follower.test_slurm_text import read as read_text
 
 Dialect = Callable[[Any], Any]
 

@@ -2,52 +2,12 @@
 
 import pytest
 
-from shadowtime.services.follower.cluster.observation import Key, Sight
+from shadowtime.services.follower.cluster.observation import Key
 from shadowtime.services.follower.slurm.load import load_of
-from shadowtime.services.follower.slurm.text import FIELDS, nodes_of, sights_of, tiers_of
+from shadowtime.services.follower.slurm.text import nodes_of, sights_of, tiers_of
 from shadowtime.shared.accounting.machine_parts import gpus_of
 from shadowtime.shared.errors import FollowError
-
-WAITS = {
-    "JobID": "286",
-    "ArrayJobID": "286",
-    "ArrayTaskID": "N/A",
-    "State": "PENDING",
-    "SubmitTime": "1795541140",
-    "EligibleTime": "1795541140",
-    "StartTime": "1795541220",
-    "EndTime": "1795541580",
-    "RestartCnt": "0",
-    "TimeLimit": "6:00",
-    "TimeUsed": "0:00",
-    "NumCPUs": "8",
-    "NumNodes": "2",
-    "tres-alloc": "cpu=8,mem=7200M,node=1,billing=8,gres/gpu=2",
-    "OverSubscribe": "OK",
-    "PriorityLong": "10009",
-    "exit_code": "0",
-    "UserName": "user2",
-    "Account": "projecta",
-    "Partition": "batch",
-    "QOS": "normal",
-    "NodeList": "",
-    "Reason": "Priority",
-    "Name": "plain2",
-}
-RUNS = WAITS | {"State": "RUNNING", "NodeList": "n[01-02]", "Reason": "None", "TimeUsed": "0:30"}
-OVER = RUNS | {"State": "COMPLETED", "TimeUsed": "6:00"}
-
-
-END = "4f1c|"
-
-
-def printed(*jobs: dict[str, str]) -> str:
-    return "".join("".join(job[name] + END for name in FIELDS) + "\n" for job in jobs)
-
-
-def read(job: dict[str, str], **changes: str) -> Sight:
-    (sight,) = sights_of(printed(job | changes), {"batch": 1, "low": 0}, END)
-    return sight
+from tests.unit.services.follower.slurm_texts import END, NODES, OVER, RUNS, WAITS, printed, read
 
 
 def test_a_job_that_waits_runs_and_is_over() -> None:
@@ -118,15 +78,6 @@ def test_what_is_not_understood_is_named(text: str, told: str) -> None:
     with pytest.raises(FollowError, match="squeue") as raised:
         sights_of(text, {}, END)
     assert told in str(raised.value)
-
-
-NODES = (
-    "n01|debug|20|mixed|2/2/0/4|4000|(null)|\n"
-    "n01|batch*|10|mixed|2/2/0/4|4000|(null)|\n"
-    "n02|batch*|10|mixed+drain|1/0/3/4|4000|gpu:a100:2(S:0-1)|\n"
-    "n03|batch*|10|idle*|0/0/4/4|4000|(null)|\n"
-    "n04|batch*|10|idle~|0/4/0/4|4000|(null)|\n"
-)
 
 
 def test_of_nodes_on_which_no_job_may_start_counts_what_is_held() -> None:

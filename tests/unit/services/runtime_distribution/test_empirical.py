@@ -1,29 +1,15 @@
 """Per-user histograms against the whole log at every prefix."""
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from shadowtime.services.runtime_distribution.empirical import Empirical, EmpiricalSettings
-from shadowtime.shared.distributions.bins import BINS, Masses, bin_of
+from shadowtime.shared.distributions.bins import bin_of
 from shadowtime.shared.messages.predictions import RunTimePrediction
 from shadowtime.testing.examples import examples
 from tests.unit.services.runtime_distribution.ended_jobs import ENDED, Ended
-
-
-def histogram(jobs: list[Ended], beyond: float, keep: float = 1.0) -> Masses:
-    """Return the counts of jobs, oldest first."""
-    counts = np.zeros(BINS)
-    for job in jobs:
-        counts *= keep
-        if job.requested_time is not None and job.at_request:
-            j = bin_of(job.requested_time)
-            counts[j] += 1 - beyond
-            counts[j + 1] += beyond
-        else:
-            counts[bin_of(job.run_time)] += 1
-    return counts
+from tests.unit.services.runtime_distribution.histograms import histogram
 
 
 def batch(log: list[Ended], asked: Ended, settings: EmpiricalSettings) -> RunTimePrediction | None:

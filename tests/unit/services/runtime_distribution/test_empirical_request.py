@@ -12,7 +12,7 @@ from shadowtime.shared.distributions.bins import BINS, Masses, bin_of
 from shadowtime.shared.messages.predictions import RunTimePrediction
 from shadowtime.testing.examples import examples
 from tests.unit.services.runtime_distribution.ended_jobs import ENDED, Ended
-from tests.unit.services.runtime_distribution.test_empirical import histogram
+from tests.unit.services.runtime_distribution.histograms import histogram
 
 
 def class_masses(log: list[Ended], asked: Ended, settings: EmpiricalRequestSettings) -> Masses:

@@ -1,7 +1,5 @@
 """The online state: when it learns, what it believes, and that it is what one would compute from the log."""
 
-import subprocess
-import sys
 from collections.abc import Sequence
 from typing import Any
 from unittest.mock import Mock
@@ -25,35 +23,7 @@ from shadowtime.shared.kernels.arrays import Floats
 from shadowtime.shared.messages.envelope import Event, JobEnded, JobStarted, JobSubmitted
 from shadowtime.shared.spec import parse
 from shadowtime.testing.examples import examples
-
-HORIZON = 2 * WEEK  # slices, within the smallest history
-
-
-def submitted(time: int, number: int = 1) -> JobSubmitted:
-    return JobSubmitted(time=time, job_number=number, requested_processors=1, requested_time=360_000, user_id=1)
-
-
-def log(seed: int, jobs: int, horizon: int = HORIZON) -> list[Event]:
-    """Return a random log: jobs of two kinds by turns of 6 hours, some waiting long, some never ending."""
-    chance = np.random.default_rng(seed)
-    events: list[Event] = []
-    for number, time in enumerate(np.sort(chance.integers(0, horizon * SLICE, jobs)).tolist()):
-        begin = time + int(chance.exponential(3000))
-        run_time = int(chance.lognormal(4 if time // 21_600 % 2 else 9, 0.7))
-        events.append(submitted(time, number))
-        events.append(JobStarted(time=begin, job_number=number, processors=1))
-        events.append(JobEnded(time=begin + run_time, job_number=number, run_time=run_time))
-    order = sorted(events, key=lambda event: event.time)  # stable: a job's own events keep their order
-    return [event for event in order if event.time < horizon * SLICE]
-
-
-def play(predictor: Hmm, events: Sequence[Event], told: int = 0) -> None:
-    """Tell events as the stage does, all but those told already."""
-    jobs = {event.job_number: event for event in events if isinstance(event, JobSubmitted)}
-    for event in events[told:]:
-        if isinstance(event, JobEnded):
-            predictor.learn_one(jobs[event.job_number], event.run_time)
-        predictor.observe(event)
+from tests.support.hmm_log import HORIZON, log, play, submitted
 
 
 def model_of(predictor: Hmm) -> Model:
@@ -257,32 +227,6 @@ def test_a_slice_holds_as_many_jobs_as_it_can_count() -> None:
         predictor.learn_one(submitted(0), 60)
     table = np.frombuffer(unpacked(predictor.snapshot()["counts"]), "<u2")
     assert table.max() == 65_535
-
-
-def test_a_snapshot_serves_another_process() -> None:
-    predictor = Hmm(HmmSettings(states=3))
-    events = log(17, 1200)
-    told = len(events) - 300
-    play(predictor, events[:told])
-    program = (
-        "import sys, orjson\n"
-        "from shadowtime.services.runtime_distribution.hmm.predictor import Hmm\n"
-        "from shadowtime.services.runtime_distribution.hmm.predictor import HmmSettings\n"
-        "from tests.unit.services.runtime_distribution.test_hmm import log, play\n"
-        "predictor = Hmm(HmmSettings(states=3))\n"
-        "predictor.restore(orjson.loads(sys.stdin.buffer.read()))\n"
-        "play(predictor, log(17, 1200), TOLD)\n"
-        "sys.stdout.buffer.write(orjson.dumps(predictor.snapshot()))\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", program.replace("TOLD", str(told))],
-        input=orjson.dumps(predictor.snapshot()),
-        capture_output=True,
-        check=True,
-    )
-    whole = Hmm(HmmSettings(states=3))
-    play(whole, events)
-    assert orjson.loads(done.stdout) == whole.snapshot()
 
 
 def test_the_snapshot_is_as_large_after_a_day_as_after_two_weeks() -> None:

@@ -1,18 +1,14 @@
 """Three pools with memory and GPUs: each pass against the textbook."""
 
-from math import prod
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given
 
 from shadowtime.replayer.logs.workload import Workload
 from shadowtime.replayer.simulation.machine import Machine
 from shadowtime.services.pipeline import STAGES
-from shadowtime.services.scheduler.kernels.terminations import conditional
 from shadowtime.services.scheduler.policy import FITS_NOW, Policy, start
-from shadowtime.services.scheduler.probabilistic.delay_probability import delay_probability
 from shadowtime.services.scheduler.registry import POLICIES
 from shadowtime.services.scheduler.settings import PolicySettings
 from shadowtime.services.scheduler.tables.histograms import Histograms
@@ -20,7 +16,6 @@ from shadowtime.services.scheduler.tables.job_table import Queue, Running
 from shadowtime.shared.messages.decisions import Start
 from shadowtime.shared.messages.envelope import (
     CapacityChanged,
-    ClusterOpened,
     Decided,
     Envelope,
     Event,
@@ -36,20 +31,9 @@ from shadowtime.testing.examples import examples
 from shadowtime.testing.instances import UNUSED
 from tests.support import textbook_pools
 from tests.support.occupancy import Occupancy
-from tests.support.strategies.pools import LEAVES, POOLS, PROCESSORS, pooled_workloads
-from tests.support.textbook_pools import Conservative, Ends, held_of
-from tests.unit.services.scheduler.enumeration import enumerated
-
-NOTHING = {"processors": 0, "memory": 0, "gpus": 0}
-TAU = 0.9
-
-
-def opened(policy: str, runtime: str = "requested") -> ClusterOpened:
-    return ClusterOpened(time=0, cluster="c", processors=PROCESSORS, pools=POOLS, policy=policy, runtime=runtime)
-
-
-def started(answer: Decided) -> list[int]:
-    return [start.job_number for start in answer.starts]
+from tests.support.strategies.pools import LEAVES, POOLS, pooled_workloads
+from tests.support.textbook_pools import Conservative, held_of
+from tests.unit.services.scheduler.pool_points import EITHER, NOTHING, SOON, TAU, delay, ends_of, opened, started
 
 
 @given(jobs=pooled_workloads(), changes=LEAVES)
@@ -87,13 +71,6 @@ def test_conservative_is_the_textbook(jobs: Workload, changes: list[CapacityChan
         machine.see(event)
 
 
-def delay(needed: int, running: list[tuple[int, Ends]], candidate: tuple[int, Ends]) -> float:
-    """Return the probability by going through everything that may happen, where that is not too much."""
-    if prod(len(ends) for _, ends in running) < 500:
-        return enumerated(needed, running, candidate)
-    return delay_probability(needed, running, candidate)
-
-
 @given(jobs=pooled_workloads(max_jobs=18), changes=LEAVES)
 @examples(150)
 def test_probabilistic_is_the_textbook(jobs: Workload, changes: list[CapacityChanged]) -> None:
@@ -115,23 +92,7 @@ def test_probabilistic_is_the_textbook(jobs: Workload, changes: list[CapacityCha
         machine.see(event)
 
 
-def ends_of(said: Envelope, machine: Occupancy, now: int) -> Ends:
-    """Return when a waiting or running job may end, as `probabilistic` has it."""
-    job: Any = said.event
-    held = machine.running.get(job.job_number)
-    start = now if held is None else held.start
-    elapsed, histogram = now - start, () if said.run_time is None else said.run_time.histogram
-    if histogram:
-        times, left = conditional(np.array(histogram), elapsed, float(job.requested_time))
-        return dict(zip((start + times).tolist(), left.tolist(), strict=True))
-    point = job.requested_time if said.run_time is None else min(max(int(said.run_time.point), 1), job.requested_time)
-    expected = point if point > elapsed else max(job.requested_time, elapsed + 1)
-    return {float(start + expected): 1.0}
-
-
 # By hand
-
-EITHER, SOON = (0.0,) * 5 + (0.5, 0.5), (0.0,) * 4 + (0.75, 0.0, 0.25)
 
 
 @pytest.mark.parametrize(

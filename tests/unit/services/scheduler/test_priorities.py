@@ -42,7 +42,7 @@ from tests.support.occupancy import Occupancy, Size
 from tests.support.strategies.pools import LEAVES, POOLS, pooled_workloads
 from tests.support.textbook_pools import Conservative, Ends, heads_of, held_of
 from tests.support.told_scheduler import Told
-from tests.unit.services.scheduler.test_pools import EITHER, NOTHING, TAU, delay, ends_of, opened, started
+from tests.unit.services.scheduler.pool_points import EITHER, NOTHING, TAU, delay, ends_of, opened, started
 
 RELEASED = 90
 """When all is as it was at first: nothing is blocked from then on. There is a change of capacity at that time."""

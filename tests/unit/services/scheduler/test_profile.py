@@ -5,11 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shadowtime.services.scheduler.kernels.profile import FOREVER, begin, earliest, fits, merged, take
+from tests.unit.services.scheduler.drawn_jobs import RUNNING, WAITING
 
 SECONDS = 40
-
-RUNNING = st.lists(st.tuples(st.integers(1, 4), st.integers(1, 12)), max_size=5)
-WAITING = st.lists(st.tuples(st.integers(1, 8), st.integers(1, 9)), max_size=6)
 
 
 @given(running=RUNNING, idle=st.integers(-2, 5), waiting=WAITING, tidy=st.booleans())

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from shadowtime.services.scheduler.forecasting.by_reservation import Reservations
 from shadowtime.services.scheduler.kernels.profile import FOREVER
 from shadowtime.testing.examples import examples
-from tests.unit.services.scheduler.test_profile import RUNNING, WAITING
+from tests.unit.services.scheduler.drawn_jobs import RUNNING, WAITING
 
 HORIZON = 200
 

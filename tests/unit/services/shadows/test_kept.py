@@ -11,15 +11,8 @@ from shadowtime.services.shadows.comparison.live_page import Shadows
 from shadowtime.services.shadows.comparison.stored import Kept
 from shadowtime.services.shadows.comparison.text import MAX_USERS_SHOWN
 from shadowtime.shared.errors import StoreError, Unanswerable
-from shadowtime.shared.streaming.protocols import Transaction
-from tests.integration.streaming.test_run_follower import MemoryReader
-from tests.unit.services.shadows.test_twin_tables import stored
-
-BEST, FCFS = "kth/shadow/best", "kth/shadow/fcfs"
-
-
-def keeping(reader: MemoryReader, run: str, snapshot: bytes, expected: int = -1) -> Awaitable[None]:
-    return reader.commit(Transaction(run, expected, expected + 1, 0, 0, snapshot, [], [], 0))
+from tests.support.memory_reader import MemoryReader
+from tests.support.stored_shadows import BEST, FCFS, keeping, stored
 
 
 def asking(ask: Callable[[MemoryReader, Kept], Awaitable[None]]) -> None:

@@ -2,34 +2,14 @@
 
 import io
 
-import orjson
 import pytest
 from rich.console import Console
 
-from shadowtime.services.shadows.comparison.side_by_side import REAL, SHADOW, SideBySide
+from shadowtime.services.shadows.comparison.side_by_side import SideBySide
 from shadowtime.services.shadows.comparison.stored import read
 from shadowtime.services.shadows.comparison.text import tables
 from shadowtime.shared.errors import SnapshotMismatch
-from shadowtime.shared.formatting import DAY
-from shadowtime.shared.messages.job_events import JobSubmitted
-
-
-def stored(days: int) -> bytes:
-    """Return what a shadow keeps in which each job waits 10 minutes, and really 20."""
-    both = SideBySide()
-    both.capacity(0, 16)
-    for number in range(days * 10):
-        time = number * DAY // 10
-        job = JobSubmitted(
-            time=time, job_number=number, requested_processors=9, requested_time=7_200, user_id=number % 30
-        )
-        both.submitted(job)
-        for which, wait in ((REAL, 1_200), (SHADOW, 600)):
-            both.started(which, number, time + wait)
-            both.ended(which, number, time + wait + 900, 900, 9)
-        both.at(time)
-    opened = {"cluster": "kth", "policy": "best", "name": "best", "unix_start": 843_436_800}
-    return orjson.dumps({"opened": opened, "source": {"side_by_side": both.snapshot(), "real": "kth/live"}})
+from tests.support.stored_shadows import stored
 
 
 def test_it_says_what_is_better_by_how_much_and_since_when() -> None:

@@ -19,7 +19,7 @@ from shadowtime.shared.messages.envelope import JobSubmitted, SchedulingPoint
 from shadowtime.shared.messages.predictions import WaitBound
 from shadowtime.shared.spec import parse
 from shadowtime.testing.examples import examples
-from tests.unit.services.wait_bound.test_queue_bounds import Happening, happenings, made
+from tests.unit.services.wait_bound.happenings import Happening, happenings, made
 
 Answers = list[tuple[WaitBound, ...] | Updates]
 

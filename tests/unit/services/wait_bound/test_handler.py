@@ -27,7 +27,7 @@ from shadowtime.shared.spec import parse
 from shadowtime.shared.stages.stage import StageRun
 from shadowtime.testing.examples import examples
 from tests.support.small_logs import job, workload_of
-from tests.unit.services.wait_bound.test_queue_bounds import happenings, made
+from tests.unit.services.wait_bound.happenings import happenings, made
 
 OPENED = ClusterOpened(time=0, cluster="c", processors=128, mode="recorded", wait_bound="bmbp")
 

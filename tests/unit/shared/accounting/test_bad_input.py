@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from shadowtime.replayer.logs.formats import read_trace
-from shadowtime.replayer.logs.swf import Trace
 from shadowtime.replayer.logs.workload import prepare
 from shadowtime.replayer.simulation.machine import Machine
 from shadowtime.replayer.simulation.recorded import Recorded
@@ -14,30 +13,7 @@ from shadowtime.shared.accounting.reading import Reading
 from shadowtime.shared.accounting.sacct import FIELDS
 from shadowtime.shared.errors import SettingsError, TraceError
 from shadowtime.shared.messages.base import MAX_DURATION
-
-JOB = {
-    "JobIDRaw": "1",
-    "JobID": "1",
-    "State": "COMPLETED",
-    "Submit": "1795325473",
-    "Eligible": "1795325473",
-    "Start": "1795325480",
-    "End": "1795325540",
-    "ElapsedRaw": "60",
-    "Suspended": "00:00:00",
-    "TimelimitRaw": "2",
-    "ReqCPUS": "4",
-    "AllocCPUS": "4",
-    "NNodes": "1",
-    "ReqTRES": "cpu=4,mem=1G,node=1",
-    "AllocTRES": "cpu=4,mem=1G,node=1",
-    "NodeList": "n01",
-    "User": "eve",
-    "Account": "physics",
-    "Partition": "batch",
-    "QOS": "normal",
-    "JobName": "sim",
-}
+from tests.unit.shared.accounting.reading import JOB, read, written
 
 B = int(JOB["Submit"])
 
@@ -47,17 +23,6 @@ processors = 8
 partitions = ["batch"]
 node_names = ["n01"]
 """
-
-
-def written(folder: Path, *jobs: dict[str, str], fields: tuple[str, ...] = FIELDS, end: str = "\n") -> Path:
-    path = folder / "sacct.txt"
-    lines = ["|".join(fields), *("|".join({**JOB, **job}[name] for name in fields) for job in jobs)]
-    path.write_bytes("\n".join(lines).encode(errors="surrogateescape") + end.encode())
-    return path
-
-
-def read(folder: Path, *jobs: dict[str, str], **reading: object) -> Trace:
-    return read_trace(written(folder, *jobs), Reading(**reading))  # type: ignore[arg-type]
 
 
 def refused(folder: Path, *jobs: dict[str, str], **reading: object) -> str:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from shadowtime.replayer.logs.workload import prepare
 from shadowtime.replayer.simulation.machine import Machine
-from tests.unit.shared.accounting.test_bad_input import read
+from tests.unit.shared.accounting.reading import read
 
 
 def test_a_job_is_told_with_the_nodes_it_asked_for_not_with_those_it_was_given(tmp_path: Path) -> None:

@@ -8,15 +8,12 @@ import pyarrow
 import pytest
 from pyarrow import csv, parquet
 
-from shadowtime.replayer.api.api import read_log
 from shadowtime.replayer.logs.formats import read_trace
-from shadowtime.replayer.logs.swf import BUNDLED
 from shadowtime.replayer.logs.workload import Workload, prepare
 from shadowtime.shared.accounting.reading import Reading
 from shadowtime.shared.accounting.table import parse_columns
 from shadowtime.shared.errors import SettingsError, TraceError
-from tests.integration.commands.test_convert import convert
-from tests.unit.shared.accounting.test_real_slurm import SACCT
+from tests.support.slurm_samples import SACCT
 
 COLUMNS = (
     "job_number=JobIDRaw,submit=Submit,eligible=Eligible,start=Start,end=End,suspended=Suspended,limit=Timelimit,"
@@ -47,13 +44,6 @@ def test_a_packed_table_is_read_too(tmp_path: Path) -> None:
     packed = tmp_path / "jobs.csv.gz"
     packed.write_bytes(gzip.compress(TABLE.encode()))
     assert len(read(packed)) == 2
-
-
-def test_what_convert_has_written_is_read_without_a_mapping(tmp_path: Path) -> None:
-    assert convert(BUNDLED, tmp_path / "out.csv", "--jobs", 50)[0] == 0
-    ours, theirs = read_log(jobs=50), read_log(tmp_path / "out.csv", 128)
-    for column in ("submit_time", "wait_time", "run_time", "requested_time", "processors", "status"):
-        assert (theirs.columns[column] == ours.columns[column]).all(), column
 
 
 def test_text_csv_and_parquet_are_the_same_workload(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ from shadowtime.shared.messages.predictions import RunTimePrediction
 from shadowtime.shared.spec import parse
 from shadowtime.shared.stages import jobs_in_system
 from shadowtime.shared.stages.jobs_in_system import JobsInSystem
-from tests.conformance.checks.test_bounds import answer_all
+from tests.support.answers import answer_all
 
 PAGE = ROOT / "docs" / "bounds.md"
 POINT = {"kind": "SchedulingPoint", "time": 0}

@@ -14,8 +14,8 @@ from shadowtime.shared.streaming.worker import batched_compute as joint_work
 from shadowtime.shared.streaming.worker.batched_compute import JointWork
 from shadowtime.shared.streaming.worker.run_state import Slice, Work
 from shadowtime.shared.streaming.worker.time_limited_thread import WorkThread
-from tests.unit.shared.streaming.test_hostile_messages import Panic
-from tests.unit.shared.streaming.test_stage_worker import Message
+from tests.support.memory_stream import Message
+from tests.unit.shared.streaming.fragile_stage import Panic
 
 
 class Counted(WorkThread):

@@ -11,13 +11,11 @@ from shadowtime.shared.messages.envelope import ClusterOpened, Envelope, Event, 
 from shadowtime.shared.streaming.protocols import Record, RunState, Transaction
 from shadowtime.testing.examples import examples
 from tests.support.memory_store import MemoryStore
-from tests.unit.shared.streaming.test_stage_worker import (
+from tests.support.memory_stream import MemoryStream, Message, hand_over
+from tests.unit.shared.streaming.worker_runs import (
     RUNS,
-    MemoryStream,
-    Message,
     after_deduplication,
     expected_outputs,
-    hand_over,
     hurried,
     interleaved,
     new_worker,

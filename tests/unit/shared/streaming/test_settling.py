@@ -10,11 +10,10 @@ from shadowtime.shared.errors import BusError, Refused, StoreError
 from shadowtime.shared.streaming.protocols import Transaction
 from shadowtime.shared.streaming.worker.stage_worker import StageWorker
 from tests.support.memory_store import MemoryStore
-from tests.unit.shared.streaming.test_hostile_messages import Bench, told
-from tests.unit.shared.streaming.test_stage_worker import (
+from tests.support.memory_stream import MemoryStream, Message
+from tests.unit.shared.streaming.fragile_stage import Bench, told
+from tests.unit.shared.streaming.worker_runs import (
     RUNS,
-    MemoryStream,
-    Message,
     after_deduplication,
     expected_outputs,
     hurried,

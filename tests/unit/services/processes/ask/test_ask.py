@@ -2,10 +2,6 @@
 
 import asyncio
 import logging
-import os
-import socket
-import subprocess
-import sys
 from collections.abc import Awaitable, Callable
 from io import StringIO
 from typing import Any
@@ -24,41 +20,20 @@ from shadowtime.services.processes.ask.openapi import document
 from shadowtime.services.processes.ask.questions import Answer, Problem, Question, read_question
 from shadowtime.services.processes.ask.tables import answer_table
 from shadowtime.shared.cli.logs import MAX_LINES
-from shadowtime.shared.cli.paths import ROOT
 from shadowtime.shared.errors import StoreError, Unanswerable
 from shadowtime.shared.messages.envelope import (
     CapacityChanged,
     ClusterOpened,
     Envelope,
     Event,
-    JobSubmitted,
     Rejected,
     SchedulingPoint,
 )
 from shadowtime.shared.messages.predictions import WaitBound
-from shadowtime.shared.stages.handler import StageHandler
-from shadowtime.shared.stages.stage import Stage, StageRun
+from shadowtime.shared.stages.stage import StageRun
 from shadowtime.shared.streaming.protocols import Transaction
-from tests.integration.streaming.test_run_follower import MemoryReader
-from tests.support.patience import PATIENCE
-
-
-class Echo(StageHandler):
-    """Answers with what it was asked: a bound of one second for each processor and each second of the request."""
-
-    def bounds_at(self, job: JobSubmitted, quantile: float, confidence: float) -> tuple[WaitBound, ...]:
-        assert (job.job_number, job.time) == (0, self.time)
-        if self.opened.wait_bound == "none":
-            return ()
-        if job.user_id == 13:
-            raise ZeroDivisionError("a secret of the handler")
-        bound = job.requested_processors + (job.requested_time or 0) + (job.user_id or 0)
-        return (
-            WaitBound(grouping="plain", queue=job.queue_number, quantile=quantile, confidence=confidence, bound=bound),
-        )
-
-
-STAGE = Stage("wait_bound", "in", "out", Echo)
+from tests.support.echo_stage import STAGE
+from tests.support.memory_reader import MemoryReader
 
 
 async def write(
@@ -470,45 +445,3 @@ def test_the_openapi_document() -> None:
     assert parameters["queue"]["schema"]["type"] == "integer"
     assert set(whole["components"]["schemas"]["Answer"]["properties"]) == set(Answer.model_fields)
     assert orjson.loads(orjson.dumps(whole)) == whole
-
-
-def command(*arguments: str, **environment: str) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(
-        [sys.executable, "-m", "shadowtime", "ask", *arguments],
-        cwd=ROOT,
-        env=os.environ | environment,
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-        check=False,
-    )
-
-
-@pytest.mark.parametrize(
-    ("arguments", "reason"),
-    [
-        ([], "--cluster: is missing"),
-        (["--cluster", "kth"], "--processors: is missing"),
-        (["--cluster", "kth", "--processors", "0"], "--processors: '0': input should be greater"),
-        (["--cluster", "kth", "--processors", "1", "--requested-time", "x"], "--requested-time: 'x': input should"),
-        (["--cluster", "kth", "--processors", "1", "--quantile", "1"], "--quantile: '1': input should be less than 1"),
-        (["--cluster", "kth", "--processors", "1", "--nonsense", "1"], "nonsense"),
-        (["--cluster", "kth", "--processors", "1"], "Redis cannot be used"),
-        (["--serve", "--redis-url=redis://127.0.0.1:1/0"], "Redis cannot be used"),
-    ],
-)
-def test_the_command_line_says_what_is_wrong(arguments: list[str], reason: str) -> None:
-    ended = command(*arguments, SHADOWTIME_REDIS_URL="redis://127.0.0.1:1/0", SHADOWTIME_CONNECT_SECONDS="1")
-    assert ended.returncode == 2
-    (line,) = ended.stderr.splitlines()
-    assert line.startswith("error: ")
-    assert reason in line
-    assert not ended.stdout
-
-
-def test_a_redis_that_does_not_answer_is_not_waited_for_longer_than_told() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as silent:
-        url = f"redis://127.0.0.1:{silent.getsockname()[1]}/0"
-        ended = command("--cluster=kth", "--processors=1", f"--redis-url={url}", "--connect-seconds=1")
-    assert ended.returncode == 2
-    assert ended.stderr == "error: Redis cannot be used: no answer within 1 s\n"

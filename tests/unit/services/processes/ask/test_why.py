@@ -1,69 +1,20 @@
 """Why a job waits, asked of what the stage keeps in Redis: once, over HTTP; and who is at fault without an answer."""
 
 import asyncio
-import os
-import subprocess
-import sys
 
 import pytest
 from aiohttp.test_utils import TestClient, TestServer
 
-from shadowtime.services.pipeline import EXPLAINED, STAGES
+from shadowtime.services.pipeline import EXPLAINED
 from shadowtime.services.processes.ask.answers import Answers
 from shadowtime.services.processes.ask.http import application
 from shadowtime.services.processes.ask.once import STAGE
 from shadowtime.services.processes.ask.openapi import document
 from shadowtime.services.processes.ask.questions import read_as
 from shadowtime.services.processes.ask.why import COLUMNS, Explanations, JobQuestion, Why, why_text
-from shadowtime.shared.cli.paths import ROOT
 from shadowtime.shared.errors import Unanswerable
-from shadowtime.shared.messages.envelope import (
-    ClusterOpened,
-    Envelope,
-    Event,
-    JobStarted,
-    JobSubmitted,
-    SchedulingPoint,
-)
-from shadowtime.shared.stages.stage import StageRun
-from shadowtime.shared.streaming.protocols import StateStore, Transaction
-from shadowtime.shared.streaming.settings import Settings
-from shadowtime.shared.streaming.state.redis_client import connect
-from shadowtime.shared.streaming.state.redis_store import RedisStore
-from shadowtime.stack.servers.servers import Redis
-from tests.integration.streaming.test_run_follower import MemoryReader
-from tests.support.patience import PATIENCE
-
-(SCHEDULER,) = (stage for stage in STAGES if stage.name == "scheduler")
-
-
-def submitted(number: int, processors: int, time: int = 0) -> JobSubmitted:
-    return JobSubmitted(time=time, job_number=number, requested_processors=processors, requested_time=3600)
-
-
-EVENTS: tuple[Event, ...] = (
-    submitted(1, 6),
-    SchedulingPoint(time=0),
-    JobStarted(time=0, job_number=1, processors=6, limit=3600),
-    submitted(2, 8, 60),
-    submitted(3, 2, 120),
-    SchedulingPoint(time=120),
-)
-
-
-async def write(store: StateStore, run: str, cluster: str, *events: Event, snapshot: bool = False) -> None:
-    """Store a run as a worker of the stage does."""
-    state = StageRun(SCHEDULER)
-    opened = ClusterOpened(time=0, cluster=cluster, processors=8, mode="closed")
-    inputs, outputs = [], []
-    for sequence, event in enumerate((opened, *events)):
-        envelope = Envelope(run=run, cluster=cluster, sequence=sequence, event=event)
-        answer = state.push(envelope)
-        assert answer is not None
-        inputs.append(envelope.to_bytes())
-        outputs.append(answer.to_bytes())
-    saved = state.snapshot() if snapshot else None
-    await store.commit(Transaction(run, -1, state.sequence, state.sequence, 0, saved, inputs, outputs, 0))
+from tests.support.memory_reader import MemoryReader
+from tests.support.waiting_runs import EVENTS, submitted, write
 
 
 @pytest.fixture
@@ -150,36 +101,3 @@ def test_the_document_tells_of_it() -> None:
     described = document()["paths"]["/why"]["get"]
     assert [each["name"] for each in described["parameters"]] == ["cluster", "job", "run"]
     assert {"Why", "Ahead", "Endings", "Sooner"} <= document()["components"]["schemas"].keys()
-
-
-def command(redis: Redis, *options: str) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(
-        [sys.executable, "-m", "shadowtime", "ask", *options],
-        cwd=ROOT,
-        env=os.environ | {"SHADOWTIME_REDIS_URL": redis.url},
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-        check=False,
-    )
-
-
-def test_by_command_line(redis_server: Redis) -> None:
-    async def store() -> None:
-        client = connect(Settings(redis_url=redis_server.url))
-        try:
-            await write(RedisStore(client, SCHEDULER.name), "why/run", "why", *EVENTS)
-        finally:
-            await client.aclose()
-
-    asyncio.run(store())
-    said = command(redis_server, "--cluster=why", "--job=3")
-    assert said.returncode == 0, said.stderr
-    assert "goes first and must not be delayed." in said.stdout
-    told = Why.model_validate_json(command(redis_server, "--cluster=why", "--job=2", "--json").stdout)
-    assert told.sentences[2] == "It needs 8 procs, and 2 are free."
-    missing = command(redis_server, "--cluster=why", "--job=77")
-    assert missing.returncode != 0
-    assert "--job: no job 77 is known; run 'why/run': 2 wait (2, 3), 1 run (1)" in " ".join(missing.stderr.split())
-    wrong = command(redis_server, "--cluster=why", "--job=3", "--processors=4")
-    assert "--processors: there is no such parameter" in " ".join(wrong.stderr.split())

@@ -16,11 +16,11 @@ from shadowtime.services.processes.live.page import LivePage
 from shadowtime.services.processes.live.view import LiveRuns
 from shadowtime.services.shadows.comparison.live_page import Shadows, Twin
 from shadowtime.services.shadows.comparison.stored import Kept
-from shadowtime.shared.errors import StoreError
-from tests.integration.streaming.test_run_follower import MemoryReader
-from tests.unit.services.processes.ask.test_advice import Stored
-from tests.unit.services.shadows.test_kept import BEST, keeping
-from tests.unit.services.shadows.test_twin_tables import stored as shadow
+from tests.support.answers_away import Away
+from tests.support.memory_reader import MemoryReader
+from tests.support.stored_runs import Stored
+from tests.support.stored_shadows import BEST, keeping
+from tests.support.stored_shadows import stored as shadow
 
 JOB = {"cluster": "kth", "run": "kth/a", "processors": "8", "requested_time": "7200"}
 LONG = "9" * 400
@@ -175,13 +175,6 @@ def test_who_leaves_starts_nothing_beside_what_he_has_started() -> None:
         assert slow.most == 1
 
     asyncio.run(go())
-
-
-class Away:
-    """Redis away."""
-
-    async def advise(self, question: AdviceQuestion) -> Advice:
-        raise StoreError("Redis cannot be used: refused")
 
 
 def test_without_redis_it_is_one_sentence_with_a_time_to_ask_again() -> None:
