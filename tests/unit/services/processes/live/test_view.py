@@ -21,7 +21,7 @@ from shadowtime.shared.messages.envelope import (
     SchedulingPoint,
 )
 from shadowtime.shared.text.events import chosen
-from tests.benchmarks.live_page import full_machine
+from tests.support.full_machine import full_machine
 from tests.support.live_logs import log_of
 
 
