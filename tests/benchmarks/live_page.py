@@ -11,9 +11,7 @@ import aiohttp
 from shadowtime.services.processes.live import page as live
 from shadowtime.services.processes.live.page import LivePage
 from shadowtime.services.processes.live.view import LiveRuns
-from shadowtime.shared.messages.envelope import (
-    Envelope,
-)
+from shadowtime.shared.messages.envelope import Envelope
 from shadowtime.shared.streaming.web.server import address_of, listening
 from tests.support.browser import Page, browser
 from tests.support.full_machine import full_machine

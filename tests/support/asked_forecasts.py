@@ -4,13 +4,7 @@ from typing import Any
 
 from shadowtime.services.catalogue import configure
 from shadowtime.services.pipeline import STAGES
-from shadowtime.shared.messages.envelope import (
-    ClusterOpened,
-    Envelope,
-    Event,
-    JobStarted,
-    JobSubmitted,
-)
+from shadowtime.shared.messages.envelope import ClusterOpened, Envelope, Event, JobStarted, JobSubmitted
 from shadowtime.shared.messages.predictions import RunTimePrediction, WaitForecast
 from shadowtime.shared.stages.stage import StageRun
 

@@ -1,8 +1,6 @@
 """A stage that answers with what it was asked."""
 
-from shadowtime.shared.messages.envelope import (
-    JobSubmitted,
-)
+from shadowtime.shared.messages.envelope import JobSubmitted
 from shadowtime.shared.messages.predictions import WaitBound
 from shadowtime.shared.stages.handler import StageHandler
 from shadowtime.shared.stages.stage import Stage

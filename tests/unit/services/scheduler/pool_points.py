@@ -7,11 +7,7 @@ import numpy as np
 
 from shadowtime.services.scheduler.kernels.terminations import conditional
 from shadowtime.services.scheduler.probabilistic.delay_probability import delay_probability
-from shadowtime.shared.messages.envelope import (
-    ClusterOpened,
-    Decided,
-    Envelope,
-)
+from shadowtime.shared.messages.envelope import ClusterOpened, Decided, Envelope
 from tests.support.occupancy import Occupancy
 from tests.support.strategies.pools import POOLS, PROCESSORS
 from tests.support.textbook_pools import Ends

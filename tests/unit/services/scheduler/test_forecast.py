@@ -16,13 +16,7 @@ from shadowtime.services.pipeline import STAGES
 from shadowtime.services.scheduler.handler import Scheduler
 from shadowtime.services.scheduler.registry import POLICIES
 from shadowtime.shared.errors import SettingsError
-from shadowtime.shared.messages.envelope import (
-    CapacityChanged,
-    ClusterOpened,
-    Envelope,
-    JobStarted,
-    JobSubmitted,
-)
+from shadowtime.shared.messages.envelope import CapacityChanged, ClusterOpened, Envelope, JobStarted, JobSubmitted
 from shadowtime.shared.messages.predictions import WaitForecast
 from shadowtime.shared.spec import parse
 from shadowtime.shared.stages.stage import Stage

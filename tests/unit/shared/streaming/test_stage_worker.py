@@ -7,13 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shadowtime.shared.messages.envelope import (
-    ClusterOpened,
-    Envelope,
-    Event,
-    JobSubmitted,
-    JobWithdrawn,
-)
+from shadowtime.shared.messages.envelope import ClusterOpened, Envelope, Event, JobSubmitted, JobWithdrawn
 from shadowtime.testing.examples import examples
 from tests.support.memory_store import MemoryStore
 from tests.support.memory_stream import MemoryStream, Message, hand_over

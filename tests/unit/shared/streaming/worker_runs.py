@@ -13,13 +13,7 @@ from shadowtime.replayer.logs.swf import Trace
 from shadowtime.replayer.logs.workload import prepare
 from shadowtime.replayer.simulation.machine import Machine
 from shadowtime.replayer.synthetic.generator import generate
-from shadowtime.shared.messages.envelope import (
-    ClusterClosed,
-    ClusterOpened,
-    Decided,
-    Envelope,
-    Event,
-)
+from shadowtime.shared.messages.envelope import ClusterClosed, ClusterOpened, Decided, Envelope, Event
 from shadowtime.shared.stages.stage import StageRun
 from shadowtime.shared.streaming.settings import Settings
 from shadowtime.shared.streaming.worker import stage_worker

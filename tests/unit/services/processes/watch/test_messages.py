@@ -10,11 +10,7 @@ from rich.console import Console
 from shadowtime.services.processes.watch import MAX_RUNS, Chosen, Filter, JsonLines, Sentences, Wanted
 from shadowtime.shared.messages.decisions import Chosen as ChosenMember
 from shadowtime.shared.messages.decisions import Start
-from shadowtime.shared.messages.envelope import (
-    Decided,
-    Envelope,
-    JobStarted,
-)
+from shadowtime.shared.messages.envelope import Decided, Envelope, JobStarted
 from shadowtime.shared.messages.predictions import WaitForecast
 from shadowtime.shared.streaming.kafka.topic_follower import Message
 from tests.support.watched import BACKFILLED, envelopes
