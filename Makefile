@@ -30,7 +30,7 @@ run: $(READY)
 test: export PYTHONDONTWRITEBYTECODE :=  # hundreds of commands are started: what one has read of the source, all use
 test: $(READY)
 	-$(BIN)/python -m shadowtime.stack.install compose browser registry slurm  # where a server cannot be had, its tests skip; in CI they fail
-	exec env JDK_JAVA_OPTIONS="$$($(BIN)/python -m tests.class_archive)" $(BIN)/python -m pytest -q -m "not archive and not nightly" --numprocesses 4 --dist loadfile --no-loadscope-reorder --durations 40 --durations-min 15
+	exec env JDK_JAVA_OPTIONS="$$($(BIN)/python -m tests.support.class_archive)" $(BIN)/python -m pytest -q -m "not archive and not nightly" --numprocesses 4 --dist loadfile --no-loadscope-reorder --durations 40 --durations-min 15
 
 gates: $(READY)
 	-$(BIN)/python -m shadowtime.stack.install compose
@@ -43,7 +43,7 @@ nightly: $(READY)
 	exec $(BIN)/python -m tests.nightly
 
 busy: $(READY)
-	exec $(BIN)/python -m tests.busy
+	exec $(BIN)/python -m tests.support.busy
 
 check: $(READY)
 	$(BIN)/ruff check .
@@ -57,7 +57,7 @@ docs: $(READY)
 pictures: $(READY)
 	-$(BIN)/python -m shadowtime.stack.install browser
 	$(BIN)/python docs/tournament.py
-	$(BIN)/python -m tests.pictures
+	$(BIN)/python -m tests.support.pictures
 
 bench: $(READY)
 	$(BIN)/python -m tests.benchmarks

@@ -15,10 +15,10 @@ from pydantic.dataclasses import rebuild_dataclass
 import shadowtime.shared.messages.envelope  # noqa: F401 - every message, to be completed below
 from shadowtime.shared.messages.base import Frozen
 from shadowtime.stack.servers import ports
-from tests.watcher import watch
+from tests.support.watcher import watch
 
-pytest_plugins = ["tests.real_servers"]
-collect_ignore = ["loaded.py"]  # whoever imports it loads every kernel
+pytest_plugins = ["tests.support.real_servers"]
+collect_ignore = ["support/loaded.py"]  # whoever imports it loads every kernel
 
 watch()
 
@@ -52,18 +52,18 @@ def complete(message: Any) -> None:
 complete(Frozen)
 
 LONGEST = (
-    "tests/slurm/",
-    "tests/parity/test_chaos.py",
-    "tests/shared/streaming/test_stage_worker.py",
-    "tests/dashboards/test_queries.py",
-    "tests/faults/test_servers_away.py",
-    "tests/faults/",
-    "tests/parity/test_parity.py",
-    "tests/services/ask/test_ask_live.py",
-    "tests/services/metrics/",
-    "tests/checks/",
-    "tests/stack/test_supervisor.py",
-    "tests/services/live/",
+    "tests/integration/slurm/",
+    "tests/integration/parity/test_chaos.py",
+    "tests/unit/shared/streaming/test_stage_worker.py",
+    "tests/integration/dashboards/test_queries.py",
+    "tests/integration/faults/test_servers_away.py",
+    "tests/integration/faults/",
+    "tests/integration/parity/test_parity.py",
+    "tests/integration/ask/test_ask_live.py",
+    "tests/integration/metrics/",
+    "tests/conformance/checks/",
+    "tests/integration/stack/test_supervisor.py",
+    "tests/integration/live/",
 )
 """What takes longest begins first, so that no process of `make test` is left alone with it at the end.
 

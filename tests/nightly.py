@@ -17,7 +17,7 @@ from xml.etree import ElementTree
 
 from shadowtime.shared.cli.command_line import run_app
 from shadowtime.shared.cli.paths import ROOT
-from tests.class_archive import java_options
+from tests.support.class_archive import java_options
 
 PYTEST = ("pytest", "-q", "--hypothesis-profile", "nightly", "--durations", "40", "--durations-min", "15")
 

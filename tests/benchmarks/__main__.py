@@ -25,7 +25,7 @@ from tests.benchmarks.stream_memory import stream_memory
 from tests.benchmarks.tuned import regret
 from tests.benchmarks.wait_forecasts import BENCHMARKS as FORECASTS
 from tests.benchmarks.worst_messages import worst_messages
-from tests.watcher import watch
+from tests.support.watcher import watch
 
 BENCHMARKS: dict[str, Callable[[], dict[str, Any] | list[dict[str, Any]]]] = {
     **{f"replay-{trace.lower()}": partial(replay, trace) for trace in SIZES},

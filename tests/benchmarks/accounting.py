@@ -21,7 +21,7 @@ from shadowtime.shared.cli.command_line import run_app
 from shadowtime.shared.cli.paths import ROOT
 from tests.benchmarks.memory import peak, resident
 
-SACCT = ROOT / "tests" / "replayer" / "accounting" / "samples" / "slurm-22.05.txt"
+SACCT = ROOT / "tests" / "support" / "samples" / "slurm-22.05.txt"
 SIZES = 50_000, 500_000
 COLUMNS = (
     "job_number=JobIDRaw,submit=Submit,eligible=Eligible,start=Start,end=End,suspended=Suspended,limit=Limit,"

@@ -39,7 +39,7 @@ from shadowtime.stack.servers.ports import free_port
 from shadowtime.stack.servers.servers import Kafka, Redis
 from tests.benchmarks.bare_stream import spread
 from tests.benchmarks.stream import Timed
-from tests.parity.workers import Process, Workers
+from tests.support.workers import Process, Workers
 
 HONEST = {"a": "easy", "b": "best"}
 """Policies of the two honest replays."""

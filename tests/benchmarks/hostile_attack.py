@@ -12,7 +12,7 @@ from aiokafka.errors import KafkaError
 from shadowtime.shared.streaming.kafka import clients as bus
 from shadowtime.shared.streaming.kafka import topic_admin
 from shadowtime.shared.streaming.settings import Settings
-from tests.fuzz.attack import attack
+from tests.conformance.fuzz.attack import attack
 
 PART_SECONDS = 0.1
 SLOWER, FASTER = 0.7, 1.15

@@ -13,7 +13,7 @@ from shadowtime.stack.servers.servers import Kafka, Redis
 from tests.benchmarks.logs import require
 from tests.benchmarks.memory import peak, resident
 from tests.benchmarks.stream import TRACE, side_by_side, warm_up
-from tests.parity.workers import Workers
+from tests.support.workers import Workers
 
 EVENTS = 12_000
 """Events of all replays of a line together, about, but no fewer than some ten jobs of each."""

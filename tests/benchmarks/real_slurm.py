@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from shadowtime.shared.accounting.sacct import FIELDS
-from tests.slurm.cluster import DAEMONS, SlurmCluster, unavailable
+from tests.support.slurm_cluster import DAEMONS, SlurmCluster, unavailable
 
 SEED = 23
 NODES, PER_NODE, SIDE = 26, 16, 4

@@ -36,7 +36,7 @@ from shadowtime.shared.messages.predictions import RunTimePrediction, WaitForeca
 from shadowtime.shared.stages.handler import StageHandler
 from shadowtime.shared.stages.stage import Stage
 from tests.benchmarks.logs import HELP, METAVAR, log
-from tests.clairvoyance import clairvoyant_stages
+from tests.support.clairvoyance import clairvoyant_stages
 
 POLICIES = ("easy", "best")
 TRACES = ("KTH", "SDSC-SP2", "CTC")

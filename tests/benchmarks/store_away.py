@@ -16,9 +16,9 @@ from shadowtime.stack.servers.ports import HOST
 from shadowtime.stack.servers.servers import Kafka, Redis, VictoriaMetrics
 from tests.benchmarks.logs import require
 from tests.benchmarks.stream import TRACE, plan
-from tests.parity.store import exported
-from tests.parity.workers import Workers
-from tests.stack.processes import wait_until
+from tests.support.metric_store import exported
+from tests.support.processes import wait_until
+from tests.support.workers import Workers
 
 JOBS = 2_000
 ROUNDS = 4

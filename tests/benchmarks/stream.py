@@ -32,8 +32,8 @@ from shadowtime.stack.roles import ADMIN
 from shadowtime.stack.servers.servers import Kafka, Redis
 from tests.benchmarks.bare_stream import bare_aiokafka, bare_faust, drained, fill, spread
 from tests.benchmarks.logs import log, require
-from tests.guarded import guarded
-from tests.patience import PATIENCE
+from tests.support.guarded import guarded
+from tests.support.patience import PATIENCE
 
 TRACE = "KTH"
 JOBS_RECORDED = 4_000

@@ -28,7 +28,7 @@ from shadowtime.shared.spec import parse
 from shadowtime.shared.stages.stage import Stage
 from tests.benchmarks.logs import HELP, METAVAR, log
 from tests.benchmarks.scheduling_pass import FREE, NOW, median_microseconds, queue_of, running_of
-from tests.clairvoyance import clairvoyant_stages
+from tests.support.clairvoyance import clairvoyant_stages
 
 POLICIES_AHEAD = ("fcfs", "lwf", "easy", "all-reserve")
 ACTUAL = "actual"

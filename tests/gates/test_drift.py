@@ -10,7 +10,7 @@ from shadowtime.services.catalogue import canonical, configure
 from shadowtime.shared.formatting import DAY
 from shadowtime.shared.messages.drifts import DriftEpisode, DriftScores
 from tests.gates.archive import needs_archive, workload
-from tests.planted import CHANGES, middle
+from tests.support.planted import CHANGES, middle
 
 pytestmark = [pytest.mark.archive, needs_archive]
 

@@ -7,7 +7,7 @@ import pytest
 
 from shadowtime.shared.messages.envelope import Envelope, JobStarted
 from tests.gates.archive import needs_archive, workload
-from tests.replayer.twin.beside import Beside, closed, played, settings, told
+from tests.support.shadow_beside import Beside, closed, played, settings, told
 
 pytestmark = [pytest.mark.archive, needs_archive]
 

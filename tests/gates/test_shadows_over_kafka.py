@@ -9,9 +9,9 @@ import pytest
 
 from shadowtime.stack.servers.servers import Kafka, Redis
 from tests.gates.archive import FILES, needs_archive, path_of
-from tests.parity.embedded import embedded
-from tests.parity.workers import Workers
-from tests.replayer.twin.over_kafka import assert_played, killed
+from tests.support.embedded import embedded
+from tests.support.shadows_over_kafka import assert_played, killed
+from tests.support.workers import Workers
 
 pytestmark = [pytest.mark.archive, needs_archive]
 

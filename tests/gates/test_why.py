@@ -8,7 +8,7 @@ from shadowtime.replayer.comparison.plan import carry_out
 from shadowtime.services.catalogue import canonical
 from shadowtime.shared.messages.envelope import Envelope
 from tests.gates.archive import needs_archive, plan
-from tests.why_by_hand import asked
+from tests.support.why_by_hand import asked
 
 pytestmark = [pytest.mark.archive, needs_archive]
 

@@ -1,0 +1,249 @@
+"""Every state store keeps the same rules: one transaction, fenced, and nothing of it lost."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+import redis
+
+from shadowtime.shared.errors import Fenced, StoreError
+from shadowtime.shared.streaming.protocols import StateStore, Transaction
+from shadowtime.shared.streaming.settings import Settings
+from shadowtime.shared.streaming.state.redis_client import connect
+from shadowtime.shared.streaming.state.redis_store import RedisStore
+from shadowtime.stack.servers.servers import Redis
+from tests.support.memory_store import MemoryStore
+from tests.support.real_servers import require
+from tests.support.redis_cluster import RedisCluster
+
+Check = Callable[[StateStore], Awaitable[None]]
+
+
+def transaction(expected: int, count: int, **changes: object) -> Transaction:
+    """Return a transaction that takes `count` events on from `expected`."""
+    numbers = range(expected + 1, expected + 1 + count)
+    fields: dict[str, object] = {
+        "run": "run",
+        "expected": expected,
+        "sequence": expected + count,
+        "offset": 100 + expected + count,
+        "partition": 3,
+        "snapshot": None,
+        "inputs": [b"in %d" % number for number in numbers],
+        "outputs": [b"out %d" % number for number in numbers],
+        "delivered": 0,
+    }
+    return Transaction(**(fields | changes))  # type: ignore[arg-type]
+
+
+@asynccontextmanager
+async def redis_store(server: Redis | RedisCluster) -> AsyncIterator[RedisStore]:
+    client = connect(Settings(redis_url=server.url))
+    try:
+        yield RedisStore(client, "stage")
+    finally:
+        await client.aclose()
+
+
+@pytest.fixture(scope="session")
+def redis_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisCluster]:
+    require(Redis)
+    with RedisCluster(tmp_path_factory.mktemp("cluster")) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def empty_cluster(redis_cluster: RedisCluster) -> RedisCluster:
+    for node in redis_cluster.nodes:
+        with redis.Redis.from_url(node.url) as client:
+            client.flushall()
+            client.script_flush()
+    return redis_cluster
+
+
+@pytest.fixture(params=["memory", "redis", "cluster"])
+def check(request: pytest.FixtureRequest) -> Callable[[Check], None]:
+    def run(work: Check) -> None:
+        async def on_memory() -> None:
+            await work(MemoryStore())
+
+        async def on_redis() -> None:
+            server = "empty_redis" if request.param == "redis" else "empty_cluster"
+            async with redis_store(request.getfixturevalue(server)) as store:
+                await work(store)
+
+        asyncio.run(on_memory() if request.param == "memory" else on_redis())
+
+    return run
+
+
+def test_nothing_is_known_of_a_new_run(check: Callable[[Check], None]) -> None:
+    async def work(store: StateStore) -> None:
+        assert await store.load("run") is None
+        assert list(await store.runs(3)) == []
+
+    check(work)
+
+
+def test_transactions_add_up(check: Callable[[Check], None]) -> None:
+    async def work(store: StateStore) -> None:
+        await store.commit(transaction(-1, 2))
+        await store.commit(transaction(1, 1, delivered=2))
+        saved = await store.load("run")
+        assert saved is not None
+        assert (saved.sequence, saved.offset, saved.partition) == (2, 102, 3)
+        assert list(saved.journal) == [b"in 0", b"in 1", b"in 2"]
+        assert list(saved.outbox) == [b"out 2"]
+        assert saved.snapshot is None
+        assert list(await store.runs(3)) == ["run"]
+        assert list(await store.runs(4)) == []
+
+    check(work)
+
+
+def test_a_snapshot_takes_the_place_of_the_journal(check: Callable[[Check], None]) -> None:
+    async def work(store: StateStore) -> None:
+        await store.commit(transaction(-1, 5))
+        await store.commit(transaction(4, 5, snapshot=b"\x00state"))
+        await store.commit(transaction(9, 1))
+        saved = await store.load("run")
+        assert saved is not None
+        assert saved.snapshot == b"\x00state"
+        assert list(saved.journal) == [b"in 10"]
+
+    check(work)
+
+
+def test_the_fence_refuses_and_changes_nothing(check: Callable[[Check], None]) -> None:
+    async def work(store: StateStore) -> None:
+        await store.commit(transaction(-1, 3))
+        before = await store.load("run")
+        for expected in (-1, 1, 3):
+            with pytest.raises(Fenced):
+                await store.commit(transaction(expected, 2, read_model={"job:1": b"x"}))
+        assert await store.load("run") == before
+
+    check(work)
+
+
+def test_large_batches_pass(check: Callable[[Check], None]) -> None:
+    async def work(store: StateStore) -> None:
+        await store.commit(transaction(-1, 9_000, read_model={f"job:{job}": b"x" for job in range(5_000)}))
+        saved = await store.load("run")
+        assert saved is not None
+        assert len(saved.journal) == len(saved.outbox) == 9_000
+
+    check(work)
+
+
+def test_forget(check: Callable[[Check], None]) -> None:
+    async def work(store: StateStore) -> None:
+        await store.commit(transaction(-1, 3))
+        await store.forget("run")
+        assert await store.load("run") is None
+        assert list(await store.runs(3)) == []
+
+    check(work)
+
+
+def test_read_model_in_redis(empty_redis: Redis) -> None:
+    async def work() -> None:
+        async with redis_store(empty_redis) as store:
+            await store.commit(transaction(-1, 1, read_model={"job:1": b"a", "job:2": b"b"}))
+            await store.commit(transaction(0, 1, forgotten=["job:1"]))
+            assert await store.read_model("run") == {"job:2": b"b"}
+
+    asyncio.run(work())
+
+
+def test_a_closed_run_expires_in_redis(empty_redis: Redis) -> None:
+    async def work() -> None:
+        async with redis_store(empty_redis) as store:
+            await store.commit(transaction(-1, 1, read_model={"job:1": b"a"}, closed=True))
+            client = connect(Settings(redis_url=empty_redis.url))
+            for part in ("state", "journal", "outbox", "read-model"):
+                assert 0 < await client.ttl(f"shadowtime:{{stage}}:{part}:run") <= 86_400
+            await client.aclose()
+
+    asyncio.run(work())
+
+
+def test_a_full_redis_refuses_the_whole_transaction(tmp_path: Path) -> None:
+    require(Redis)
+    with Redis(tmp_path, maxmemory="3mb", settings={"maxmemory-policy": "noeviction"}) as server:
+
+        async def work() -> None:
+            async with redis_store(server) as store:
+                await store.commit(transaction(-1, 1))
+                done = 0
+
+                async def fill() -> None:
+                    nonlocal done
+                    for done in range(100):
+                        await store.commit(transaction(done, 1, inputs=[b"x" * 200_000]))
+
+                with pytest.raises(StoreError, match="maxmemory"):
+                    await fill()
+                saved = await store.load("run")
+                assert saved is not None
+                assert saved.sequence == done
+                assert len(saved.journal) == len(saved.outbox) == done + 1
+
+        asyncio.run(work())
+
+
+def test_a_redis_that_is_away_is_named() -> None:
+    async def work() -> None:
+        client = connect(Settings(redis_url="redis://127.0.0.1:1/0"))
+        try:
+            with pytest.raises(StoreError, match="Redis cannot be used"):
+                await RedisStore(client, "stage").wait_for(0.1)
+        finally:
+            await client.aclose()
+
+    asyncio.run(work())
+
+
+def test_transactions_of_several_runs_at_once_and_one_of_them_fenced(check: Callable[[Check], None]) -> None:
+    """They go to Redis together; each succeeds or fails for itself."""
+
+    async def work(store: StateStore) -> None:
+        runs = [f"run {number}" for number in range(5)]
+        await store.commit(transaction(-1, 3, run="run 2"))
+        found = await asyncio.gather(
+            *(store.commit(transaction(-1, 2, run=run)) for run in runs), return_exceptions=True
+        )
+        assert [type(each) for each in found] == [type(None), type(None), Fenced, type(None), type(None)]
+        states = [await store.load(run) for run in runs]
+        assert [state and state.sequence for state in states] == [1, 1, 2, 1, 1]
+
+    check(work)
+
+
+def test_redis_that_forgot_the_script_is_told_it_again(empty_redis: Redis) -> None:
+    async def work() -> None:
+        async with redis_store(empty_redis) as store:
+            await store.commit(transaction(-1, 1))
+            client = connect(Settings(redis_url=empty_redis.url))
+            await client.script_flush()
+            await client.aclose()
+            await asyncio.gather(*(store.commit(transaction(-1, 1, run=run)) for run in ("a", "b")))
+            state = await store.load("b")
+            assert state is not None
+            assert state.sequence == 0
+
+    asyncio.run(work())
+
+
+def test_who_commits_counts_as_one_who_tries(empty_redis: Redis) -> None:
+    """No attempt of his has to be counted before each event: the next process is the second."""
+
+    async def work() -> None:
+        async with redis_store(empty_redis) as store:
+            assert [await store.attempt("run"), await store.attempt("run")] == [1, 2]
+            await store.commit(transaction(-1, 1))
+            assert await store.attempt("run") == 2
+
+    asyncio.run(work())

@@ -1,0 +1,53 @@
+"""The command `ask`, where something is wrong."""
+
+import os
+import socket
+import subprocess
+import sys
+
+import pytest
+
+from shadowtime.shared.cli.paths import ROOT
+from tests.support.patience import PATIENCE
+
+
+def command(*arguments: str, **environment: str) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        [sys.executable, "-m", "shadowtime", "ask", *arguments],
+        cwd=ROOT,
+        env=os.environ | environment,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        ([], "--cluster: is missing"),
+        (["--cluster", "kth"], "--processors: is missing"),
+        (["--cluster", "kth", "--processors", "0"], "--processors: '0': input should be greater"),
+        (["--cluster", "kth", "--processors", "1", "--requested-time", "x"], "--requested-time: 'x': input should"),
+        (["--cluster", "kth", "--processors", "1", "--quantile", "1"], "--quantile: '1': input should be less than 1"),
+        (["--cluster", "kth", "--processors", "1", "--nonsense", "1"], "nonsense"),
+        (["--cluster", "kth", "--processors", "1"], "Redis cannot be used"),
+        (["--serve", "--redis-url=redis://127.0.0.1:1/0"], "Redis cannot be used"),
+    ],
+)
+def test_the_command_line_says_what_is_wrong(arguments: list[str], reason: str) -> None:
+    ended = command(*arguments, SHADOWTIME_REDIS_URL="redis://127.0.0.1:1/0", SHADOWTIME_CONNECT_SECONDS="1")
+    assert ended.returncode == 2
+    (line,) = ended.stderr.splitlines()
+    assert line.startswith("error: ")
+    assert reason in line
+    assert not ended.stdout
+
+
+def test_a_redis_that_does_not_answer_is_not_waited_for_longer_than_told() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"redis://127.0.0.1:{silent.getsockname()[1]}/0"
+        ended = command("--cluster=kth", "--processors=1", f"--redis-url={url}", "--connect-seconds=1")
+    assert ended.returncode == 2
+    assert ended.stderr == "error: Redis cannot be used: no answer within 1 s\n"

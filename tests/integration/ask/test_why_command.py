@@ -1,0 +1,48 @@
+"""The command `ask --why`."""
+
+import asyncio
+import os
+import subprocess
+import sys
+
+from shadowtime.services.processes.ask.why import Why
+from shadowtime.shared.cli.paths import ROOT
+from shadowtime.shared.streaming.settings import Settings
+from shadowtime.shared.streaming.state.redis_client import connect
+from shadowtime.shared.streaming.state.redis_store import RedisStore
+from shadowtime.stack.servers.servers import Redis
+from tests.support.patience import PATIENCE
+from tests.support.waiting_runs import EVENTS, SCHEDULER, write
+
+
+def command(redis: Redis, *options: str) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        [sys.executable, "-m", "shadowtime", "ask", *options],
+        cwd=ROOT,
+        env=os.environ | {"SHADOWTIME_REDIS_URL": redis.url},
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+
+
+def test_by_command_line(redis_server: Redis) -> None:
+    async def store() -> None:
+        client = connect(Settings(redis_url=redis_server.url))
+        try:
+            await write(RedisStore(client, SCHEDULER.name), "why/run", "why", *EVENTS)
+        finally:
+            await client.aclose()
+
+    asyncio.run(store())
+    said = command(redis_server, "--cluster=why", "--job=3")
+    assert said.returncode == 0, said.stderr
+    assert "goes first and must not be delayed." in said.stdout
+    told = Why.model_validate_json(command(redis_server, "--cluster=why", "--job=2", "--json").stdout)
+    assert told.sentences[2] == "It needs 8 procs, and 2 are free."
+    missing = command(redis_server, "--cluster=why", "--job=77")
+    assert missing.returncode != 0
+    assert "--job: no job 77 is known; run 'why/run': 2 wait (2, 3), 1 run (1)" in " ".join(missing.stderr.split())
+    wrong = command(redis_server, "--cluster=why", "--job=3", "--processors=4")
+    assert "--processors: there is no such parameter" in " ".join(wrong.stderr.split())

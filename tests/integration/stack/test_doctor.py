@@ -1,0 +1,79 @@
+"""`shadowtime doctor` says what there is, and what to do."""
+
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from shadowtime.shared.cli.paths import ROOT
+from shadowtime.stack.servers.ports import HOST, free_port
+from shadowtime.stack.servers.servers import Redis
+from tests.support.patience import PATIENCE
+
+
+def doctor(**environment: str) -> subprocess.CompletedProcess[str]:
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("SHADOWTIME_")}
+    return subprocess.run(
+        [sys.executable, "-m", "shadowtime", "doctor"],
+        cwd=ROOT,
+        env=kept | {"COLUMNS": "200"} | environment,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+
+
+def line_of(told: str, section: str, name: str) -> list[str]:
+    """Return mark and text of a finding."""
+    lines = told.partition(f"\n{section}\n")[2].partition("\n\n")[0].splitlines()
+    (found,) = [line.split() for line in lines if name in line.split()[1:3]]
+    return found
+
+
+def test_all_is_well_without_a_server() -> None:
+    place = f"127.0.0.1:{free_port()}"
+    told = doctor()
+    assert told.returncode == 0, told.stderr
+    assert "numpy" in line_of(told.stdout, "installed", "core")
+    assert line_of(told.stdout, "installed", "stream")[0] == "ok"
+    assert "Traceback" not in told.stdout + told.stderr
+    wrong = doctor(SHADOWTIME_KAFKA_BOOTSTRAP=place)
+    assert wrong.returncode == 1
+    assert line_of(wrong.stdout, "servers of the settings", "kafka")[0] == "no"
+    assert place in wrong.stdout
+
+
+def test_a_server_that_answers_is_told(redis_server: Redis) -> None:
+    told = doctor(SHADOWTIME_REDIS_URL=redis_server.url)
+    assert told.returncode == 0, told.stdout
+    assert line_of(told.stdout, "servers of the settings", "redis")[0] == "ok"
+
+
+def test_a_taken_port_is_told_with_the_remedy() -> None:
+    with socket.socket() as taken:
+        taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            taken.bind((HOST, 6080))
+        except OSError:
+            pytest.skip("another process has port 6080")
+        taken.listen()
+        told = doctor().stdout
+    assert line_of(told, "ports of shadowtime stack up", "6080")[0] == "-"
+    assert "--live-port names another" in told
+
+
+def test_a_cache_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    told = doctor(XDG_CACHE_HOME=str(tmp_path / "file"))
+    assert told.returncode == 1
+    assert "set XDG_CACHE_HOME" in told.stdout
+
+
+def test_settings_that_are_none_end_with_one_line() -> None:
+    told = doctor(SHADOWTIME_REDIS_URL="redis://:secret@localhost")
+    assert "Traceback" not in told.stderr
+    assert "secret" not in told.stdout + told.stderr

@@ -1,0 +1,94 @@
+"""Whatever ends is started again: at once, then after pauses that double."""
+
+import threading
+from pathlib import Path
+
+import pytest
+
+from shadowtime.stack.local import restart_loop
+from shadowtime.stack.local.restart_loop import RestartLoop
+from shadowtime.stack.servers.server import Server
+from tests.support.patience import PATIENCE
+from tests.support.processes import wait_until
+
+
+class Script(Server):
+    """A server that is a shell script, and healthy when its folder has a file `healthy`."""
+
+    name = "script"
+
+    def __init__(self, folder: Path, script: str) -> None:
+        super().__init__(folder)
+        self.script = script
+
+    @classmethod
+    def available(cls) -> str | None:
+        return None
+
+    def answers(self) -> bool:
+        return (self.folder / "healthy").exists()
+
+    def _command(self) -> list[str]:
+        return ["/bin/sh", "-c", f"echo started >> starts; {self.script}"]
+
+    @property
+    def starts(self) -> int:
+        starts = self.folder / "starts"
+        return starts.read_text().count("started") if starts.exists() else 0
+
+
+def test_a_watchdog_status_leads_to_a_restart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(restart_loop, "FIRST_PAUSE", 0.01)
+    script = Script(tmp_path, "exit 75")
+    kept = RestartLoop(script)
+    kept.start()
+    wait_until(lambda: script.starts >= 3, "the script is not started again")
+    kept.stop_within(1)
+    kept.join()
+    assert kept.trouble == "ended with status 75"
+    assert kept.restarts >= 2
+
+
+def test_pauses_double_up_to_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(restart_loop, "LOOK_SECONDS", 0.001)
+    monkeypatch.setattr(restart_loop, "FIRST_PAUSE", 0.01)
+    monkeypatch.setattr(restart_loop, "MAX_PAUSE", 0.04)
+    pauses: list[float] = []
+    kept = RestartLoop(Script(tmp_path, "exit 1"))
+    wait = threading.Event.wait
+
+    def noted(event: threading.Event, seconds: float | None = None) -> bool:
+        if seconds not in {None, 0.001} and threading.current_thread() is kept:
+            pauses.append(seconds)
+        return wait(event, seconds)
+
+    monkeypatch.setattr(threading.Event, "wait", noted)
+    kept.start()
+    wait_until(lambda: len(pauses) >= 5, "the script is not started again")
+    kept.stop_within(1)
+    kept.join()
+    assert pauses[:5] == [0.01, 0.02, 0.04, 0.04, 0.04]
+
+
+def test_health_is_what_the_server_answers(tmp_path: Path) -> None:
+    kept = RestartLoop(Script(tmp_path, "exec sleep 60"))
+    kept.start()
+    wait_until(lambda: kept.pid is not None, "the script does not run")
+    assert not kept.healthy
+    (tmp_path / "healthy").touch()
+    wait_until(lambda: kept.healthy, "health is not noticed")
+    kept.stop_within(5)
+    kept.join(PATIENCE)
+    assert not kept.is_alive()
+    assert not kept.healthy
+
+
+def test_what_does_not_obey_is_killed(tmp_path: Path) -> None:
+    script = Script(tmp_path, "trap '' TERM; touch deaf; while :; do sleep 0.05; done")
+    kept = RestartLoop(script)
+    kept.start()
+    wait_until((tmp_path / "deaf").exists, "the script does not run")
+    kept.stop_within(0.2)
+    kept.join()
+    assert not script.running
+    assert "did not stop within 0.2 s and was killed" in kept.trouble

@@ -1,0 +1,17 @@
+"""Nightly runs all its parts, whatever becomes of one, and says so."""
+
+import pytest
+
+from tests import nightly
+from tests.nightly import Part
+
+
+def test_a_part_that_fails_does_not_stop_the_others(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    collect = ("pytest", "--collect-only", "-q", "-p", "no:cacheprovider", "tests/repository/test_nightly.py")
+    made = [Part("missing", ("tests.no_such_module",)), Part("collected", collect)]
+    monkeypatch.setattr(nightly, "parts", lambda: made)
+    assert nightly.main() == 1
+    rows = [line.split() for line in capsys.readouterr().out.splitlines()[-2:]]
+    assert [row[:3] for row in rows] == [["missing", "-", "failed"], ["collected", "0", "passed"]]

@@ -1,0 +1,24 @@
+"""A stage that answers with what it was asked."""
+
+from shadowtime.shared.messages.envelope import JobSubmitted
+from shadowtime.shared.messages.predictions import WaitBound
+from shadowtime.shared.stages.handler import StageHandler
+from shadowtime.shared.stages.stage import Stage
+
+
+class Echo(StageHandler):
+    """Answers with what it was asked: a bound of one second for each processor and each second of the request."""
+
+    def bounds_at(self, job: JobSubmitted, quantile: float, confidence: float) -> tuple[WaitBound, ...]:
+        assert (job.job_number, job.time) == (0, self.time)
+        if self.opened.wait_bound == "none":
+            return ()
+        if job.user_id == 13:
+            raise ZeroDivisionError("a secret of the handler")
+        bound = job.requested_processors + (job.requested_time or 0) + (job.user_id or 0)
+        return (
+            WaitBound(grouping="plain", queue=job.queue_number, quantile=quantile, confidence=confidence, bound=bound),
+        )
+
+
+STAGE = Stage("wait_bound", "in", "out", Echo)

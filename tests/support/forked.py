@@ -1,0 +1,60 @@
+"""Commands as processes of their own without the seconds in which they import: forked from one that has imported all.
+
+What a command does is as if it was typed, but for the last moments of its interpreter.
+"""
+
+import os
+import signal
+import sys
+from multiprocessing import get_context
+from pathlib import Path
+
+from shadowtime.__main__ import COMMANDS, main
+from shadowtime.shared.cli.paths import ROOT
+
+USED = {f"shadowtime.{COMMANDS[name]}" for name in ("serve", "watch", "replay", "live")}
+
+_context = get_context("forkserver")
+_context.set_forkserver_preload(
+    ["pytest", *sorted(USED), "shadowtime.replayer.io.streamed", "tests.support.loaded", __name__]
+)
+
+
+class Forked:
+    """A command, as typed behind `shadowtime`, with the methods of `subprocess.Popen` that tests use."""
+
+    def __init__(self, arguments: list[str], environment: dict[str, str], log: Path) -> None:
+        self._process = _context.Process(target=_command, args=(arguments, environment, log), daemon=True)
+        self._process.start()
+        self.pid = self._process.pid or 0
+
+    @property
+    def returncode(self) -> int | None:
+        return self._process.exitcode
+
+    def poll(self) -> int | None:
+        return self._process.exitcode
+
+    def wait(self, timeout: float | None = None) -> int:
+        self._process.join(timeout)
+        assert self._process.exitcode is not None, f"process {self.pid} does not end within {timeout} s"
+        return self._process.exitcode
+
+    def send_signal(self, number: signal.Signals) -> None:
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def kill(self) -> None:
+        self.send_signal(signal.SIGKILL)
+
+
+def _command(arguments: list[str], environment: dict[str, str], log: Path) -> None:
+    os.chdir(ROOT)
+    os.environ.clear()
+    os.environ.update(environment)
+    with log.open("ab") as file:
+        os.dup2(file.fileno(), 1)
+        os.dup2(file.fileno(), 2)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    sys.argv = ["shadowtime", *arguments]
+    main()

@@ -1,0 +1,152 @@
+"""A campaign's file: what is wrong with one is told by file, key and value; those that are shipped are right."""
+
+from pathlib import Path
+
+import pytest
+
+from shadowtime.replayer.campaign.file import read_campaign
+from shadowtime.replayer.campaign.grid import grid_of
+from shadowtime.replayer.campaign.logs import ARCHIVE, Log, find_logs
+from shadowtime.replayer.campaign.reproduce import CAMPAIGNS
+from shadowtime.shared.cli.paths import ROOT
+from shadowtime.shared.errors import SettingsError, TraceError
+from tests.support.campaign_files import GOOD, write
+from tests.support.small_logs import job, write_log
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("name = ", "Invalid value (at end of document)"),
+        ('name = "c"\ntitle = "t"\n', "logs: Field required"),
+        (GOOD + "logz = 3\n", "logz: Extra inputs are not permitted, not '3'"),
+        (GOOD.replace('"c"', '"a b"'), "name: String should match pattern"),
+        (GOOD + 'policies = ["easy", "esay"]\n', "policies.1.spec: unknown policy 'esay'"),
+        (
+            GOOD + 'policies = [{ spec = "easy", seed = 1 }]\n',
+            "policies.0.seed: Extra inputs are not permitted, not '1'",
+        ),
+        (GOOD + 'policies = ["easy", "easy"]\n', "policies: 'easy' is there twice"),
+        (GOOD + 'runtime = ["nobody"]\n', "runtime.0: unknown run-time predictor 'nobody'"),
+        (GOOD + 'mode = "clsoed"\n', "mode: known: closed, recorded, not 'clsoed'"),
+        (GOOD + "seeds = [-1]\n", "seeds.0: Input should be greater than or equal to 0, not '-1'"),
+        (GOOD + 'seeds = ["one"]\n', "seeds.0: Input should be a valid integer"),
+        (GOOD + 'speedup = "fast"\n', "speedup: --speedup 'fast'"),
+        (GOOD + 'columns = ["mean_weight"]\n', "columns.0.key: no figure of that name"),
+        (GOOD + 'columns = [{ key = "mean_wait", unit = "weeks" }]\n', "columns.0.unit: Input should be 's'"),
+        (GOOD + '[paper.CTC]\neasy = { "mean wait" = 1 }\n', "paper.CTC: no log of that name; there are KTH"),
+        (GOOD + "[paper.KTH]\neasy = { cost = 1 }\n", "paper.KTH.easy.cost: no column of that name"),
+        (GOOD + f"seeds = [{'9' * 5_000}]\n", "Exceeds the limit (4300 digits)"),
+        (GOOD + f"seeds = {'[' * 5_000}\n", "maximum recursion depth exceeded"),
+        (GOOD + f"jobs = {2**70}\n", "jobs: Input should be less than or equal to 16777216"),
+    ],
+)
+def test_what_is_wrong_is_named(tmp_path: Path, text: str, told: str) -> None:
+    path = write(tmp_path, text)
+    with pytest.raises(SettingsError) as raised:
+        read_campaign(path)
+    assert str(raised.value).startswith(f"{path}: ")
+    assert told in str(raised.value)
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match=r"nope\.toml: cannot be read: No such file or directory"):
+        read_campaign(tmp_path / "nope.toml")
+
+
+def some_log(label: str) -> Log:
+    return Log(label, label, "/nowhere", "0" * 64, None, "drop", "as-logged", None)
+
+
+def test_the_grid_is_logs_by_rows_by_copies_by_seeds(tmp_path: Path) -> None:
+    text = """
+policies = ["fcfs", { label = "E", spec = "easy", seeds = [7] }]
+runtime = ["requested", "last-two"]
+seeds = [0, 1]
+copies = 1
+keep_jobs = true
+"""
+    campaign = read_campaign(write(tmp_path, GOOD + text))
+    cells = grid_of(campaign, [some_log("KTH")])
+    assert [(cell.label, cell.copy, cell.seed) for cell in cells[:5]] == [
+        ("fcfs, requested", 0, 0),
+        ("fcfs, requested", 0, 1),
+        ("fcfs, requested", 1, 0),
+        ("fcfs, requested", 1, 1),
+        ("fcfs, last-two", 0, 0),
+    ]
+    assert len(cells) == 12
+    assert len({cell.digest for cell in cells}) == 12
+    assert [cell.keeps_jobs for cell in cells[:4]] == [True, False, False, False]
+    assert cells[8].name == "KTH, E, requested, seed 7"
+
+
+def test_a_label_changes_no_digest_and_everything_else_does(tmp_path: Path) -> None:
+    plain = read_campaign(write(tmp_path, GOOD))
+    (cell,) = grid_of(plain, [some_log("KTH")])
+    others = ['policies = [{ label = "E", spec = "easy:plan=predicted" }]', 'policies = ["fcfs"]', "seeds = [1]"]
+    others += ['runtime = ["last-two"]', 'adjustment = ["auto"]', 'wait_bound = ["bmbp"]', "moldable = false"]
+    others += ['mode = "recorded"', 'speedup = "amdahl:serial=0.1"']
+    same, *different = (
+        grid_of(read_campaign(write(tmp_path, f"{GOOD}{text}\n")), [some_log("KTH")])[0].digest for text in others
+    )
+    assert same == cell.digest
+    assert len({cell.digest, *different}) == len(others)
+
+
+def test_two_cells_that_are_the_same_are_named(tmp_path: Path) -> None:
+    text = 'policies = ["easy", { label = "again", spec = "easy:plan=predicted" }]\n'
+    with pytest.raises(
+        SettingsError, match="cell 'KTH, again, seed 0' is given twice: 'KTH, easy, seed 0' is the same"
+    ):
+        grid_of(read_campaign(write(tmp_path, GOOD + text)), [some_log("KTH")])
+
+
+def test_a_share_of_a_row_that_there_is_not_is_named(tmp_path: Path) -> None:
+    text = 'columns = [{ key = "mean_wait", of = "esay" }]\npolicies = ["easy", "fcfs"]\n'
+    with pytest.raises(SettingsError, match="column 'mean wait': of: no row 'esay'; there are easy, fcfs"):
+        grid_of(read_campaign(write(tmp_path, GOOD + text)), [some_log("KTH")])
+
+
+def test_a_missing_log_says_where_it_can_be_had_and_no_other_is_taken(tmp_path: Path) -> None:
+    campaign = read_campaign(write(tmp_path, GOOD))
+    write_log(tmp_path, job(1))
+    with pytest.raises(TraceError) as raised:
+        find_logs(campaign, tmp_path)
+    assert str(raised.value) == (
+        f"log KTH is missing: there is no KTH-SP2-1996-2.swf.gz in {tmp_path}; "
+        "it can be had at https://www.cs.huji.ac.il/labs/parallel/workload/l_kth_sp2/"
+    )
+    for name in ("nul\\u0000", "x" * 5_000):
+        with pytest.raises(TraceError, match="is missing"):
+            find_logs(read_campaign(write(tmp_path, GOOD.replace("KTH", name))), tmp_path)
+    campaign = read_campaign(write(tmp_path, GOOD.replace("KTH", "mine.swf")))
+    with pytest.raises(TraceError, match=r"log mine\.swf is missing: neither a file in .* nor one of ANL-Intrepid"):
+        find_logs(campaign, tmp_path)
+
+
+SHIPPED = sorted(CAMPAIGNS.glob("*.toml"))
+
+
+def test_there_is_one_of_each_paper() -> None:
+    assert {path.stem[:2] for path in SHIPPED} >= {f"P{paper}" for paper in range(5)}
+
+
+@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
+def test_a_campaign_that_is_shipped_is_right(path: Path) -> None:
+    """Its rows and columns are those that the paper's figures name, its cells are different, its logs have a page."""
+    campaign = read_campaign(path)
+    assert campaign.name == path.stem
+    cells = grid_of(campaign, [some_log(each.called) for each in campaign.logs])
+    assert {each.log.partition("@")[0] for each in campaign.logs} <= ARCHIVE.keys()
+    labels = {cell.label for cell in cells}
+    for column in campaign.columns:
+        assert column.of is None or column.of in labels
+    for rows in campaign.paper.values():
+        for row in rows:
+            assert row in labels or any(column.key.count("*") for column in campaign.columns), row
+
+
+def test_docs_name_every_campaign_that_is_shipped() -> None:
+    page = (ROOT / "docs" / "campaigns.md").read_text()
+    assert not [path.stem for path in SHIPPED if f"`{path.stem}`" not in page]

@@ -1,0 +1,59 @@
+"""Perturbed copies: the same jobs, moved by up to a minute, in order, and always the same."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from shadowtime.replayer.campaign.logs import MAX_SHIFT, perturbed
+from tests.support.small_logs import generated
+
+
+def test_submissions_are_moved_by_up_to_a_minute_and_nothing_else() -> None:
+    log = generated(400)
+    copy = perturbed(log, 1)
+    numbers, submitted = copy.columns["job_number"], copy.columns["submit_time"]
+    assert (np.lexsort((numbers, submitted)) == np.arange(len(log))).all()
+    back = np.argsort(numbers)
+    there = np.argsort(log.columns["job_number"])
+    moved = submitted[back] - log.columns["submit_time"][there]
+    assert moved.min() >= -MAX_SHIFT
+    assert moved.max() <= MAX_SHIFT
+    assert len(set(moved.tolist())) > 60
+    for name in set(log.columns) - {"submit_time"}:
+        assert (copy.columns[name][back] == log.columns[name][there]).all()
+
+
+def test_a_copy_is_always_the_same_and_no_other() -> None:
+    log = generated(100)
+    first, again, second = (perturbed(log, number).columns["submit_time"].tolist() for number in (1, 1, 2))
+    assert first == again != second
+    assert perturbed(log, 0) is log
+
+
+def test_what_a_user_submits_stays_in_order_also_where_numbers_fall() -> None:
+    log = generated(400)
+    falling = 400 - log.columns["job_number"] + 1
+    where = {"job_number": falling, "submit_time": np.sort(log.columns["submit_time"] % 900)}
+    log = replace(log, columns={**log.columns, **where})
+    copy = perturbed(log, 3)
+    for user in set(log.columns["user_id"].tolist()):
+        there, here = (each.columns["job_number"][each.columns["user_id"] == user].tolist() for each in (log, copy))
+        assert here == there
+
+
+def test_jobs_of_nobody_are_moved_each_by_itself() -> None:
+    log = generated(400)
+    where = {"user_id": np.full(400, -1), "submit_time": 5 * np.arange(400)}
+    copy = perturbed(replace(log, columns={**log.columns, **where}), 1)
+    moved = np.sort(copy.columns["job_number"] - 1) * 5
+    assert abs((copy.columns["submit_time"] - moved).mean()) < 10
+
+
+def test_what_a_user_submits_stays_in_order() -> None:
+    log = generated(400)
+    crowd = replace(log, columns={**log.columns, "submit_time": np.sort(log.columns["submit_time"] % 900)})
+    copy = perturbed(crowd, 3)
+    assert copy.columns["job_number"].tolist() != crowd.columns["job_number"].tolist()
+    for user in set(crowd.columns["user_id"].tolist()):
+        there, here = (each.columns["job_number"][each.columns["user_id"] == user].tolist() for each in (crowd, copy))
+        assert here == there

@@ -1,0 +1,153 @@
+"""What a report says first."""
+
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+
+from shadowtime.replayer.comparison.document import as_json, baseline_of
+from shadowtime.replayer.comparison.plan import carry_out
+from shadowtime.replayer.comparison.run_record import Jobs, RunRecord
+from shadowtime.replayer.logs.swf import BUNDLED, read_swf
+from shadowtime.replayer.logs.workload import prepare
+from shadowtime.replayer.report.affected_classes import whom_table
+from shadowtime.replayer.report.report import page
+from shadowtime.replayer.report.verdict import limits, verdict
+from shadowtime.services.catalogue import canonical, configure, spelled_out
+from tests.support.recorded_runs import compared, recorded, replayed
+from tests.support.small_logs import generated, job, plan_of, workload_of
+
+
+def document(**figures: tuple[float, float, int]) -> dict[str, Any]:
+    """Return mean bounded slowdown, mean wait and longest wait of policies, as `--json` has them."""
+    keys = ("mean_bounded_slowdown", "mean_wait", "max_wait")
+    rows = [{"policy": name, **dict(zip(keys, values, strict=True))} for name, values in figures.items()]
+    return {"settings": {"obeyed": True, "seed": 0, "baseline": baseline_of(list(figures))}, "policies": rows}
+
+
+def said(**figures: tuple[float, float, int]) -> str:
+    return verdict(document(**figures), [])
+
+
+def test_two_sentences_name_the_best_and_what_it_costs() -> None:
+    assert said(fcfs=(99, 9, 9), easy=(90.0, 7200.0, 36000), lwf=(47.0, 3600.0, 90000), wfp=(54.5, 1, 9)) == (
+        "lwf had the lowest mean bounded slowdown, 47.00: 43.00 less than easy, and 7.50 less than wfp, which was "
+        "next. Compared with easy, jobs waited 1.0 h less on average; the longest wait was 25.0 h, not 10.0 h."
+    )
+
+
+def test_the_baseline_is_compared_with_the_next_where_nothing_beats_it() -> None:
+    assert said(easy=(9.0, 90.0, 3600), fcfs=(9.0, 90.0, 3600)) == (
+        "easy had the lowest mean bounded slowdown, 9.00: the same as fcfs. "
+        "Compared with fcfs, jobs waited as long on average; the longest wait was 1.0 h, as under fcfs."
+    )
+
+
+def test_one_policy_is_compared_with_nothing() -> None:
+    assert "No other policy was replayed" in said(easy=(9.0, 90.0, 3600))
+
+
+def test_how_sure_it_is_comes_from_the_same_jobs() -> None:
+    told, records = compared()
+    text = verdict(told, records)
+    assert text.count("95 % interval") + text.count("too short to say") >= 2
+    by_slowdown = sorted(told["policies"], key=lambda row: row["mean_bounded_slowdown"])
+    assert text.startswith(f"{by_slowdown[0]['policy']} had the lowest mean bounded slowdown, ")
+    assert text in page([told], [], [records]).replace("&#x27;", "'")
+
+
+def faring(shorts: int, longs: int) -> tuple[dict[str, Any], list[RunRecord]]:
+    """Return a comparison of `easy`, under which all wait 1,000 s, with `other`, under which short jobs and long do."""
+    jobs = [job(number, 600 * number, requested_time=100 + 900 * (number % 2)) for number in range(400)]
+    workload = workload_of(*jobs, processors=4)
+    records = []
+    for policy, waits in (("easy", (1_000, 1_000)), ("other", (shorts, longs))):
+        record = RunRecord(plan_of(workload)._replace(label=policy))
+        numbers, submitted = (workload.columns[name] for name in ("job_number", "submit_time"))
+        started = submitted + np.where(numbers % 2, waits[1], waits[0]) + numbers // 7 % 2  # no two blocks quite alike
+        ones = np.ones_like(numbers)
+        record.jobs = Jobs(record.plan, np.column_stack([numbers, submitted, started, started + 60, ones, ones]))
+        records.append(record)
+    means = [float(record.jobs.wait.mean()) for record in records]
+    rows = {"easy": (9.0, means[0], 1_001), "other": (8.0, means[1], max(shorts, longs) + 1)}
+    return document(**rows), records
+
+
+def test_it_says_for_whom_it_is_worse() -> None:
+    told = verdict(*faring(100, 1_900))
+    assert "it is worse for long narrow jobs, which waited 15.0 min longer (95 % interval" in told
+    assert "short narrow jobs" not in told
+    assert "50 % of all jobs started later" in told
+
+
+def test_it_says_so_where_none_is_worse_for_sure() -> None:
+    told = verdict(*faring(100, 900))
+    assert "no shape of job surely waited longer" in told
+    assert "started later" not in told
+
+
+def test_shapes_are_compared_in_a_table() -> None:
+    _, records = faring(100, 1_900)
+    table = whom_table(records, 0)
+    assert [float(value) for value in re.findall(r'<data value="(.*?)">', table)] == [-900.0, 900.0]
+    assert "short narrow (200 jobs)" in table
+
+
+def test_a_recorded_log_tells_of_predictors_and_bounds() -> None:
+    told, records = recorded(prepare(read_swf(BUNDLED), limit=800))
+    text = verdict(told, records)
+    assert "requests" in text
+    assert "bounds on waits" in text
+    assert "following the decisions" in limits(told)
+
+
+@pytest.mark.parametrize(("requests", "told"), [("as-logged", "waits."), ("actual", "nobody made (actual).")])
+def test_what_it_does_not_show(requests: str, told: str) -> None:
+    settings = {"obeyed": True, "seed": 3, "requests": requests}
+    text = limits({"settings": settings})
+    assert text.startswith("It does not show ")
+    assert "(seed 3)" in text
+    assert text.count(". ") == 0
+    assert told.removesuffix("waits.") in text
+
+
+def spelled(spec: str) -> str:
+    return spec.replace(",", ", ").replace("(", "(<wbr>")
+
+
+def test_the_report_spells_out_once_what_its_policies_were() -> None:
+    typed = ["fcfs", "best", "conservative:queue=BF,speculate=0.2", "conservative:queue=BF,speculate=0.5"]
+    told, records = replayed([plan_of(generated(60), policy)._replace(label=policy) for policy in typed])
+    html = page([told], [], [records])
+    table = html.partition('aria-label="What the names stand for"')[2].partition("</table>")[0]
+    assert re.findall('<th scope="row">(.*?)</th>', table) == ["fcfs", "best", "conservative…1", "conservative…2"]
+    (best,) = (row["configuration"] for row in told["policies"] if row["policy"] == "best")
+    assert configure(best) == configure("best")
+    assert spelled(best) in table
+    for row in told["policies"]:
+        assert html.count(spelled(row["configuration"])) == 1
+    assert not any(policy in html for policy in typed[2:])
+    assert "conservative…2 against conservative…1" in html
+
+
+def test_what_predicted_beside_the_policies_is_spelled_out_too() -> None:
+    plan = plan_of(generated(60), "easy:forecast=yes,plan=requested,runtime=last-two")
+    plan = plan._replace(
+        label="easy:forecast=yes,plan=requested,runtime=last-two",
+        wait_bound=canonical("wait-bound", "bmbp:publish=plain"),
+    )
+    beside = carry_out(plan)
+    html = page([as_json([carry_out(plan_of(generated(60)))], told=beside)], [])
+    assert plan.label not in html
+    assert html.count(spelled(str(spelled_out(plan.configuration)))) == 1
+    assert html.count("easy…") >= 3
+
+
+def test_a_recorded_log_spells_out_its_predictors_and_schemes() -> None:
+    told, records = recorded(prepare(read_swf(BUNDLED), limit=300))
+    html = page([told], [], [records])
+    for spec in (told["run_time_predictions"][0]["predictor"], told["walltime_adjustments"][0]["scheme"]):
+        assert "(" in spec
+        assert spec not in html
+        assert html.count(spelled(spec)) == 1

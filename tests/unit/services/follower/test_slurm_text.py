@@ -1,0 +1,111 @@
+"""Tests of what Slurm's commands print: read as it is meant, or refused with the job and the field."""
+
+import pytest
+
+from shadowtime.services.follower.cluster.observation import Key
+from shadowtime.services.follower.slurm.load import load_of
+from shadowtime.services.follower.slurm.text import nodes_of, sights_of, tiers_of
+from shadowtime.shared.accounting.machine_parts import gpus_of
+from shadowtime.shared.errors import FollowError
+from tests.unit.services.follower.slurm_texts import END, NODES, OVER, RUNS, WAITS, printed, read
+
+
+def test_a_job_that_waits_runs_and_is_over() -> None:
+    waits, runs, over = read(WAITS), read(RUNS), read(OVER)
+    assert waits.key == Key(286, -1, 1795541140)
+    assert (waits.state, waits.start, waits.end, waits.expected) == ("waiting", None, None, 1795541220)
+    assert (runs.state, runs.start, runs.end, runs.expected) == ("running", 1795541220, None, None)
+    assert (over.state, over.start, over.end, over.run_time) == ("over", 1795541220, 1795541580, 360)
+    assert (waits.limit, waits.processors, waits.memory, waits.gpus) == (360, 8, 7200, 2)
+    assert waits.priority == 2**32 + 10009
+
+
+def test_a_task_is_of_its_array_under_whatever_number() -> None:
+    assert read(RUNS, JobID="141", ArrayJobID="85", ArrayTaskID="4").key == Key(85, 4, 1795541140)
+
+
+@pytest.mark.parametrize("text", ["N/A", "NONE", "Unknown"])
+def test_a_job_that_is_not_eligible(text: str) -> None:
+    assert read(WAITS, EligibleTime=text, StartTime=text).eligible is None
+
+
+@pytest.mark.parametrize(
+    ("reason", "blocked"), [("Priority", False), ("Resources", False), ("QOSMaxJobsPerUserLimit", True)]
+)
+def test_a_job_that_may_not_start_is_blocked(reason: str, blocked: bool) -> None:
+    assert read(WAITS, Reason=reason).blocked is blocked
+
+
+def test_a_job_that_never_started_has_no_start() -> None:
+    assert read(OVER, State="CANCELLED", NodeList="").start is None
+
+
+@pytest.mark.parametrize(
+    ("code", "used", "outcome"),
+    [("0", "1:00", "completed"), ("768", "1:00", "failed"), ("15", "1:00", "cancelled"), ("15", "6:01", "limit")],
+)
+def test_how_a_job_ended_that_is_completing_its_exit_code_tells(code: str, used: str, outcome: str) -> None:
+    assert read(OVER, State="COMPLETING", exit_code=code, TimeUsed=used).outcome == outcome
+
+
+def test_of_what_is_being_requeued_nothing_is_sure() -> None:
+    assert sights_of(printed(RUNS | {"State": "REQUEUED"}), {}, END) == []
+
+
+def test_delimiters_and_line_breaks_in_a_name_are_part_of_it() -> None:
+    assert read(WAITS, Name="a|b|c").job_name == "a|b|c"
+    first, second = sights_of(printed(WAITS | {"Name": "two\nlines"}, RUNS | {"JobID": "287"}), {}, END)
+    assert (first.job_name, second.key.job) == ("two", 287)
+    forged = printed(RUNS | {"JobID": "99", "UserName": "root"}).replace(END, "|")
+    (only,) = sights_of(printed(WAITS | {"Name": f"x\n{forged}"}), {}, END)
+    assert only.key.job == 286
+
+
+def test_names_may_be_anything() -> None:
+    assert read(WAITS, UserName="\x1b[2J\u202e").user == "\x1b[2J\u202e"
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (printed(WAITS | {"SubmitTime": "24.11.26 17:20"}), "job '286': SubmitTime is '24.11.26 17:20', no time"),
+        (printed(WAITS | {"NumCPUs": "8K"}), "job '286': NumCPUs is '8K', no whole number"),
+        (printed(WAITS)[:-5], "its output is cut off"),
+        ("286|plain2\n", "has other fields than were asked for"),
+    ],
+)
+def test_what_is_not_understood_is_named(text: str, told: str) -> None:
+    with pytest.raises(FollowError, match="squeue") as raised:
+        sights_of(text, {}, END)
+    assert told in str(raised.value)
+
+
+def test_of_nodes_on_which_no_job_may_start_counts_what_is_held() -> None:
+    nodes = {node.name: node for node in nodes_of(NODES)}
+    assert {name: node.usable for name, node in nodes.items()} == {"n01": 4, "n02": 1, "n03": 0, "n04": 4}
+    assert (nodes["n01"].partitions, nodes["n02"].gpus) == (("debug", "batch"), 2)
+    assert tiers_of(NODES) == {"debug": 1, "batch": 0}
+
+
+@pytest.mark.parametrize(
+    ("text", "told"), [("n01|batch\n", "2 fields"), (NODES[:-3], "cut off"), (NODES.replace("2/2/0/4", "few"), "n01")]
+)
+def test_nodes_that_are_not_understood_are_named(text: str, told: str) -> None:
+    with pytest.raises(FollowError, match="sinfo") as raised:
+        nodes_of(text)
+    assert told in str(raised.value)
+
+
+def test_the_clock_and_the_load_of_slurmctld() -> None:
+    text = (
+        "sdiag output at Tue Nov 24 17:26:41 2026 (1795541201)\nData since      Tue Nov 24 (1795541136)\n"
+        "DBD Agent queue size: 3\n\nRemote Procedure Call statistics by user\n"
+        "\troot            (       0) count:408    ave_time:762    total_time:311154\n"
+    )
+    load = load_of(text, "root")
+    assert load == (1795541201, 1795541136, 408, 0.311154, 3)
+    assert load_of("denied", "root") is None
+
+
+def test_generic_resources_of_a_node() -> None:
+    assert gpus_of("gpu:2080ti:4(S:0-1),gpu:1g.5gb:7,craynetwork:1") == 11

@@ -1,0 +1,157 @@
+"""Advice before submission: from stored states, by the models of three stages, over HTTP and as a table."""
+
+import asyncio
+from io import StringIO
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from aiohttp.test_utils import TestClient, TestServer
+from rich.console import Console
+
+from shadowtime.services.processes.ask.advice import Advice
+from shadowtime.services.processes.ask.alternatives import Alternative, Shape, marked, risk_of, shapes
+from shadowtime.services.processes.ask.answers import Answers
+from shadowtime.services.processes.ask.http import application
+from shadowtime.services.processes.ask.once import ADVISE
+from shadowtime.services.processes.ask.openapi import document
+from shadowtime.services.processes.ask.tables import advice_table
+from shadowtime.shared.errors import Unanswerable
+from tests.support.stored_runs import NAMED, Stored, asked
+
+
+@pytest.fixture(scope="module")
+def stored() -> Stored:
+    return Stored("easy", "empirical")
+
+
+def test_what_is_told_of_a_job(stored: Stored) -> None:
+    advice = stored.advise(user=1)
+    assert (advice.cluster, advice.run) == ("kth", "kth/a")
+    assert [each.stage for each in advice.as_of] == list(ADVISE)
+    for each in advice.as_of:
+        state = stored.states[each.stage]
+        assert state.handler is not None
+        assert (each.sequence, each.time) == (state.sequence, state.handler.time)
+    assert advice.run_time.cut is not None
+    assert all(low[1] <= high[1] for low, high in pairwise(advice.run_time.quantiles))
+    assert any(each.grouping == "conformal" for each in advice.bounds)
+    own, *others = advice.alternatives
+    assert (own.processors, own.requested_time, own.cut) == (8, 7200, advice.run_time.cut)
+    assert own.starts_within
+    assert others
+    assert sum(each.advised for each in advice.alternatives) == 1
+
+
+def test_asking_changes_nothing(stored: Stored) -> None:
+    before = {name: state.snapshot() for name, state in stored.states.items()}
+    assert stored.advise(moldable=True) == stored.advise(moldable=True)
+    asyncio.run(_straight(stored))
+    assert {name: state.snapshot() for name, state in stored.states.items()} == before
+
+
+async def _straight(stored: Stored) -> None:
+    """Ask the very states, not copies of them."""
+    handler: Any = stored.states["scheduler"].handler
+    runs: Any = stored.states["runtime_distribution"].handler
+    job = asked().job(handler.time, Shape(8, 7200))
+    assert len(handler.starts_of([(job, runs.run_time_of(job))] * 2)) == 2
+
+
+def test_a_job_that_asks_for_less_never_starts_later_in_the_same_futures(stored: Stored) -> None:
+    """Of the last in the queue: a shorter request is backfilled wherever a longer one is."""
+    own, *others = stored.advise().alternatives
+    for each in others:
+        if each.processors == own.processors and each.requested_time < own.requested_time:
+            assert own.mean_wait is not None
+            assert each.mean_wait is not None
+            assert each.mean_wait <= own.mean_wait
+
+
+def test_sizes_are_offered_where_the_job_can_run_on_them(stored: Stored) -> None:
+    assert {each.processors for each in stored.advise().alternatives} == {8}
+    assert {each.processors for each in stored.advise(moldable=True).alternatives} == {4, 8, 16}
+
+
+def test_without_distributions_it_says_so() -> None:
+    advice = Stored("easy", "requested", "none").advise(moldable=True)
+    assert advice.run_time.reason is not None
+    assert "predicts no distributions" in advice.run_time.reason
+    assert advice.bounds == ()
+    own = advice.alternatives[0]
+    assert (own.cut, own.advised) == (None, True)
+    assert own.starts_within
+
+
+def test_of_a_policy_that_is_not_run_ahead_it_says_so() -> None:
+    advice = Stored("conservative", "empirical").advise()
+    assert advice.alternatives[0].reason is not None
+    assert "policy conservative is not run ahead" in advice.alternatives[0].reason
+    assert advice.run_time.cut is not None
+
+
+@pytest.mark.parametrize(
+    ("parameters", "status", "told"),
+    [
+        ({"processors": 100_000}, 422, "processors: the job requests 100000 processors; the machine has"),
+        ({"cluster": "ctc"}, 404, "there is no cluster 'ctc'; known: kth"),
+        ({"run": "kth/b"}, 404, "there is no run 'kth/b' of cluster 'kth'; other runs of cluster 'kth': kth/a"),
+        ({"risk": "2"}, 422, "risk: '2'"),
+        ({"quantile": "0.5"}, 422, "quantile: there is no such parameter"),
+    ],
+)
+def test_what_cannot_be_answered(stored: Stored, parameters: dict[str, object], status: int, told: str) -> None:
+    with pytest.raises(Unanswerable) as caught:
+        stored.advise(**parameters)
+    assert caught.value.status == status
+    assert told in str(caught.value)
+
+
+def test_over_http_it_is_the_same(stored: Stored) -> None:
+    async def there() -> None:
+        return
+
+    async def work() -> None:
+        made = application(Answers(NAMED["wait_bound"], stored.readers["wait_bound"]), there, stored.advising)
+        async with TestClient(TestServer(made)) as client:
+            answer = await client.get("/advice", params={"cluster": "kth", "processors": "8", "requested_time": "7200"})
+            assert answer.status == 200
+            assert Advice.model_validate(await answer.json()) == await stored.advising.advise(asked())
+            refused = await client.get("/advice", params={"cluster": "kth", "processors": "8"})
+            assert (refused.status, (await refused.json())["parameter"]) == (422, "requested_time")
+
+    asyncio.run(work())
+    paths = document()["paths"]
+    needed = [each["name"] for each in paths["/advice"]["get"]["parameters"] if each["required"]]
+    assert needed == ["cluster", "processors", "requested_time"]
+
+
+def test_the_table_says_it_in_words(stored: Stored) -> None:
+    output = StringIO()
+    question = asked(moldable=True)
+    console = Console(file=output, width=160, highlight=False)
+    console.print(advice_table(question, asyncio.run(stored.advising.advise(question))))
+    told = output.getvalue()
+    assert "state of runtime_distribution at" in told
+    assert "cut at 2 h" in told.replace("2.00 h", "2 h").replace("2.0 h", "2 h")
+    assert "cut with at most 5" in told
+    assert told.count("*") >= 2
+
+
+def test_marks() -> None:
+    def of(mean_end: float | None, cut: float | None) -> Alternative:
+        shape: dict[str, Any] = {"processors": 1, "requested_time": 60, "mean_wait": 0.0, "starts_within": ()}
+        return Alternative(**shape, cut=cut, mean_end=mean_end)
+
+    found = marked([of(100, 0.0), of(50, 0.04), of(40, 0.2), of(60, 0.1), of(None, None)], risk=0.05)
+    assert [each.pareto_best for each in found] == [True, True, True, False, False]
+    assert [each.advised for each in found] == [False, True, False, False, False]
+    assert [each.advised for each in marked([of(9, 0.5), of(8, 0.4)], risk=0.05)] == [True, False]
+
+
+def test_risks_of_requests_are_what_they_were_made_for() -> None:
+    histogram = (0.0,) * 8 + (0.2,) * 5
+    for shape in shapes(Shape(8, 90_000), histogram, 64, moldable=True)[1:]:
+        risk = risk_of(shape, 8, histogram)
+        assert risk is not None
+        assert risk <= 0.25 + 1e-6

@@ -1,0 +1,447 @@
+"""Which run answers, what is asked of it, and what is said when there is no answer; over HTTP and by command line."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from io import StringIO
+from typing import Any
+
+import orjson
+import pytest
+from aiohttp import ClientResponse
+from aiohttp.test_utils import TestClient, TestServer
+from rich.console import Console
+from rich.table import Table
+from yarl import URL
+
+from shadowtime.services.processes.ask.answers import MAX_AT_ONCE, MAX_FOLLOWED, Answers
+from shadowtime.services.processes.ask.http import application
+from shadowtime.services.processes.ask.openapi import document
+from shadowtime.services.processes.ask.questions import Answer, Problem, Question, read_question
+from shadowtime.services.processes.ask.tables import answer_table
+from shadowtime.shared.cli.logs import MAX_LINES, FewAMinute
+from shadowtime.shared.errors import StoreError, Unanswerable
+from shadowtime.shared.messages.envelope import (
+    CapacityChanged,
+    ClusterOpened,
+    Envelope,
+    Event,
+    Rejected,
+    SchedulingPoint,
+)
+from shadowtime.shared.messages.predictions import WaitBound
+from shadowtime.shared.stages.stage import StageRun
+from shadowtime.shared.streaming.protocols import Transaction
+from tests.support.echo_stage import STAGE
+from tests.support.memory_reader import MemoryReader
+
+
+async def write(
+    reader: MemoryReader,
+    run: str,
+    cluster: str,
+    time: int,
+    *more: Event,
+    wait_bound: str = "bmbp",
+    outputs: bool = True,
+) -> None:
+    """Store a run whose last event is at `time`, or those of `more`."""
+    opened = ClusterOpened(time=0, cluster=cluster, processors=10, wait_bound=wait_bound)
+    state = StageRun(STAGE)
+    inputs, answers = [], []
+    for sequence, event in enumerate([opened, SchedulingPoint(time=time), *more]):
+        envelope = Envelope(run=run, cluster=cluster, sequence=sequence, event=event)
+        answer = state.push(envelope)
+        assert answer is not None
+        inputs.append(envelope.to_bytes())
+        answers.append(answer.to_bytes())
+    snapshot = None if outputs else state.snapshot()  # a rebuilt run has nothing in its outbox
+    kept = answers if outputs else []
+    await reader.commit(Transaction(run, -1, state.sequence, state.sequence, 0, snapshot, inputs, kept, 0))
+
+
+def asked(**parameters: object) -> Question:
+    return read_question({"cluster": "kth", "processors": 4, **parameters})
+
+
+def ask(reader: MemoryReader, **parameters: object) -> Answer:
+    return asyncio.run(Answers(STAGE, reader).answer(asked(**parameters)))
+
+
+def refused(reader: MemoryReader, **parameters: object) -> tuple[int, str]:
+    with pytest.raises(Unanswerable) as caught:
+        ask(reader, **parameters)
+    return caught.value.status, str(caught.value)
+
+
+@pytest.fixture
+def reader() -> MemoryReader:
+    made = MemoryReader()
+    for run, cluster, latest in [("kth/old", "kth", 50), ("kth/new", "kth", 90), ("ctc/1", "ctc", 99)]:
+        asyncio.run(write(made, run, cluster, latest))
+    return made
+
+
+def test_the_run_with_the_latest_event_answers(reader: MemoryReader) -> None:
+    bound = WaitBound(grouping="plain", quantile=0.95, confidence=0.95, bound=4)
+    assert ask(reader) == Answer(cluster="kth", run="kth/new", sequence=1, time=90, bounds=(bound,))
+    assert ask(reader, run="kth/old").time == 50
+
+
+def test_everything_that_is_asked_reaches_the_handler(reader: MemoryReader) -> None:
+    answer = ask(reader, requested_time="100", queue="3", user="1000", quantile="0.5", confidence="0.8")
+    assert answer.bounds == (WaitBound(grouping="plain", queue=3, quantile=0.5, confidence=0.8, bound=1104),)
+
+
+def test_a_run_goes_on_and_another_overtakes_it(reader: MemoryReader) -> None:
+    async def work() -> None:
+        answers = Answers(STAGE, reader)
+        assert (await answers.answer(asked())).time == 90
+        envelope = Envelope(run="kth/old", cluster="kth", sequence=2, event=SchedulingPoint(time=95)).to_bytes()
+        await reader.commit(Transaction("kth/old", 1, 2, 2, 0, None, [envelope], [envelope], 2))
+        answer = await answers.answer(asked())
+        assert (answer.run, answer.sequence, answer.time) == ("kth/old", 2, 95)
+        await reader.forget("kth/old")
+        assert (await answers.answer(asked())).run == "kth/new"
+
+    asyncio.run(work())
+
+
+@pytest.mark.parametrize("outputs", [True, False], ids=["rejected", "rebuilt"])
+def test_a_run_is_found_though_its_last_output_does_not_tell(reader: MemoryReader, outputs: bool) -> None:
+    """An event from the far future was rejected: the run is not the latest for that."""
+    asyncio.run(write(reader, "kth/a", "kth", 95, Rejected(time=10**9, reason="why not"), outputs=outputs))
+    asyncio.run(write(reader, "kth/b", "kth", 70, Rejected(time=10**9, reason="why not"), outputs=outputs))
+    answer = ask(reader)
+    assert (answer.run, answer.sequence, answer.time) == ("kth/a", 2, 95)
+
+
+def test_a_damaged_run_does_no_harm_to_others(reader: MemoryReader) -> None:
+    asyncio.run(write(reader, "kth/damaged", "kth", 99, outputs=False))
+    reader.kept["kth/damaged"].snapshot = b'{"schema":0}'
+    assert ask(reader).run == "kth/new"
+
+
+def test_more_runs_than_are_held_in_memory(reader: MemoryReader) -> None:
+    async def work() -> None:
+        names = [f"many/{number}" for number in range(2 * MAX_FOLLOWED)]
+        for name in names:
+            await write(reader, name, "many", 10, outputs=False)
+        answers = Answers(STAGE, reader)
+        found = await asyncio.gather(*(answers.answer(asked(cluster="many", run=name)) for name in names * 2))
+        assert [answer.run for answer in found] == names * 2
+        assert (await answers.answer(asked(cluster="many"))).run == max(names)
+        few, before = Answers(STAGE, reader, 2), reader.asked["load"]
+        for name in (names[0], names[1], names[1], names[0], names[2], names[1]):
+            await few.answer(asked(cluster="many", run=name))
+        assert reader.asked["load"] == before + 4
+
+    asyncio.run(work())
+
+
+def test_many_questions_at_once_look_once_and_share_the_error(
+    reader: MemoryReader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked = 0
+
+    async def names() -> list[str]:
+        nonlocal looked
+        looked += 1
+        await asyncio.sleep(0.1)
+        if looked == 2:
+            raise StoreError("Redis cannot be used: away")
+        return sorted(reader.kept)
+
+    monkeypatch.setattr(reader, "names", names)
+
+    async def work() -> None:
+        answers = Answers(STAGE, reader)
+        many = await asyncio.gather(*(answers.answer(asked()) for _ in range(MAX_AT_ONCE)))
+        assert {each.run for each in many} == {"kth/new"}
+        assert looked == 1
+        failed = await asyncio.gather(*(answers.answer(asked()) for _ in range(MAX_AT_ONCE)), return_exceptions=True)
+        assert {type(each) for each in failed} == {StoreError}
+        assert looked == 2
+        assert (await answers.answer(asked())).run == "kth/new"
+
+    asyncio.run(work())
+
+
+def test_there_is_nothing_to_answer_from(reader: MemoryReader) -> None:
+    assert refused(MemoryReader()) == (404, "cluster: there is no run yet: stage wait_bound has stored none")
+    assert refused(reader, cluster="sdsc") == (404, "cluster: there is no cluster 'sdsc'; known: ctc, kth")
+    status, reason = refused(reader, run="kth/none")
+    assert (status, reason) == (404, "run: there is no run 'kth/none'; other runs of cluster 'kth': kth/new, kth/old")
+    assert refused(reader, run="ctc/1") == (404, "run: 'ctc/1' is a run of cluster 'ctc', not of 'kth'")
+
+
+def test_a_run_without_bounds_names_the_others(reader: MemoryReader) -> None:
+    asyncio.run(write(reader, "kth/silent", "kth", 100, wait_bound="none"))
+    status, reason = refused(reader, run="kth/silent")
+    assert status == 409
+    assert reason.endswith("was made without --wait-bound; other runs of cluster 'kth': kth/new, kth/old")
+
+
+def test_the_latest_run_that_has_bounds_answers(reader: MemoryReader) -> None:
+    for run, time in (("kth/silent", 100), ("kth/also-silent", 95)):
+        asyncio.run(write(reader, run, "kth", time, wait_bound="none"))
+    assert ask(reader).run == "kth/new"
+    asyncio.run(write(reader, "sdsc/silent", "sdsc", 100, wait_bound="none"))
+    told = "cluster: no run of cluster 'sdsc' bounds waits: make one with --wait-bound; known: sdsc/silent"
+    assert refused(reader, cluster="sdsc") == (409, told)
+
+
+def test_runs_without_bounds_are_looked_at_once(reader: MemoryReader) -> None:
+    for number in range(MAX_FOLLOWED + 1):
+        asyncio.run(write(reader, f"kth/silent-{number}", "kth", 100 + number, wait_bound="none"))
+
+    async def work() -> None:
+        answers = Answers(STAGE, reader)
+        for _ in range(2):
+            assert (await answers.answer(asked())).run == "kth/new"
+            assert reader.asked["load"] == MAX_FOLLOWED + 2
+
+    asyncio.run(work())
+
+
+def test_the_table_is_for_people() -> None:
+    bound = WaitBound(
+        grouping="plain", quantile=0.95, confidence=0.95, bound=94_700, starts_within=((0.5, 5), (0.9, 5_400))
+    )
+    missing = WaitBound(grouping="nodes", queue=3, quantile=0.95, confidence=0.95, reason="too few waits")
+    shown = printed(answer_table(asked(), Answer(cluster="kth", run="r", sequence=9, time=93_784, bounds=(bound,))))
+    assert "at 1 d 02:03:04" in shown
+    assert "26.3 h" in shown
+    assert "0.5 within 5 s, 0.9 within 1.5 h" in shown
+    assert "94700" not in shown
+    assert "why none" not in shown, "no column that is empty"
+    shown = printed(answer_table(asked(), Answer(cluster="kth", run="r", sequence=9, time=0, bounds=(bound, missing))))
+    assert "why none" in shown
+    assert "too few waits" in shown
+
+
+def printed(table: Table) -> str:
+    text = StringIO()
+    Console(file=text, width=160).print(table)
+    return " ".join(text.getvalue().split())
+
+
+def test_a_job_larger_than_the_machine(reader: MemoryReader) -> None:
+    assert ask(reader, processors=10).bounds
+    expected = "processors: the job requests 11 processors; the machine has 10"
+    assert refused(reader, processors=11) == (422, expected)
+    asyncio.run(write(reader, "kth/grown", "kth", 95, CapacityChanged(time=100, processors=20)))
+    assert ask(reader, processors=20).bounds
+    asyncio.run(write(reader, "kth/down", "kth", 100, CapacityChanged(time=101, processors=0)))
+    assert ask(reader, processors=10).bounds, "as at submission: the machine may come back"
+
+
+MALFORMED = [
+    ("processors", "0", "greater than or equal to 1"),
+    ("processors", "-4", "greater than or equal to 1"),
+    ("processors", "4.5", "valid integer"),
+    ("processors", "", "valid integer"),
+    ("processors", "9" * 5000, "'9999999999999999999999999999999999999999'…"),
+    ("requested_time", "0", "greater than or equal to 1"),
+    ("requested_time", "1e3", "valid integer"),
+    ("queue", "short", "valid integer"),
+    ("user", str(2**60), "less than or equal to"),
+    ("quantile", "0", "greater than 0"),
+    ("quantile", "1", "less than 1"),
+    ("quantile", "nan", "less than 1"),
+    ("confidence", "1.5", "less than 1"),
+    ("confidence", "-0.5", "greater than 0"),
+    ("cluster", "", "at least 1 character"),
+    ("run", "x" * 201, "at most 200 characters"),
+    ("walltime", "5", "no such parameter; known: cluster, processors, requested_time, queue, user"),
+]
+
+
+@pytest.mark.parametrize(("name", "value", "reason"), MALFORMED, ids=lambda each: str(each)[:12])
+def test_what_is_malformed_is_named(name: str, value: str, reason: str) -> None:
+    with pytest.raises(Unanswerable) as caught:
+        asked(**{name: value})
+    assert (caught.value.status, caught.value.parameter) == (422, name)
+    assert reason in str(caught.value)
+    assert len(str(caught.value)) < 300
+
+
+def over_http(reader: MemoryReader, work: Callable[[TestClient[Any, Any]], Awaitable[None]]) -> None:
+    async def run() -> None:
+        async def require_store() -> None:
+            await reader.load("any")
+
+        async with TestClient(TestServer(application(Answers(STAGE, reader), require_store))) as client:
+            await work(client)
+
+    asyncio.run(run())
+
+
+async def problem(response: ClientResponse, status: int) -> Problem:
+    """Return what was said; nothing of it looks like a traceback."""
+    body = await response.text()
+    assert response.status == status, body
+    assert response.content_type == "application/json"
+    assert "Traceback" not in body
+    assert "\n" not in body
+    return Problem.model_validate_json(body)
+
+
+def test_http_answers_as_the_model_says(reader: MemoryReader) -> None:
+    async def work(client: TestClient[Any, Any]) -> None:
+        query = "cluster=kth&processors=4&requested_time=100&queue=3&quantile=0.5&confidence=0.8"
+        response = await client.get(f"/bound?{query}")
+        assert response.status == 200
+        question = asked(requested_time=100, queue=3, quantile=0.5, confidence=0.8)
+        expected = await Answers(STAGE, reader).answer(question)
+        assert Answer.model_validate_json(await response.read()) == expected
+        many = await asyncio.gather(*(client.get(f"/bound?{query}") for _ in range(50)))
+        assert {await each.read() for each in many} == {await response.read()}
+        assert await (await client.get("/health")).json() == {"healthy": True}
+        assert await (await client.get("/openapi.json")).json() == document()
+
+    over_http(reader, work)
+
+
+@pytest.mark.parametrize(
+    ("query", "status", "parameter"),
+    [
+        ("", 422, "cluster"),
+        ("cluster=kth", 422, "processors"),
+        ("cluster=kth&processors=4&processors=5", 422, "processors"),
+        ("cluster=kth&processors=4&walltime=5", 422, "walltime"),
+        ("cluster=kth&processors=4&quantile=1", 422, "quantile"),
+        ("cluster=kth&processors=40", 422, "processors"),
+        ("cluster=%ff%00%0a&processors=4", 404, "cluster"),
+        ("cluster=sdsc&processors=4", 404, "cluster"),
+        ("cluster=kth&processors=4&run=none", 404, "run"),
+        ("cluster=silent&processors=4", 409, "cluster"),
+        ("cluster=silent&processors=4&run=silent", 409, "run"),
+    ],
+)
+def test_http_says_what_is_wrong(reader: MemoryReader, query: str, status: int, parameter: str) -> None:
+    asyncio.run(write(reader, "silent", "silent", 100, wait_bound="none"))
+
+    async def work(client: TestClient[Any, Any]) -> None:
+        assert (await problem(await client.get(f"/bound?{query}"), status)).parameter == parameter
+
+    over_http(reader, work)
+
+
+def test_http_of_other_paths_and_methods(reader: MemoryReader) -> None:
+    async def work(client: TestClient[Any, Any]) -> None:
+        assert "/elsewhere" in (await problem(await client.get("/elsewhere"), 404)).error
+        response = await client.post("/bound")
+        await problem(response, 405)
+        assert "GET" in response.headers["Allow"]
+
+    over_http(reader, work)
+
+
+@pytest.mark.parametrize(
+    "asked_for",
+    [
+        "bound?{long}=1&{long}=2",
+        "bound?{long}=1",
+        "bound?cluster={long}&processors=4",
+        "bound?cluster={name}&processors=4",
+        "bound?cluster=kth&processors=4&run={name}",
+        "bound?cluster=kth&processors={long}",
+        "{long}",
+    ],
+)
+def test_finding_18_names_of_any_length_are_cut_in_answers(reader: MemoryReader, asked_for: str) -> None:
+    async def work(client: TestClient[Any, Any]) -> None:
+        path = asked_for.format(long="%1b" * 1_300, name="%f3%a0%81%81" * 200)  # 200 of what is written out in ten
+        response = await client.get(URL(f"/{path}", encoded=True))
+        assert response.status in {404, 422}
+        assert len(await response.read()) < 3_500
+
+    over_http(reader, work)
+
+
+def test_finding_13_errors_of_our_own_are_told_a_few_times_a_minute(
+    reader: MemoryReader, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def broken(*_: object) -> None:
+        raise RuntimeError("broken")
+
+    log = logging.getLogger("shadowtime.ask")
+    assert [type(each) for each in log.filters] == [FewAMinute]
+    monkeypatch.setattr(log, "filters", [FewAMinute()])  # the minute of other tests does not count
+
+    async def work(client: TestClient[Any, Any]) -> None:
+        monkeypatch.setattr(reader, "names", broken)
+        for _ in range(100):
+            await problem(await client.get(f"/bound?cluster={'z' * 190}&processors=4"), 500)
+
+    over_http(reader, work)
+    lines = [record for record in caplog.records if record.name == "shadowtime.ask"]
+    assert 1 <= len(lines) <= 2 * (MAX_LINES + 1)  # the minute may end meanwhile
+    assert all(len(record.getMessage()) < 500 for record in lines)
+
+
+def test_http_while_redis_is_away_and_after_it_is_back(reader: MemoryReader, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def away(*_: object) -> None:
+        raise StoreError("Redis cannot be used: away")
+
+    async def work(client: TestClient[Any, Any]) -> None:
+        assert (await client.get("/bound?cluster=kth&processors=4")).status == 200
+        for lost in ("names", "positions", "journal_from"):
+            with monkeypatch.context() as patch:
+                patch.setattr(reader, lost, away)
+                said = await problem(await client.get("/bound?cluster=kth&processors=4"), 503)
+                assert said.error == "Redis cannot be used: away"
+        with monkeypatch.context() as patch:
+            patch.setattr(reader, "load", away)
+            await problem(await client.get("/health"), 503)
+        assert (await client.get("/bound?cluster=kth&processors=4")).status == 200
+
+    over_http(reader, work)
+
+
+def test_http_keeps_what_went_wrong_inside_to_its_log(reader: MemoryReader, caplog: pytest.LogCaptureFixture) -> None:
+    async def work(client: TestClient[Any, Any]) -> None:
+        said = await problem(await client.get("/bound?cluster=kth&processors=4&user=13"), 500)
+        assert "secret" not in said.error
+        assert (await client.get("/bound?cluster=kth&processors=4")).status == 200
+
+    over_http(reader, work)
+    assert "ZeroDivisionError" in caplog.text
+
+
+def test_a_damaged_state_names_the_remedy(reader: MemoryReader) -> None:
+    reader.kept["kth/new"].journal[1] = b"{}"
+
+    async def work(client: TestClient[Any, Any]) -> None:
+        said = await problem(await client.get("/bound?cluster=kth&processors=4"), 503)
+        assert "shadowtime rebuild wait_bound --run 'kth/new'" in said.error
+
+    over_http(reader, work)
+
+
+def test_the_openapi_document() -> None:
+    whole = document()
+
+    def references(part: object) -> list[str]:
+        if isinstance(part, dict):
+            own = [part["$ref"]] if "$ref" in part else []
+            return own + [found for value in part.values() for found in references(value)]
+        return [found for value in part for found in references(value)] if isinstance(part, list) else []
+
+    assert references(whole)
+    for reference in references(whole):
+        place: Any = whole
+        for step in reference.removeprefix("#/").split("/"):
+            place = place[step]
+    parameters = {each["name"]: each for each in whole["paths"]["/bound"]["get"]["parameters"]}
+    assert list(parameters) == list(Question.model_fields)
+    assert parameters["quantile"]["schema"] == {
+        "type": "number",
+        "default": 0.95,
+        "exclusiveMinimum": 0,
+        "exclusiveMaximum": 1,
+    }
+    assert parameters["queue"]["schema"]["type"] == "integer"
+    assert set(whole["components"]["schemas"]["Answer"]["properties"]) == set(Answer.model_fields)
+    assert orjson.loads(orjson.dumps(whole)) == whole

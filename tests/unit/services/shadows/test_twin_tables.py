@@ -1,0 +1,41 @@
+"""`shadowtime twin`: what is stored of shadows, as tables and sentences."""
+
+import io
+
+import pytest
+from rich.console import Console
+
+from shadowtime.services.shadows.comparison.side_by_side import SideBySide
+from shadowtime.services.shadows.comparison.stored import read
+from shadowtime.services.shadows.comparison.text import tables
+from shadowtime.shared.errors import SnapshotMismatch
+from tests.support.stored_shadows import stored
+
+
+def test_it_says_what_is_better_by_how_much_and_since_when() -> None:
+    shadow = read("kth/live/shadow/best", stored(100))
+    written = io.StringIO()
+    console = Console(file=written, width=80, highlight=False, markup=False, emoji=False)
+    for table in tables(shadow.cluster, {shadow.name: shadow.compared}, shadow.unix_start, users=True, classes=True):
+        console.print(table)
+    text = written.getvalue()
+    assert all(len(line) <= 80 for line in text.splitlines())
+    assert "best: waits 50 % shorter (50 to 50); real since 12 Dec" in text
+    assert "100.0 % start sooner, by 10.0 min on average" in text
+    assert "long wide" in text
+    assert [shadow.of(each) for each in ("kth", "kth/live", "ctc")] == [True, True, False]
+
+
+def test_before_the_first_day_is_over_it_says_so() -> None:
+    both = SideBySide()
+    both.at(100)
+    found = list(tables("kth", {"best": both.report(100)}, 0, users=True, classes=True))
+    written = io.StringIO()
+    Console(file=written, width=80).print(*found)
+    assert "no day yet" in written.getvalue()
+
+
+@pytest.mark.parametrize("damage", [b"", b"{}", b"[1]", b'{"opened":{"cluster":"a","policy":"b"},"source":{}}'])
+def test_what_is_damaged_is_named(damage: bytes) -> None:
+    with pytest.raises(SnapshotMismatch, match="shadow 'kth/live/shadow/best' is damaged"):
+        read("kth/live/shadow/best", damage)

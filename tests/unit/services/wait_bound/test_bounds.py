@@ -1,0 +1,297 @@
+"""Bounds by queue and by cluster, and what a SPEC can say of them."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shadowtime.services.wait_bound.bounder import Updates
+from shadowtime.services.wait_bound.groups import queue_bounds
+from shadowtime.services.wait_bound.groups.bounders import MAX_QUEUES, BmbpBounds
+from shadowtime.services.wait_bound.groups.queue_bounds import ALL, FIVE, QueueBounds
+from shadowtime.services.wait_bound.handler import BOUNDERS
+from shadowtime.services.wait_bound.settings import BoundSettings
+from shadowtime.shared.errors import SettingsError
+from shadowtime.shared.messages.envelope import JobSubmitted, SchedulingPoint
+from shadowtime.shared.messages.predictions import WaitBound
+from shadowtime.shared.spec import parse
+from shadowtime.testing.examples import examples
+from tests.unit.services.wait_bound.happenings import Happening, happenings, made
+
+Answers = list[tuple[WaitBound, ...] | Updates]
+
+
+def happens(bounder: BmbpBounds, each: Happening) -> tuple[WaitBound, ...] | Updates:
+    """Do what the stage does, and return what it publishes."""
+    if each.wait is not None:
+        bounder.learn_one(each.job, each.wait)
+        return bounder.updates
+    said = bounder.predict_one(each.job)
+    bounder.observe(each.job)
+    return said
+
+
+def run(bounder: BmbpBounds, happen: Sequence[Happening]) -> Answers:
+    return [happens(bounder, each) for each in happen]
+
+
+def saved(bounder: BmbpBounds) -> Any:
+    return orjson.loads(orjson.dumps(bounder.snapshot(), option=orjson.OPT_SERIALIZE_NUMPY))
+
+
+def filled(count: int = 400, queues: int = 2) -> BmbpBounds:
+    bounder = BmbpBounds(BoundSettings())
+    run(bounder, happenings(made(count, queues=queues)))
+    return bounder
+
+
+def job(queue_number: int | None = None, time: int = 10**6) -> JobSubmitted:
+    return JobSubmitted(
+        time=time, job_number=77_777, requested_processors=8, requested_time=600, queue_number=queue_number
+    )
+
+
+def test_of_the_cluster_first_then_of_the_queue() -> None:
+    bounder = filled()
+    said = bounder.predict_one(job(queue_number=1))
+    assert [(each.queue, each.grouping) for each in said] == [(queue, name) for queue in (None, 1) for name in ALL]
+    assert [each.queue for each in bounder.predict_one(job())] == [None] * len(ALL)
+    assert said[: len(ALL)] == bounder.predict_one(job())
+
+
+def test_of_a_new_queue_nothing_is_known_but_the_reason() -> None:
+    bounder = filled()
+    before = saved(bounder)
+    cluster, queue = bounder.predict_one(job(queue_number=9))[:: len(ALL)]
+    assert cluster.bound is not None
+    assert (queue.queue, queue.bound, queue.reason) == (9, None, "not enough history: 0 of 59 waits")
+    assert saved(bounder) == before
+
+
+def test_before_any_job_there_is_no_bound_but_a_reason() -> None:
+    for each in BmbpBounds(BoundSettings()).predict_one(job(queue_number=1)):
+        assert (each.bound, each.observations, each.starts_within) == (None, 0, ())
+        assert each.reason is not None
+        assert each.reason.startswith("not enough history: 0 of ")
+
+
+@pytest.mark.parametrize("queue", [1, 2])
+def test_a_queue_is_bounded_as_if_it_were_a_cluster_of_its_own(monkeypatch: pytest.MonkeyPatch, queue: int) -> None:
+    monkeypatch.setattr(queue_bounds, "RECUT", 100)
+    jobs = made(600, queues=2)
+    together, alone = BmbpBounds(BoundSettings()), BmbpBounds(BoundSettings())
+    happen = happenings(jobs)
+    results = dict(enumerate(run(together, happen)))
+    for place, each in enumerate(happen):
+        if each.job.queue_number != queue:
+            continue
+        own = each._replace(job=each.job.model_copy(update={"queue_number": None}))
+        expected, found = happens(alone, own), results[place]
+        if isinstance(expected, Updates):
+            assert isinstance(found, Updates)
+            parts: list[tuple[Any, Any]] = [(expected[0], found[0]), (expected[1], found[1])]
+        else:
+            parts = [(expected, found)]
+        for its, both in parts:
+            assert [message for message in both if message.queue == queue] == [
+                message.model_copy(update={"queue": queue}) for message in its
+            ]
+
+
+def test_predictions_leave_no_trace(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether and how often anything is asked, the answers and the state are the same."""
+    monkeypatch.setattr(queue_bounds, "RECUT", 50)
+    asked, quiet = BmbpBounds(BoundSettings()), BmbpBounds(BoundSettings())
+    for place, each in enumerate(happenings(made(300, queues=2))):
+        if each.wait is not None:
+            quiet.learn_one(each.job, each.wait)
+        else:
+            quiet.observe(each.job)
+        if place % 20 == 0:
+            other = job(queue_number=3, time=each.time)
+            assert asked.predict_one(other) == asked.predict_one(other)
+            assert asked.bounds_at(other, each.time + 10**6, 0.5, 0.8) == asked.bounds_at(
+                other, each.time + 10**6, 0.5, 0.8
+            )
+        happens(asked, each)
+        if place % 20 == 0:
+            assert saved(asked) == saved(quiet)
+    assert saved(asked) == saved(quiet)
+
+
+@given(st.integers(0, 400))
+@examples(6)
+def test_a_restored_one_goes_on(cut: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(queue_bounds, "RECUT", 40)
+        happen = happenings(made(200, queues=2))
+        bounder, again = BmbpBounds(BoundSettings()), filled(100, queues=3)  # to be forgotten
+        run(bounder, happen[:cut])
+        again.restore(saved(bounder))
+        assert saved(again) == saved(bounder)
+        assert run(again, happen[cut:]) == run(bounder, happen[cut:])
+        assert saved(again) == saved(bounder)
+
+
+def test_restored_between_a_prediction_and_its_submission() -> None:
+    bounder, again = filled(), BmbpBounds(BoundSettings())
+    said = bounder.predict_one(job(queue_number=1))
+    again.restore(saved(bounder))
+    assert again.predict_one(job(queue_number=1)) == said
+    for each in (bounder, again):
+        each.observe(job(queue_number=1))
+    assert saved(again) == saved(bounder)
+
+
+@pytest.mark.parametrize("keys", ["", ",quantile=0.5,confidence=0.8"])
+@pytest.mark.parametrize("name", ALL)
+def test_a_published_bound_is_the_same_alone(monkeypatch: pytest.MonkeyPatch, name: str, keys: str) -> None:
+    """Also its coverage, its change points and its bounds at another quantile."""
+    monkeypatch.setattr(queue_bounds, "RECUT", 150)
+    happen = happenings(made(900, queues=1))
+    every, alone = (BOUNDERS.build(parse(f"bmbp:publish={publish}{keys}")) for publish in ("all", name))
+    assert isinstance(every, BmbpBounds)
+    assert isinstance(alone, BmbpBounds)
+    for among, own in zip(run(every, happen), run(alone, happen), strict=True):
+        if isinstance(own, Updates):
+            assert isinstance(among, Updates)
+            assert list(own.coverage) == [each for each in among.coverage if each.grouping == name]
+            assert list(own.change_points) == [each for each in among.change_points if each.grouping == name]
+        else:
+            assert isinstance(among, tuple)
+            assert not isinstance(among, Updates)
+            assert list(own) == [each for each in among if each.grouping == name]
+    asked = job(queue_number=1), job().time, 0.9, 0.7
+    assert list(alone.bounds_at(*asked)) == [each for each in every.bounds_at(*asked) if each.grouping == name]
+
+
+def test_at_another_quantile_and_confidence() -> None:
+    bounder = filled()
+    usual, before = bounder.predict_one(job(queue_number=1)), saved(bounder)
+    assert bounder.bounds_at(job(queue_number=1), job().time, 0.95, 0.95) == usual
+    median = bounder.bounds_at(job(queue_number=1), job().time, 0.5, 0.8)
+    assert [(each.queue, each.grouping) for each in median] == [
+        (queue, name) for queue in (None, 1) for name in (*FIVE, "ensemble")
+    ]
+    assert {(each.quantile, each.confidence) for each in median} == {(0.5, 0.8)}
+    by_name = {(each.queue, each.grouping): each.bound for each in usual}
+    assert all((each.bound or 0) <= (by_name[each.queue, each.grouping] or 0) for each in median)
+    extreme = bounder.bounds_at(job(), job().time, 0.999, 0.95)
+    assert extreme[0].reason is not None
+    assert extreme[0].reason.endswith("of 2995 waits")
+    assert saved(bounder) == before
+
+
+def test_a_run_at_another_quantile_has_lower_bounds() -> None:
+    happen = happenings(made(300))
+    usual = run(BmbpBounds(BoundSettings()), happen)
+    median = run(BmbpBounds(BoundSettings(quantile=0.5)), happen)
+    for low, high in zip(median, usual, strict=True):
+        if isinstance(low, Updates) or isinstance(high, Updates):
+            continue
+        assert len(low) == len(high)
+        assert (low[0].quantile, high[0].quantile) == (0.5, 0.95)
+        if high[0].bound is not None:
+            assert low[0].bound is not None
+            assert low[0].bound <= high[0].bound
+
+
+def test_time_that_passes_is_noticed_without_any_start() -> None:
+    """A queue that stands still: what has waited longer than its conformal bound is a miss at once."""
+    bounder = filled(300, queues=0)
+    conformal = len(ALL) - 1
+    before = bounder.predict_one(job())[conformal].bound
+    assert before is not None
+    for number in range(100):
+        bounder.observe(JobSubmitted(time=10**6, job_number=80_000 + number, requested_processors=1))
+    bounder.observe(SchedulingPoint(time=10**6 + 10**5))
+    after = bounder.predict_one(job(time=10**6 + 10**5))[conformal].bound
+    assert after is not None
+    assert after > before
+
+
+def test_no_requeued_or_unknown_job_breaks_it() -> None:
+    bounder = filled()
+    bounder.observe(job(queue_number=1))
+    bounder.learn_one(job(queue_number=1), 30)
+    bounder.learn_one(job(queue_number=1), 900)
+    bounder.learn_one(job(queue_number=8), 1)
+    assert saved(bounder)["cluster"]["open"] == []
+    assert [each[0] for each in saved(bounder)["queues"]] == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ("bmbp:quantile=0", "wait bound 'bmbp': quantile=0: "),
+        ("bmbp:quantile=1", "wait bound 'bmbp': quantile=1: "),
+        ("bmbp:quantile=95", "wait bound 'bmbp': quantile=95: "),
+        ("bmbp:quantile=nan", "wait bound 'bmbp': quantile=nan: "),
+        ("bmbp:confidence=0", "wait bound 'bmbp': confidence=0: "),
+        ("bmbp:confidence=1", "wait bound 'bmbp': confidence=1: "),
+        ("bmbp:gamma=0", "wait bound 'bmbp': gamma=0: "),
+        ("bmbp:history=99", "wait bound 'bmbp': history=99: "),
+        ("bmbp:publish=five", "wait bound 'bmbp': publish=five: "),
+        ("bmbp:tau=0.5", "has no key 'tau'; known keys: quantile, confidence, history, gamma, publish"),
+        ("plain", "unknown wait bound 'plain'; known: bmbp, futures, none"),
+    ],
+)
+def test_a_spec_that_is_none(spec: str, message: str) -> None:
+    with pytest.raises(SettingsError) as refused:
+        BOUNDERS.build(parse(spec))
+    assert message in str(refused.value)
+
+
+def test_a_spec_with_all_its_keys() -> None:
+    assert str(BOUNDERS.canonical(parse("bmbp"))) == (
+        "bmbp(quantile=0.95,confidence=0.95,history=20000,gamma=0.05,publish=all)"
+    )
+    assert str(BOUNDERS.canonical(parse("none"))) == "none"
+
+
+@pytest.mark.parametrize("quantile", [0.01, 0.999])
+def test_the_outermost_quantiles(quantile: float) -> None:
+    bounder = BOUNDERS.build(parse(f"bmbp:quantile={quantile},history=3000"))
+    assert isinstance(bounder, BmbpBounds)
+    results = run(bounder, happenings(made(300)))
+    bounds = {each.bound is None for said in results[-50:] if not isinstance(said, Updates) for each in said[:6]}
+    assert bounds == {quantile > 0.9}
+
+
+def test_a_history_too_short_for_its_quantile_is_refused() -> None:
+    with pytest.raises(SettingsError, match=r"history=100: .* at least 2995 waits"):
+        BOUNDERS.build(parse("bmbp:quantile=0.999,history=100"))
+
+
+def test_finding_11_queues_without_end_share_the_bounds_of_the_cluster() -> None:
+    """A queue for each job took 25 kB a queue, and each event as long as there were queues."""
+    bounder = BmbpBounds(BoundSettings())
+    for number in range(3 * MAX_QUEUES):
+        job = JobSubmitted(time=number, job_number=number, requested_processors=1, queue_number=number)
+        told = bounder.predict_one(job)
+        own = [each for each in told if each.queue is not None]
+        assert len(own) == len(ALL)
+        crowded = number >= MAX_QUEUES
+        assert all(
+            (each.reason == f"bounds of their own have the first {MAX_QUEUES} queues") == crowded for each in own
+        )
+        bounder.observe(job)
+        bounder.learn_one(job, 5)
+    assert len(bounder.snapshot()["queues"]) == MAX_QUEUES
+    again = BmbpBounds(BoundSettings())
+    again.restore(orjson.loads(orjson.dumps(bounder.snapshot())))
+    late = JobSubmitted(time=10**6, job_number=10**6, requested_processors=1, queue_number=10**6)
+    assert again.predict_one(late) == bounder.predict_one(late)
+
+
+def test_finding_11_an_event_looks_at_its_own_queue_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    bounder, advanced = BmbpBounds(BoundSettings()), []
+    for number in range(20):
+        bounder.observe(JobSubmitted(time=0, job_number=number, requested_processors=1, queue_number=number))
+    monkeypatch.setattr(QueueBounds, "advance", lambda self, now: advanced.append(self.queue))
+    bounder.observe(JobSubmitted(time=1, job_number=99, requested_processors=1, queue_number=7))
+    bounder.observe(SchedulingPoint(time=2))
+    assert advanced == [None, 7, None]

@@ -1,0 +1,110 @@
+"""Tables of jobs, and that the same jobs are the same workload in every format."""
+
+import gzip
+from pathlib import Path
+
+import numpy as np
+import pyarrow
+import pytest
+from pyarrow import csv, parquet
+
+from shadowtime.replayer.logs.formats import read_trace
+from shadowtime.replayer.logs.workload import Workload, prepare
+from shadowtime.shared.accounting.reading import Reading
+from shadowtime.shared.accounting.table import parse_columns
+from shadowtime.shared.errors import SettingsError, TraceError
+from tests.support.slurm_samples import SACCT
+
+COLUMNS = (
+    "job_number=JobIDRaw,submit=Submit,eligible=Eligible,start=Start,end=End,suspended=Suspended,limit=Timelimit,"
+    "processors=CPUs,user=User,account=Account,partition=Partition,qos=QOS,job_name=JobName,state=State,nodes=NNodes"
+    ",node_list=NodeList"
+)
+TABLE = "submit,start,end,limit,processors,user\n100,110,170,60,4,eve\n105,110,180,,2,bob\n"
+
+
+def written(folder: Path, text: str, name: str = "jobs.csv") -> Path:
+    path = folder / name
+    path.write_text(text)
+    return path
+
+
+def read(path: Path, columns: str | None = None, **reading: object) -> Workload:
+    mapping = parse_columns([columns] if columns else [])
+    return prepare(read_trace(path, Reading(columns=mapping, **reading)), recorded=True)  # type: ignore[arg-type]
+
+
+def test_a_table_with_our_names_needs_no_mapping(tmp_path: Path) -> None:
+    first, second = read(written(tmp_path, TABLE))
+    assert (first.submit_time, first.wait_time, first.run_time, first.requested_time) == (100, 10, 60, 60)
+    assert (second.limit, second.user_id) == (None, 2)
+
+
+def test_a_packed_table_is_read_too(tmp_path: Path) -> None:
+    packed = tmp_path / "jobs.csv.gz"
+    packed.write_bytes(gzip.compress(TABLE.encode()))
+    assert len(read(packed)) == 2
+
+
+def test_text_csv_and_parquet_are_the_same_workload(tmp_path: Path) -> None:
+    lines = [line.split("|") for line in SACCT.read_text().splitlines()]
+    at, kept = {name: place for place, name in enumerate(lines[0])}, lines[1:]
+    columns = {name: [line[place] for line in kept] for name, place in at.items()}
+    columns["Timelimit"] = [each if each == "UNLIMITED" else str(60 * int(each)) for each in columns["TimelimitRaw"]]
+    columns["CPUs"] = [
+        given if int(given) else asked for given, asked in zip(columns["AllocCPUS"], columns["ReqCPUS"], strict=True)
+    ]
+    table = pyarrow.table(columns)
+    csv.write_csv(table, tmp_path / "jobs.csv")
+    for name in ("Submit", "Eligible", "Start", "End", "CPUs", "NNodes", "JobIDRaw"):
+        table = table.set_column(
+            table.schema.get_field_index(name),
+            name,
+            pyarrow.array([int(each) if each.isdecimal() else None for each in columns[name]]),
+        )
+    dates = pyarrow.array([int(each) for each in columns["End"]], pyarrow.timestamp("s", "Europe/Berlin"))
+    table = table.set_column(table.schema.get_field_index("End"), "End", dates)
+    parquet.write_table(table, tmp_path / "jobs.parquet")
+    ours = read(SACCT)
+    for name in ("jobs.csv", "jobs.parquet"):
+        theirs = read(tmp_path / name, COLUMNS)
+        assert theirs.unix_start_time == ours.unix_start_time
+        assert np.array_equal(np.array(theirs.resized), np.array(ours.resized))
+        for column in ours.columns.keys() - {"nodes", "memory", "gpus", "job_number"}:  # of TRES; tasks by array
+            assert (theirs.columns[column] == ours.columns[column]).all(), (name, column)
+
+
+@pytest.mark.parametrize(
+    ("text", "columns", "told"),
+    [
+        ("a,b\n1,2\n", None, "no column for submit, limit, processors, end or run_time; say --columns submit=COLUMN"),
+        (TABLE, "submit=when", "no column 'when' for submit; it has 'submit', 'start'"),
+        (TABLE + "soon,1,2,3,4,eve\n", None, "row 3: submit is 'soon', which is no time that is understood"),
+        (TABLE + "1,1,2,3,four,eve\n", None, "row 3: processors is 'four', which is no whole number"),
+        (TABLE + "1,1,2,ever,4,eve\n", None, "row 3: limit is 'ever', which is no span of time"),
+        (TABLE + "1,1\n", None, "cannot be read as a table"),
+        ("submit,start,end,limit,processors\n", None, "no row in it"),
+    ],
+)
+def test_what_is_wrong_with_a_table_is_named(tmp_path: Path, text: str, columns: str | None, told: str) -> None:
+    with pytest.raises(TraceError) as caught:
+        read(written(tmp_path, text), columns)
+    assert told in str(caught.value)
+
+
+def test_a_parquet_file_with_wrong_types_is_named(tmp_path: Path) -> None:
+    columns = {"submit": [[1], [2]], "start": [1, 2], "end": [1, 2], "limit": [5, 5], "processors": [1.0, 2.0]}
+    parquet.write_table(pyarrow.table(columns), tmp_path / "jobs.parquet")
+    with pytest.raises(TraceError, match=r"row 1: submit is '\[1\]', which is no time that is understood"):
+        read(tmp_path / "jobs.parquet")
+    parquet.write_table(pyarrow.table({**columns, "submit": [1, 2]}), tmp_path / "jobs.parquet")
+    assert [job.processors for job in read(tmp_path / "jobs.parquet")] == [1, 2]
+    (tmp_path / "jobs.parquet").write_bytes(b"PAR1 and nothing else")
+    with pytest.raises(TraceError, match="cannot be read as a table"):
+        read(tmp_path / "jobs.parquet")
+
+
+@pytest.mark.parametrize("text", ["submit", "submit=", "when=x", "submit=a,submit=b"])
+def test_a_wrong_mapping_is_named(text: str) -> None:
+    with pytest.raises(SettingsError, match="--columns"):
+        parse_columns([text])

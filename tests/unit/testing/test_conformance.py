@@ -1,0 +1,178 @@
+"""The suites that ship: one line tries a plug-in, and each kind of fault fails the property that names it."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from shadowtime.replayer.simulation.machine import Machine
+from shadowtime.replayer.simulation.sources import SOURCES
+from shadowtime.services.runtime_distribution.handler import PREDICTORS
+from shadowtime.services.runtime_distribution.simple import LastTwo
+from shadowtime.services.scheduler.policies.fcfs import Fcfs
+from shadowtime.services.scheduler.policy import FITS_NOW, start
+from shadowtime.services.scheduler.registry import POLICIES
+from shadowtime.shared.errors import SettingsError
+from shadowtime.shared.messages.envelope import JobSubmitted
+from shadowtime.testing import conformance
+from shadowtime.testing.suites import SUITES
+
+
+class Greedy(Fcfs):
+    """Starts what does not fit."""
+
+    name = "greedy"
+
+    def schedule(self, now: int, queue: Any, running: Any, free: int) -> list[Any]:
+        return [start(queue, row, FITS_NOW) for row in range(len(queue))]
+
+
+class Forgetful(Fcfs):
+    """Starts at every second pass, and has no snapshot that says which."""
+
+    name = "forgetful"
+    passes = 0
+
+    def schedule(self, now: int, queue: Any, running: Any, free: int) -> list[Any]:
+        self.passes += 1
+        return list(super().schedule(now, queue, running, free)) if self.passes % 2 else []
+
+
+class Lasting(LastTwo):
+    """Learns where it should only say."""
+
+    name = "lasting"
+
+    def predict_one(self, x: JobSubmitted) -> Any:
+        self.learn_one(x, 60)
+        return super().predict_one(x)
+
+
+class Boundless(LastTwo):
+    """Says more than the request."""
+
+    name = "boundless"
+
+    def predict_one(self, x: JobSubmitted) -> Any:
+        said = super().predict_one(x)
+        return said and said.model_copy(update={"point": said.point * 1000})
+
+
+class Hoarding(LastTwo):
+    """Remembers every job."""
+
+    name = "hoarding"
+
+    def learn_one(self, x: JobSubmitted, y: int) -> None:
+        self._last[-x.job_number] = (y,)
+
+
+class ByExecutable(LastTwo):
+    """Remembers a run time of every executable of every user, of whom there are soon no more."""
+
+    name = "by-executable"
+
+    def learn_one(self, x: JobSubmitted, y: int) -> None:
+        self._last[1_000 * (x.user_id or 0) + (x.executable_number or 0)] = (y,)
+
+
+class BySize(LastTwo):
+    """Remembers a run time of every size of every user, of which there are more for long."""
+
+    name = "by-size"
+
+    def learn_one(self, x: JobSubmitted, y: int) -> None:
+        self._last[1_000 * (x.user_id or 0) + x.requested_processors] = (y,)
+
+
+class Foreseeing(Machine):
+    """Gives the number of all jobs away: each seems to come from a user of that number."""
+
+    name = "foreseeing"
+
+    def next_instant(self) -> Any:
+        user = len(self._workload)
+        instant = super().next_instant()
+        return [
+            each.model_copy(update={"user_id": user}) if isinstance(each, JobSubmitted) else each for each in instant
+        ]
+
+    def __init__(self, workload: Any, *others: Any) -> None:
+        super().__init__(workload, *others)
+        self._workload = workload
+
+
+def tried(kind: str, spec: str, test: str) -> Callable[[], None]:
+    suite = conformance(kind, spec)()
+    return lambda: getattr(suite, test)(spec=spec)
+
+
+@pytest.mark.parametrize(
+    ("kind", "classes", "faulty", "test"),
+    [
+        ("policies", POLICIES.classes, Greedy, "test_no_more_is_started_than_is_free"),
+        pytest.param(
+            "policies",
+            POLICIES.classes,
+            Greedy,
+            "test_every_job_starts_in_the_end",
+            marks=pytest.mark.nightly,  # hypothesis takes long to make the failing log small
+        ),
+        ("policies", POLICIES.classes, Forgetful, "test_a_stage_that_is_restored_says_what_the_embedded_one_says"),
+        ("predictors", PREDICTORS.classes, Lasting, "test_prediction_is_pure"),
+        ("predictors", PREDICTORS.classes, Boundless, "test_predictions_stay_within_their_range"),
+        ("predictors", PREDICTORS.classes, Hoarding, "test_memory_does_not_grow_with_the_jobs"),
+        ("sources", SOURCES, Foreseeing, "test_it_tells_nothing_of_the_future"),
+    ],
+    ids=lambda each: getattr(each, "name", None),
+)
+def test_a_fault_fails_the_property_that_names_it(
+    kind: str, classes: Any, faulty: Any, test: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = next(iter(classes.data))
+    tried(kind, own, test)()
+    monkeypatch.setitem(classes.data, faulty.name, faulty)
+    with pytest.raises((AssertionError, Exception)):
+        tried(kind, faulty.name, test)()
+
+
+@pytest.mark.parametrize("faulty", [Hoarding, BySize])
+def test_what_grew_is_named(faulty: type[LastTwo], monkeypatch: pytest.MonkeyPatch) -> None:
+    test = "test_memory_does_not_grow_with_the_jobs"
+    monkeypatch.setitem(PREDICTORS.classes.data, ByExecutable.name, ByExecutable)
+    tried("predictors", ByExecutable.name, test)()
+    monkeypatch.setitem(PREDICTORS.classes.data, faulty.name, faulty)
+    told = (
+        rf"^{faulty.name}: what 2,000 jobs leave in the state, [\d,]+ bytes, 20,000 make [\d,]+, more than 1.25 times "
+    )
+    with pytest.raises(AssertionError, match=told + r"as many: .* grew from [\d,]+ to [\d,]+ entries"):
+        tried("predictors", faulty.name, test)()
+
+
+@pytest.mark.parametrize("kind", SUITES)
+def test_every_kind_has_a_suite_of_tests_of_its_own(kind: str) -> None:
+    suite = conformance(kind)
+    assert len([each for each in dir(suite) if each.startswith("test_")]) >= 5
+    assert suite is not conformance(kind)
+
+
+def test_a_spec_is_tried_as_it_is_and_a_name_with_every_choice() -> None:
+    def specs(*names: str) -> list[str]:
+        (mark,) = conformance("policies", *names).pytestmark  # type: ignore[attr-defined]
+        return list(mark.args[1])
+
+    assert len(specs("fcfs")) == 4
+    assert specs("fcfs:distribution=limit,fallback=request") == ["fcfs"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("policy", "easy"), "unknown kind 'policy'; known: policies, predictors, adjusters, bounders, sources"),
+        (("policies", "glass"), "unknown policy 'glass'; known: "),
+        (("sources", "glass"), "unknown source 'glass'; known: closed, recorded"),
+    ],
+)
+def test_what_is_not_there_is_named(arguments: tuple[str, ...], message: str) -> None:
+    with pytest.raises(SettingsError, match=message):
+        conformance(*arguments)
