@@ -1,33 +1,38 @@
 """Faces that import a module as one of its names is first asked for, so that a command loads no more than it uses."""
 
+import ast
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
+from functools import cache
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 
-def lazy_exports(
-    package: str, exports: Mapping[str, Sequence[str]], modules: Sequence[str] = ()
-) -> Callable[[str], Any]:
-    """Return the `__getattr__` of a package whose `__init__` exports names of its modules.
+def lazy_exports(package: str) -> Callable[[str], Any]:
+    """Return the `__getattr__` of a package that imports names of its modules `if TYPE_CHECKING`.
+
+    What stands there is read as the first name is asked for, and a module is imported as the first of its names is.
 
     Parameters
     ----------
     package
         The package's `__name__`.
-    exports
-        The names that each module exports.
-    modules
-        Modules that are exported as a whole.
     """
-    homes = {name: module for module, names in exports.items() for name in names}
+
+    @cache
+    def homes() -> dict[str, str]:
+        tree = ast.parse(Path(str(sys.modules[package].__file__)).read_text())
+        imports = (each for block in tree.body if isinstance(block, ast.If) for each in block.body)
+        return {
+            alias.name: str(each.module) for each in imports if isinstance(each, ast.ImportFrom) for alias in each.names
+        }
 
     def __getattr__(name: str) -> Any:  # noqa: N807 - what Python calls it
-        if name in modules:
-            return import_module(f"{package}.{name}")
-        if name not in homes:
+        module = homes().get(name)
+        if module is None:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        value = getattr(import_module(f"{package}.{homes[name]}"), name)
+        value = import_module(f"{package}.{name}") if module == package else getattr(import_module(module), name)
         setattr(sys.modules[package], name, value)  # found at once the next time
         return value
 

@@ -18,32 +18,4 @@ if TYPE_CHECKING:
         walltime_adjustment,
     )
 
-__all__ = [
-    "drift",
-    "health",
-    "home",
-    "policies",
-    "runtime_distribution",
-    "scheduler",
-    "scoreboard",
-    "twin",
-    "wait_bound",
-    "walltime_adjustment",
-]
-
-__getattr__ = lazy_exports(
-    __name__,
-    {},
-    modules=(
-        "drift",
-        "health",
-        "home",
-        "policies",
-        "runtime_distribution",
-        "scheduler",
-        "scoreboard",
-        "twin",
-        "wait_bound",
-        "walltime_adjustment",
-    ),
-)
+__getattr__ = lazy_exports(__name__)

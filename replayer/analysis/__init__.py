@@ -11,37 +11,4 @@ if TYPE_CHECKING:
     from shadowtime.replayer.analysis.start_accuracy import met_by, met_table
     from shadowtime.replayer.analysis.template_search import write_templates
 
-__all__ = [
-    "first_deviation",
-    "fit",
-    "met_by",
-    "met_table",
-    "policy_of",
-    "starts_of",
-    "toml_of",
-    "write_site",
-    "write_templates",
-]
-
-__getattr__ = lazy_exports(
-    __name__,
-    {
-        "schedule_difference": (
-            "first_deviation",
-            "starts_of",
-        ),
-        "slurm_fit": (
-            "fit",
-            "policy_of",
-        ),
-        "slurm_site": (
-            "toml_of",
-            "write_site",
-        ),
-        "start_accuracy": (
-            "met_by",
-            "met_table",
-        ),
-        "template_search": ("write_templates",),
-    },
-)
+__getattr__ = lazy_exports(__name__)

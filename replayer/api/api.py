@@ -14,14 +14,11 @@ from shadowtime.replayer.logs import BUNDLED, Workload, prepare, read_trace
 from shadowtime.replayer.options import Oversized, Requests
 from shadowtime.replayer.simulation import SOURCES, JobTraits
 from shadowtime.services.catalogue import REGISTRIES, canonical
-from shadowtime.services.scheduler import delay_bound as delay_bound
-from shadowtime.services.scheduler import delay_probability as delay_probability
 from shadowtime.services.wait_bound import upper_rank
 from shadowtime.shared.accounting import Reading
 from shadowtime.shared.chance import require_seed
 from shadowtime.shared.errors import SettingsError, first_of
 from shadowtime.shared.messages import CapacityChanged, run_name
-from shadowtime.shared.messages import JobSubmitted as JobSubmitted
 from shadowtime.shared.spec import parse
 
 Log = str | PathLike[str] | Workload

@@ -9,25 +9,4 @@ if TYPE_CHECKING:
     from shadowtime.replayer.io.streamed import StreamedReplay
     from shadowtime.replayer.io.timing import CLOCKS, MIN_FACTOR, Pace, Stopwatch
 
-__all__ = [
-    "CLOCKS",
-    "MIN_FACTOR",
-    "Interruption",
-    "Pace",
-    "Stopwatch",
-    "StreamedReplay",
-]
-
-__getattr__ = lazy_exports(
-    __name__,
-    {
-        "interruption": ("Interruption",),
-        "streamed": ("StreamedReplay",),
-        "timing": (
-            "CLOCKS",
-            "MIN_FACTOR",
-            "Pace",
-            "Stopwatch",
-        ),
-    },
-)
+__getattr__ = lazy_exports(__name__)

@@ -10,39 +10,4 @@ if TYPE_CHECKING:
     from shadowtime.replayer.report.report import page, whole
     from shadowtime.replayer.report.statistics import Paired, by_user, paired
 
-__all__ = [
-    "Paired",
-    "by_user",
-    "cell",
-    "escape",
-    "figures",
-    "page",
-    "paired",
-    "table",
-    "tables",
-    "whole",
-]
-
-__getattr__ = lazy_exports(
-    __name__,
-    {
-        "markup": (
-            "cell",
-            "escape",
-            "table",
-        ),
-        "report": (
-            "page",
-            "whole",
-        ),
-        "statistics": (
-            "Paired",
-            "by_user",
-            "paired",
-        ),
-    },
-    modules=(
-        "figures",
-        "tables",
-    ),
-)
+__getattr__ = lazy_exports(__name__)

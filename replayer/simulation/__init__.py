@@ -11,35 +11,4 @@ if TYPE_CHECKING:
     from shadowtime.replayer.simulation.source import DEFAULT_TRAITS, Archived, JobTraits, faults_named, submission
     from shadowtime.replayer.simulation.sources import SOURCES
 
-__all__ = [
-    "DEFAULT_TRAITS",
-    "SOURCES",
-    "Archived",
-    "EmbeddedReplay",
-    "JobTraits",
-    "Machine",
-    "Observer",
-    "Recorded",
-    "faults_named",
-    "submission",
-]
-
-__getattr__ = lazy_exports(
-    __name__,
-    {
-        "embedded": (
-            "EmbeddedReplay",
-            "Observer",
-        ),
-        "machine": ("Machine",),
-        "recorded": ("Recorded",),
-        "source": (
-            "Archived",
-            "DEFAULT_TRAITS",
-            "JobTraits",
-            "faults_named",
-            "submission",
-        ),
-        "sources": ("SOURCES",),
-    },
-)
+__getattr__ = lazy_exports(__name__)

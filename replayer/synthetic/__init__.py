@@ -8,15 +8,4 @@ if TYPE_CHECKING:
     from shadowtime.replayer.synthetic.generator import generate
     from shadowtime.replayer.synthetic.waits import easy_waits
 
-__all__ = [
-    "easy_waits",
-    "generate",
-]
-
-__getattr__ = lazy_exports(
-    __name__,
-    {
-        "generator": ("generate",),
-        "waits": ("easy_waits",),
-    },
-)
+__getattr__ = lazy_exports(__name__)

@@ -10,39 +10,4 @@ if TYPE_CHECKING:
     from shadowtime.services.follower.io import Commands, Follower, follow_all, with_store
     from shadowtime.services.follower.slurm import COMMANDS, Site, site_of
 
-__all__ = [
-    "COMMANDS",
-    "Commands",
-    "Follower",
-    "NameTable",
-    "Opening",
-    "Site",
-    "SourceLoad",
-    "follow_all",
-    "site_of",
-    "with_store",
-    "words_of",
-]
-
-__getattr__ = lazy_exports(
-    __name__,
-    {
-        "cluster": (
-            "NameTable",
-            "Opening",
-            "SourceLoad",
-        ),
-        "command_line": ("words_of",),
-        "io": (
-            "Commands",
-            "Follower",
-            "follow_all",
-            "with_store",
-        ),
-        "slurm": (
-            "COMMANDS",
-            "Site",
-            "site_of",
-        ),
-    },
-)
+__getattr__ = lazy_exports(__name__)

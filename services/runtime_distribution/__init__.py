@@ -11,16 +11,3 @@ from shadowtime.services.runtime_distribution.templates import (
     TemplatesSettings,
     search,
 )
-
-__all__ = [
-    "ELITE",
-    "ENDED",
-    "PREDICTORS",
-    "SUBMITTED",
-    "Genes",
-    "RuntimeDistribution",
-    "TemplateErrors",
-    "TemplatesSettings",
-    "remembered",
-    "search",
-]

@@ -1,7 +1,3 @@
 """What was better: the scores of a run."""
 
 from shadowtime.services.scoreboard.handler import Scoreboard
-
-__all__ = [
-    "Scoreboard",
-]

@@ -7,13 +7,4 @@ from shadowtime.shared.lazy import lazy_exports
 if TYPE_CHECKING:
     from shadowtime.services.shadows.comparison import shadows_of
 
-__all__ = [
-    "shadows_of",
-]
-
-__getattr__ = lazy_exports(
-    __name__,
-    {
-        "comparison": ("shadows_of",),
-    },
-)
+__getattr__ = lazy_exports(__name__)

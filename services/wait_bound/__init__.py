@@ -4,13 +4,3 @@ from shadowtime.services.wait_bound.binomial import lower_rank, two_sided_ranks,
 from shadowtime.services.wait_bound.bounder import Bounder
 from shadowtime.services.wait_bound.handler import BOUNDERS, WaitBounds
 from shadowtime.services.wait_bound.settings import BoundSettings
-
-__all__ = [
-    "BOUNDERS",
-    "BoundSettings",
-    "Bounder",
-    "WaitBounds",
-    "lower_rank",
-    "two_sided_ranks",
-    "upper_rank",
-]

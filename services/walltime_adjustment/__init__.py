@@ -1,8 +1,3 @@
 """What would this request be, had its owner asked as the record says."""
 
 from shadowtime.services.walltime_adjustment.handler import ADJUSTERS, WalltimeAdjustments
-
-__all__ = [
-    "ADJUSTERS",
-    "WalltimeAdjustments",
-]

@@ -6,7 +6,7 @@ One line in a file of tests tries a plug-in, each property in a test of its own:
 """
 
 try:
-    import hypothesis as _hypothesis  # noqa: F401
+    import hypothesis as _hypothesis
     import pytest
 except ModuleNotFoundError as missing:
     raise ImportError(f"shadowtime.testing takes {missing.name}: pip install 'shadowtime[testing]'") from missing

@@ -11,43 +11,4 @@ if TYPE_CHECKING:
     from shadowtime.shared.cli.paths import ROOT
     from shadowtime.shared.cli.start_up import INTERRUPTED, lasting_imports, run
 
-__all__ = [
-    "INTERRUPTED",
-    "ROOT",
-    "SEE_SETTINGS",
-    "TAKES_SETTINGS",
-    "FewAMinute",
-    "FittedTable",
-    "application",
-    "lasting_imports",
-    "messages",
-    "run",
-    "run_app",
-    "say",
-    "start_logging",
-]
-
-__getattr__ = lazy_exports(
-    __name__,
-    {
-        "command_line": (
-            "SEE_SETTINGS",
-            "TAKES_SETTINGS",
-            "application",
-            "messages",
-            "run_app",
-            "say",
-        ),
-        "fitted_table": ("FittedTable",),
-        "logs": (
-            "FewAMinute",
-            "start_logging",
-        ),
-        "paths": ("ROOT",),
-        "start_up": (
-            "INTERRUPTED",
-            "lasting_imports",
-            "run",
-        ),
-    },
-)
+__getattr__ = lazy_exports(__name__)

@@ -11,47 +11,4 @@ if TYPE_CHECKING:
     from shadowtime.shared.cluster.job import OF_ANY_LOG, UNKNOWN, Job, job_of
     from shadowtime.shared.cluster.source import KILLED, LIMIT, OUTCOMES, RESIZED, Source, unless
 
-__all__ = [
-    "EVENT_ORDER",
-    "KILLED",
-    "LIMIT",
-    "OF_ANY_LOG",
-    "OUTCOMES",
-    "PLACE",
-    "RESIZED",
-    "UNKNOWN",
-    "Execution",
-    "Job",
-    "RoomLeft",
-    "Source",
-    "in_order",
-    "job_of",
-    "unless",
-]
-
-__getattr__ = lazy_exports(
-    __name__,
-    {
-        "event_order": (
-            "EVENT_ORDER",
-            "PLACE",
-            "in_order",
-        ),
-        "execution": ("Execution",),
-        "free_resources": ("RoomLeft",),
-        "job": (
-            "Job",
-            "OF_ANY_LOG",
-            "UNKNOWN",
-            "job_of",
-        ),
-        "source": (
-            "KILLED",
-            "LIMIT",
-            "OUTCOMES",
-            "RESIZED",
-            "Source",
-            "unless",
-        ),
-    },
-)
+__getattr__ = lazy_exports(__name__)

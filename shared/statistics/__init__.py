@@ -9,27 +9,4 @@ if TYPE_CHECKING:
     from shadowtime.shared.statistics.quantile_sketch import WaitQuantiles
     from shadowtime.shared.statistics.slowdown import RUN_TIME_FLOOR, bounded_slowdown
 
-__all__ = [
-    "RUN_TIME_FLOOR",
-    "Interval",
-    "WaitQuantiles",
-    "bounded_slowdown",
-    "mean_over_time",
-    "ratio_over_time",
-]
-
-__getattr__ = lazy_exports(
-    __name__,
-    {
-        "bootstrap": (
-            "Interval",
-            "mean_over_time",
-            "ratio_over_time",
-        ),
-        "quantile_sketch": ("WaitQuantiles",),
-        "slowdown": (
-            "RUN_TIME_FLOOR",
-            "bounded_slowdown",
-        ),
-    },
-)
+__getattr__ = lazy_exports(__name__)

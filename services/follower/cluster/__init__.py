@@ -12,47 +12,4 @@ if TYPE_CHECKING:
     from shadowtime.services.follower.cluster.name_table import NameTable
     from shadowtime.services.follower.cluster.observation import Key, Node, Sight, State, shifted
 
-__all__ = [
-    "KEEP",
-    "LAG",
-    "Key",
-    "LiveSource",
-    "Mirror",
-    "NameTable",
-    "Node",
-    "Opening",
-    "Sight",
-    "SourceLoad",
-    "State",
-    "accounting",
-    "as_opened",
-    "shifted",
-    "sight_of",
-]
-
-__getattr__ = lazy_exports(
-    __name__,
-    {
-        "accounting": ("sight_of",),
-        "live_source": (
-            "LiveSource",
-            "Opening",
-            "SourceLoad",
-            "as_opened",
-        ),
-        "mirror": (
-            "KEEP",
-            "LAG",
-            "Mirror",
-        ),
-        "name_table": ("NameTable",),
-        "observation": (
-            "Key",
-            "Node",
-            "Sight",
-            "State",
-            "shifted",
-        ),
-    },
-    modules=("accounting",),
-)
+__getattr__ = lazy_exports(__name__)

@@ -10,27 +10,4 @@ if TYPE_CHECKING:
     from shadowtime.services.follower.io.pbs import Pbs
     from shadowtime.services.follower.io.process import FOLLOWED, follow_all, follow_source, with_store
 
-__all__ = [
-    "FOLLOWED",
-    "Commands",
-    "Follower",
-    "Pbs",
-    "follow_all",
-    "follow_source",
-    "with_store",
-]
-
-__getattr__ = lazy_exports(
-    __name__,
-    {
-        "commands": ("Commands",),
-        "follower": ("Follower",),
-        "pbs": ("Pbs",),
-        "process": (
-            "FOLLOWED",
-            "follow_all",
-            "follow_source",
-            "with_store",
-        ),
-    },
-)
+__getattr__ = lazy_exports(__name__)

@@ -10,35 +10,4 @@ if TYPE_CHECKING:
     from shadowtime.services.follower.slurm.load import Load
     from shadowtime.services.follower.slurm.site_text import COMMANDS, Site, site_of
 
-__all__ = [
-    "COMMANDS",
-    "Load",
-    "Site",
-    "end_of",
-    "json",
-    "load",
-    "sacct_rows",
-    "site_of",
-    "text",
-]
-
-__getattr__ = lazy_exports(
-    __name__,
-    {
-        "json": (
-            "end_of",
-            "sacct_rows",
-        ),
-        "load": ("Load",),
-        "site_text": (
-            "COMMANDS",
-            "Site",
-            "site_of",
-        ),
-    },
-    modules=(
-        "json",
-        "load",
-        "text",
-    ),
-)
+__getattr__ = lazy_exports(__name__)

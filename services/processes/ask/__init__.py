@@ -9,37 +9,4 @@ if TYPE_CHECKING:
     from shadowtime.services.processes.ask.http import answering, serve, without_traceback
     from shadowtime.services.processes.ask.once import advise_once, advising, bound_once, explain_once
 
-__all__ = [
-    "Advice",
-    "AdviceQuestion",
-    "Advising",
-    "advise_once",
-    "advising",
-    "answering",
-    "bound_once",
-    "explain_once",
-    "serve",
-    "without_traceback",
-]
-
-__getattr__ = lazy_exports(
-    __name__,
-    {
-        "advice": (
-            "Advice",
-            "AdviceQuestion",
-            "Advising",
-        ),
-        "http": (
-            "answering",
-            "serve",
-            "without_traceback",
-        ),
-        "once": (
-            "advise_once",
-            "advising",
-            "bound_once",
-            "explain_once",
-        ),
-    },
-)
+__getattr__ = lazy_exports(__name__)

@@ -7,13 +7,4 @@ from shadowtime.shared.lazy import lazy_exports
 if TYPE_CHECKING:
     from shadowtime.services.processes.live.serve import serve_live
 
-__all__ = [
-    "serve_live",
-]
-
-__getattr__ = lazy_exports(
-    __name__,
-    {
-        "serve": ("serve_live",),
-    },
-)
+__getattr__ = lazy_exports(__name__)

@@ -7,13 +7,4 @@ from shadowtime.shared.lazy import lazy_exports
 if TYPE_CHECKING:
     from shadowtime.services.processes.metrics.run import run_metrics
 
-__all__ = [
-    "run_metrics",
-]
-
-__getattr__ = lazy_exports(
-    __name__,
-    {
-        "run": ("run_metrics",),
-    },
-)
+__getattr__ = lazy_exports(__name__)

@@ -3,9 +3,3 @@
 from shadowtime.services.runtime_distribution.ensembles.boosted import Boosted
 from shadowtime.services.runtime_distribution.ensembles.experts import Experts
 from shadowtime.services.runtime_distribution.ensembles.mixture import Mixture
-
-__all__ = [
-    "Boosted",
-    "Experts",
-    "Mixture",
-]

@@ -1,8 +1,3 @@
 """The hidden Markov model of run times: filter, learning, predictor."""
 
 from shadowtime.services.runtime_distribution.hmm.predictor import Hmm, HmmSettings
-
-__all__ = [
-    "Hmm",
-    "HmmSettings",
-]

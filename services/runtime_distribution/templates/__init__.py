@@ -3,14 +3,3 @@
 from shadowtime.services.runtime_distribution.templates.predictor import Templates, TemplatesSettings
 from shadowtime.services.runtime_distribution.templates.search import ELITE, Genes, search
 from shadowtime.services.runtime_distribution.templates.search_errors import ENDED, SUBMITTED, TemplateErrors
-
-__all__ = [
-    "ELITE",
-    "ENDED",
-    "SUBMITTED",
-    "Genes",
-    "TemplateErrors",
-    "Templates",
-    "TemplatesSettings",
-    "search",
-]

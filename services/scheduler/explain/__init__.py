@@ -1,8 +1,3 @@
 """Why a job waits, and what would start it sooner."""
 
 from shadowtime.services.scheduler.explain.stage import Explaining, Following
-
-__all__ = [
-    "Explaining",
-    "Following",
-]

@@ -11,19 +11,3 @@ from shadowtime.services.scheduler.forecasting.forecaster import (
 )
 from shadowtime.services.scheduler.forecasting.pass_by_pass import PassByPass, Reserving, easy_ahead
 from shadowtime.services.scheduler.forecasting.sampled import SampledFutures, easy_futures, forecaster_of
-
-__all__ = [
-    "Forecaster",
-    "Futures",
-    "PassByPass",
-    "Placed",
-    "Reserving",
-    "SampledFutures",
-    "State",
-    "as_submitted",
-    "easy_ahead",
-    "easy_futures",
-    "forecaster_of",
-    "starts_within",
-    "why_none",
-]

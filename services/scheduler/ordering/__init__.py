@@ -19,28 +19,3 @@ from shadowtime.services.scheduler.ordering.settings import (
     known_order,
     require_foretold,
 )
-
-__all__ = [
-    "AS_QUEUE",
-    "BY_PRIORITY",
-    "CANDIDATES",
-    "ORDERS",
-    "QUEUE",
-    "CandidatesName",
-    "InOrder",
-    "Key",
-    "OrderName",
-    "OrderedPlanSettings",
-    "OrderedSettings",
-    "Ordering",
-    "Overtaken",
-    "RunTimeMeasures",
-    "TimesBy",
-    "Waiting",
-    "Weight",
-    "compiled",
-    "known_order",
-    "require_foretold",
-    "sort_keys",
-    "steady",
-]

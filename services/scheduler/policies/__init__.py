@@ -6,18 +6,3 @@ from shadowtime.services.scheduler.policies.easy import Easy, EasySjbf, Wfp
 from shadowtime.services.scheduler.policies.fcfs import Fcfs, Lwf
 from shadowtime.services.scheduler.policies.guarded import Guarded, GuardedPass, GuardedSettings
 from shadowtime.services.scheduler.policies.shapes import shape_of
-
-__all__ = [
-    "AllReserve",
-    "Conservative",
-    "ConservativeSettings",
-    "Easy",
-    "EasySjbf",
-    "Fcfs",
-    "Guarded",
-    "GuardedPass",
-    "GuardedSettings",
-    "Lwf",
-    "Wfp",
-    "shape_of",
-]

@@ -4,11 +4,3 @@ from shadowtime.services.scheduler.probabilistic.delay_probability import delay_
 from shadowtime.services.scheduler.probabilistic.pass_state import Busy
 from shadowtime.services.scheduler.probabilistic.policy import Probabilistic
 from shadowtime.services.scheduler.probabilistic.settings import ProbabilisticSettings
-
-__all__ = [
-    "Busy",
-    "Probabilistic",
-    "ProbabilisticSettings",
-    "delay_bound",
-    "delay_probability",
-]

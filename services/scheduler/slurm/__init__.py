@@ -2,8 +2,3 @@
 
 from shadowtime.services.scheduler.slurm.policy import Slurm
 from shadowtime.services.scheduler.slurm.settings import spelled
-
-__all__ = [
-    "Slurm",
-    "spelled",
-]

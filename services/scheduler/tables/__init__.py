@@ -23,29 +23,3 @@ from shadowtime.services.scheduler.tables.job_table import (
     Running,
 )
 from shadowtime.services.scheduler.tables.resources import fits_each, fitting_together, front
-
-__all__ = [
-    "ADJUSTED",
-    "CORRECTIONS",
-    "NEVER",
-    "REQUESTED",
-    "SHORTENED",
-    "SIZE",
-    "SLOT",
-    "START",
-    "UNKNOWN",
-    "Histograms",
-    "JobTable",
-    "PlannedTimes",
-    "Queue",
-    "Running",
-    "RunningJobs",
-    "RunningTable",
-    "WaitingTable",
-    "enqueue",
-    "expected_ends",
-    "fits_each",
-    "fitting_together",
-    "forget",
-    "front",
-]

@@ -1,7 +1,3 @@
 """The policy that finds its order while it runs, by simulated machines beside the real one."""
 
 from shadowtime.services.scheduler.tuned.policy import Tuned
-
-__all__ = [
-    "Tuned",
-]

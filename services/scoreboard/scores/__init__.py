@@ -13,21 +13,3 @@ from shadowtime.services.scoreboard.scores.site_expectations import ExpectedStar
 from shadowtime.services.scoreboard.scores.start_distributions import StartDistributions
 from shadowtime.services.scoreboard.scores.wait_forecasts import WaitForecastErrors
 from shadowtime.services.scoreboard.scores.waits import WaitScores
-
-__all__ = [
-    "BINS",
-    "BoundKind",
-    "Calibration",
-    "Capacity",
-    "ExpectedStarts",
-    "Members",
-    "ReliabilityTable",
-    "RunTimeDistributionScores",
-    "RunTimeErrors",
-    "SaidProbabilities",
-    "StartDistributions",
-    "WaitBoundCoverage",
-    "WaitForecastErrors",
-    "WaitScores",
-    "WalltimeAccuracy",
-]

@@ -11,35 +11,4 @@ if TYPE_CHECKING:
     from shadowtime.services.shadows.comparison.stored import STORE, Shadow, none_of, read
     from shadowtime.services.shadows.comparison.text import tables
 
-__all__ = [
-    "STORE",
-    "Both",
-    "Comparison",
-    "Fares",
-    "Paired",
-    "Shadow",
-    "none_of",
-    "read",
-    "shadows_of",
-    "tables",
-]
-
-__getattr__ = lazy_exports(
-    __name__,
-    {
-        "live_page": ("shadows_of",),
-        "paired_logs": ("Paired",),
-        "schema": (
-            "Both",
-            "Comparison",
-            "Fares",
-        ),
-        "stored": (
-            "STORE",
-            "Shadow",
-            "none_of",
-            "read",
-        ),
-        "text": ("tables",),
-    },
-)
+__getattr__ = lazy_exports(__name__)

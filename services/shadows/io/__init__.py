@@ -7,13 +7,4 @@ from shadowtime.shared.lazy import lazy_exports
 if TYPE_CHECKING:
     from shadowtime.services.shadows.io.process import play
 
-__all__ = [
-    "play",
-]
-
-__getattr__ = lazy_exports(
-    __name__,
-    {
-        "process": ("play",),
-    },
-)
+__getattr__ = lazy_exports(__name__)

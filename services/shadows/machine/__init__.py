@@ -7,13 +7,4 @@ from shadowtime.shared.lazy import lazy_exports
 if TYPE_CHECKING:
     from shadowtime.services.shadows.machine.machine import Twin
 
-__all__ = [
-    "Twin",
-]
-
-__getattr__ = lazy_exports(
-    __name__,
-    {
-        "machine": ("Twin",),
-    },
-)
+__getattr__ = lazy_exports(__name__)

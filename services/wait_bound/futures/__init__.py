@@ -1,7 +1,3 @@
 """Bounds by simulation: the queue run through possible futures, then calibrated."""
 
 from shadowtime.services.wait_bound.futures.bounder import FuturesBound
-
-__all__ = [
-    "FuturesBound",
-]

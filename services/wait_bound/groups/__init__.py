@@ -1,8 +1,3 @@
 """Bounds by the record of similar waits: groupings, change points, the ensemble."""
 
 from shadowtime.services.wait_bound.groups.bounders import MAX_QUEUES, BmbpBounds
-
-__all__ = [
-    "MAX_QUEUES",
-    "BmbpBounds",
-]

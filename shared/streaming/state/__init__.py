@@ -16,29 +16,4 @@ if TYPE_CHECKING:
         reading_later,
     )
 
-__all__ = [
-    "Position",
-    "RedisReader",
-    "RedisStore",
-    "RunFollower",
-    "RunReader",
-    "connect",
-    "reading",
-    "reading_later",
-]
-
-__getattr__ = lazy_exports(
-    __name__,
-    {
-        "redis_client": ("connect",),
-        "redis_store": ("RedisStore",),
-        "run_follower": (
-            "Position",
-            "RedisReader",
-            "RunFollower",
-            "RunReader",
-            "reading",
-            "reading_later",
-        ),
-    },
-)
+__getattr__ = lazy_exports(__name__)

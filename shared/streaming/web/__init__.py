@@ -15,27 +15,4 @@ if TYPE_CHECKING:
         shutdown_event,
     )
 
-__all__ = [
-    "Handler",
-    "Route",
-    "address_of",
-    "listening",
-    "require_port",
-    "shutdown_event",
-    "split_names",
-]
-
-__getattr__ = lazy_exports(
-    __name__,
-    {
-        "host_names": ("split_names",),
-        "server": (
-            "Handler",
-            "Route",
-            "address_of",
-            "listening",
-            "require_port",
-            "shutdown_event",
-        ),
-    },
-)
+__getattr__ = lazy_exports(__name__)

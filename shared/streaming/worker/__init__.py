@@ -10,23 +10,4 @@ if TYPE_CHECKING:
     from shadowtime.shared.streaming.worker.pages import worker_pages
     from shadowtime.shared.streaming.worker.stage_worker import StageWorker
 
-__all__ = [
-    "StageWorker",
-    "WorkerContext",
-    "WorkerMetrics",
-    "run_stage",
-    "worker_pages",
-]
-
-__getattr__ = lazy_exports(
-    __name__,
-    {
-        "context": (
-            "WorkerContext",
-            "WorkerMetrics",
-        ),
-        "faust_app": ("run_stage",),
-        "pages": ("worker_pages",),
-        "stage_worker": ("StageWorker",),
-    },
-)
+__getattr__ = lazy_exports(__name__)
