@@ -99,7 +99,7 @@ class InPipeline:
             canonical(self.option, f"{parse(spec).name}:glass=1")
 
     @given(jobs=workloads(max_jobs=12), every=st.integers(1, 5))
-    @examples(5)
+    @examples(12)
     def test_a_stage_that_is_restored_says_what_the_embedded_one_says(
         self, spec: str, jobs: Workload, every: int
     ) -> None:

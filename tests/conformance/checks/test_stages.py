@@ -203,7 +203,7 @@ def test_a_rejected_event_keeps_its_reason_and_leaves_all_stages_agreed(log: lis
         (
             {"policy": "easy:depth=3"},
             "policy 'easy' has no key 'depth'; known keys: adjust_queue, adjust_candidates, running, distribution, "
-            "fallback, queue, candidates, by, threshold, forecast, plan, order, weight, runtime, adjustment",
+            "fallback, queue, candidates, by, threshold, forecast, plan, weight, runtime, adjustment",
         ),
     ],
 )

@@ -32,6 +32,7 @@ from shadowtime.services.scheduler.policies.trial_runs import worthwhile
 from shadowtime.services.scheduler.tables.expected_end import expected_ends
 from shadowtime.services.scheduler.tables.job_table import remove_row
 from shadowtime.services.wait_bound.groups.change_point import LEVELS, autocorrelation, replay
+from shadowtime.services.wait_bound.binomial import covering_rank
 from shadowtime.services.wait_bound.groups.change_point import RUNS as MISSES
 from shadowtime.services.wait_bound.groups.clustering import log_likelihood, merge_order
 from shadowtime.services.wait_bound.groups.group import ranks
@@ -177,6 +178,7 @@ def of_waits(chance: np.random.Generator) -> Any:
 DRAWN: dict[Any, st.SearchStrategy[Arguments]] = {
     autocorrelation: SEEDS.map(lambda chance: (of_waits(chance),)),
     backfilled_rows: SEEDS.map(of_candidates),
+    covering_rank: st.tuples(st.integers(1, 5000), st.floats(0.5, 0.99), st.floats(0.5, 0.99)),  # answers are cached
     condition: st.tuples(
         SEEDS.map(of_bins), st.just(EDGES), st.floats(0, 1e6), LIMITS | st.just(np.inf), st.booleans()
     ),

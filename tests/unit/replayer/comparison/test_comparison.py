@@ -286,9 +286,9 @@ def test_the_legend_says_what_names_stand_for() -> None:
     """What was chosen comes first; typed between quotes it is the same policy."""
     results = results_of("best", "easy", "easy:adjustment=percentile(percentile=90)")
     legend = " ".join(rendered(results, 80).partition("best of its column")[2].split())
-    assert legend.index("best probabilistic(tau=1.0 criterion=gain") < legend.index("budget=1.0")
+    assert legend.index("best probabilistic(candidates=spf") < legend.index("budget=1.0")
     spec = legend.partition("easy… ")[2].partition(" best ")[0]
-    assert spec.startswith("easy(adjustment=percentile(percentile=90 threshold=0.5, ")
+    assert spec.startswith("easy(adjustment=percentile(percentile=90, threshold=0.5, ")
     assert configure(spec) == results[2].plan.configuration
     assert "easy " not in legend, "what is all at its defaults says so by its name"
 
