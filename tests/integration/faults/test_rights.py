@@ -94,6 +94,9 @@ pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptio
 """aiokafka leaves the connection of a login that was refused to the garbage collector, which comes when it likes."""
 
 
+pytestmark = pytest.mark.nightly  # ten minutes; in `make test` a secure stack comes up in stack/test_supervisor.py
+
+
 @pytest.fixture(autouse=True)
 def collected() -> Iterator[None]:
     yield
@@ -398,7 +401,6 @@ def secrets(servers: Guarded) -> list[bytes]:
     return [*found, str(servers.kafka.controller_login["sasl_plain_password"]).encode()]
 
 
-@pytest.mark.nightly
 def test_the_whole_pipeline_as_its_roles_and_no_secret_is_shown(servers: Guarded, tmp_path: Path) -> None:
     """Five stages and a replay under SASL, ACLs and TLS; then every command that a user has, without a step of his."""
     arguments = ["--jobs", "80", "--wait-bound", "bmbp"]

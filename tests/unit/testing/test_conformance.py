@@ -122,7 +122,13 @@ def tried(kind: str, spec: str, test: str) -> Callable[[], None]:
         ("predictors", PREDICTORS.classes, Lasting, "test_prediction_is_pure"),
         ("predictors", PREDICTORS.classes, Boundless, "test_predictions_stay_within_their_range"),
         ("predictors", PREDICTORS.classes, Hoarding, "test_memory_does_not_grow_with_the_jobs"),
-        ("sources", SOURCES, Foreseeing, "test_it_tells_nothing_of_the_future"),
+        pytest.param(
+            "sources",
+            SOURCES,
+            Foreseeing,
+            "test_it_tells_nothing_of_the_future",
+            marks=pytest.mark.nightly,  # as above
+        ),
     ],
     ids=lambda each: getattr(each, "name", None),
 )
