@@ -22,7 +22,7 @@ def lazy_exports(package: str) -> Callable[[str], Any]:
 
     @cache
     def homes() -> dict[str, str]:
-        tree = ast.parse(Path(str(sys.modules[package].__file__)).read_text())
+        tree = ast.parse(Path(str(sys.modules[package].__file__)).read_bytes())
         imports = (each for block in tree.body if isinstance(block, ast.If) for each in block.body)
         return {
             alias.name: str(each.module) for each in imports if isinstance(each, ast.ImportFrom) for alias in each.names

@@ -3,6 +3,7 @@
 import ast
 from collections import Counter, defaultdict
 from collections.abc import Iterator
+from functools import cache
 from graphlib import TopologicalSorter
 from importlib import import_module
 from itertools import pairwise
@@ -127,6 +128,7 @@ def test_a_face_has_what_it_names(package: str) -> None:
             assert getattr(face, exported_name) is not None
 
 
+@cache
 def bound_by(module: str) -> set[str]:
     """Return the names that a module binds by something else than an import, or lists as its own."""
     found: set[str] = set()

@@ -28,13 +28,7 @@ class Ordering:
         Of the delay in seconds, which counts against what jobs are sorted by, so that nobody starves.
     """
 
-    def __init__(
-        self,
-        settings: OrderedSettings,
-        *,
-        on_requests: bool = False,
-        weight: float = 0.0,
-    ) -> None:
+    def __init__(self, settings: OrderedSettings, *, on_requests: bool = False, weight: float = 0.0) -> None:
         self.key, candidates = ORDERS[settings.queue], settings.candidates
         self.candidate_key = self.key if candidates == AS_QUEUE else ORDERS[candidates]
         self.by: TimesBy = "request" if on_requests and settings.by == "plan" else settings.by

@@ -83,11 +83,10 @@ class Easy(InOrder, Policy):
     def __init__(self, settings: Any) -> None:
         self.settings = settings
         self.on_requests = isinstance(settings, PlanSettings) and settings.plan == "requested"
-        drawn = settings if isinstance(settings, EasySettings) else EasySettings()
         self.ordering = Ordering(
-            settings if isinstance(settings, OrderedSettings) else drawn,
+            settings if isinstance(settings, OrderedSettings) else OrderedSettings(),
             on_requests=self.on_requests,
-            weight=drawn.weight,
+            weight=settings.weight if isinstance(settings, EasySettings) else 0.0,
         )
         self.in_turn = self.ordering.as_submitted and self.ordering.alike
 
