@@ -187,6 +187,7 @@ def make(kind: str, spec: str) -> Any:
 
     Examples
     --------
+    >>> from shadowtime.shared.messages import JobSubmitted
     >>> predictor = make("runtime", "last-two")
     >>> predictor.predict_one(JobSubmitted(time=0, job_number=1, requested_processors=4, requested_time=60)) is None
     True
