@@ -16,7 +16,7 @@ from shadowtime.services.pipeline import STAGES
 from shadowtime.shared.cli.paths import ROOT
 from shadowtime.shared.messages import ClusterOpened
 from shadowtime.shared.stages import Stage, topics
-from tests.repository.tree import PRODUCT, files, name
+from tests.repository.tree import PRODUCT, files, name, nodes
 
 FOLDERS = (*PRODUCT, "stack")
 SERVICES = sorted(stage.name for stage in STAGES)
@@ -54,12 +54,11 @@ def dotted(path: Path) -> str:
 
 MODULES = {dotted(path): path for path in package_files()}
 PACKAGES = {module for module, path in MODULES.items() if path.name == "__init__.py"}
-TREES = {module: ast.parse(path.read_text()) for module, path in MODULES.items()}
 
 
 def imports(path: Path) -> Iterator[str]:
     """Yield the full name of every module, and of every name in one, that a file imports."""
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in nodes(path):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -74,7 +73,7 @@ def packages(path: Path) -> set[str]:
 
 def own_imports(module: str) -> Iterator[tuple[str, str]]:
     """Yield module and name of each import of the project's own; the name of a module that is imported is empty."""
-    for node in ast.walk(TREES[module]):
+    for node in nodes(MODULES[module]):
         if isinstance(node, ast.Import):
             yield from ((alias.name, "") for alias in node.names if alias.name in MODULES)
         elif isinstance(node, ast.ImportFrom) and node.module in MODULES:
@@ -132,7 +131,7 @@ def test_a_face_has_what_it_names(package: str) -> None:
 def bound_by(module: str) -> set[str]:
     """Return the names that a module binds by something else than an import, or lists as its own."""
     found: set[str] = set()
-    for node in ast.walk(TREES[module]):
+    for node in nodes(MODULES[module]):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             found.add(node.name)
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
@@ -272,7 +271,7 @@ def test_a_service_reads_its_own_spec_only(service: str) -> None:
     read = {
         node.attr
         for path in files(f"services/{service}")
-        for node in ast.walk(ast.parse(path.read_text()))
+        for node in nodes(path)
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "opened"
     }
     assert read & every == OPENINGS.get(service, set())

@@ -7,14 +7,14 @@ from functools import cache
 from pathlib import Path
 
 from shadowtime.shared.cli.paths import ROOT
-from tests.repository.tree import files, name
+from tests.repository.tree import files, name, parsed
 
 STARTS_PROCESSES = {"subprocess", "multiprocessing", "pty"}
 FIXTURES_OF_SERVERS = "tests.support.real_servers"
 NEED_MORE = (FIXTURES_OF_SERVERS, "tests.support.browser", "tests.support.forked")
 
-TREES = {path: ast.parse(path.read_text()) for path in files("tests", "docs")}
-UNIT = [path for path in TREES if path.is_relative_to(ROOT / "tests" / "unit")]
+FILES = frozenset(files("tests", "docs"))
+UNIT = [path for path in sorted(FILES) if path.is_relative_to(ROOT / "tests" / "unit")]
 
 
 def imported(tree: ast.AST) -> Iterator[str]:
@@ -37,7 +37,7 @@ def module(dotted: str) -> Path | None:
     """Return the file of a module of tests, or of the one that a name is in."""
     for inner in (dotted, dotted.rpartition(".")[0]):
         path = ROOT / f"{inner.replace('.', '/')}.py"
-        if path in TREES:
+        if path in FILES:
             return path
     return None
 
@@ -47,7 +47,7 @@ def reached(path: Path) -> frozenset[Path]:
     """Return the modules of tests that a module imports, itself and by others, and the module."""
     found, todo = {path}, [path]
     while todo:
-        for each in imported(TREES[todo.pop()]):
+        for each in imported(parsed(todo.pop())):
             other = module(each) if each.startswith("tests.") else None
             if other is not None and other not in found:
                 found.add(other)
@@ -76,25 +76,25 @@ def fixtures_used(tree: ast.AST) -> set[str]:
 
 
 def test_no_module_imports_a_test_module() -> None:
-    for path, tree in TREES.items():
-        found = {each for each in (*imported(tree), *told(tree)) if re.match(r"tests\b.*\.test_", each)}
+    for path in sorted(FILES):
+        found = {each for each in (*imported(parsed(path)), *told(parsed(path))) if re.match(r"tests\b.*\.test_", each)}
         assert not found, f"{name(path)} imports {found}: move it to a helper"
 
 
 def test_a_unit_test_starts_no_process() -> None:
     for path in UNIT:
         for each in reached(path):
-            found = {one.partition(".")[0] for one in imported(TREES[each])} & STARTS_PROCESSES
+            found = {one.partition(".")[0] for one in imported(parsed(each))} & STARTS_PROCESSES
             assert not found, f"{name(path)} comes by {name(each)} to {found}: it belongs in tests/integration"
 
 
 def test_a_unit_test_needs_no_server() -> None:
     servers = module(FIXTURES_OF_SERVERS)
     assert servers is not None
-    fixtures = {each.name for each in functions(TREES[servers]) if is_fixture(each)}
+    fixtures = {each.name for each in functions(parsed(servers)) if is_fixture(each)}
     assert {"kafka", "redis_server", "victoria_metrics"} <= fixtures
     for path in UNIT:
         helpers = {each for each in NEED_MORE if module(each) in reached(path)}
         assert not helpers, f"{name(path)} comes to {helpers}: it belongs in tests/integration"
-        found = fixtures_used(TREES[path]) & fixtures
+        found = fixtures_used(parsed(path)) & fixtures
         assert not found, f"{name(path)} uses {found}: it belongs in tests/integration"

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from shadowtime.shared.cli.paths import ROOT
-from tests.repository.tree import PRODUCT, files, name
+from tests.repository.tree import PRODUCT, files, name, nodes
 from tests.support.patience import PATIENCE
 
 LOCKS = [ROOT / f"requirements{part}.lock" for part in ("", "-dev", "-mutants")]
@@ -122,6 +122,7 @@ def bill(folder: Path) -> bytes:
     return written.read_bytes()
 
 
+@pytest.mark.nightly
 def test_finding_17_the_bill_of_materials_names_what_is_locked(tmp_path: Path) -> None:
     """The tool validates the document against the schema of CycloneDX itself, as `--validate` says."""
     first = bill(tmp_path)
@@ -163,14 +164,13 @@ def test_finding_15_no_file_has_a_place_in_the_shared_temporary_directory_that_c
     """`tempfile` makes folders of 0700 and files of 0600 under names of chance, which nobody can have put there."""
     found = {}
     for path in files(*PRODUCT, "stack", "dashboards"):
-        tree = ast.parse(path.read_text())
         documentation = {
             id(node.value)
-            for node in ast.walk(tree)
+            for node in nodes(path)
             if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
         }
         used = set()
-        for node in ast.walk(tree):
+        for node in nodes(path):
             if isinstance(node, ast.Attribute | ast.Name):
                 used.add(node.attr if isinstance(node, ast.Attribute) else node.id)
             elif isinstance(node, ast.alias):

@@ -1,5 +1,7 @@
-"""Files of the tree and their names."""
+"""Files of the tree, their names and what is written in them."""
 
+import ast
+from functools import cache
 from pathlib import Path
 
 from shadowtime.shared.cli.paths import ROOT
@@ -15,3 +17,15 @@ def files(*folders: str) -> list[Path]:
 
 def name(path: Path) -> str:
     return path.relative_to(ROOT).as_posix()
+
+
+@cache
+def parsed(path: Path) -> ast.Module:
+    """Return the syntax tree of a file."""
+    return ast.parse(path.read_text())
+
+
+@cache
+def nodes(path: Path) -> list[ast.AST]:
+    """Return every node of the syntax tree of a file."""
+    return list(ast.walk(parsed(path)))

@@ -136,6 +136,7 @@ def by_command(redis: Redis, cluster: str, *more: str) -> "subprocess.CompletedP
     )
 
 
+@pytest.mark.nightly
 def test_asked_while_workers_work_and_die(tmp_path: Path) -> None:
     require(Redis)
     require(Kafka)

@@ -124,7 +124,9 @@ def test_what_is_done_is_not_done_again(folder: Path, whole: "subprocess.Complet
     assert table(folder, "whole") == before
 
 
-@pytest.mark.parametrize("how", [("--jobs", "2"), ("--on", "dask", "--jobs", "2")], ids=" ".join)
+@pytest.mark.parametrize(
+    "how", [("--jobs", "2"), pytest.param(("--on", "dask", "--jobs", "2"), marks=pytest.mark.nightly)], ids=" ".join
+)
 def test_the_same_bytes_however_it_is_carried_out(
     folder: Path, whole: "subprocess.CompletedProcess[str]", how: Sequence[str]
 ) -> None:
@@ -179,6 +181,7 @@ def test_killed_in_the_middle_it_goes_on_to_the_same_bytes(
     assert table(folder, "killed") == table(folder, "whole")
 
 
+@pytest.mark.nightly
 def test_ctrl_c_ends_it_with_one_line_and_leaves_what_is_done(folder: Path) -> None:
     process, mark = begun(folder, "interrupted")
     process.send_signal(signal.SIGINT)
@@ -188,6 +191,7 @@ def test_ctrl_c_ends_it_with_one_line_and_leaves_what_is_done(folder: Path) -> N
     assert not of_mark(mark)
 
 
+@pytest.mark.nightly
 def test_a_worker_that_dies_names_its_cell(folder: Path) -> None:
     process, mark = begun(folder, "died")
     workers = [pid for pid in of_mark(mark) if b"forkserver" in Path(f"/proc/{pid}/cmdline").read_bytes()]
@@ -217,7 +221,11 @@ def test_a_worker_that_finds_another_file_says_so(folder: Path, whole: "subproce
         (["campaign", "small.toml", "--csv", "small.swf.gz"], "small.swf.gz is what is read: no result is written"),
         (["campaign", "small.toml", "--csv", "small.toml"], "small.toml is what is read: no result is written"),
         (["campaign", "small.toml", "--out", "small.toml"], "small.toml: cannot be made"),
-        (["campaign", "small.toml", "--on", "dask=tcp://127.0.0.1:1"], "no scheduler answers"),
+        pytest.param(
+            ["campaign", "small.toml", "--on", "dask=tcp://127.0.0.1:1"],
+            "no scheduler answers",
+            marks=pytest.mark.nightly,
+        ),
         (["reproduce", "P9-table-9"], "no campaign 'P9-table-9' comes with Shadowtime; there are P0-table-2"),
         (["reproduce", "P1-table-4", "--logs", "."], "log KTH is missing: there is no KTH-SP2-1996-2.swf.gz in ."),
     ],
@@ -239,6 +247,7 @@ def test_a_mistake_is_one_line(folder: Path, arguments: list[str], told: str) ->
     assert told in line
 
 
+@pytest.mark.nightly
 def test_of_the_first_jobs_alone_no_figures_of_a_paper_are_shown(folder: Path) -> None:
     done = run(folder, "first", "--first", "20", "--jobs", "2")
     assert done.returncode == 0, done.stderr

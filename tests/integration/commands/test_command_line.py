@@ -381,8 +381,9 @@ def test_recorded_mode_needs_waits(replay: Replay, tmp_path: Path) -> None:
 
 
 def test_recorded_mode_takes_the_bundled_trace(replay: Replay) -> None:
-    recorded = replay("--mode", "recorded", "--json", "-").document["policies"][0]
-    decided = replay("--json", "-").document["policies"][0]
+    plain = ("--policy", "easy", "--runtime", "requested", "--json", "-")
+    recorded = replay("--mode", "recorded", *plain).document["policies"][0]
+    decided = replay(*plain).document["policies"][0]
     assert recorded["mean_wait"] == decided["mean_wait"], "its waits are those of EASY"
 
 
@@ -504,7 +505,7 @@ def test_interrupt_leaves_no_result_file(tmp_path: Path, speed: str) -> None:
     assert os.listdir(results) == []
 
 
-@pytest.mark.parametrize("arguments", [["--decisions", "-"], ["--json", "-"], ["--list"]])
+@pytest.mark.parametrize("arguments", [["--decisions", "-"], ["--jobs", "50", "--json", "-"], ["--list"]])
 def test_a_reader_that_leaves_is_no_error(arguments: list[str]) -> None:
     """As in `shadowtime replay … | head -1`."""
     with subprocess.Popen([*COMMAND, *arguments], stdout=-1, stderr=-1, cwd=ROOT) as process:

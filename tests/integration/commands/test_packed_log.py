@@ -5,9 +5,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.support.log_rows import MIB, written
 
 
+@pytest.mark.nightly
 def test_finding_12_memory_does_not_grow_with_what_is_packed(tmp_path: Path) -> None:
     bomb = written(tmp_path / "bomb.swf.gz", *[(b" " * 60_000 + b"\n") * 17] * 900)
     code = f"from shadowtime.replayer.logs.swf import read_swf\nread_swf({str(bomb)!r})"

@@ -66,6 +66,9 @@ KINDS = {
     "bounders": ("wait_bound", "wait_bound", "wait bound"),
 }
 """Of each group the field of `ClusterOpened`, the stage that opens it, and what messages call it."""
+
+GROUPS = ["policies", *(pytest.param(each, marks=pytest.mark.nightly) for each in KINDS if each != "policies")]
+"""All groups; those whose code is that of the first are tried in nightly."""
 CLASSES = {"policies": "acme:Mine", "predictors": "acme_others:Predictor", "adjusters": "acme_others:Adjuster"}
 CLASSES |= {"bounders": "acme_others:Bounder", "sources": "acme_others:Origin"}
 SMALL = ("replay", "--jobs", "20", "--policy")
@@ -205,7 +208,7 @@ def test_what_nobody_names_is_neither_read_nor_imported(every_kind: Path) -> Non
     assert ran(every_kind, "-c", script).stdout.splitlines()[-1] == "[None, None, None, None, None] False False"
 
 
-@pytest.mark.parametrize("group", KINDS)
+@pytest.mark.parametrize("group", GROUPS)
 def test_a_plug_in_of_each_kind_is_opened_by_its_stage_and_no_other_imports_it(every_kind: Path, group: str) -> None:
     field, _, kind = KINDS[group]
     opened = ran(every_kind, "-c", WORKER, field, "mine")
@@ -217,7 +220,7 @@ def test_a_plug_in_of_each_kind_is_opened_by_its_stage_and_no_other_imports_it(e
     assert done.stdout.splitlines()[-1] == "imported []", "a name that nobody knows imports what others wrote"
 
 
-@pytest.mark.parametrize("group", KINDS)
+@pytest.mark.parametrize("group", GROUPS)
 def test_a_run_under_a_plug_in_that_is_gone_is_told_by_its_stage(every_kind: Path, group: str, tmp_path: Path) -> None:
     field, stage, kind = KINDS[group]
     states = tmp_path / "states"
@@ -232,7 +235,7 @@ def test_a_run_under_a_plug_in_that_is_gone_is_told_by_its_stage(every_kind: Pat
     assert f"unknown {kind} 'mine'; known: " in ran(every_kind, "-c", WORKER, field, "mine").stdout
 
 
-@pytest.mark.parametrize("group", KINDS)
+@pytest.mark.parametrize("group", GROUPS)
 def test_a_plug_in_that_cannot_be_imported_is_a_rejection_that_names_it(every_kind: Path, group: str) -> None:
     field, _, kind = KINDS[group]
     (every_kind / "acme.py").write_text("raise RuntimeError('out of order')")

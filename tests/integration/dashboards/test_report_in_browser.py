@@ -37,7 +37,8 @@ def visit(folder: Path, look: Callable[[Page], Awaitable[None]]) -> None:
     asyncio.run(go())
 
 
-@pytest.mark.parametrize("name", ["comparison", pytest.param("recorded", marks=pytest.mark.nightly)])
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", ["comparison", "recorded"])
 def test_it_looks_right_everywhere(reports: dict[str, Path], name: str, tmp_path: Path) -> None:
     async def look(page: Page) -> None:
         for width, dark in LOOKS:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 from urllib.request import urlopen
 
+import pytest
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 
 from shadowtime.shared.cli.paths import ROOT
@@ -58,6 +59,7 @@ def told_of_health(port: int) -> Any:
         return json.load(answer)
 
 
+@pytest.mark.nightly
 def test_finding_03_an_output_that_the_broker_refuses_for_good_holds_nobody_up(tmp_path: Path) -> None:
     require(Kafka)
     require(Redis)

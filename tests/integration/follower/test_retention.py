@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import pytest
 from aiokafka import TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, RecordsToDelete
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
@@ -101,6 +102,7 @@ class Site:
         asyncio.run(delete())
 
 
+@pytest.mark.nightly
 def test_a_run_goes_on_whose_early_log_is_gone(kafka: Kafka, redis_server: Redis, tmp_path: Path) -> None:
     now = int(time.time())
     with Workers(kafka, redis_server, tmp_path) as workers:

@@ -218,12 +218,21 @@ def test_what_was_loaded_is_compiled_into_a_caller(told: Told, tmp_path: Path) -
     assert len(list(tmp_path.rglob("kernels.step*.nbc"))) == 2
 
 
-@pytest.mark.parametrize(("call", "found"), [("factorial(5)", "120"), ("by_name(2)", "4"), ("step(value=5)", "10")])
+@pytest.mark.parametrize(
+    ("call", "found"),
+    [
+        ("factorial(5)", "120"),
+        pytest.param("by_name(2)", "4", marks=pytest.mark.nightly),
+        pytest.param("step(value=5)", "10", marks=pytest.mark.nightly),
+    ],
+)
 def test_it_is_the_same_compiled_and_loaded(told: Told, call: str, found: str) -> None:
     assert [told(f"print({call})") for _ in range(2)] == [found] * 2
 
 
-@pytest.mark.parametrize("at", [0, 40, -1])
+@pytest.mark.parametrize(
+    "at", [pytest.param(0, marks=pytest.mark.nightly), pytest.param(40, marks=pytest.mark.nightly), -1]
+)
 def test_a_damaged_file_is_compiled_anew(told: Told, tmp_path: Path, at: int) -> None:
     told("step(5)")
     (file,) = tmp_path.rglob("kernels.step*.nbc")
@@ -257,6 +266,7 @@ def test_all_who_may_read_in_the_folder_may_read_what_is_kept(told: Told, tmp_pa
     assert file.stat().st_mode & 0o777 == 0o644
 
 
+@pytest.mark.nightly
 def test_threads_that_compile_what_calls_kernels_do_not_wait_for_each_other(told: Told) -> None:
     """One compiles a function of its own that calls a kernel, while the other calls another kernel first."""
     assert told(
@@ -272,6 +282,7 @@ def test_threads_that_compile_what_calls_kernels_do_not_wait_for_each_other(told
     ) == str(sorted(["13", "20", "None", "120"]))
 
 
+@pytest.mark.nightly
 def test_ctrl_c_while_numba_is_imported_comes_afterwards(told: Told) -> None:
     assert (
         told(

@@ -51,8 +51,9 @@ def log() -> list[Envelope]:
     return log_of(jobs=200)
 
 
-@pytest.mark.parametrize("width", [1280, pytest.param(360, marks=pytest.mark.nightly)])
-@pytest.mark.parametrize("dark", [False, pytest.param(True, marks=pytest.mark.nightly)])
+@pytest.mark.nightly
+@pytest.mark.parametrize("width", [1280, 360])
+@pytest.mark.parametrize("dark", [False, True])
 def test_axe_finds_nothing_on_any_page(log: list[Envelope], tmp_path: Path, width: int, dark: bool) -> None:
     async def visit(page: LivePage, address: str, tab: Page) -> None:
         await tab.look(width, dark=dark)
@@ -75,6 +76,7 @@ def test_axe_finds_nothing_on_any_page(log: list[Envelope], tmp_path: Path, widt
     visiting(tmp_path, visit)
 
 
+@pytest.mark.nightly
 def test_a_job_has_an_address_that_can_be_opened_again(log: list[Envelope], tmp_path: Path) -> None:
     async def visit(page: LivePage, address: str, tab: Page) -> None:
         push(page, log[: len(log) // 2])

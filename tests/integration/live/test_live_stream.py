@@ -107,8 +107,9 @@ def day_and_time(state: dict[str, Any]) -> str:
     return f"{date} {year} {time}"
 
 
-@pytest.mark.parametrize("width", [1440, pytest.param(360, marks=pytest.mark.nightly)])
-@pytest.mark.parametrize("dark", [False, pytest.param(True, marks=pytest.mark.nightly)])
+@pytest.mark.nightly
+@pytest.mark.parametrize("width", [1440, 360])
+@pytest.mark.parametrize("dark", [False, True])
 def test_it_looks_right_and_follows_the_run(tmp_path: Path, width: int, dark: bool) -> None:
     require_browser()
     log = log_of(HOSTILE, policy="best", run=f"live/{HOSTILE}")

@@ -143,7 +143,7 @@ def test_finding_13_head_holds_no_place(loop: str) -> None:
 
 
 @pytest.mark.parametrize("loop", LOOPS)
-@pytest.mark.parametrize("receive_buffer", [2_048, None])
+@pytest.mark.parametrize("receive_buffer", [pytest.param(2_048, marks=pytest.mark.nightly), None])
 def test_finding_13_32_readers_that_never_read_make_room_and_are_put_out(loop: str, receive_buffer: int | None) -> None:
     page, served, stack = live_page(loop)
     with stack:

@@ -98,7 +98,8 @@ class Process:
         self.process.wait()
 
 
-@pytest.mark.parametrize("away", [3, pytest.param(60, marks=pytest.mark.nightly)])
+@pytest.mark.nightly
+@pytest.mark.parametrize("away", [3, 60])
 def test_samples_arrive_once_whoever_is_killed(kafka: Kafka, tmp_path: Path, away: int) -> None:
     require(VictoriaMetrics)
     told = envelopes("r", jobs=60, every=600)

@@ -36,7 +36,7 @@ def assert_as_embedded(workers: Workers, run: str, folder: Path, *arguments: str
     ("run", "policy"),
     [
         pytest.param("easy", "easy", id="easy"),
-        pytest.param("best", "best", id="best"),
+        pytest.param("best", "best", id="best", marks=pytest.mark.nightly),
         pytest.param("replanned", REPLANNED, id="replanned", marks=pytest.mark.nightly),
         pytest.param("promised", PROMISED, id="promised", marks=pytest.mark.nightly),
         pytest.param("tuned", TUNED, id="tuned", marks=pytest.mark.nightly),
@@ -79,6 +79,7 @@ def test_trees_that_grow_in_a_worker_are_the_same_over_kafka(workers: Workers, t
     assert_as_embedded(workers, "boosted", tmp_path, *jobs, "--policy", policy)
 
 
+@pytest.mark.nightly
 def test_two_workers_per_stage_and_a_rebalance_in_mid_run(workers: Workers, kafka: Kafka, tmp_path: Path) -> None:
     arguments = ["--jobs", str(2 * JOBS)]
     expected = embedded(*arguments)

@@ -40,6 +40,7 @@ def test_exact_shadows_decide_as_closed_replays_while_everything_is_killed(worke
         assert_played(workers, f"bundled/shadow/{policy}", embedded("--jobs", JOBS, "--policy", policy))
 
 
+@pytest.mark.nightly
 def test_a_shadow_from_now_on_tells_what_happened_and_goes_on_by_itself(workers: Workers) -> None:
     log = told(workers, "bundled/later/best")
     opened = log[0].event

@@ -85,6 +85,7 @@ def following(cluster: SlurmCluster, kafka: Kafka, redis: Redis, log: Path) -> I
         process.process.wait()
 
 
+@pytest.mark.nightly
 def test_the_log_tells_what_slurm_accounts(
     cluster: SlurmCluster, kafka: Kafka, redis_server: Redis, tmp_path: Path
 ) -> None:

@@ -18,6 +18,7 @@ from tests.support.real_servers import require
 UNKNOWN_TOPIC = 3
 
 
+@pytest.mark.nightly
 def test_topics_and_their_partitions_survive_a_kill(tmp_path: Path) -> None:
     require(Kafka)
     with Kafka(tmp_path, settings={"message.max.bytes": 1000}) as broker:

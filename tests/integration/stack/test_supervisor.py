@@ -123,6 +123,7 @@ def test_commands_find_the_running_stack(running: Plan) -> None:
     assert "none" in asked.stderr
 
 
+@pytest.mark.nightly
 def test_finding_08_a_secure_stack_comes_up_by_one_command_and_asks_who_one_is(tmp_path: Path) -> None:
     for server in SERVERS:
         require(server)
