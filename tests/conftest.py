@@ -71,6 +71,17 @@ What waits for servers and what computes take turns, so that the processors have
 """
 
 
+SEEDS = 3
+"""Of a test that is repeated under other seeds, so many are tried in `make test`; `make nightly` tries all."""
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Leave all but the first seeds of a test to nightly."""
+    indices = item.callspec.indices if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
+    if indices.get("seed", 0) >= SEEDS:
+        item.add_marker(pytest.mark.nightly)
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_collect_file(file_path: Path) -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
     """Look for doctests only where there is one: to look at each test for them takes seconds."""

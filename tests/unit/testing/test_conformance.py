@@ -118,7 +118,13 @@ def tried(kind: str, spec: str, test: str) -> Callable[[], None]:
             "test_every_job_starts_in_the_end",
             marks=pytest.mark.nightly,  # hypothesis takes long to make the failing log small
         ),
-        ("policies", POLICIES.classes, Forgetful, "test_a_stage_that_is_restored_says_what_the_embedded_one_says"),
+        pytest.param(
+            "policies",
+            POLICIES.classes,
+            Forgetful,
+            "test_a_stage_that_is_restored_says_what_the_embedded_one_says",
+            marks=pytest.mark.nightly,  # as above
+        ),
         ("predictors", PREDICTORS.classes, Lasting, "test_prediction_is_pure"),
         ("predictors", PREDICTORS.classes, Boundless, "test_predictions_stay_within_their_range"),
         ("predictors", PREDICTORS.classes, Hoarding, "test_memory_does_not_grow_with_the_jobs"),

@@ -33,7 +33,7 @@ def shown(runs: LiveRuns, run: str | None = None) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def log() -> list[Envelope]:
-    return log_of()
+    return log_of(jobs=150)
 
 
 def test_it_agrees_with_the_log_at_every_point(log: list[Envelope]) -> None:
@@ -78,7 +78,7 @@ def test_the_last_decisions_come_first_with_their_reasons(log: list[Envelope]) -
 
 def test_the_members_of_a_portfolio_that_begin_to_decide_are_among_the_decisions() -> None:
     runs = LiveRuns()
-    told = log_of(policy="tuned:runtime=empirical,least=20,every=900")
+    told = log_of(jobs=150, policy="tuned:runtime=empirical,least=20,every=900")
     shown_once: dict[str, str] = {}
     for envelope in told:
         runs.push(envelope)
@@ -119,8 +119,9 @@ def shown_midway(log: list[Envelope]) -> dict[str, Any]:
     deepest: dict[str, Any] = {}
     for envelope in log:
         runs.push(envelope)
-        if len(shown(runs)["queue"]) >= len(deepest.get("queue", ())):
-            deepest = shown(runs)
+        state = shown(runs)
+        if len(state["queue"]) >= len(deepest.get("queue", ())):
+            deepest = state
     return deepest
 
 
