@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from shadowtime.replayer.logs.frame_files import require_parquet, write_columns
     from shadowtime.replayer.logs.other_schedule import read_starts, real_starts
     from shadowtime.replayer.logs.quality import columns_of, columns_replayed, given, lacks_of, oddities_of, overlaps
-    from shadowtime.replayer.logs.swf import BUNDLED, Trace
-    from shadowtime.replayer.logs.swf_text import FIELDS, table_of, write_jobs, write_swf
+    from shadowtime.replayer.logs.swf import FIELDS, table_of, write_jobs, write_swf
+    from shadowtime.replayer.logs.trace import BUNDLED, Trace
     from shadowtime.replayer.logs.workload import YEAR_2000, Workload, prepare
 
 __getattr__ = lazy_exports(__name__)

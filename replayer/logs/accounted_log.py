@@ -3,8 +3,8 @@
 import numpy as np
 
 from shadowtime.replayer.logs.quality import held_at_starts
-from shadowtime.replayer.logs.swf import Trace
-from shadowtime.replayer.logs.swf_text import table_of
+from shadowtime.replayer.logs.swf import table_of
+from shadowtime.replayer.logs.trace import Trace
 from shadowtime.replayer.logs.workload import MAX_MACHINE
 from shadowtime.shared.accounting import (
     KINDS,

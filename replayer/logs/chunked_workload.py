@@ -9,8 +9,8 @@ from typing import ClassVar, NoReturn
 
 import numpy as np
 
-from shadowtime.replayer.logs.swf import Trace, trace_name
-from shadowtime.replayer.logs.swf_text import FIELDS, Piece, notes_on, read_pieces
+from shadowtime.replayer.logs.swf import FIELDS, Piece, notes_on, read_pieces
+from shadowtime.replayer.logs.trace import Trace, trace_name
 from shadowtime.replayer.logs.workload import Workload, machine_of, none_left, selected
 from shadowtime.replayer.options import Oversized, Requests
 from shadowtime.shared.bounds import MAX_TIME
@@ -113,7 +113,7 @@ def read_in_pieces(
 
     Examples
     --------
-    >>> from shadowtime.replayer.logs.swf import BUNDLED
+    >>> from shadowtime.replayer.logs.trace import BUNDLED
     >>> long, notes = read_in_pieces(BUNDLED)
     >>> len(long), long.processors, next(long.jobs_from(4999)).job_number, notes
     (5000, 128, 5000, ())

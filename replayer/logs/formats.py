@@ -6,7 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from shadowtime.replayer.logs.swf import Trace, read_swf
+from shadowtime.replayer.logs.swf import read_swf
+from shadowtime.replayer.logs.trace import Trace
 from shadowtime.shared.accounting import BYTE_ORDER_MARK, GZIP, Reading, Rows
 from shadowtime.shared.bounds import MAX_LINE_LENGTH
 from shadowtime.shared.errors import SettingsError
@@ -39,7 +40,7 @@ def read_trace(path: Path, reading: Reading = AS_READ) -> Trace:
 
     Examples
     --------
-    >>> from shadowtime.replayer.logs.swf import BUNDLED
+    >>> from shadowtime.replayer.logs.trace import BUNDLED
     >>> read_trace(BUNDLED).name
     'bundled'
     """

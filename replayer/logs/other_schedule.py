@@ -9,8 +9,7 @@ import numpy as np
 
 from shadowtime.replayer.logs.frame_files import PARQUET, require_parquet
 from shadowtime.replayer.logs.quality import held_at_starts
-from shadowtime.replayer.logs.swf import read_swf
-from shadowtime.replayer.logs.swf_text import FIELDS
+from shadowtime.replayer.logs.swf import FIELDS, read_swf
 from shadowtime.replayer.logs.workload import Workload
 from shadowtime.shared.accounting import lines_of
 from shadowtime.shared.bounds import MAX_INTEGER

@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shadowtime.replayer.logs.swf import Trace
-from shadowtime.replayer.logs.swf_text import FIELDS
+from shadowtime.replayer.logs.swf import FIELDS
+from shadowtime.replayer.logs.trace import Trace
 from shadowtime.replayer.logs.workload import Workload
 from shadowtime.shared.kernels import Flags, Integers
 

@@ -7,8 +7,8 @@ from typing import Any, ClassVar, get_args
 
 import numpy as np
 
-from shadowtime.replayer.logs.swf import Trace
-from shadowtime.replayer.logs.swf_text import FIELDS
+from shadowtime.replayer.logs.swf import FIELDS
+from shadowtime.replayer.logs.trace import Trace
 from shadowtime.replayer.options import Oversized, Requests
 from shadowtime.shared.bounds import MAX_DURATION, MAX_INTEGER
 from shadowtime.shared.cluster import OF_ANY_LOG, Job, job_of

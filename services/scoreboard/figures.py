@@ -7,10 +7,10 @@ from typing import get_args
 
 import numpy as np
 
+from shadowtime.services.scoreboard.all_scores import Tally
 from shadowtime.services.scoreboard.sampling import ALL, MAX_QUEUES, OTHERS, Sampling
 from shadowtime.services.scoreboard.scores import BINS as TENTHS
 from shadowtime.services.scoreboard.scores import ReliabilityTable
-from shadowtime.services.scoreboard.tally import Tally
 from shadowtime.shared import metric_names as names
 from shadowtime.shared.distributions import EDGES, SHAPES
 from shadowtime.shared.messages import AdjustmentClass, ClusterOpened, Figure, Happenings, label

@@ -3,9 +3,9 @@
 from itertools import islice
 from typing import Any
 
+from shadowtime.services.scoreboard.all_scores import Tally
 from shadowtime.services.scoreboard.figures import figures
 from shadowtime.services.scoreboard.sampling import Sampling
-from shadowtime.services.scoreboard.tally import Tally
 from shadowtime.shared.bounds import MAX_FIGURES
 from shadowtime.shared.errors import RuleBroken
 from shadowtime.shared.messages import (

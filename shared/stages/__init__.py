@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     from shadowtime.shared.stages.predictor import LastAnswer, Passthrough, Predictor
     from shadowtime.shared.stages.questions import AdvisedStart, BoundsWaits, ForecastsStarts, PredictsRunTimes
     from shadowtime.shared.stages.run_log import CheckedLog
-    from shadowtime.shared.stages.stage import Stage, StageRun, chained, described, fingerprint, read_snapshot, rejected
+    from shadowtime.shared.stages.snapshot import fingerprint, read_snapshot
+    from shadowtime.shared.stages.stage import Stage, StageRun, chained, described, rejected
     from shadowtime.shared.stages.topics import DEAD_LETTERS, DECISIONS, FLOW, JOBS, SCORES, WRITTEN_BY
 
 __getattr__ = lazy_exports(__name__)

@@ -12,8 +12,6 @@ The rules that every stage keeps:
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from hashlib import sha256
-from typing import Any
 
 import orjson
 
@@ -21,8 +19,7 @@ from shadowtime.shared.errors import Ended, RuleBroken, SequenceGap, SettingsErr
 from shadowtime.shared.messages import ClusterOpened, Envelope, Refusal, Rejected
 from shadowtime.shared.quoting import shortened
 from shadowtime.shared.stages.handler import StageHandler
-
-SNAPSHOT_SCHEMA = 15
+from shadowtime.shared.stages.snapshot import SNAPSHOT_SCHEMA, fingerprint, read_snapshot
 
 
 @dataclass(frozen=True)
@@ -221,19 +218,3 @@ def described(error: BaseException) -> str:
     "KeyError: 'time'"
     """
     return shortened(f"{type(error).__name__}: {error}".removesuffix(": "), 300)
-
-
-def fingerprint(opened: ClusterOpened) -> str:
-    """Return a digest of all settings of a run."""
-    return sha256(opened.as_json(exclude_none=True)).hexdigest()[:16]
-
-
-def read_snapshot(snapshot: bytes, of: str) -> dict[str, Any]:
-    """Return what a snapshot holds; raises `SnapshotMismatch` if it is none."""
-    try:
-        saved = orjson.loads(snapshot)
-    except orjson.JSONDecodeError as error:
-        raise SnapshotMismatch(f"{of}: the snapshot is damaged: {error}") from error
-    if not isinstance(saved, dict):
-        raise SnapshotMismatch(f"{of}: the snapshot is damaged: it holds no fields")
-    return saved

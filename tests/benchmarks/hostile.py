@@ -26,7 +26,8 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from shadowtime.replayer.comparison.plan import Plan
 from shadowtime.replayer.comparison.records import DecisionLog
-from shadowtime.replayer.logs.swf import BUNDLED, read_swf
+from shadowtime.replayer.logs.swf import read_swf
+from shadowtime.replayer.logs.trace import BUNDLED
 from shadowtime.replayer.logs.workload import prepare
 from shadowtime.services.catalogue import configure
 from shadowtime.shared.cli.paths import ROOT

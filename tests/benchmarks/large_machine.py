@@ -9,7 +9,7 @@ import numba
 import numpy as np
 
 from shadowtime.replayer.comparison.plan import Plan, carry_out
-from shadowtime.replayer.logs.swf import Trace
+from shadowtime.replayer.logs.trace import Trace
 from shadowtime.replayer.logs.workload import Workload, prepare
 from shadowtime.replayer.synthetic.generator import generate
 from shadowtime.services.catalogue import configure

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from shadowtime.replayer.logs.swf import BUNDLED
+from shadowtime.replayer.logs.trace import BUNDLED
 from tests.benchmarks.wait_bounds import rows, windows
 
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from shadowtime.replayer.logs.swf import BUNDLED
+from shadowtime.replayer.logs.trace import BUNDLED
 from shadowtime.shared.cli.paths import ROOT
 from tests.gates.archive import FILES, TRACES, needs_archive
 

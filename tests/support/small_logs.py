@@ -5,7 +5,8 @@ from pathlib import Path
 import numpy as np
 
 from shadowtime.replayer.comparison.plan import Plan
-from shadowtime.replayer.logs.swf import FIELDS, Trace, write_swf
+from shadowtime.replayer.logs.swf import FIELDS, write_swf
+from shadowtime.replayer.logs.trace import Trace
 from shadowtime.replayer.logs.workload import Workload, prepare
 from shadowtime.replayer.options import Requests
 from shadowtime.replayer.synthetic.generator import generate

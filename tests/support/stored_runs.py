@@ -4,7 +4,8 @@ import asyncio
 from typing import Any
 
 from shadowtime.replayer.comparison.plan import Plan
-from shadowtime.replayer.logs.swf import BUNDLED, read_swf
+from shadowtime.replayer.logs.swf import read_swf
+from shadowtime.replayer.logs.trace import BUNDLED
 from shadowtime.replayer.logs.workload import prepare
 from shadowtime.replayer.simulation.embedded import EmbeddedReplay
 from shadowtime.services.catalogue import canonical, configure

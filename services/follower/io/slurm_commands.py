@@ -7,12 +7,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from shadowtime.services.follower.cluster import Node, Sight
-from shadowtime.services.follower.cluster import accounting as accounted
+from shadowtime.services.follower.cluster import accounted_lives as accounted
 from shadowtime.services.follower.io.commands import Commands
 from shadowtime.services.follower.options import Given
 from shadowtime.services.follower.slurm import Load
 from shadowtime.services.follower.slurm import load as slurm_load
-from shadowtime.services.follower.slurm import text as slurm_text
+from shadowtime.services.follower.slurm import squeue as slurm_text
 from shadowtime.shared.accounting import sacct
 from shadowtime.shared.errors import FollowError
 

@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from shadowtime.services.follower.cluster import Sight
-from shadowtime.services.follower.cluster import accounting as accounted
+from shadowtime.services.follower.cluster import accounted_lives as accounted
 from shadowtime.services.follower.io.rest_client import NotThere, Slurmrestd
 from shadowtime.services.follower.io.slurm_commands import Machine
 from shadowtime.services.follower.options import Given
 from shadowtime.services.follower.slurm import Load, end_of, sacct_rows
 from shadowtime.services.follower.slurm import json as slurm_json
-from shadowtime.services.follower.slurm import text as slurm_text
+from shadowtime.services.follower.slurm import squeue as slurm_text
 from shadowtime.shared.accounting import sacct
 from shadowtime.shared.errors import FollowError
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import aiohttp
 
-from shadowtime.services.processes.metrics.health import MetricsHealth
+from shadowtime.services.processes.metrics.writer_health import MetricsHealth
 from shadowtime.shared.backoff import Backoff
 from shadowtime.shared.bounds import SIXTY_FOUR_BITS, saturated
 from shadowtime.shared.errors import reason_of

@@ -10,8 +10,8 @@ import aiohttp
 from pydantic import SecretStr
 
 from shadowtime.services.processes.metrics.grafana_live import GrafanaLive
-from shadowtime.services.processes.metrics.health import MetricsHealth
 from shadowtime.services.processes.metrics.writer import MetricsWriter
+from shadowtime.services.processes.metrics.writer_health import MetricsHealth
 from shadowtime.shared.errors import SettingsError
 from shadowtime.shared.stages import DECISIONS, SCORES
 from shadowtime.shared.streaming import (

@@ -18,7 +18,7 @@ from typing import Any
 import aiohttp
 import orjson
 
-from shadowtime.services.processes.metrics.health import MetricsHealth
+from shadowtime.services.processes.metrics.writer_health import MetricsHealth
 from shadowtime.shared.backoff import Backoff
 from shadowtime.shared.errors import reason_of
 from shadowtime.shared.messages import Envelope, name_label

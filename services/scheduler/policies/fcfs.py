@@ -1,13 +1,11 @@
 """First come, first served."""
 
-from functools import partial
-
 import numpy as np
 
 from shadowtime.services.scheduler.forecasting import Forecaster, Placed, as_submitted
 from shadowtime.services.scheduler.limits import MAX_STARTS
 from shadowtime.services.scheduler.policy import FITS_NOW, Policy, start
-from shadowtime.services.scheduler.settings import ForecastSettings, PlanSettings
+from shadowtime.services.scheduler.settings import ForecastSettings
 from shadowtime.services.scheduler.tables import Queue, Running, fitting_together
 from shadowtime.shared.kernels import Integers
 from shadowtime.shared.messages import CutShort, Start
@@ -34,58 +32,4 @@ class Fcfs(Policy):
         """Return the jobs at the head of the queue that fit together."""
         heads = fitting_together(running.free(free), queue.sizes)
         starts = [start(queue, row, FITS_NOW) for row in range(min(heads, MAX_STARTS))]
-        return [*starts, CutShort(by="starts", left=len(queue) - MAX_STARTS)] if heads > MAX_STARTS else [*starts]
-
-
-# Least work first.
-
-
-def by_work(queue: Queue, *, on_requests: bool = False) -> Integers:
-    """Return the rows of the queue, least work first; equals in order of (submit time, job number).
-
-    Work is processors times run time: predicted, or requested; adjusted where adjusted requests order the queue.
-
-    >>> queue = Queue()
-    >>> queue.add((1, 0, 2, 300, 300, 300, 300, -1))
-    >>> queue.add((2, 70, 8, 30, 30, 30, 30, -1))
-    >>> by_work(queue).tolist()
-    [1, 0]
-    """
-    run_times = queue.order_request if on_requests else queue.order_time
-    return np.argsort(queue.processors * run_times.astype(np.float64), kind="stable")  # whole numbers could overflow
-
-
-class Lwf(Policy):
-    """Start jobs in order of their work, least first; the first that does not fit blocks all behind it.
-
-    O(queue log queue) per pass.
-
-    References
-    ----------
-    docs/algorithms.md#least-work-first (Smith 1999, section 2.1.4).
-    """
-
-    name = "lwf"
-    Settings = PlanSettings
-
-    def __init__(self, settings: PlanSettings) -> None:
-        self.settings = settings
-        self.on_requests = settings.plan == "requested"
-
-    def forecaster(self) -> Forecaster | None:
-        """Return what runs this policy ahead, where the key `forecast` asks for it."""
-        order = partial(by_work, on_requests=self.on_requests)
-        return Forecaster(Placed(order, in_turn=True)) if self.settings.forecast else None
-
-    def served(self, now: int, queue: Queue, idle: Integers) -> Integers:
-        """Return the rows of the queue in its order."""
-        return by_work(queue, on_requests=self.on_requests)
-
-    def schedule(self, now: int, queue: Queue, running: Running, free: int) -> list[Start | CutShort]:
-        """Return the jobs of least work that fit together."""
-        if free <= 0 or not len(queue):
-            return []
-        rows = by_work(queue, on_requests=self.on_requests)
-        heads = fitting_together(running.free(free), queue.sizes[rows])
-        starts = [start(queue, row, FITS_NOW) for row in rows[: min(heads, MAX_STARTS)].tolist()]
         return [*starts, CutShort(by="starts", left=len(queue) - MAX_STARTS)] if heads > MAX_STARTS else [*starts]

@@ -15,10 +15,10 @@ from shadowtime.shared.quoting import quoted
 from shadowtime.shared.stages import StageRun, described
 from shadowtime.shared.streaming.protocols import Record
 from shadowtime.shared.streaming.worker.batched_compute import JointWork
-from shadowtime.shared.streaming.worker.commit import Settling, told
 from shadowtime.shared.streaming.worker.context import WorkerContext
-from shadowtime.shared.streaming.worker.dead_letters import DeadLetters
+from shadowtime.shared.streaming.worker.dead_letter_buffer import DeadLetters
 from shadowtime.shared.streaming.worker.run_state import LARGE_BYTES, PutAway, Run, Slice, Work, snapshot_due
+from shadowtime.shared.streaming.worker.settling import Settling, told
 from shadowtime.shared.streaming.worker.time_limited_thread import Overrun, WorkThread
 
 log = logging.getLogger("shadowtime.worker")

@@ -30,7 +30,7 @@ from shadowtime.shared.stages import JOBS, Stage, described
 from shadowtime.shared.streaming.kafka import NotUnpacked, partition_of
 from shadowtime.shared.streaming.protocols import Record
 from shadowtime.shared.streaming.worker.context import WorkerContext
-from shadowtime.shared.streaming.worker.dead_letters import DeadLetters
+from shadowtime.shared.streaming.worker.dead_letter_buffer import DeadLetters
 from shadowtime.shared.streaming.worker.partition_log import PartitionLog, name_of
 from shadowtime.shared.streaming.worker.run_progress import RunProgress
 from shadowtime.shared.streaming.worker.run_state import HeldRuns, Run, Slice, Work

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
-from shadowtime.replayer.logs.swf import Trace
+from shadowtime.replayer.logs.trace import Trace
 from shadowtime.replayer.logs.workload import prepare
 from shadowtime.replayer.simulation.embedded import EmbeddedReplay
 from shadowtime.replayer.simulation.machine import Machine

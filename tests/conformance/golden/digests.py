@@ -10,7 +10,8 @@ import orjson
 
 from shadowtime.replayer.comparison.plan import Plan, carry_out
 from shadowtime.replayer.comparison.records import DecisionLog
-from shadowtime.replayer.logs.swf import BUNDLED, read_swf
+from shadowtime.replayer.logs.swf import read_swf
+from shadowtime.replayer.logs.trace import BUNDLED
 from shadowtime.replayer.logs.workload import Workload, prepare
 from shadowtime.services.catalogue import REGISTRIES, canonical, configure
 from shadowtime.services.pipeline import STAGES

@@ -6,7 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from shadowtime.replayer.logs.swf import BUNDLED, read_swf
+from shadowtime.replayer.logs.swf import read_swf
+from shadowtime.replayer.logs.trace import BUNDLED
 from shadowtime.replayer.logs.workload import prepare
 from shadowtime.shared.cluster.job import OF_ANY_LOG, Job
 from tests.integration.commands.converted import convert

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from shadowtime.replayer.api.api import read_log
-from shadowtime.replayer.logs.swf import BUNDLED
+from shadowtime.replayer.logs.trace import BUNDLED
 from tests.integration.commands.converted import convert
 
 

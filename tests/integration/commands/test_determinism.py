@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from shadowtime.replayer.comparison.plan import Plan
 from shadowtime.replayer.comparison.records import DecisionLog
-from shadowtime.replayer.logs.swf import FIELDS, Trace, write_swf
+from shadowtime.replayer.logs.swf import FIELDS, write_swf
+from shadowtime.replayer.logs.trace import Trace
 from shadowtime.replayer.logs.workload import prepare
 from shadowtime.replayer.synthetic.generator import generate
 from shadowtime.replayer.synthetic.waits import easy_waits

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from shadowtime.replayer.logs.swf import BUNDLED, FIELDS, read_swf
+from shadowtime.replayer.logs.swf import FIELDS, read_swf
+from shadowtime.replayer.logs.trace import BUNDLED
 from shadowtime.replayer.logs.workload import prepare
 from tests.support.generated_log import column
 

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from shadowtime.replayer.logs.swf import BUNDLED, FIELDS, write_swf
+from shadowtime.replayer.logs.swf import FIELDS, write_swf
+from shadowtime.replayer.logs.trace import BUNDLED
 from shadowtime.services.catalogue import canonical
 from shadowtime.services.runtime_distribution.templates.template import CHARACTERISTICS
 from tests.support.patience import PATIENCE

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from shadowtime.replayer.logs.swf import BUNDLED, read_swf
+from shadowtime.replayer.logs.swf import read_swf
+from shadowtime.replayer.logs.trace import BUNDLED
 from shadowtime.replayer.logs.workload import prepare
 from shadowtime.replayer.report.report import page as report
 from tests.support.browser import Page, browser, require_browser

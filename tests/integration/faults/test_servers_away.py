@@ -12,7 +12,7 @@ import pytest
 from shadowtime.services.pipeline import STAGES
 from shadowtime.shared.cli.paths import ROOT
 from shadowtime.shared.messages.envelope import Envelope, SchedulingPoint
-from shadowtime.shared.stages.stage import SNAPSHOT_SCHEMA
+from shadowtime.shared.stages.snapshot import SNAPSHOT_SCHEMA
 from shadowtime.shared.streaming.kafka.clients import partition_of
 from shadowtime.shared.streaming.settings import Settings
 from shadowtime.shared.streaming.state.redis_client import connect

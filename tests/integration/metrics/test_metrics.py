@@ -17,7 +17,8 @@ from typing import Any
 import pytest
 
 from shadowtime.replayer.comparison.plan import Plan
-from shadowtime.replayer.logs.swf import BUNDLED, read_swf
+from shadowtime.replayer.logs.swf import read_swf
+from shadowtime.replayer.logs.trace import BUNDLED
 from shadowtime.replayer.logs.workload import prepare
 from shadowtime.services.catalogue import configure
 from shadowtime.services.processes.metrics.grafana_live import live_lines

@@ -20,7 +20,7 @@ from shadowtime.services.processes.live import asked
 from shadowtime.services.processes.live import page as live
 from shadowtime.services.processes.live.page import LivePage
 from shadowtime.services.processes.live.view import LiveRuns
-from shadowtime.services.processes.metrics.health import MetricsHealth
+from shadowtime.services.processes.metrics.writer_health import MetricsHealth
 from shadowtime.services.shadows.comparison import stored as kept
 from shadowtime.shared.cli import logs
 from shadowtime.shared.cli.paths import ROOT

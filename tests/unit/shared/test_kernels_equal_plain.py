@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 import shadowtime.services.pipeline  # noqa: F401 - every kernel of the stages
 from shadowtime.replayer.analysis.template_search import told
 from shadowtime.replayer.comparison.plan import Plan, carry_out
-from shadowtime.replayer.logs.swf import BUNDLED, read_swf
+from shadowtime.replayer.logs.swf import read_swf
+from shadowtime.replayer.logs.trace import BUNDLED
 from shadowtime.replayer.logs.workload import prepare
 from shadowtime.replayer.simulation.source import submission
 from shadowtime.services.catalogue import configure
@@ -39,7 +40,7 @@ from shadowtime.services.wait_bound.groups.group import ranks
 from shadowtime.shared.distributions.bins import BINS, EDGES, mass_before
 from shadowtime.shared.distributions.outcomes import outcome_masses, transformed
 from shadowtime.shared.kernels.decorator import MADE, Kernel
-from shadowtime.shared.kernels.easy import backfilled_rows
+from shadowtime.shared.kernels.easy_pass import backfilled_rows
 from shadowtime.testing.examples import examples
 from shadowtime.testing.instances import Instance, instances
 from tests.unit.services.runtime_distribution.followed import Followed, happenings

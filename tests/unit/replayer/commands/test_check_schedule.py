@@ -17,8 +17,7 @@ from shadowtime.replayer.comparison.plan import Plan
 from shadowtime.replayer.comparison.records import Schedule
 from shadowtime.replayer.comparison.rows import write_schedule
 from shadowtime.replayer.logs.other_schedule import read_starts
-from shadowtime.replayer.logs.swf import write_swf
-from shadowtime.replayer.logs.swf_text import table_of
+from shadowtime.replayer.logs.swf import table_of, write_swf
 from shadowtime.replayer.logs.workload import Workload
 from shadowtime.services.catalogue import configure
 from shadowtime.shared.cli.command_line import application

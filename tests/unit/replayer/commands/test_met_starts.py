@@ -14,7 +14,8 @@ from shadowtime.replayer.analysis.start_accuracy import met, met_by
 from shadowtime.replayer.commands.check_starts import check_starts
 from shadowtime.replayer.comparison.plan import Plan
 from shadowtime.replayer.logs.other_schedule import real_starts
-from shadowtime.replayer.logs.swf import BUNDLED, read_swf, write_swf
+from shadowtime.replayer.logs.swf import read_swf, write_swf
+from shadowtime.replayer.logs.trace import BUNDLED
 from shadowtime.replayer.logs.workload import Workload, prepare
 from shadowtime.services.catalogue import configure
 from shadowtime.shared.cli.command_line import application

@@ -12,7 +12,8 @@ from rich.console import Console
 
 from shadowtime.replayer.comparison.document import as_json
 from shadowtime.replayer.comparison.plan import Plan, Result, carry_out
-from shadowtime.replayer.logs.swf import BUNDLED, read_swf
+from shadowtime.replayer.logs.swf import read_swf
+from shadowtime.replayer.logs.trace import BUNDLED
 from shadowtime.replayer.logs.workload import prepare
 from shadowtime.replayer.presentation.policies import comparison_table, forecast_table
 from shadowtime.replayer.presentation.predictions import prediction_table

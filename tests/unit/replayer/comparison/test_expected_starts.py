@@ -10,7 +10,8 @@ from rich.console import Console
 from shadowtime.replayer.commands.outputs import print_tables
 from shadowtime.replayer.comparison.document import as_json
 from shadowtime.replayer.comparison.plan import Plan, Result
-from shadowtime.replayer.logs.swf import BUNDLED, read_swf
+from shadowtime.replayer.logs.swf import read_swf
+from shadowtime.replayer.logs.trace import BUNDLED
 from shadowtime.replayer.logs.workload import prepare
 from shadowtime.replayer.presentation.site_expectations import expected_table, words
 from shadowtime.replayer.report.report import page

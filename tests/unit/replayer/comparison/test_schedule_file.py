@@ -8,7 +8,8 @@ import numpy as np
 from shadowtime.replayer.comparison.plan import Plan, carry_out
 from shadowtime.replayer.comparison.records import Schedule
 from shadowtime.replayer.comparison.rows import write_schedule
-from shadowtime.replayer.logs.swf import BUNDLED, FIELDS, Trace, read_swf
+from shadowtime.replayer.logs.swf import FIELDS, read_swf
+from shadowtime.replayer.logs.trace import BUNDLED, Trace
 from shadowtime.replayer.logs.workload import prepare
 from shadowtime.services.catalogue import configure
 from tests.support.small_logs import plan_of

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import shadowtime.replayer.commands.replay as replayer_main
-from shadowtime.replayer.logs import swf_text
+from shadowtime.replayer.logs import swf
 from shadowtime.replayer.logs.swf import read_swf
 from shadowtime.shared.accounting import text_file as log_file
 from shadowtime.shared.accounting.text_file import lines_of
@@ -52,7 +52,7 @@ def test_finding_12_bytes_are_counted_over_all_members(tmp_path: Path, monkeypat
 
 
 def test_finding_12_a_header_has_a_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(swf_text, "MAX_HEADER_SIZE", 1_000)
+    monkeypatch.setattr(swf, "MAX_HEADER_SIZE", 1_000)
     path = tmp_path / "header.swf"
     path.write_text("".join(f"; Key{number}: {'x' * 90}\n" for number in range(20)) + row(1))
     with pytest.raises(TraceError, match=r"header\.swf, line 11: the header is larger than 1,000 bytes$"):

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from shadowtime.replayer.comparison.plan import Plan
 from shadowtime.replayer.logs.chunked_workload import read_in_pieces
-from shadowtime.replayer.logs.swf import BUNDLED, FIELDS, read_swf, write_swf
+from shadowtime.replayer.logs.swf import FIELDS, read_swf, write_swf
+from shadowtime.replayer.logs.trace import BUNDLED
 from shadowtime.replayer.logs.workload import Workload, prepare
 from shadowtime.services.catalogue import configure
 from shadowtime.shared.accounting import text_file as log_file

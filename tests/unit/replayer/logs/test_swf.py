@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from shadowtime.replayer.logs.swf import Trace, read_swf, write_swf
+from shadowtime.replayer.logs.swf import read_swf, write_swf
+from shadowtime.replayer.logs.trace import Trace
 from shadowtime.replayer.logs.workload import prepare
 from shadowtime.shared.bounds import MAX_TIME
 from shadowtime.shared.cli.paths import ROOT

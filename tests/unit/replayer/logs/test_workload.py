@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from shadowtime.replayer.logs.swf import BUNDLED, FIELDS, Trace, read_swf
+from shadowtime.replayer.logs.swf import FIELDS, read_swf
+from shadowtime.replayer.logs.trace import BUNDLED, Trace
 from shadowtime.replayer.logs.workload import Workload, prepare
 from shadowtime.replayer.options import Oversized, Requests
 from shadowtime.shared.errors import SettingsError, TraceError

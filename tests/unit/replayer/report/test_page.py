@@ -14,7 +14,8 @@ import pytest
 from shadowtime.replayer.comparison.document import as_json
 from shadowtime.replayer.comparison.plan import carry_out
 from shadowtime.replayer.comparison.records import DecisionLog
-from shadowtime.replayer.logs.swf import BUNDLED, read_swf
+from shadowtime.replayer.logs.swf import read_swf
+from shadowtime.replayer.logs.trace import BUNDLED
 from shadowtime.replayer.logs.workload import prepare
 from shadowtime.replayer.report.figures import frontier
 from shadowtime.replayer.report.report import page

@@ -9,7 +9,8 @@ import numpy as np
 
 from shadowtime.replayer.comparison.run_record import Jobs, RunRecord
 from shadowtime.replayer.comparison.wait_coverage import BoundedWaits
-from shadowtime.replayer.logs.swf import FIELDS, Trace
+from shadowtime.replayer.logs.swf import FIELDS
+from shadowtime.replayer.logs.trace import Trace
 from shadowtime.replayer.logs.workload import prepare
 from shadowtime.replayer.report.report import page
 from shadowtime.shared.formatting import DAY

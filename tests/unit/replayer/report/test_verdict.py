@@ -9,7 +9,8 @@ import pytest
 from shadowtime.replayer.comparison.document import as_json, baseline_of
 from shadowtime.replayer.comparison.plan import carry_out
 from shadowtime.replayer.comparison.run_record import Jobs, RunRecord
-from shadowtime.replayer.logs.swf import BUNDLED, read_swf
+from shadowtime.replayer.logs.swf import read_swf
+from shadowtime.replayer.logs.trace import BUNDLED
 from shadowtime.replayer.logs.workload import prepare
 from shadowtime.replayer.report.affected_classes import whom_table
 from shadowtime.replayer.report.report import page

@@ -1,7 +1,7 @@
 """Lines as `squeue` and `sinfo` print them, and how they are read."""
 
 from shadowtime.services.follower.cluster.observation import Sight
-from shadowtime.services.follower.slurm.text import FIELDS, sights_of
+from shadowtime.services.follower.slurm.squeue import FIELDS, sights_of
 
 WAITS = {
     "JobID": "286",

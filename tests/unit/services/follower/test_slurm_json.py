@@ -8,7 +8,7 @@ import pytest
 from shadowtime.services.follower.cluster.observation import Key, Sight
 from shadowtime.services.follower.slurm.json import load_of, sinfo_rows, squeue_rows
 from shadowtime.services.follower.slurm.load import Load
-from shadowtime.services.follower.slurm.text import nodes_of, nodes_of_rows, sights_of_rows, tiers_of_rows
+from shadowtime.services.follower.slurm.squeue import nodes_of, nodes_of_rows, sights_of_rows, tiers_of_rows
 from shadowtime.shared.errors import FollowError
 from tests.unit.services.follower.slurm_texts import NODES as PRINTED_NODES
 from tests.unit.services.follower.slurm_texts import OVER as PRINTED_OVER

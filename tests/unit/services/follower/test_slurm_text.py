@@ -4,7 +4,7 @@ import pytest
 
 from shadowtime.services.follower.cluster.observation import Key
 from shadowtime.services.follower.slurm.load import load_of
-from shadowtime.services.follower.slurm.text import nodes_of, sights_of, tiers_of
+from shadowtime.services.follower.slurm.squeue import nodes_of, sights_of, tiers_of
 from shadowtime.shared.accounting.machine_parts import gpus_of
 from shadowtime.shared.errors import FollowError
 from tests.unit.services.follower.slurm_texts import END, NODES, OVER, RUNS, WAITS, printed, read

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from numpy.random import PCG64, Generator
 
 from shadowtime.replayer.analysis.template_search import told
-from shadowtime.replayer.logs.swf import BUNDLED, read_swf
+from shadowtime.replayer.logs.swf import read_swf
+from shadowtime.replayer.logs.trace import BUNDLED
 from shadowtime.replayer.logs.workload import prepare
 from shadowtime.replayer.simulation.recorded import Recorded
 from shadowtime.replayer.simulation.source import submission

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from shadowtime.replayer.comparison.plan import Plan
-from shadowtime.replayer.logs.swf import BUNDLED, read_swf
+from shadowtime.replayer.logs.swf import read_swf
+from shadowtime.replayer.logs.trace import BUNDLED
 from shadowtime.replayer.logs.workload import prepare
 from shadowtime.replayer.simulation.embedded import EmbeddedReplay
 from shadowtime.services.catalogue import configure

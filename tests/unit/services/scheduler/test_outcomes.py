@@ -12,7 +12,8 @@ from hypothesis import given
 
 import shadowtime.services.scheduler.probabilistic.outcomes as outcomes
 import shadowtime.services.scheduler.probabilistic.recalibration as recalibration
-from shadowtime.replayer.logs.swf import BUNDLED, read_swf
+from shadowtime.replayer.logs.swf import read_swf
+from shadowtime.replayer.logs.trace import BUNDLED
 from shadowtime.replayer.logs.workload import Workload, prepare
 from shadowtime.replayer.simulation.embedded import EmbeddedReplay
 from shadowtime.replayer.simulation.machine import Machine

@@ -9,7 +9,8 @@ from hypothesis import assume, given
 from numpy.random import PCG64, Generator
 from pydantic import ValidationError
 
-from shadowtime.replayer.logs.swf import BUNDLED, read_swf
+from shadowtime.replayer.logs.swf import read_swf
+from shadowtime.replayer.logs.trace import BUNDLED
 from shadowtime.replayer.logs.workload import Workload, prepare
 from shadowtime.replayer.simulation.embedded import EmbeddedReplay
 from shadowtime.replayer.simulation.machine import Machine

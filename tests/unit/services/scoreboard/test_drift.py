@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 import orjson
 
-from shadowtime.replayer.logs.swf import Trace
+from shadowtime.replayer.logs.trace import Trace
 from shadowtime.replayer.logs.workload import Workload, prepare
 from shadowtime.replayer.synthetic.generator import generate
 from shadowtime.services.pipeline import STAGES

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 import pytest
 
 from shadowtime.replayer.comparison.plan import Plan
-from shadowtime.replayer.logs.swf import BUNDLED, read_swf
+from shadowtime.replayer.logs.swf import read_swf
+from shadowtime.replayer.logs.trace import BUNDLED
 from shadowtime.replayer.logs.workload import prepare
 from shadowtime.services.catalogue import configure
 from shadowtime.services.processes.metrics.writer import import_lines

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from shadowtime.replayer.logs.formats import read_trace
-from shadowtime.replayer.logs.swf import Trace
+from shadowtime.replayer.logs.trace import Trace
 from shadowtime.shared.accounting.reading import Reading
 from shadowtime.shared.accounting.sacct import FIELDS
 

@@ -10,7 +10,8 @@ import pytest
 from pydantic import ValidationError
 
 from shadowtime.replayer.comparison.plan import Plan, carry_out
-from shadowtime.replayer.logs.swf import BUNDLED, read_swf
+from shadowtime.replayer.logs.swf import read_swf
+from shadowtime.replayer.logs.trace import BUNDLED
 from shadowtime.replayer.logs.workload import Workload, prepare
 from shadowtime.replayer.simulation.source import DEFAULT_TRAITS, in_bounds, submission, unchecked
 from shadowtime.services.catalogue import configure

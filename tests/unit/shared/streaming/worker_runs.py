@@ -9,7 +9,7 @@ from typing import ParamSpec, TypeVar
 
 import pytest
 
-from shadowtime.replayer.logs.swf import Trace
+from shadowtime.replayer.logs.trace import Trace
 from shadowtime.replayer.logs.workload import prepare
 from shadowtime.replayer.simulation.machine import Machine
 from shadowtime.replayer.synthetic.generator import generate

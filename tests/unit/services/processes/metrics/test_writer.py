@@ -10,8 +10,8 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 from prometheus_client import Counter
 
-from shadowtime.services.processes.metrics.health import MetricsHealth
 from shadowtime.services.processes.metrics.writer import MetricsWriter
+from shadowtime.services.processes.metrics.writer_health import MetricsHealth
 from shadowtime.shared.messages.envelope import Envelope, SchedulingPoint
 from shadowtime.shared.messages.samples import Sample
 

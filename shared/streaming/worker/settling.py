@@ -13,7 +13,7 @@ from shadowtime.shared.quoting import quoted, shortened
 from shadowtime.shared.stages import described, rejected
 from shadowtime.shared.streaming.protocols import Transaction
 from shadowtime.shared.streaming.worker.context import WorkerContext
-from shadowtime.shared.streaming.worker.dead_letters import DeadLetters
+from shadowtime.shared.streaming.worker.dead_letter_buffer import DeadLetters
 from shadowtime.shared.streaming.worker.run_state import Run, Slice
 
 log = logging.getLogger("shadowtime.worker")

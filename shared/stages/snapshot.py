@@ -1,0 +1,28 @@
+"""What every snapshot of a stage says of itself."""
+
+from hashlib import sha256
+from typing import Any
+
+import orjson
+
+from shadowtime.shared.errors import SnapshotMismatch
+from shadowtime.shared.messages import ClusterOpened
+
+SNAPSHOT_SCHEMA = 15
+"""The version of snapshots: one of another version is refused, and the stage is rebuilt from its topic."""
+
+
+def fingerprint(opened: ClusterOpened) -> str:
+    """Return a digest of all settings of a run."""
+    return sha256(opened.as_json(exclude_none=True)).hexdigest()[:16]
+
+
+def read_snapshot(snapshot: bytes, of: str) -> dict[str, Any]:
+    """Return what a snapshot holds; raises `SnapshotMismatch` if it is none."""
+    try:
+        saved = orjson.loads(snapshot)
+    except orjson.JSONDecodeError as error:
+        raise SnapshotMismatch(f"{of}: the snapshot is damaged: {error}") from error
+    if not isinstance(saved, dict):
+        raise SnapshotMismatch(f"{of}: the snapshot is damaged: it holds no fields")
+    return saved
