@@ -1,5 +1,7 @@
 """Tables of wait forecasts know the run times only where they say so."""
 
+import pytest
+
 from tests.benchmarks.wait_forecasts import ACTUAL, QUEUES, Table, cost_at, rows
 
 
@@ -21,6 +23,7 @@ def test_schedules_are_made_by_the_predictor_too(generated_log: str) -> None:
     assert (row["policy"], row["wait_error"]) == ("all-reserve", 0)
 
 
+@pytest.mark.nightly
 def test_the_next_job_costs_less_than_the_first() -> None:
     assert QUEUES[0] == 100
     found = cost_at("easy", 100)

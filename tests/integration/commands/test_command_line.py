@@ -380,6 +380,7 @@ def test_recorded_mode_needs_waits(replay: Replay, tmp_path: Path) -> None:
     assert "does not say how long its jobs waited" in refused(replay(path, "--mode", "recorded"))
 
 
+@pytest.mark.nightly
 def test_recorded_mode_takes_the_bundled_trace(replay: Replay) -> None:
     plain = ("--policy", "easy", "--runtime", "requested", "--json", "-")
     recorded = replay("--mode", "recorded", *plain).document["policies"][0]

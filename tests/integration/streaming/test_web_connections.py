@@ -273,5 +273,6 @@ def _cpu(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
+@pytest.mark.nightly
 def test_more_than_can_be_unanswered_is_more_than_any_head() -> None:
     assert MAX_UNANSWERED > 2 * 8_190

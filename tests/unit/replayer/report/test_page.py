@@ -209,6 +209,7 @@ class Hashing:
         self.write = into.update
 
 
+@pytest.mark.nightly
 def test_it_is_small_and_soon_made() -> None:
     told, records = compared(prepare(read_swf(BUNDLED)))
     began = time.process_time()

@@ -41,6 +41,7 @@ GENES = Genes(list(CHARACTERISTICS))
 WORKLOAD = prepare(read_swf(BUNDLED), limit=400)
 
 
+@pytest.mark.nightly
 def test_no_mating_spoils_a_set() -> None:
     """100,000 matings, each with parents of the ones before it."""
     chance = Generator(PCG64([3]))

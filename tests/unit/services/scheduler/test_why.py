@@ -118,6 +118,7 @@ def logs() -> dict[str, list[Envelope]]:
     return {policy: log_of(policy, processors=64) for policy in ("easy:forecast=yes,runtime=empirical", tau)}
 
 
+@pytest.mark.nightly
 def test_the_check_finds_what_is_made_untrue(logs: dict[str, list[Envelope]]) -> None:
     """Of every number that a sentence has; all but one in five, for another may be true by chance."""
     tried: Counter[str] = Counter()

@@ -49,7 +49,9 @@ def as_bytes(log: Sequence[Envelope]) -> list[bytes]:
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-@pytest.mark.parametrize("real", POLICIES)
+@pytest.mark.parametrize(
+    "real", ["easy", PROMISED, *(pytest.param(real, marks=pytest.mark.nightly) for real in ("best", "fcfs"))]
+)
 def test_an_exact_shadow_is_a_closed_replay_of_the_whole_log(
     log: Workload, replays: dict[str, list[Envelope]], real: str, policy: str
 ) -> None:
