@@ -5,7 +5,7 @@ from grafana_foundation_sdk.builders.dashboard import Dashboard
 from grafana_foundation_sdk.builders.table import Panel
 from grafana_foundation_sdk.models.dashboard import DynamicConfigValue
 
-from shadowtime.dashboards.boards import board
+from shadowtime.dashboards.empty_dashboard import board
 from shadowtime.dashboards.panels import Asks, number, words
 from shadowtime.dashboards.queries import Query
 from shadowtime.dashboards.screens.health import UNSCRAPED

@@ -5,7 +5,7 @@ from grafana_foundation_sdk.builders import dashboard as sdk
 from grafana_foundation_sdk.builders.dashboard import Dashboard
 from grafana_foundation_sdk.models import dashboard as model
 
-from shadowtime.dashboards.boards import board
+from shadowtime.dashboards.empty_dashboard import board
 from shadowtime.dashboards.panels import Asks, columns
 from shadowtime.dashboards.queries import BASELINE, SEVERAL, Query, Runs, last
 from shadowtime.dashboards.screens.moments import bars_by, dots_of, rows, shares

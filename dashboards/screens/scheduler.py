@@ -3,7 +3,7 @@
 from grafana_foundation_sdk.builders.common import TableSortByFieldState
 from grafana_foundation_sdk.builders.dashboard import Dashboard
 
-from shadowtime.dashboards.boards import board, mark
+from shadowtime.dashboards.empty_dashboard import board, mark
 from shadowtime.dashboards.panels import Asks, chart, number
 from shadowtime.dashboards.queries import ONE, Query, largest, last
 from shadowtime.dashboards.screens.moments import bars, live, reliability, rows

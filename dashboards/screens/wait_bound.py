@@ -2,7 +2,7 @@
 
 from grafana_foundation_sdk.builders.dashboard import Dashboard
 
-from shadowtime.dashboards.boards import board, mark
+from shadowtime.dashboards.empty_dashboard import board, mark
 from shadowtime.dashboards.panels import Asks, band, chart, dots, number, target
 from shadowtime.dashboards.queries import ONE, Query
 from shadowtime.shared import metric_names as names

@@ -2,7 +2,7 @@
 
 from grafana_foundation_sdk.builders.dashboard import Dashboard
 
-from shadowtime.dashboards.boards import board
+from shadowtime.dashboards.empty_dashboard import board
 from shadowtime.dashboards.panels import Asks, chart, number
 from shadowtime.dashboards.queries import ONE, Query
 from shadowtime.shared import metric_names as names

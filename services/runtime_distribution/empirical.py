@@ -2,7 +2,7 @@
 
 from pydantic import Field
 
-from shadowtime.services.runtime_distribution.similar_jobs import BEYOND, SimilarJobs, Weighting
+from shadowtime.services.runtime_distribution.weighted_jobs import BEYOND, SimilarJobs, Weighting
 from shadowtime.shared.spec import SpecSettings
 
 

@@ -6,7 +6,7 @@ from shadowtime.services.scheduler.limits import MAX_STARTS
 from shadowtime.services.scheduler.ordering import ORDERS, Waiting, steady
 from shadowtime.services.scheduler.policies import Easy
 from shadowtime.services.scheduler.policy import FITS_NOW, Output, Policy, start
-from shadowtime.services.scheduler.pool import PoolScheduler
+from shadowtime.services.scheduler.pool_scheduler import PoolScheduler
 from shadowtime.services.scheduler.probabilistic import delay_bound, delay_probability
 from shadowtime.services.scheduler.registry import BEST, POLICIES
 from shadowtime.services.scheduler.settings import PolicySettings

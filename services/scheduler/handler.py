@@ -14,7 +14,7 @@ from shadowtime.services.scheduler.forecasting import State, starts_within, why_
 from shadowtime.services.scheduler.history import Passes
 from shadowtime.services.scheduler.limits import MAX_STARTS
 from shadowtime.services.scheduler.policy import Output
-from shadowtime.services.scheduler.pool import PoolScheduler
+from shadowtime.services.scheduler.pool_scheduler import PoolScheduler
 from shadowtime.services.scheduler.tables import enqueue, forget
 from shadowtime.shared.bounds import MAX_LIVE_JOBS
 from shadowtime.shared.distributions import point_masses

@@ -5,10 +5,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from pydantic import Field
 
+from shadowtime.services.walltime_adjustment.cut import cuts, positions
 from shadowtime.services.walltime_adjustment.keys import WINDOWS, Traits, coarser
 from shadowtime.services.walltime_adjustment.percentile import ratio
 from shadowtime.services.walltime_adjustment.scheme_scores import SchemeScores, Times
-from shadowtime.services.walltime_adjustment.settings import AdjustmentSettings, cuts, positions
+from shadowtime.services.walltime_adjustment.settings import AdjustmentSettings
 from shadowtime.services.walltime_adjustment.sliding_ratios import SlidingRatios
 from shadowtime.shared.distributions import bin_of
 from shadowtime.shared.messages import Event, JobEnded, JobSubmitted, JobWithdrawn, WalltimeAdjustment

@@ -4,8 +4,9 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from shadowtime.services.walltime_adjustment.cut import cut, positions
 from shadowtime.services.walltime_adjustment.keys import WINDOWS, Traits, coarser
-from shadowtime.services.walltime_adjustment.settings import AdjustmentSettings, cut, positions
+from shadowtime.services.walltime_adjustment.settings import AdjustmentSettings
 from shadowtime.services.walltime_adjustment.sliding_ratios import SlidingRatios
 from shadowtime.shared.messages import Event, JobEnded, JobSubmitted, WalltimeAdjustment
 from shadowtime.shared.stages import Predictor

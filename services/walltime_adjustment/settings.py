@@ -1,13 +1,9 @@
 """Settings that every scheme has."""
 
-import math
-from functools import lru_cache
 from typing import Literal
 
-import numpy as np
 from pydantic import Field
 
-from shadowtime.shared.kernels import Floats, Integers
 from shadowtime.shared.spec import SpecSettings
 
 
@@ -19,47 +15,3 @@ class AdjustmentSettings(SpecSettings):
     rank: Literal["nearest", "cobalt"] = Field(
         "nearest", description="the percentile of n ratios: the nearest rank, or the index of the Cobalt scheduler"
     )
-
-
-# The cut of a request to a share of it: whole seconds, rounded up, not below a threshold.
-
-ROUNDED = 1e-6
-"""Seconds that a product of floating-point numbers may lie above the whole number that it should be."""
-
-
-def cut(requested_time: int, share: float, threshold: float) -> int:
-    """Return a request cut to this share of it.
-
-    >>> cut(3600, 0.8, 0.5), cut(3600, 0.2, 0.5)
-    (2880, 1800)
-    """
-    return max(math.ceil(requested_time * max(share, threshold) - ROUNDED), 1)
-
-
-def cuts(requested_time: int, shares: Floats, threshold: float) -> Integers:
-    """Return a request cut to each of these shares of it.
-
-    >>> cuts(3600, np.array([0.8, 0.2]), 0.5).tolist()
-    [2880, 1800]
-    """
-    seconds = np.ceil(requested_time * np.maximum(shares, threshold) - ROUNDED)
-    return np.maximum(seconds, 1).astype(np.int64)
-
-
-# Which of n sorted values is a percentile.
-
-
-@lru_cache(maxsize=4096)
-def positions(count: int, percentiles: tuple[int, ...], rank: str) -> tuple[int, ...]:
-    """Return the positions, counted from 0, of rising percentiles among `count` sorted values.
-
-    `nearest` is the nearest rank: at least that many per cent of the values are no larger. `cobalt` is the index
-    that the Cobalt scheduler takes, one further where the share is a whole number of values
-    (docs/algorithms.md#percentile-adjustment).
-
-    >>> positions(10, (50, 85), "nearest"), positions(10, (50, 85), "cobalt")
-    ((4, 8), (5, 8))
-    """
-    if rank == "cobalt":
-        return tuple(min(each * count // 100, count - 1) for each in percentiles)
-    return tuple(-(-each * count // 100) - 1 for each in percentiles)

@@ -15,6 +15,13 @@ if TYPE_CHECKING:
         IntegerTable,
     )
     from shadowtime.shared.kernels.decorator import Kernel, cache_folder, get_ready, inlined, kernel
-    from shadowtime.shared.kernels.easy_pass import BEYOND, backfilled_rows, easy_pass, has_room, place_of, shadow_of
+    from shadowtime.shared.kernels.easy_backfill import (
+        BEYOND,
+        backfilled_rows,
+        easy_pass,
+        has_room,
+        place_of,
+        shadow_of,
+    )
 
 __getattr__ = lazy_exports(__name__)

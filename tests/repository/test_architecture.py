@@ -118,6 +118,15 @@ def test_another_package_is_imported_by_its_face(module: str) -> None:
     assert not past, f"{module} imports past a face: {past}"
 
 
+def test_no_name_of_a_lazy_face_is_that_of_a_module() -> None:
+    """Of a lazy face: an import of the module would put it in the place of what the face hands on."""
+    for package in PACKAGES:
+        handed_on = {exported for _, exported in own_imports(package) if exported}
+        if "lazy_exports" not in handed_on:
+            continue
+        assert not {each for each in handed_on if f"{package}.{each}" in MODULES}, package
+
+
 @pytest.mark.parametrize("package", sorted(PACKAGES - {"shadowtime"}))
 def test_a_face_has_what_it_names(package: str) -> None:
     face = import_module(package)

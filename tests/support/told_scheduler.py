@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from shadowtime.services.pipeline import STAGES
 from shadowtime.services.scheduler.handler import Scheduler
-from shadowtime.services.scheduler.pool import PoolScheduler
+from shadowtime.services.scheduler.pool_scheduler import PoolScheduler
 from shadowtime.shared.messages.decisions import Start
 from shadowtime.shared.messages.envelope import (
     ClusterOpened,

@@ -10,9 +10,8 @@ from shadowtime.services.follower.cluster import Node, Sight
 from shadowtime.services.follower.cluster import accounted_lives as accounted
 from shadowtime.services.follower.io.commands import Commands
 from shadowtime.services.follower.options import Given
-from shadowtime.services.follower.slurm import Load
+from shadowtime.services.follower.slurm import Load, squeue
 from shadowtime.services.follower.slurm import load as slurm_load
-from shadowtime.services.follower.slurm import squeue as slurm_text
 from shadowtime.shared.accounting import sacct
 from shadowtime.shared.errors import FollowError
 
@@ -73,13 +72,13 @@ class ByCommands:
 
     async def machine(self) -> Machine:
         """Return what sinfo tells."""
-        text = await self._commands.text(*slurm_text.SINFO)
-        return Machine(slurm_text.nodes_of(text), slurm_text.tiers_of(text))
+        text = await self._commands.text(*squeue.SINFO)
+        return Machine(squeue.nodes_of(text), squeue.tiers_of(text))
 
     async def jobs(self, tiers: Mapping[str, int]) -> list[Sight]:
         """Return what squeue tells."""
         end = f"|{secrets.token_hex(8)}|"
-        return slurm_text.sights_of(await self._commands.text(*slurm_text.squeue(end)), tiers, end)
+        return squeue.sights_of(await self._commands.text(*squeue.squeue(end)), tiers, end)
 
     async def accounted(self, first: int, last: int | None = None, jobs: Iterable[int] = ()) -> list[Sight]:
         """Return what sacct tells."""

@@ -16,9 +16,8 @@ from shadowtime.services.follower.cluster import accounted_lives as accounted
 from shadowtime.services.follower.io.rest_client import NotThere, Slurmrestd
 from shadowtime.services.follower.io.slurm_commands import Machine
 from shadowtime.services.follower.options import Given
-from shadowtime.services.follower.slurm import Load, end_of, sacct_rows
+from shadowtime.services.follower.slurm import Load, end_of, sacct_rows, squeue
 from shadowtime.services.follower.slurm import json as slurm_json
-from shadowtime.services.follower.slurm import squeue as slurm_text
 from shadowtime.shared.accounting import sacct
 from shadowtime.shared.errors import FollowError
 
@@ -67,7 +66,7 @@ class ByRest:
         path, nodes = await self._rows("slurm", "nodes")
         rows = slurm_json.sinfo_rows(nodes, partitions)
         try:
-            return Machine(slurm_text.nodes_of_rows(rows), slurm_text.tiers_of_rows(rows))
+            return Machine(squeue.nodes_of_rows(rows), squeue.tiers_of_rows(rows))
         except FollowError as error:
             raise _told_by(path, error) from None
 
@@ -75,7 +74,7 @@ class ByRest:
         """Return what jobs tells."""
         path, jobs = await self._rows("slurm", "jobs")
         try:
-            return slurm_text.sights_of_rows(slurm_json.squeue_rows(jobs), tiers)
+            return squeue.sights_of_rows(slurm_json.squeue_rows(jobs), tiers)
         except FollowError as error:
             raise _told_by(path, error) from None
 

@@ -7,7 +7,7 @@ from pydantic import Field
 
 from shadowtime.services.runtime_distribution.history import renew
 from shadowtime.services.runtime_distribution.hmm import Hmm, HmmSettings
-from shadowtime.services.runtime_distribution.similar_jobs import BEYOND, Jobs, SimilarJobs, Weighting
+from shadowtime.services.runtime_distribution.weighted_jobs import BEYOND, Jobs, SimilarJobs, Weighting
 from shadowtime.shared.distributions import Masses, outcome_masses, outcome_of
 from shadowtime.shared.kernels import Floats, kernel
 from shadowtime.shared.messages import Event, JobEnded, JobSubmitted, JobWithdrawn, RunTimePrediction

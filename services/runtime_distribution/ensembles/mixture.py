@@ -27,8 +27,8 @@ from shadowtime.services.runtime_distribution.ensembles.within_bins import (
     transformed_within,
 )
 from shadowtime.services.runtime_distribution.hmm import Hmm
-from shadowtime.services.runtime_distribution.similar_jobs import UserHistories
 from shadowtime.services.runtime_distribution.templates import Templates
+from shadowtime.services.runtime_distribution.weighted_jobs import UserHistories
 from shadowtime.shared.distributions import outcome_of, packed_numbers, unpacked_numbers
 from shadowtime.shared.kernels import Floats, FloatTable
 from shadowtime.shared.messages import Event, JobEnded, JobSubmitted, JobWithdrawn, RunTimePrediction

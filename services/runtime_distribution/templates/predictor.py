@@ -15,7 +15,6 @@ from shadowtime.services.runtime_distribution.history import (
     as_predicted,
     remembered,
 )
-from shadowtime.services.runtime_distribution.similar_jobs import BEYOND, Weighting, weighted_masses
 from shadowtime.services.runtime_distribution.templates.category_sums import (
     COUNT,
     EMPTY,
@@ -36,6 +35,7 @@ from shadowtime.services.runtime_distribution.templates.template import (
     spelled_out,
     templates_of,
 )
+from shadowtime.services.runtime_distribution.weighted_jobs import BEYOND, Weighting, weighted_masses
 from shadowtime.shared.bounds import MAX_DURATION
 from shadowtime.shared.distributions import BINS, bin_of
 from shadowtime.shared.kernels import Integers, IntegerTable

@@ -5,7 +5,7 @@ from typing import Any
 from shadowtime.services.scheduler.explain.waiting_job import waiting
 from shadowtime.services.scheduler.explain.what_if import WhatIf
 from shadowtime.services.scheduler.handler import Scheduler, alone
-from shadowtime.services.scheduler.pool import PoolScheduler
+from shadowtime.services.scheduler.pool_scheduler import PoolScheduler
 from shadowtime.shared.messages import ClusterOpened, Decided, Envelope, Event, Explanation, moment
 
 MAX_LISTED = 10

@@ -11,7 +11,7 @@ import numpy as np
 from shadowtime.services.scheduler.explain.release_time import endings
 from shadowtime.services.scheduler.explain.what_if import MAX_QUEUE, WhatIf
 from shadowtime.services.scheduler.history import Passes
-from shadowtime.services.scheduler.pool import PoolScheduler
+from shadowtime.services.scheduler.pool_scheduler import PoolScheduler
 from shadowtime.services.scheduler.probabilistic import Busy, ProbabilisticSettings
 from shadowtime.services.scheduler.tables import NEVER, fitting_together
 from shadowtime.shared.bounds import MAX_DURATION

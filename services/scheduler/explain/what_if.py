@@ -6,7 +6,7 @@ from typing import Any
 import orjson
 
 from shadowtime.services.scheduler.explain.release_time import ended_by
-from shadowtime.services.scheduler.pool import PoolScheduler
+from shadowtime.services.scheduler.pool_scheduler import PoolScheduler
 from shadowtime.services.scheduler.registry import POLICIES
 from shadowtime.services.scheduler.tables import NEVER, REQUESTED, SHORTENED, SIZE, SLOT, UNKNOWN, Queue
 from shadowtime.shared.messages import DIGITS, ClusterOpened, Sooner, Start

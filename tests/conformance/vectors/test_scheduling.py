@@ -11,7 +11,7 @@ from shadowtime.services.scheduler.ordering.orders import wfp3
 from shadowtime.services.scheduler.probabilistic.head_guard import add_risk
 from shadowtime.services.scheduler.registry import POLICIES
 from shadowtime.services.scheduler.tables.expected_end import expected_ends
-from shadowtime.shared.kernels.easy_pass import easy_pass, shadow_of
+from shadowtime.shared.kernels.easy_backfill import easy_pass, shadow_of
 from shadowtime.shared.messages.decisions import Evaluated, Start
 from shadowtime.shared.messages.reasons import Backfilled
 from shadowtime.shared.spec import Spec

@@ -40,7 +40,7 @@ from shadowtime.services.wait_bound.groups.group import ranks
 from shadowtime.shared.distributions.bins import BINS, EDGES, mass_before
 from shadowtime.shared.distributions.outcomes import outcome_masses, transformed
 from shadowtime.shared.kernels.decorator import MADE, Kernel
-from shadowtime.shared.kernels.easy_pass import backfilled_rows
+from shadowtime.shared.kernels.easy_backfill import backfilled_rows
 from shadowtime.testing.examples import examples
 from shadowtime.testing.instances import Instance, instances
 from tests.unit.services.runtime_distribution.followed import Followed, happenings

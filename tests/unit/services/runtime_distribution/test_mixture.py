@@ -18,7 +18,7 @@ from shadowtime.services.runtime_distribution.ensembles.within_bins import (
     transformed_within,
 )
 from shadowtime.services.runtime_distribution.handler import PREDICTORS
-from shadowtime.services.runtime_distribution.similar_jobs import UserHistories
+from shadowtime.services.runtime_distribution.weighted_jobs import UserHistories
 from shadowtime.services.scoreboard.scores.run_time_distributions import RunTimeDistributionScores
 from shadowtime.shared.distributions.bins import EDGES, bin_of
 from shadowtime.shared.distributions.outcomes import outcome_of

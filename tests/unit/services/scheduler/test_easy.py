@@ -13,7 +13,7 @@ from shadowtime.services.scheduler.handler import Scheduler
 from shadowtime.services.scheduler.policy import Policy
 from shadowtime.services.scheduler.registry import POLICIES
 from shadowtime.services.scheduler.tables.job_table import NEVER
-from shadowtime.shared.kernels.easy_pass import shadow_of
+from shadowtime.shared.kernels.easy_backfill import shadow_of
 from shadowtime.shared.messages.decisions import Start
 from shadowtime.shared.messages.envelope import ClusterOpened, Decided, JobStarted, SchedulingPoint
 from shadowtime.shared.messages.reasons import Backfilled, FitsNow

@@ -12,7 +12,7 @@ from shadowtime.services.scheduler.probabilistic.prefilter import room_by, sift,
 from shadowtime.services.scheduler.tables.expected_end import expected_ends
 from shadowtime.services.scheduler.tables.job_table import Queue, Running
 from shadowtime.services.scheduler.tables.resources import fits_each, fitting_together, front
-from shadowtime.shared.kernels.easy_pass import easy_pass
+from shadowtime.shared.kernels.easy_backfill import easy_pass
 
 few = st.integers(0, 6)
 

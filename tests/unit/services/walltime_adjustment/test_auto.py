@@ -5,8 +5,8 @@ import pytest
 from numpy.random import PCG64, Generator
 
 from shadowtime.services.walltime_adjustment.auto import PERCENTILES, SCHEMES, Auto, AutoSettings
+from shadowtime.services.walltime_adjustment.cut import cut, cuts
 from shadowtime.services.walltime_adjustment.scheme_scores import EVERY, SchemeScores
-from shadowtime.services.walltime_adjustment.settings import cut, cuts
 from shadowtime.shared.messages.envelope import JobEnded, JobSubmitted
 from shadowtime.shared.messages.predictions import accuracy, adjustment_class
 

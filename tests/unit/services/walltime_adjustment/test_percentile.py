@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from shadowtime.services.walltime_adjustment.cut import cut
 from shadowtime.services.walltime_adjustment.handler import ADJUSTERS
 from shadowtime.services.walltime_adjustment.keys import MONTH, coarser
 from shadowtime.services.walltime_adjustment.percentile import Percentile, ratio
-from shadowtime.services.walltime_adjustment.settings import cut
 from shadowtime.shared.errors import SettingsError
 from shadowtime.shared.messages.envelope import JobEnded, JobSubmitted
 from shadowtime.shared.messages.predictions import WalltimeAdjustment
