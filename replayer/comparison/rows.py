@@ -74,7 +74,7 @@ def _header(plan: Plan, jobs: int) -> dict[str, str]:
 
 
 def _table(plan: Plan, ran: Integers) -> Integers:
-    """Return the jobs that have ended as (n, 18), columns as in `replayer.swf.FIELDS`, in order of submission.
+    """Return the jobs that have ended as (n, 18), columns as in `replayer.logs.swf.FIELDS`, in order of submission.
 
     A job that was run again, or on another size, appears once, as it last ran.
     """

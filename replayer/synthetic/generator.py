@@ -36,7 +36,7 @@ def generate(jobs: int, processors: int, seed: int, load: float = DEFAULT_LOAD) 
     header : dict of str to str
         Values of the SWF header; `Note` has the command that makes the trace.
     table : numpy.ndarray
-        (jobs, 18) integers as in `replayer.swf.FIELDS`, sorted by submit time. Wait times are unknown (-1):
+        (jobs, 18) integers as in `replayer.logs.swf.FIELDS`, sorted by submit time. Wait times are unknown (-1):
         a model of the workload does not know the scheduler; the command line adds those of EASY.
 
     Raises

@@ -21,7 +21,7 @@ def easy_waits(header: Mapping[str, str], table: Integers) -> Integers:
     header : Mapping[str, str]
         Values of the SWF header; `MaxProcs` is the size of the machine.
     table : numpy.ndarray
-        (n, 18) integers as in `replayer.swf.FIELDS`, sorted by submit time. A job that no replay can use keeps the
+        (n, 18) integers as in `replayer.logs.swf.FIELDS`, sorted by submit time. A job that no replay can use keeps the
         wait that it has.
 
     Examples

@@ -28,7 +28,7 @@ class Empirical(SimilarJobs):
     Examples
     --------
     >>> from shadowtime.shared.messages.envelope import JobSubmitted
-    >>> from shadowtime.shared.distributions.bins import bin_of
+    >>> from shadowtime.shared.distributions.histogram import bin_of
     >>> predictor = Empirical(EmpiricalSettings(prior=0.5))
     >>> job = JobSubmitted(time=0, job_number=1, requested_processors=1, requested_time=3600, user_id=7)
     >>> for run_time in (5, 5, 500):

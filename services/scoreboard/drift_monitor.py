@@ -201,7 +201,7 @@ def _owner(job: JobSubmitted) -> Owner:
 
 
 def _named(kept: list[tuple[BoundKind, int | None]]) -> int | None:
-    """Return the place of the bound that is told where there is room for one, as `shared.sentences.chosen` does."""
+    """Return the place of the bound that is told where there is room for one, as `shared.text.events.chosen` does."""
     known = [place for place, (kind, bound) in enumerate(kept) if kind.queue is None and bound is not None]
     ensemble = (place for place in known if kept[place][0].grouping == "ensemble")
     return next(ensemble, known[0] if known else None)

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING
 from shadowtime.shared.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from shadowtime.shared.distributions.bins import (
+    from shadowtime.shared.distributions.boosted_trees import NOT_INSTALLED, Trees, asked, grown, is_installed, said
+    from shadowtime.shared.distributions.histogram import (
         BINS,
         EDGES,
         RATIO,
@@ -15,9 +16,8 @@ if TYPE_CHECKING:
         mean_run_time,
         quantile_of,
     )
-    from shadowtime.shared.distributions.boosted_trees import NOT_INSTALLED, Trees, asked, grown, is_installed, said
     from shadowtime.shared.distributions.job_classes import HOUR_AND_EIGHT, SHAPES, Borders, shape_of
-    from shadowtime.shared.distributions.masses import point_masses
+    from shadowtime.shared.distributions.mass_points import point_masses
     from shadowtime.shared.distributions.outcome_rows import (
         OutcomeRows,
         Rows,

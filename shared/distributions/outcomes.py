@@ -2,7 +2,7 @@
 
 A job takes up the machine for its run time, ended at `limit`, its request (infinity where it has none); a run of no
 time counts as one second. With the limit in bin b, outcome j <= b is an end in bin j before the limit, and outcome
-b + 1 is the limit itself, an atom that bears all mass above it. Bins are those of `shared.run_time_bins`.
+b + 1 is the limit itself, an atom that bears all mass above it. Bins are those of `shared.distributions.histogram`.
 """
 
 import math
@@ -10,7 +10,7 @@ from typing import Final
 
 import numpy as np
 
-from shadowtime.shared.distributions.bins import EDGES, bin_of
+from shadowtime.shared.distributions.histogram import EDGES, bin_of
 from shadowtime.shared.kernels import Floats, FloatTable, kernel
 
 LEAST_JUMP: Final = 1e-6
@@ -144,7 +144,7 @@ def pieces(outcomes: Floats, quantiles: Floats, limit: float) -> FloatTable:
     Parameters
     ----------
     outcomes
-        As of `shared.run_time_outcomes`, adding up to 1.
+        As of `shared.distributions.outcomes`, adding up to 1.
     quantiles
         Seconds, ascending, of `LEVELS`, or none. Masses of bins stay as they are told: a quantile outside the bin in
         which its level lies is moved to the end of that.

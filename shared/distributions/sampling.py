@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from shadowtime.shared.distributions.bins import EDGES
+from shadowtime.shared.distributions.histogram import EDGES
 from shadowtime.shared.kernels import Floats, FloatTable, IntegerTable, kernel
 
 

@@ -1,4 +1,4 @@
-"""Types of arrays: elements and dimensions, in C order; `shared.kernel` compiles functions by them."""
+"""Types of arrays: elements and dimensions, in C order; `shared.kernels.decorator` compiles functions by them."""
 
 from typing import Annotated
 

@@ -119,7 +119,7 @@ INLINED: list[Callable[..., object]] = []
 def kernel(function: Function) -> Function:
     """Have a function compiled as it is first called: a `Kernel`.
 
-    What it takes and returns are numbers, arrays of `shared.arrays`, and tuples of these, named ones too.
+    What it takes and returns are numbers, arrays of `shared.kernels.arrays`, and tuples of these, named ones too.
     """
     MADE.append(Kernel(function))
     return cast("Function", MADE[-1])

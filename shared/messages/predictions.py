@@ -71,7 +71,7 @@ def _all_ascending(quantiles: tuple[float, ...]) -> tuple[float, ...]:
 
 
 Histogram = Annotated[tuple[Probability, ...], AtMost(BINS), AfterValidator(_adding_up)]
-"""Probability of each bin of `shared.run_time_bins`, adding up to 1; empty or all 0 if nothing is known."""
+"""Probability of each bin of `shared.distributions.histogram`, adding up to 1; empty or all 0 if nothing is known."""
 
 
 def published(masses: Masses) -> tuple[float, ...]:
@@ -97,7 +97,7 @@ class RunTimePrediction(Frozen):
     observations
         Number of ended jobs behind the prediction; says how sure it is.
     histogram
-        Probability of each bin between `RunTimeBinEdges` (`EDGES` in shared/distributions/bins.py), from bin 0 on,
+        Probability of each bin between `RunTimeBinEdges` (`EDGES` in shared/distributions/histogram.py), from bin 0 on,
         zeros at the end left out; empty from a predictor that knows a point only. It is about the job's own length:
         the request does not bound it.
     interval

@@ -13,9 +13,9 @@ from shadowtime.replayer.logs.trace import Trace
 from shadowtime.replayer.logs.workload import Workload, prepare
 from shadowtime.replayer.synthetic.generator import generate
 from shadowtime.services.catalogue import configure
-from shadowtime.services.scheduler.probabilistic import evaluation as candidates
+from shadowtime.services.scheduler.probabilistic import acceptance as candidates
 from shadowtime.services.scheduler.probabilistic import policy as probabilistic
-from shadowtime.services.scheduler.probabilistic.evaluation import Evaluation, evaluate_candidates
+from shadowtime.services.scheduler.probabilistic.acceptance import Evaluation, evaluate_candidates
 
 PROCESSORS, JOBS, LIMIT = 80_000, 300_000, 600.0
 POLICY = "probabilistic:runtime=empirical"

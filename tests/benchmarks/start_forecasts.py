@@ -27,7 +27,7 @@ from shadowtime.services.scheduler.tables.job_table import Queue, Running
 from shadowtime.services.scoreboard.scores.start_distributions import StartDistributions
 from shadowtime.shared.chance import key_of, uniform
 from shadowtime.shared.cli.command_line import application, run_app
-from shadowtime.shared.distributions.bins import BINS, bin_of
+from shadowtime.shared.distributions.histogram import BINS, bin_of
 from shadowtime.shared.distributions.sampling import sampled_times
 from shadowtime.shared.kernels.arrays import Floats
 from shadowtime.shared.messages.base import MAX_DURATION

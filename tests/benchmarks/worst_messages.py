@@ -14,7 +14,7 @@ from typing import Any
 
 from shadowtime.services.catalogue import canonical, configure
 from shadowtime.services.pipeline import STAGES
-from shadowtime.shared.distributions.bins import BINS
+from shadowtime.shared.distributions.histogram import BINS
 from shadowtime.shared.messages.base import MAX_INTEGER
 from shadowtime.shared.messages.envelope import (
     ClusterClosed,

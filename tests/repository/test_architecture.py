@@ -1,6 +1,7 @@
 """The rules of the tree: imports, faces, names, topics, sizes."""
 
 import ast
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from functools import cache
@@ -116,6 +117,16 @@ def test_another_package_is_imported_by_its_face(module: str) -> None:
         > len(deepest(module, imported).split(".")) + (not name_ and imported not in PACKAGES)
     }
     assert not past, f"{module} imports past a face: {past}"
+
+
+def test_modules_that_docstrings_name_are_there() -> None:
+    named = re.compile(r"`((?:services|shared|replayer|dashboards)(?:\.\w+)+)`")
+    for path in package_files():
+        for module in named.findall(path.read_text()):
+            inner = f"shadowtime.{module}"
+            assert {inner, inner.rpartition(".")[0]} & MODULES.keys(), (
+                f"{name(path)} names {module}, which is not there"
+            )
 
 
 def test_no_name_of_a_lazy_face_is_that_of_a_module() -> None:

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from shadowtime.shared.cli.paths import ROOT
-from shadowtime.shared.distributions.bins import mass_before
+from shadowtime.shared.distributions.histogram import mass_before
 from shadowtime.shared.messages.envelope import Envelope, JobSubmitted
 from shadowtime.shared.messages.predictions import RunTimePrediction
 from shadowtime.shared.stages.topics import RUNTIME_DISTRIBUTIONS

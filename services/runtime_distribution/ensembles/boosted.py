@@ -33,7 +33,7 @@ from shadowtime.shared.messages import Event, JobEnded, JobStarted, JobSubmitted
 from shadowtime.shared.spec import SpecSettings
 from shadowtime.shared.stages import LastAnswer, Predictor
 
-# How LightGBM grows the trees of `boosted`, beside what `shared.boosted_trees` always keeps to.
+# How LightGBM grows the trees of `boosted`, beside what `shared.distributions.boosted_trees` always keeps to.
 
 POINT: Final[dict[str, Any]] = {
     "objective": "regression_l1",

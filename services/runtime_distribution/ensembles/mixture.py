@@ -85,7 +85,7 @@ class Said(NamedTuple):
     Parameters
     ----------
     outcomes
-        By each kind, as of `shared.run_time_outcomes`; shape (kinds, bin of the limit + 2), rows adding up to 1.
+        By each kind, as of `shared.distributions.outcomes`; shape (kinds, bin of the limit + 2), rows adding up to 1.
     fine
         By all together, as of `within_bins`, before it was recalibrated.
     """

@@ -266,9 +266,10 @@ class AtRequest:
         self._counts = np.full(2, 2.0)  # before it, and at it
 
     def apart(self, outcomes: Floats, jobs: IntegerTable, limit: float) -> Floats:
-        """Return outcomes, as of `shared.run_time_outcomes`, whose last two are told apart by how often they came true.
+        """Return outcomes whose last two are told apart by how often they came true.
 
-        Those of a job without a request, and of one that can only come to it, stay as they are.
+        They are as of `shared.distributions.outcomes`. Those of a job without a request, and of one that can only come
+        to it, stay as they are.
         """
         if not 1.0 < limit < math.inf:
             return outcomes

@@ -8,7 +8,7 @@ import numpy as np
 from shadowtime.shared.kernels import Integers, IntegerTable, inlined, kernel
 
 FOREVER = 1 << 61
-"""A time after all others; `shared.scheduling.easy.BEYOND` lies before it."""
+"""A time after all others; `shared.kernels.easy_backfill.BEYOND` lies before it."""
 
 
 @inlined

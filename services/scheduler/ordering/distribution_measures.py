@@ -37,7 +37,7 @@ def measures_of(masses: Floats, elapsed: float, limit: float) -> tuple[float, fl
     Parameters
     ----------
     masses
-        Probability of each bin of `shared.run_time_bins`, from bin 0 on; they need not add up to 1.
+        Probability of each bin of `shared.distributions.histogram`, from bin 0 on; they need not add up to 1.
     elapsed, limit
         Seconds; infinity bounds nothing.
 

@@ -82,7 +82,7 @@ def worthwhile(hole: int, saved: int, ran: int, request: int, masses: Floats, ed
         Probability of each bin of run times, shape (bins,), and where they begin and end.
 
     >>> import numpy as np
-    >>> from shadowtime.shared.distributions.bins import BINS, EDGES
+    >>> from shadowtime.shared.distributions.histogram import BINS, EDGES
     >>> masses = np.zeros(BINS)
     >>> masses[[5, 15]] = 0.5, 0.5
     >>> worthwhile(3600, 7200, 0, 36_000, masses, EDGES), worthwhile(3600, 7200, 19, 36_000, masses, EDGES)

@@ -5,7 +5,7 @@ from functools import cached_property
 import numpy as np
 
 from shadowtime.services.scheduler.kernels import RunningEnds
-from shadowtime.services.scheduler.probabilistic.evaluation import Candidates
+from shadowtime.services.scheduler.probabilistic.acceptance import Candidates
 from shadowtime.services.scheduler.tables import Queue, Running, RunningJobs, expected_ends
 from shadowtime.shared.kernels import Flags, Integers, kernel
 

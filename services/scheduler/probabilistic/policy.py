@@ -16,7 +16,7 @@ from shadowtime.services.scheduler.kernels import Distributions, refined_edges
 from shadowtime.services.scheduler.limits import EACH_RUNNING, MAX_STARTS, WALKED, WEIGHED
 from shadowtime.services.scheduler.ordering import InOrder, Ordering
 from shadowtime.services.scheduler.policy import FITS_NOW, Output, Policy, backfilled, backfills, start
-from shadowtime.services.scheduler.probabilistic.evaluation import (
+from shadowtime.services.scheduler.probabilistic.acceptance import (
     MEASURES,
     STATED,
     TOO_MUCH,

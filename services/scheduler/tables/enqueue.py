@@ -26,7 +26,7 @@ def reweighted(
     Parameters
     ----------
     histogram
-        Probability of each bin of `shared.run_time_bins`, from bin 0 on; empty where nothing is predicted.
+        Probability of each bin of `shared.distributions.histogram`, from bin 0 on; empty where nothing is predicted.
     requested_time
         Seconds.
 

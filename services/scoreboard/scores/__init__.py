@@ -1,7 +1,7 @@
 """What is scored, one module for each kind of prediction."""
 
+from shadowtime.services.scoreboard.scores.backfill_calibration import Calibration
 from shadowtime.services.scoreboard.scores.bound_coverage import BoundKind, WaitBoundCoverage
-from shadowtime.services.scoreboard.scores.calibration import Calibration
 from shadowtime.services.scoreboard.scores.capacity import Capacity
 from shadowtime.services.scoreboard.scores.event_probabilities import SaidProbabilities
 from shadowtime.services.scoreboard.scores.portfolio import Members
@@ -9,7 +9,7 @@ from shadowtime.services.scoreboard.scores.reliability import BINS, ReliabilityT
 from shadowtime.services.scoreboard.scores.request_accuracy import WalltimeAccuracy
 from shadowtime.services.scoreboard.scores.run_time_distributions import RunTimeDistributionScores
 from shadowtime.services.scoreboard.scores.run_time_errors import RunTimeErrors
-from shadowtime.services.scoreboard.scores.schedule import WaitScores
 from shadowtime.services.scoreboard.scores.site_expectations import ExpectedStarts
 from shadowtime.services.scoreboard.scores.start_distributions import StartDistributions
 from shadowtime.services.scoreboard.scores.wait_forecasts import WaitForecastErrors
+from shadowtime.services.scoreboard.scores.waits_and_utilization import WaitScores

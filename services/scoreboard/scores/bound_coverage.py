@@ -122,7 +122,7 @@ class WaitBoundCoverage:
             self.waiting[job_number] = kept
 
     def named(self, job_number: int) -> Bound | None:
-        """Return the bound to name of a job whose wait is not known yet, as `shared.sentences.chosen` does."""
+        """Return the bound to name of a job whose wait is not known yet, as `shared.text.events.chosen` does."""
         kept = self.waiting.get(job_number, ())
         known = [(kind, bound) for kind, bound in kept if kind.queue is None and bound is not None]
         ensemble = (each for each in known if each[0].grouping == "ensemble")

@@ -1,7 +1,8 @@
 """Scores of run-time distributions: how sharp they were, and whether they could be taken at their word.
 
-All are about the time for which a job takes up the machine, and take the probabilities of its outcomes as
-`shared.run_time_outcomes` has them, adding up to 1: the last is an atom at the limit, that of bin 0 one at one second,
+All are about the time for which a job takes up the machine.
+
+They take the probabilities of its outcomes as `shared.distributions.outcomes` has them, adding up to 1: the last is an atom at the limit, that of bin 0 one at one second,
 and within the others the logarithm of the time is uniform, up to the limit in the last bin that it is in, but between
 quantiles where they are told (shared/distributions/outcomes.py). The log score is of the outcome alone, told of all
 alike.

@@ -22,8 +22,8 @@ def easy_once(
     """Start what EASY starts on requests, first come first served; return free processors, target, waits, runs.
 
     The target is -1 once it has started. Jobs move from the queue to those that hold processors; both are written to.
-    O(waits + runs * log runs). The pass of `shared.scheduling.easy` makes arrays of resources: it takes four times as
-    long here, and with its shadow time alone this takes a tenth to a third longer.
+    O(waits + runs * log runs). The pass of `shared.kernels.easy_backfill` makes arrays of resources: it takes four
+    times as long here, and with its shadow time alone this takes a tenth to a third longer.
     """
     heads = 0
     while heads < waits and queue[SIZE, heads] <= free:

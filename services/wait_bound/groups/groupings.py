@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from shadowtime.services.wait_bound.groups.clustering import cut
-from shadowtime.services.wait_bound.groups.group import Group
+from shadowtime.services.wait_bound.groups.group_bound import Group
 from shadowtime.shared.kernels import Integers
 from shadowtime.shared.messages import JobSubmitted
 

@@ -10,7 +10,7 @@ from shadowtime.services.wait_bound.binomial import minimum_history
 from shadowtime.services.wait_bound.bounder import Updates
 from shadowtime.services.wait_bound.conformal import MIN_WAITS, Conformal
 from shadowtime.services.wait_bound.coverage_monitor import LiveCoverage
-from shadowtime.services.wait_bound.groups.group import DETECTING, bound
+from shadowtime.services.wait_bound.groups.group_bound import DETECTING, bound
 from shadowtime.services.wait_bound.groups.groupings import MAX_PRODUCT, groupings, nodes, rtime
 from shadowtime.services.wait_bound.settings import BoundSettings
 from shadowtime.shared.messages import ChangePoint, Coverage, JobSubmitted, WaitBound

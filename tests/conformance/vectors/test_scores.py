@@ -5,7 +5,12 @@ from math import exp
 import pytest
 
 from shadowtime.services.scoreboard.scores.request_accuracy import WalltimeAccuracy
-from shadowtime.services.scoreboard.scores.schedule import WAIT_FLOOR, WaitScores, geometric_term, wfp_priority
+from shadowtime.services.scoreboard.scores.waits_and_utilization import (
+    WAIT_FLOOR,
+    WaitScores,
+    geometric_term,
+    wfp_priority,
+)
 from shadowtime.shared.messages.predictions import accuracy, adjustment_class
 from shadowtime.shared.statistics.slowdown import bounded_slowdown, unclamped_slowdown
 from tests.conformance.vectors.vector import vector

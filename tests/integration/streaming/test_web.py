@@ -14,7 +14,7 @@ from shadowtime.services.pipeline import STAGES
 from shadowtime.services.processes import command_line as commands
 from shadowtime.services.processes import live_command
 from shadowtime.services.processes.ask import answers
-from shadowtime.services.processes.ask import http as ask
+from shadowtime.services.processes.ask import routes as ask
 from shadowtime.services.processes.ask.answers import Answers
 from shadowtime.services.processes.live import asked
 from shadowtime.services.processes.live import page as live

@@ -3,7 +3,7 @@
 from hypothesis import strategies as st
 
 from shadowtime.shared.bounds import MAX_DURATION
-from shadowtime.shared.distributions.bins import BINS
+from shadowtime.shared.distributions.histogram import BINS
 from shadowtime.shared.messages.drifts import Drift
 from shadowtime.shared.messages.predictions import (
     ChangePoint,

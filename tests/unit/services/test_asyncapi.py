@@ -4,7 +4,7 @@ import orjson
 
 from shadowtime.services.asyncapi import document
 from shadowtime.shared.cli.paths import ROOT
-from shadowtime.shared.distributions.bins import EDGES
+from shadowtime.shared.distributions.histogram import EDGES
 from shadowtime.shared.messages.envelope import ClusterOpened, Envelope
 from shadowtime.shared.stages.topics import DEAD_LETTERS, FLOW
 

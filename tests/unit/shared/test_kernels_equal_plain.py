@@ -36,8 +36,8 @@ from shadowtime.services.wait_bound.binomial import covering_rank
 from shadowtime.services.wait_bound.groups.change_point import LEVELS, autocorrelation, replay
 from shadowtime.services.wait_bound.groups.change_point import RUNS as MISSES
 from shadowtime.services.wait_bound.groups.clustering import log_likelihood, merge_order
-from shadowtime.services.wait_bound.groups.group import ranks
-from shadowtime.shared.distributions.bins import BINS, EDGES, mass_before
+from shadowtime.services.wait_bound.groups.group_bound import ranks
+from shadowtime.shared.distributions.histogram import BINS, EDGES, mass_before
 from shadowtime.shared.distributions.outcomes import outcome_masses, transformed
 from shadowtime.shared.kernels.decorator import MADE, Kernel
 from shadowtime.shared.kernels.easy_backfill import backfilled_rows

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from shadowtime.shared.distributions.bins import BINS, Masses, bin_of
+from shadowtime.shared.distributions.histogram import BINS, Masses, bin_of
 from tests.unit.services.runtime_distribution.ended_jobs import Ended
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shadowtime.services.runtime_distribution.ensembles.within_bins import AtRequest, share_at_request
-from shadowtime.shared.distributions.bins import EDGES, bin_of
+from shadowtime.shared.distributions.histogram import EDGES, bin_of
 
 NONE = np.zeros((0, 4), np.int64)
 

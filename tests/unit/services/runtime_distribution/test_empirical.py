@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shadowtime.services.runtime_distribution.empirical import Empirical, EmpiricalSettings
-from shadowtime.shared.distributions.bins import bin_of
+from shadowtime.shared.distributions.histogram import bin_of
 from shadowtime.shared.messages.predictions import RunTimePrediction
 from shadowtime.testing.examples import examples
 from tests.unit.services.runtime_distribution.ended_jobs import ENDED, Ended

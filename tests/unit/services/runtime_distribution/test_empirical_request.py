@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from shadowtime.services.runtime_distribution.empirical import EmpiricalRequest, EmpiricalRequestSettings
 from shadowtime.services.runtime_distribution.job_classes import BACKING, JobClasses
 from shadowtime.services.runtime_distribution.weighted_jobs import UserHistories, Weighting, described, weighted_masses
-from shadowtime.shared.distributions.bins import BINS, Masses, bin_of
+from shadowtime.shared.distributions.histogram import BINS, Masses, bin_of
 from shadowtime.shared.messages.predictions import RunTimePrediction
 from shadowtime.testing.examples import examples
 from tests.unit.services.runtime_distribution.ended_jobs import ENDED, Ended

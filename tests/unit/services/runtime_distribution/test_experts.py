@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from shadowtime.services.runtime_distribution.ensembles import experts as module
 from shadowtime.services.runtime_distribution.ensembles.experts import EXPERTS, Experts, ExpertsSettings, reweighted
 from shadowtime.services.runtime_distribution.weighted_jobs import Weighting
-from shadowtime.shared.distributions.bins import BINS, bin_of
+from shadowtime.shared.distributions.histogram import BINS, bin_of
 from shadowtime.shared.messages.envelope import JobEnded, JobStarted
 from tests.unit.services.runtime_distribution.ended_jobs import Ended
 

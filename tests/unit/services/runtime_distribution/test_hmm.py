@@ -17,7 +17,7 @@ from shadowtime.services.runtime_distribution.hmm.filter import Model, add_unfin
 from shadowtime.services.runtime_distribution.hmm.learning import learn, start
 from shadowtime.services.runtime_distribution.hmm.predictor import DAY, MAX_LEARNED, SLICE, WEEK, Hmm, HmmSettings
 from shadowtime.shared.bounds import MAX_TIME
-from shadowtime.shared.distributions.bins import BINS, bin_of
+from shadowtime.shared.distributions.histogram import BINS, bin_of
 from shadowtime.shared.distributions.outcome_rows import unpacked
 from shadowtime.shared.errors import SettingsError
 from shadowtime.shared.kernels.arrays import Floats

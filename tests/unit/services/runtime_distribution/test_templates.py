@@ -23,7 +23,7 @@ from shadowtime.services.runtime_distribution.templates.template import (
     spelled_out,
     template_of,
 )
-from shadowtime.shared.distributions.bins import bin_of
+from shadowtime.shared.distributions.histogram import bin_of
 from shadowtime.shared.errors import SettingsError
 from shadowtime.shared.messages.envelope import JobSubmitted
 from shadowtime.shared.messages.predictions import RunTimePrediction

@@ -18,7 +18,7 @@ from shadowtime.services.runtime_distribution.ensembles.within_bins import (
     transformed_within,
 )
 from shadowtime.shared.bounds import MAX_DURATION
-from shadowtime.shared.distributions.bins import bin_of
+from shadowtime.shared.distributions.histogram import bin_of
 from shadowtime.shared.distributions.outcomes import LEVELS, pieces, transformed, transformed_in
 from shadowtime.testing.examples import examples
 

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from shadowtime.services.scheduler.tables.histograms import UNKNOWN
-from shadowtime.shared.distributions.bins import EDGES, bin_of
+from shadowtime.shared.distributions.histogram import EDGES, bin_of
 from shadowtime.shared.messages.envelope import Decided, SchedulingPoint
 from tests.support.told_scheduler import REGULAR, SELECTIVE, Told, uses
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from shadowtime.services.scheduler.tables.enqueue import reweighted
 from shadowtime.services.scheduler.tables.job_table import NEVER
-from shadowtime.shared.distributions.bins import EDGES, bin_of
+from shadowtime.shared.distributions.histogram import EDGES, bin_of
 from shadowtime.shared.messages.predictions import WalltimeAdjustment
 
 MASSES = st.lists(st.sampled_from([0.0, 0.0, 0.1, 0.25, 1.0]), max_size=25).map(

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shadowtime.services.scheduler.kernels.terminations import condition, conditional
-from shadowtime.shared.distributions.bins import BINS, EDGES
+from shadowtime.shared.distributions.histogram import BINS, EDGES
 from shadowtime.testing.examples import examples
 from tests.conformance.vectors.vector import vector
 

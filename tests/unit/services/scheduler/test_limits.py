@@ -11,8 +11,8 @@ from shadowtime.services.scheduler.policies import all_reserve, conservative, ea
 from shadowtime.services.scheduler.policies import fcfs as lwf
 from shadowtime.services.scheduler.policies import idle_processors as phases
 from shadowtime.services.scheduler.probabilistic import policy as probabilistic
-from shadowtime.services.scheduler.probabilistic.evaluation import TOO_MUCH, evaluate_candidates
-from shadowtime.shared.distributions.bins import BINS
+from shadowtime.services.scheduler.probabilistic.acceptance import TOO_MUCH, evaluate_candidates
+from shadowtime.shared.distributions.histogram import BINS
 from shadowtime.shared.messages.decisions import CutShort
 from shadowtime.shared.messages.envelope import Decided, Envelope, JobSubmitted, SchedulingPoint
 from shadowtime.shared.messages.predictions import RunTimePrediction

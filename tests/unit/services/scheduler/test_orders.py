@@ -16,7 +16,7 @@ from shadowtime.services.scheduler.ordering.orders import ORDERS
 from shadowtime.services.scheduler.ordering.settings import OrderedSettings
 from shadowtime.services.scheduler.registry import POLICIES
 from shadowtime.services.scheduler.tables.job_table import Queue
-from shadowtime.shared.distributions.bins import EDGES
+from shadowtime.shared.distributions.histogram import EDGES
 from shadowtime.shared.errors import SettingsError
 from shadowtime.shared.messages.decisions import Start
 from shadowtime.shared.messages.envelope import ClusterOpened, JobStarted

@@ -14,20 +14,20 @@ from shadowtime.replayer.simulation.machine import Machine
 from shadowtime.services.catalogue import configure
 from shadowtime.services.scheduler.kernels.terminations import Distributions, RunningEnds, conditional, refined_edges
 from shadowtime.services.scheduler.policy import Policy
-from shadowtime.services.scheduler.probabilistic.delay_probability import delay_bound, delay_probability
-from shadowtime.services.scheduler.probabilistic.evaluation import (
+from shadowtime.services.scheduler.probabilistic.acceptance import (
     UNITS,
     Candidates,
     Rule,
     evaluate_candidates,
     in_units,
 )
+from shadowtime.services.scheduler.probabilistic.delay_probability import delay_bound, delay_probability
 from shadowtime.services.scheduler.probabilistic.policy import Probabilistic
 from shadowtime.services.scheduler.probabilistic.recalibration import BINS
 from shadowtime.services.scheduler.probabilistic.settings import ProbabilisticSettings
 from shadowtime.services.scheduler.registry import POLICIES
 from shadowtime.services.scheduler.tables.job_table import NEVER, Queue, Running
-from shadowtime.shared.distributions.bins import EDGES
+from shadowtime.shared.distributions.histogram import EDGES
 from shadowtime.shared.errors import SettingsError
 from shadowtime.shared.messages.decisions import Evaluated, Start
 from shadowtime.shared.messages.envelope import ClusterOpened, Decided, Envelope, JobEnded, JobStarted, JobSubmitted

@@ -15,7 +15,7 @@ from shadowtime.services.pipeline import STAGES
 from shadowtime.services.scheduler.forecasting.calibrated import LEVELS
 from shadowtime.services.scheduler.forecasting.forecaster import State
 from shadowtime.services.scheduler.forecasting.sampled import SAMPLES
-from shadowtime.shared.distributions.bins import EDGES
+from shadowtime.shared.distributions.histogram import EDGES
 from shadowtime.shared.distributions.sampling import sampled_times
 from shadowtime.shared.errors import SettingsError
 from shadowtime.shared.messages.envelope import ClusterOpened, Envelope, Event, JobStarted, JobSubmitted

@@ -12,7 +12,7 @@ from shadowtime.replayer.logs.workload import Workload
 from shadowtime.services.catalogue import configure
 from shadowtime.services.scheduler.kernels.terminations import conditional
 from shadowtime.services.scheduler.policies.trial_runs import worthwhile
-from shadowtime.shared.distributions.bins import BINS, EDGES
+from shadowtime.shared.distributions.histogram import BINS, EDGES
 from shadowtime.shared.messages.envelope import Decided, Envelope, JobEnded
 from shadowtime.shared.messages.reasons import Speculated
 from shadowtime.testing.workloads import TraceRow, workload

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import shadowtime.services.scoreboard.batch as batched
 from shadowtime.services.scoreboard.scores.request_accuracy import WalltimeAccuracy
 from shadowtime.services.scoreboard.scores.run_time_errors import RunTimeErrors
-from shadowtime.services.scoreboard.scores.schedule import WaitScores, geometric_term, wfp_priority
+from shadowtime.services.scoreboard.scores.waits_and_utilization import WaitScores, geometric_term, wfp_priority
 from shadowtime.shared.bounds import MAX_DURATION, MAX_PROCESSORS
 from shadowtime.shared.messages.predictions import accuracy, adjustment_class
 from shadowtime.shared.statistics.slowdown import bounded_slowdown, unclamped_slowdown

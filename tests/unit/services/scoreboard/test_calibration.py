@@ -18,9 +18,9 @@ from shadowtime.replayer.simulation.recorded import Recorded
 from shadowtime.replayer.simulation.source import Archived
 from shadowtime.services.catalogue import configure
 from shadowtime.services.scoreboard.handler import Scoreboard
-from shadowtime.services.scoreboard.scores.calibration import Calibration
+from shadowtime.services.scoreboard.scores.backfill_calibration import Calibration
 from shadowtime.services.scoreboard.scores.reliability import ReliabilityTable
-from shadowtime.shared.distributions.bins import EDGES, RATIO
+from shadowtime.shared.distributions.histogram import EDGES, RATIO
 from shadowtime.shared.errors import RuleBroken
 from shadowtime.shared.messages.decisions import Evaluated
 from shadowtime.shared.messages.envelope import (

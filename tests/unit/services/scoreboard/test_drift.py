@@ -14,7 +14,7 @@ from shadowtime.services.scoreboard.drift_scopes import PLACES, STATISTICS, Drif
 from shadowtime.services.scoreboard.drift_share import EDetector, WatchedShare
 from shadowtime.services.scoreboard.scores.bound_coverage import WaitBoundCoverage
 from shadowtime.shared.bounds import MAX_DRIFTS
-from shadowtime.shared.distributions.bins import EDGES
+from shadowtime.shared.distributions.histogram import EDGES
 from shadowtime.shared.formatting import DAY
 from shadowtime.shared.messages.drifts import Drift, DriftScores
 from shadowtime.shared.messages.envelope import (

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from shadowtime.services.scoreboard.handler import Scoreboard
 from shadowtime.services.scoreboard.scores import run_time_distributions as scores_of
 from shadowtime.services.scoreboard.scores.run_time_distributions import MIN_MASS, PIT_BINS, RunTimeDistributionScores
-from shadowtime.shared.distributions.bins import EDGES, Masses, bin_of
+from shadowtime.shared.distributions.histogram import EDGES, Masses, bin_of
 from shadowtime.shared.distributions.outcomes import NO_QUANTILES, outcome_masses, pieces
 from shadowtime.shared.kernels.arrays import Floats
 from shadowtime.shared.messages.envelope import (

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from shadowtime.services.scoreboard.scores.event_probabilities import SaidProbabilities
 from shadowtime.services.scoreboard.scores.start_distributions import StartDistributions, crps, rank_of, share_within
-from shadowtime.shared.distributions.masses import point_masses
+from shadowtime.shared.distributions.mass_points import point_masses
 from shadowtime.shared.messages.predictions import WaitForecast
 
 TABLES = st.lists(st.tuples(st.floats(0.01, 0.99), st.integers(0, 10**6)), min_size=1, max_size=16)

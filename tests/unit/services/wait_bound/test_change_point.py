@@ -16,7 +16,7 @@ from shadowtime.services.wait_bound.groups.change_point import (
     replay,
 )
 from shadowtime.services.wait_bound.groups.change_point_table import THRESHOLDS
-from shadowtime.services.wait_bound.groups.group import ranks
+from shadowtime.services.wait_bound.groups.group_bound import ranks
 from shadowtime.shared.kernels.arrays import Integers
 from shadowtime.testing.examples import examples
 

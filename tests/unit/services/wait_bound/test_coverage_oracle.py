@@ -14,7 +14,7 @@ from numpy.random import PCG64, Generator
 
 from shadowtime.services.wait_bound.conformal import Conformal
 from shadowtime.services.wait_bound.groups.change_point import LEVELS, RUNS, replay
-from shadowtime.services.wait_bound.groups.group import Group, bound, ranks
+from shadowtime.services.wait_bound.groups.group_bound import Group, bound, ranks
 from shadowtime.shared.kernels.arrays import Floats, Integers
 
 Logs = Callable[[Generator], Floats]

@@ -9,7 +9,7 @@ from numpy.random import PCG64, Generator
 
 from shadowtime.services.wait_bound.binomial import minimum_history, upper_rank
 from shadowtime.services.wait_bound.groups.change_point import EVERY, RUNS
-from shadowtime.services.wait_bound.groups.group import Group, borrowed, bound, ranks
+from shadowtime.services.wait_bound.groups.group_bound import Group, borrowed, bound, ranks
 from shadowtime.shared.kernels.arrays import Integers
 from shadowtime.testing.examples import examples
 

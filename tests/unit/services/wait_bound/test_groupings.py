@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from numpy.random import PCG64, Generator
 
 from shadowtime.services.wait_bound.groups.clustering import cut
-from shadowtime.services.wait_bound.groups.group import Group
+from shadowtime.services.wait_bound.groups.group_bound import Group
 from shadowtime.services.wait_bound.groups.groupings import NO_REQUEST, Grouping, groupings, nodes, rnprod, rtime
 from shadowtime.shared.messages.base import MAX_DURATION
 from shadowtime.shared.messages.envelope import JobSubmitted

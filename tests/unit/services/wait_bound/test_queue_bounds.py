@@ -14,7 +14,7 @@ from shadowtime.services.wait_bound.bounder import Updates
 from shadowtime.services.wait_bound.coverage_monitor import LiveCoverage
 from shadowtime.services.wait_bound.groups import queue_bounds
 from shadowtime.services.wait_bound.groups.clustering import cut
-from shadowtime.services.wait_bound.groups.group import Group, bound
+from shadowtime.services.wait_bound.groups.group_bound import Group, bound
 from shadowtime.services.wait_bound.groups.groupings import NO_REQUEST
 from shadowtime.services.wait_bound.groups.queue_bounds import ALL, FIVE, RECUT, TABLE, Found, QueueBounds
 from shadowtime.services.wait_bound.settings import BoundSettings

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from shadowtime.shared.distributions.bins import BINS, EDGES, bin_of, mean_run_time
+from shadowtime.shared.distributions.histogram import BINS, EDGES, bin_of, mean_run_time
 from shadowtime.shared.messages.base import MAX_DURATION
 from shadowtime.shared.messages.predictions import RunTimePrediction
 from tests.conformance.vectors.vector import vector

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from shadowtime.services.scoreboard.scores.run_time_distributions import PIT_BINS, RunTimeDistributionScores, crps
-from shadowtime.shared.distributions.bins import bin_of
+from shadowtime.shared.distributions.histogram import bin_of
 from shadowtime.shared.distributions.outcomes import (
     HIGH,
     LEVELS,

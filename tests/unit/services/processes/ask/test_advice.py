@@ -12,9 +12,9 @@ from rich.console import Console
 from shadowtime.services.processes.ask.advice import Advice
 from shadowtime.services.processes.ask.alternatives import Alternative, Shape, marked, risk_of, shapes
 from shadowtime.services.processes.ask.answers import Answers
-from shadowtime.services.processes.ask.http import application
 from shadowtime.services.processes.ask.once import ADVISE
 from shadowtime.services.processes.ask.openapi import document
+from shadowtime.services.processes.ask.routes import application
 from shadowtime.services.processes.ask.tables import advice_table
 from shadowtime.shared.errors import Unanswerable
 from tests.support.stored_runs import NAMED, Stored, asked

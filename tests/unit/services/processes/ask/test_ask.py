@@ -15,9 +15,9 @@ from rich.table import Table
 from yarl import URL
 
 from shadowtime.services.processes.ask.answers import MAX_AT_ONCE, MAX_FOLLOWED, Answers
-from shadowtime.services.processes.ask.http import application
 from shadowtime.services.processes.ask.openapi import document
 from shadowtime.services.processes.ask.questions import Answer, Problem, Question, read_question
+from shadowtime.services.processes.ask.routes import application
 from shadowtime.services.processes.ask.tables import answer_table
 from shadowtime.shared.cli.logs import MAX_LINES, FewAMinute
 from shadowtime.shared.errors import StoreError, Unanswerable

@@ -7,10 +7,10 @@ from aiohttp.test_utils import TestClient, TestServer
 
 from shadowtime.services.pipeline import EXPLAINED
 from shadowtime.services.processes.ask.answers import Answers
-from shadowtime.services.processes.ask.http import application
 from shadowtime.services.processes.ask.once import STAGE
 from shadowtime.services.processes.ask.openapi import document
 from shadowtime.services.processes.ask.questions import read_as
+from shadowtime.services.processes.ask.routes import application
 from shadowtime.services.processes.ask.why import COLUMNS, Explanations, JobQuestion, Why, why_text
 from shadowtime.shared.errors import Unanswerable
 from tests.support.memory_reader import MemoryReader

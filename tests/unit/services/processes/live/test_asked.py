@@ -9,8 +9,8 @@ from aiohttp.test_utils import TestClient, TestServer
 
 from shadowtime.services.processes.ask.advice import Advice, AdviceQuestion, RunTime
 from shadowtime.services.processes.ask.answers import Answers
-from shadowtime.services.processes.ask.http import application
 from shadowtime.services.processes.ask.once import STAGE
+from shadowtime.services.processes.ask.routes import application
 from shadowtime.services.processes.live.asked import MAX_ASKED, InTurn, asked
 from shadowtime.services.processes.live.page import LivePage
 from shadowtime.services.processes.live.view import LiveRuns

@@ -4,7 +4,7 @@ A candidate that was evaluated, started or not, has an outcome once the jobs tha
 itself have ended: it would have delayed the head if, at the first instant at which those jobs had released enough for
 the head, they had not released enough for both, and the candidate, started then, would still have run
 (docs/algorithms.md#calibration). The scheduler never reads what is found here: it follows some candidates by itself
-(`services.scheduler.outcomes`).
+(`services.scheduler.probabilistic.outcomes`).
 """
 
 from collections.abc import Mapping
