@@ -2,10 +2,10 @@
 
 All are about the time for which a job takes up the machine.
 
-They take the probabilities of its outcomes as `shared.distributions.outcomes` has them, adding up to 1: the last is an atom at the limit, that of bin 0 one at one second,
-and within the others the logarithm of the time is uniform, up to the limit in the last bin that it is in, but between
-quantiles where they are told (shared/distributions/outcomes.py). The log score is of the outcome alone, told of all
-alike.
+They take the probabilities of its outcomes as `shared.distributions.outcomes` has them, adding up to 1. The last is an
+atom at the limit, that of bin 0 one at one second. Within the others the logarithm of the time is uniform, up to the
+limit in the last bin that it is in, but between quantiles where they are told. The log score is of the outcome alone,
+told of all alike.
 
 References
 ----------
