@@ -71,6 +71,7 @@ def read_swf(path: str | os.PathLike[str]) -> Trace:
 
     Examples
     --------
+    >>> from shadowtime.replayer.logs.trace import BUNDLED
     >>> trace = read_swf(BUNDLED)
     >>> trace.name, trace.processors, trace.table.shape
     ('bundled', 128, (5000, 18))

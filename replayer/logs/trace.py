@@ -43,6 +43,7 @@ class Trace:
     def processors(self) -> int | None:
         """Size of the machine: of its pools, or else the number that `MaxProcs`, or else `MaxNodes`, begins with.
 
+        >>> import numpy as np
         >>> sizes = ("338 (batch partition; 512 total)", "1,024", "1e3", "-1")
         >>> [Trace("log", {"MaxProcs": size, "MaxNodes": "64"}, np.empty((0, 18))).processors for size in sizes]
         [338, None, None, 64]

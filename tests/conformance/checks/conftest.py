@@ -4,11 +4,10 @@ from collections.abc import Mapping
 
 import pytest
 
-from shadowtime.services.catalogue import canonical
 from shadowtime.shared.spec import parse
 
 DEAR = "test_memory_does_not_grow_with_the_jobs"
-"""Learns 20,000 jobs. A class that forgets under its default keys mostly forgets under the others."""
+"""Learns 20,000 jobs under each SPEC."""
 
 SHARED = ("by", "distribution", "fallback")
 """Keys of all policies. One reader serves all of them; in `make test` it is tried through `easy` alone."""
@@ -18,15 +17,12 @@ plain: dict[tuple[type, str], Mapping[str, str]] = {}
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Mark what tries other keys than the plain SPEC and is dear, or is tried through another policy too."""
+    """Mark what is dear, and what tries a key of all policies through another policy than `easy`."""
     if not isinstance(item, pytest.Function) or not hasattr(item.cls, "option"):
         return
-    text = str(item.callspec.params["spec"])
-    spec = parse(text)
+    spec = parse(str(item.callspec.params["spec"]))
     first = plain.setdefault((item.cls, spec.name), spec.keys)
-    dear = item.originalname == DEAR and text != canonical(item.cls.option, spec.name)
-    shared = (
-        item.cls.option == "policy" and spec.name != "easy" and any(first.get(k) != spec.keys.get(k) for k in SHARED)
-    )
-    if dear or shared:
+    moved = any(first.get(key) != spec.keys.get(key) for key in SHARED)
+    shared = moved and item.cls.option == "policy" and spec.name != "easy"
+    if shared or item.originalname == DEAR:
         item.add_marker(pytest.mark.nightly)

@@ -5,6 +5,8 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 from shadowtime.services.processes.ask.why import Why
 from shadowtime.shared.cli.paths import ROOT
 from shadowtime.shared.streaming.settings import Settings
@@ -27,6 +29,7 @@ def command(redis: Redis, *options: str) -> "subprocess.CompletedProcess[str]":
     )
 
 
+@pytest.mark.nightly
 def test_by_command_line(redis_server: Redis) -> None:
     async def store() -> None:
         client = connect(Settings(redis_url=redis_server.url))

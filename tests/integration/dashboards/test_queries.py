@@ -41,6 +41,8 @@ from tests.support.patience import PATIENCE
 from tests.support.processes import wait_until
 from tests.support.real_servers import require
 
+pytestmark = pytest.mark.nightly
+
 SEEDS = {"north": 3, "south": 6}
 POLICY = "probabilistic:tau=0.3,recalibrate=stated,runtime={},adjustment=auto"
 FORECASTING = "easy:forecast=yes"
@@ -129,7 +131,9 @@ SHADOWS = "twin"
 
 
 @pytest.fixture(
-    scope="module", params=[(250, 1.5), pytest.param((5_000, 0.7), marks=pytest.mark.archive)], ids=["small", "large"]
+    scope="module",
+    params=[pytest.param((250, 1.5), marks=pytest.mark.nightly), pytest.param((5_000, 0.7), marks=pytest.mark.archive)],
+    ids=["small", "large"],
 )
 def replayed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Replayed]:
     yield from replay(tmp_path_factory.mktemp("replayed"), *request.param)

@@ -156,6 +156,7 @@ def test_redis_lost_altogether_is_rebuilt(tmp_path: Path) -> None:
         assert len({len(without_duplicates(numbers)) for numbers in found.values()}) == 1
 
 
+@pytest.mark.nightly
 def test_sigterm_under_load_ends_cleanly(kafka: Kafka, redis_server: Redis, tmp_path: Path) -> None:
     with Workers(kafka, redis_server, tmp_path, typed=True) as workers:
         replay = workers.replay("sigterm", tmp_path / "decisions.jsonl", "--jobs", "2000")

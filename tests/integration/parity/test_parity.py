@@ -13,6 +13,8 @@ from tests.support.embedded import assert_complete, embedded
 from tests.support.patience import PATIENCE
 from tests.support.workers import Workers
 
+pytestmark = pytest.mark.nightly  # in `make test` test_chaos.py says the same, while everything is being killed
+
 JOBS = 150
 PROMISED = "conservative:speculate=expected,test_runs=yes,shape=greedy,runtime=empirical"
 TUNED = "tuned:least=20,every=3600,runtime=empirical"
@@ -36,10 +38,10 @@ def assert_as_embedded(workers: Workers, run: str, folder: Path, *arguments: str
     ("run", "policy"),
     [
         pytest.param("easy", "easy", id="easy"),
-        pytest.param("best", "best", id="best", marks=pytest.mark.nightly),
-        pytest.param("replanned", REPLANNED, id="replanned", marks=pytest.mark.nightly),
-        pytest.param("promised", PROMISED, id="promised", marks=pytest.mark.nightly),
-        pytest.param("tuned", TUNED, id="tuned", marks=pytest.mark.nightly),
+        pytest.param("best", "best", id="best"),
+        pytest.param("replanned", REPLANNED, id="replanned"),
+        pytest.param("promised", PROMISED, id="promised"),
+        pytest.param("tuned", TUNED, id="tuned"),
     ],
 )
 def test_kafka_gives_the_decisions_of_the_embedded_pipeline(
@@ -48,7 +50,6 @@ def test_kafka_gives_the_decisions_of_the_embedded_pipeline(
     assert_as_embedded(workers, run, tmp_path, "--jobs", str(JOBS), "--policy", policy)
 
 
-@pytest.mark.nightly
 def test_risk_that_heads_were_put_to_is_the_same_over_kafka(workers: Workers, tmp_path: Path) -> None:
     """Budget and patience are remembered from pass to pass, distributions from submission to end."""
     policy = "probabilistic:tau=0.5,budget=0.9,patience=1,runtime=experts"
@@ -57,7 +58,6 @@ def test_risk_that_heads_were_put_to_is_the_same_over_kafka(workers: Workers, tm
     assert_as_embedded(workers, "risk", tmp_path, *arguments)
 
 
-@pytest.mark.nightly
 def test_templates_of_a_file_are_the_same_over_kafka(workers: Workers, tmp_path: Path) -> None:
     """The log of the run spells them out."""
     (tmp_path / "found.templates").write_text("# by hand\nmean(key=user,history=4)\nlinear(key=request)\n")
@@ -65,21 +65,18 @@ def test_templates_of_a_file_are_the_same_over_kafka(workers: Workers, tmp_path:
     assert_as_embedded(workers, "templates", tmp_path, "--jobs", "80", "--policy", policy)
 
 
-@pytest.mark.nightly
 def test_a_log_that_is_read_in_pieces_is_the_same_over_kafka(workers: Workers, tmp_path: Path) -> None:
     arguments = ["--jobs", "80", "--in-pieces"]
     assert embedded(*arguments) == embedded(*arguments[:-1])
     assert_as_embedded(workers, "pieces", tmp_path, *arguments)
 
 
-@pytest.mark.nightly
 def test_trees_that_grow_in_a_worker_are_the_same_over_kafka(workers: Workers, tmp_path: Path) -> None:
     policy, jobs = "easy-sjbf:runtime=boosted(history=500,days=1,trees=15,rounds=4)", ["--jobs", "450"]
     assert embedded(*jobs, "--policy", policy) != embedded(*jobs, "--policy", "easy-sjbf:runtime=requested")
     assert_as_embedded(workers, "boosted", tmp_path, *jobs, "--policy", policy)
 
 
-@pytest.mark.nightly
 def test_two_workers_per_stage_and_a_rebalance_in_mid_run(workers: Workers, kafka: Kafka, tmp_path: Path) -> None:
     arguments = ["--jobs", str(2 * JOBS)]
     expected = embedded(*arguments)

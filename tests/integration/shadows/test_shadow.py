@@ -18,6 +18,8 @@ from tests.support.patience import PATIENCE
 from tests.support.shadows_over_kafka import assert_played, killed, shadow, told
 from tests.support.workers import Workers
 
+pytestmark = pytest.mark.nightly
+
 JOBS = "100"
 REAL = "bundled/easy"
 
@@ -32,7 +34,6 @@ def workers(kafka: Kafka, redis_server: Redis, tmp_path_factory: pytest.TempPath
         yield running
 
 
-@pytest.mark.nightly
 def test_exact_shadows_decide_as_closed_replays_while_everything_is_killed(workers: Workers) -> None:
     """One that takes the place of another in mid-work tells what that one would have told, and no more."""
     killed(workers, REAL, "easy", "best", kills=5, pause=4.0, seconds=2 * PATIENCE)
@@ -40,7 +41,6 @@ def test_exact_shadows_decide_as_closed_replays_while_everything_is_killed(worke
         assert_played(workers, f"bundled/shadow/{policy}", embedded("--jobs", JOBS, "--policy", policy))
 
 
-@pytest.mark.nightly
 def test_a_shadow_from_now_on_tells_what_happened_and_goes_on_by_itself(workers: Workers) -> None:
     log = told(workers, "bundled/later/best")
     opened = log[0].event

@@ -18,9 +18,9 @@ TEST = "tests/integration/stack/test_compose_engine.py::test_everything_is_healt
     ("told", "outcome"),
     [
         ({}, "1 skipped"),
-        ({"SHADOWTIME_ENGINE": "own"}, "1 skipped"),
-        ({"CI": "true"}, "1 skipped"),
-        ({"CI": "true", "SHADOWTIME_ENGINE": "own"}, "1 error"),
+        pytest.param({"SHADOWTIME_ENGINE": "own"}, "1 skipped", marks=pytest.mark.nightly),
+        pytest.param({"CI": "true"}, "1 skipped", marks=pytest.mark.nightly),
+        pytest.param({"CI": "true", "SHADOWTIME_ENGINE": "own"}, "1 error", marks=pytest.mark.nightly),
         ({"SHADOWTIME_ENGINE": "required"}, "1 error"),
     ],
 )

@@ -173,6 +173,7 @@ def test_a_server_that_never_answers_is_given_up_and_ended(small: Redis, monkeyp
     assert not small.running
 
 
+@pytest.mark.nightly
 def test_the_fixtures_bring_up_one_server_each(tmp_path: Path) -> None:
     for kind in SERVERS:
         require(kind)

@@ -7,8 +7,7 @@ import pytest
 from shadowtime.services.scheduler.forecasting import by_reservation as placing
 from shadowtime.services.scheduler.forecasting import kernels as run_ahead
 from shadowtime.services.scheduler.limits import WALKED
-from shadowtime.services.scheduler.policies import all_reserve, conservative, easy, fcfs
-from shadowtime.services.scheduler.policies import fcfs as lwf
+from shadowtime.services.scheduler.policies import all_reserve, conservative, easy, fcfs, lwf
 from shadowtime.services.scheduler.policies import idle_processors as phases
 from shadowtime.services.scheduler.probabilistic import policy as probabilistic
 from shadowtime.services.scheduler.probabilistic.acceptance import TOO_MUCH, evaluate_candidates
