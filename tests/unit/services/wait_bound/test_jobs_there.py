@@ -45,8 +45,9 @@ def test_they_are_those_of_a_plain_list(steps: list[tuple[str, int, int]]) -> No
     for time, (what, chance, size) in enumerate(steps):
         if what == "submit":
             plain.waiting.append((time, size, 60 + chance))
-            request = {"requested_processors": size, "requested_time": 60 + chance}
-            jobs.submit(JobSubmitted(time=time, job_number=time, **request), ())
+            jobs.submit(
+                JobSubmitted(time=time, job_number=time, requested_processors=size, requested_time=60 + chance), ()
+            )
         elif what in ("withdraw", "start") and plain.waiting:
             number, size, request = plain.waiting.pop(chance % len(plain.waiting))
             if what == "withdraw":
