@@ -16,6 +16,8 @@ from tests.support.embedded import embedded
 from tests.support.patience import PATIENCE
 from tests.support.workers import Workers
 
+pytestmark = pytest.mark.nightly
+
 PIP = (sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet")
 ARGUMENTS = ("--jobs", "150", "--policy", "first-fit:patience=3600,runtime=usual-share(weight=0.3)")
 
@@ -87,13 +89,11 @@ def test_commands_of_its_page_and_readme_run(command: str, tmp_path: Path) -> No
     assert named[0] in "".join(told.split())
 
 
-@pytest.mark.nightly
 def test_its_own_tests_pass(source: Path) -> None:
     told = run(sys.executable, "-m", "pytest", "-q", "-W", "error", "-p", "no:cacheprovider", "tests", cwd=source)
     assert int(told.splitlines()[-1].split(" passed")[0]) > 50
 
 
-@pytest.mark.nightly
 def test_workers_decide_by_it_byte_for_byte(kafka: Kafka, redis_server: Redis, tmp_path: Path) -> None:
     with Workers(kafka, redis_server, tmp_path, typed=True) as workers:
         workers.finish(workers.replay("plug-in", tmp_path / "kafka.jsonl", *ARGUMENTS))

@@ -76,7 +76,7 @@ def test_a_replay_without_workers_names_the_remedy(kafka: Kafka) -> None:
 def test_lost_in_the_middle_of_a_run(tmp_path: Path, lost: str, seconds: int) -> None:
     require(Kafka)
     require(Redis)
-    arguments = ["--jobs", "250"]
+    arguments = ["--jobs", "150"]
     expected = embedded(*arguments)
     with (
         Kafka(tmp_path / "kafka") as kafka,

@@ -230,9 +230,8 @@ def test_it_is_the_same_compiled_and_loaded(told: Told, call: str, found: str) -
     assert [told(f"print({call})") for _ in range(2)] == [found] * 2
 
 
-@pytest.mark.parametrize(
-    "at", [pytest.param(0, marks=pytest.mark.nightly), pytest.param(40, marks=pytest.mark.nightly), -1]
-)
+@pytest.mark.nightly
+@pytest.mark.parametrize("at", [0, 40, -1])
 def test_a_damaged_file_is_compiled_anew(told: Told, tmp_path: Path, at: int) -> None:
     told("step(5)")
     (file,) = tmp_path.rglob("kernels.step*.nbc")

@@ -61,7 +61,7 @@ def waits_of(jobs: Workload, policy: str, stages: Sequence[Stage]) -> Waits:
 
 @EVERY_FORECAST
 @given(jobs=workloads(processors=PROCESSORS))
-@examples(200)
+@examples(80)
 def test_what_nothing_disturbs_comes_true(policy: str, jobs: Workload) -> None:
     """The last job to arrive: nobody comes after it, and run times are as predicted."""
     found = waits_of(jobs, policy, clairvoyant_stages(jobs))
@@ -71,7 +71,7 @@ def test_what_nothing_disturbs_comes_true(policy: str, jobs: Workload) -> None:
 
 @pytest.mark.parametrize("policy", ["fcfs:forecast=yes", "all-reserve:forecast=yes"])
 @given(jobs=workloads(processors=PROCESSORS))
-@examples(200)
+@examples(80)
 def test_later_jobs_are_not_in_the_way_of_earlier_ones(policy: str, jobs: Workload) -> None:
     found = waits_of(jobs, policy, clairvoyant_stages(jobs))
     assert {number: each.wait for number, each in found.forecasts.items()} == found.waits
@@ -113,7 +113,7 @@ CHECKED = [Stage(each.name, each.reads, each.writes, Checked) if each.name == "s
     changes=CHANGES,
     recorded=st.booleans(),
 )
-@examples(150)
+@examples(80)
 def test_what_is_kept_changes_no_forecast(
     policy: str,
     jobs: Workload,

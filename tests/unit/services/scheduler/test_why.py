@@ -41,7 +41,7 @@ POLICIES = {
 KINDS: Counter[str] = Counter()
 
 
-def log_of(policy: str, jobs: int = 400, processors: int = 16) -> list[Envelope]:
+def log_of(policy: str, jobs: int = 250, processors: int = 16) -> list[Envelope]:
     found: list[Envelope] = []
     plan = plan_of(generated(jobs, processors, load=3.0), policy)
     carry_out(plan._replace(wait_bound=canonical("wait-bound", "bmbp:publish=plain,history=100")), [found.append])
