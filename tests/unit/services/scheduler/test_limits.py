@@ -9,6 +9,7 @@ from shadowtime.services.scheduler.forecasting import kernels as run_ahead
 from shadowtime.services.scheduler.limits import WALKED
 from shadowtime.services.scheduler.policies import all_reserve, conservative, easy, fcfs, lwf
 from shadowtime.services.scheduler.policies import idle_processors as phases
+from shadowtime.services.scheduler.probabilistic import backfill_pass
 from shadowtime.services.scheduler.probabilistic import policy as probabilistic
 from shadowtime.services.scheduler.probabilistic.acceptance import TOO_MUCH, evaluate_candidates
 from shadowtime.shared.distributions.histogram import BINS
@@ -61,7 +62,7 @@ def test_finding_06_all_walks_of_a_pass_share_one_budget(keys: str, monkeypatch:
         assert len(found[1]) * len(found[2]) < WALKED
         return found
 
-    monkeypatch.setattr(probabilistic, "evaluate_candidates", noted)
+    monkeypatch.setattr(backfill_pass, "evaluate_candidates", noted)
     event = decided(crowded(f"probabilistic{keys}", 300, 300))
     assert event.cut_short is not None
     assert event.cut_short[0].by == "walks"
@@ -71,7 +72,7 @@ def test_finding_06_all_walks_of_a_pass_share_one_budget(keys: str, monkeypatch:
 
 
 def test_finding_06_beyond_the_budget_a_pass_is_plain_easy_on_requests(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(probabilistic, "WALKED", 0)
+    monkeypatch.setattr(backfill_pass, "WALKED", 0)
     event = decided(crowded("probabilistic:tau=1", 20, 60, processors=100))
     plain = decided(crowded("easy:plan=requested", 20, 60, processors=100))
     assert event.cut_short == (CutShort(by="walks", left=60),)
@@ -81,7 +82,7 @@ def test_finding_06_beyond_the_budget_a_pass_is_plain_easy_on_requests(monkeypat
 
 
 def test_finding_06_no_more_candidates_are_weighed_than_a_message_can_tell_of(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(probabilistic, "WEIGHED", 100)
+    monkeypatch.setattr(backfill_pass, "WEIGHED", 100)
     event = decided(crowded("probabilistic", 20, 60, processors=100))
     assert sum(len(each.job_numbers) for each in event.evaluated) <= 100
     assert event.cut_short is not None
