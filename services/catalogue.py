@@ -93,7 +93,7 @@ def spelled_out(configuration: Configuration) -> Spelled:
     return Spelled(name, chosen, defaults)
 
 
-class Key(NamedTuple):
+class SpecKey(NamedTuple):
     """One key of a SPEC."""
 
     name: str
@@ -101,13 +101,13 @@ class Key(NamedTuple):
     description: str
 
 
-def entries() -> Iterator[tuple[str, str, str, list[Key]]]:
+def entries() -> Iterator[tuple[str, str, str, list[SpecKey]]]:
     """Yield option, name, one sentence and keys of everything that a SPEC can name."""
     yield "policy", "best", f"What the project recommends: {BEST}", []
     for option, registry in REGISTRIES.items():
         for name, each in sorted(registry.classes.items()):
             keys = [
-                Key(key, as_text(field.default), field.description or "")
+                SpecKey(key, as_text(field.default), field.description or "")
                 for key, field in each.Settings.model_fields.items()
             ]
             yield option, name, sentence_of(each), keys

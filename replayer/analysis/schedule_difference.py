@@ -5,13 +5,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shadowtime.replayer.comparison import Plan, Schedule
+from shadowtime.replayer.comparison import RunPlan, Schedule
 from shadowtime.replayer.simulation import EmbeddedReplay
 from shadowtime.services.pipeline import STAGES
 from shadowtime.services.scheduler import Explaining, PoolScheduler
 from shadowtime.shared.kernels import Integers
 from shadowtime.shared.messages import ClusterOpened, Decided, Envelope, Start
-from shadowtime.shared.text import Log, because, reasons_of
+from shadowtime.shared.text import RunContext, because, reasons_of
 
 
 class Deviation(NamedTuple):
@@ -41,7 +41,7 @@ class Moment(NamedTuple):
         return f"{free} of {self.pool.room.processors} processors were free"
 
 
-def starts_of(plan: Plan) -> Integers:
+def starts_of(plan: RunPlan) -> Integers:
     """Return the time at which each job of a run starts, in seconds, in order of the log."""
     schedule = Schedule()
     plan.replay([schedule]).run_to_end()
@@ -50,7 +50,7 @@ def starts_of(plan: Plan) -> Integers:
     return started
 
 
-def first_deviation(plan: Plan, theirs: Integers, ours: Integers) -> Deviation | None:
+def first_deviation(plan: RunPlan, theirs: Integers, ours: Integers) -> Deviation | None:
     """Return the earliest start that only one of two schedules has; None if they are equal.
 
     Until then both machines are in the same state, so that what the policy says of it holds for both.
@@ -65,7 +65,7 @@ def first_deviation(plan: Plan, theirs: Integers, ours: Integers) -> Deviation |
     return Deviation(number, int(theirs[job]), int(ours[job]), free, moment.pool.room.processors, why)
 
 
-def _moment(plan: Plan, now: int, at: int) -> Moment:
+def _moment(plan: RunPlan, now: int, at: int) -> Moment:
     """Return a pool as it is once everything until a second has happened."""
     opened: list[Explaining] = []
     decided: list[Decided] = []
@@ -93,7 +93,7 @@ def _started(moment: Moment, number: int) -> tuple[int, str]:
     """Return how many processors were free for a job that ours starts now, and why it does."""
     place = [each.job_number for each in moment.starts].index(number)
     free = moment.pool.free + sum(each.processors for each in moment.starts[place:])
-    log = Log(moment.scheduler.opened.unix_start)
+    log = RunContext(moment.scheduler.opened.unix_start)
     return free, f"{moment.were_free(free)}: {because(moment.starts[place].reason, log, moment.scheduler.time)}"
 
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from shadowtime.replayer.analysis.schedule_difference import starts_of
-from shadowtime.replayer.comparison import Plan
+from shadowtime.replayer.comparison import RunPlan
 from shadowtime.replayer.logs import Workload, real_starts
 from shadowtime.services.catalogue import configure
 from shadowtime.services.scheduler import spelled
@@ -70,7 +70,7 @@ def _by_wait(workload: Workload) -> list[list[int]]:
 
 def loss_of(workload: Workload, keys: Keys) -> float:
     """Return how far off starts are under settings."""
-    plan = Plan("slurm", workload.name, workload, configure(policy_of(keys)))
+    plan = RunPlan("slurm", workload.name, workload, configure(policy_of(keys)))
     off = np.abs(starts_of(plan) - real_starts(workload))
     return float(np.log1p(off / 60).mean())
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from shadowtime.replayer.analysis.schedule_difference import starts_of
 from shadowtime.replayer.analysis.stepped import stepped_starts
-from shadowtime.replayer.comparison import Plan
+from shadowtime.replayer.comparison import RunPlan
 from shadowtime.replayer.logs import Workload, real_starts
 from shadowtime.shared.cli import FittedTable
 from shadowtime.shared.errors import TraceError
@@ -56,7 +56,7 @@ def met(policy: str, workload: Workload, ours: Integers, stepped: Integers, of: 
     )
 
 
-def met_by(plan: Plan, of: Flags | None = None) -> Met:
+def met_by(plan: RunPlan, of: Flags | None = None) -> Met:
     """Return how near a policy comes, having replayed the whole log under it, freely and step by step."""
     return met(plan.label, plan.workload, starts_of(plan), stepped_starts(plan, TEN_MINUTES), of)
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from shadowtime.replayer.comparison import Plan
+from shadowtime.replayer.comparison import RunPlan
 from shadowtime.replayer.logs import Workload, real_starts
 from shadowtime.replayer.simulation import DEFAULT_TRAITS, EmbeddedReplay, JobTraits, Machine, Observer
 from shadowtime.services.pipeline import STAGES
@@ -114,7 +114,7 @@ class Stepped(Machine):
             self._time = int(self._starts[self._begun])
 
 
-def stepped_starts(plan: Plan, patience: int) -> Integers:
+def stepped_starts(plan: RunPlan, patience: int) -> Integers:
     """Return when a policy would start each job, in seconds, in order of the log; until then all is as it really was.
 
     That is when it first decides to. If a job really starts before, the policy goes on alone from the instant before:
@@ -151,7 +151,7 @@ def stepped_starts(plan: Plan, patience: int) -> Integers:
     return np.array([ours[number] for number in numbers], dtype=np.int64)
 
 
-def _alone(plan: Plan, snapshot: bytes, wanted: Sequence[int], until: int) -> dict[int, int]:
+def _alone(plan: RunPlan, snapshot: bytes, wanted: Sequence[int], until: int) -> dict[int, int]:
     """Return when a policy that goes on alone starts jobs, until a time or until it has started those wanted."""
     started: dict[int, int] = {}
 
@@ -166,5 +166,5 @@ def _alone(plan: Plan, snapshot: bytes, wanted: Sequence[int], until: int) -> di
     return started
 
 
-def _replay(plan: Plan, source: Stepped, note: Observer) -> EmbeddedReplay:
+def _replay(plan: RunPlan, source: Stepped, note: Observer) -> EmbeddedReplay:
     return EmbeddedReplay(plan._replace(mode="recorded").opened(), source, [note], stages=DECIDING)

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from shadowtime.replayer.api.result import Result
 from shadowtime.replayer.arguments import configurations, parse_speedup, parse_wait_bound
-from shadowtime.replayer.comparison import Plan
+from shadowtime.replayer.comparison import RunPlan
 from shadowtime.replayer.logs import BUNDLED, Workload, prepare, read_trace
 from shadowtime.replayer.options import Oversized, Requests
 from shadowtime.replayer.simulation import SOURCES, JobTraits
@@ -129,7 +129,7 @@ def replay(
     traits = JobTraits(restartable, moldable, parse_speedup(speedup))
     try:
         changes = tuple(CapacityChanged(time=time, processors=size) for time, size in sorted((capacity or {}).items()))
-        plan = Plan(label, run_name(workload.name), workload, configuration, mode, bound, seed, changes, traits)
+        plan = RunPlan(label, run_name(workload.name), workload, configuration, mode, bound, seed, changes, traits)
         plan.opened()
     except ValidationError as error:
         raise SettingsError(first_of(error)) from None

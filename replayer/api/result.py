@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shadowtime.replayer.api.frames import Decisions, SubmissionPredictions, jobs_frame
-from shadowtime.replayer.comparison import Plan, RunRecord, as_json, carry_out
-from shadowtime.replayer.report import Paired, page, paired
+from shadowtime.replayer.comparison import RunPlan, RunRecord, as_json, carry_out
+from shadowtime.replayer.report import PairedDifferences, page, paired
 from shadowtime.services.catalogue import Configuration
 from shadowtime.shared.chance import key_of
 from shadowtime.shared.errors import SettingsError
@@ -32,7 +32,7 @@ class Result:
         SHA-256 of the decision log: the same log and settings give the same.
     """
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: RunPlan) -> None:
         self._predictions, self._decided = SubmissionPredictions(), Decisions()
         self.record = RunRecord(plan)
         """What reports take of it."""
@@ -61,7 +61,7 @@ class Result:
         """A row per start and kill that was decided, in order, each with its reason."""
         return self._decided.frame()
 
-    def compare(self, other: "Result") -> Paired:
+    def compare(self, other: "Result") -> PairedDifferences:
         """Return by how much each job's wait and slowdown differ in another replay of the same jobs.
 
         Differences are `other` minus this one, means with 95 % intervals of a block bootstrap over time, and shares

@@ -8,7 +8,7 @@ import numpy as np
 
 from shadowtime.replayer.campaign.grid import Cell
 from shadowtime.replayer.campaign.logs import perturbed, workload_of
-from shadowtime.replayer.comparison import JobTimes, Plan, Result, RunRecord, carry_out, wait_bound_rows
+from shadowtime.replayer.comparison import JobTimes, RunPlan, RunRecord, RunResult, carry_out, wait_bound_rows
 from shadowtime.replayer.logs import Workload
 from shadowtime.replayer.report import by_user
 from shadowtime.shared.errors import ReplayError, ShadowtimeError
@@ -92,14 +92,14 @@ class Delays:
 Figures = dict[str, Any]
 
 
-class Outcome(NamedTuple):
+class CellResult(NamedTuple):
     """What came of a cell: its row, and when its jobs ran if that is kept."""
 
     row: Figures
     jobs: JobTimes | None
 
 
-def carry_out_cell(cell: Cell) -> Outcome:
+def carry_out_cell(cell: Cell) -> CellResult:
     """Replay a cell, and return what came of it.
 
     Raises
@@ -112,7 +112,7 @@ def carry_out_cell(cell: Cell) -> Outcome:
             raise ReplayError("this worker has another version of Shadowtime, or of a plug-in, than the campaign")
         workload = perturbed(workload_of(cell.log), cell.copy)
         chosen, log = cell.configuration, cell.log
-        plan = Plan(
+        plan = RunPlan(
             cell.label, log.cluster, workload, chosen, cell.mode, cell.wait_bound, cell.seed, traits=cell.traits
         )
         record, delays = RunRecord(plan), Delays(workload)
@@ -136,10 +136,10 @@ def carry_out_cell(cell: Cell) -> Outcome:
         "cpu_seconds": result.cpu_seconds,
         "cpu_milliseconds_per_job": 1000 * result.cpu_seconds / max(len(workload), 1),
     }
-    return Outcome(row, record.jobs if cell.keeps_jobs else None)
+    return CellResult(row, record.jobs if cell.keeps_jobs else None)
 
 
-def figures(result: Result) -> Iterator[tuple[str, float | int | None]]:
+def figures(result: RunResult) -> Iterator[tuple[str, float | int | None]]:
     """Yield the scores of a replay by key: `mean_wait`, `run_time.crps`, `wait_bounds.all.plain.coverage`."""
     scores = result.scores
     yield from scores.policy.model_dump().items()

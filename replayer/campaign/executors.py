@@ -10,12 +10,12 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack, contextmanager
 from threading import Thread
 
-from shadowtime.replayer.campaign.cell_run import Outcome, carry_out_cell
+from shadowtime.replayer.campaign.cell_run import CellResult, carry_out_cell
 from shadowtime.replayer.campaign.grid import Cell
 from shadowtime.shared.errors import ReplayError, SettingsError, reason_of
 
 
-def on_cores(cells: Sequence[Cell], processes: int) -> Generator[tuple[Cell, Outcome], None, None]:
+def on_cores(cells: Sequence[Cell], processes: int) -> Generator[tuple[Cell, CellResult], None, None]:
     """Carry out cells, and yield each with what came of it as it is done.
 
     Each process is an executor of its own, so that of one that dies it is known at which cell.
@@ -31,7 +31,7 @@ def on_cores(cells: Sequence[Cell], processes: int) -> Generator[tuple[Cell, Out
     context.set_forkserver_preload([carry_out_cell.__module__])
     waiting = iter(cells)
     executors = [ProcessPoolExecutor(1, context, _begin) for _ in range(min(processes, len(cells)))]
-    busy: dict[Future[Outcome], tuple[ProcessPoolExecutor, Cell]] = {}
+    busy: dict[Future[CellResult], tuple[ProcessPoolExecutor, Cell]] = {}
 
     def give(executor: ProcessPoolExecutor) -> None:
         if (cell := next(waiting, None)) is not None:
@@ -82,7 +82,9 @@ def _end_with_parent() -> None:
 CONNECT_SECONDS = 10
 
 
-def on_dask(cells: Sequence[Cell], processes: int, address: str | None) -> Generator[tuple[Cell, Outcome], None, None]:
+def on_dask(
+    cells: Sequence[Cell], processes: int, address: str | None
+) -> Generator[tuple[Cell, CellResult], None, None]:
     """Carry out cells, and yield each with what came of it as it is done.
 
     Parameters
@@ -122,7 +124,7 @@ def on_dask(cells: Sequence[Cell], processes: int, address: str | None) -> Gener
         for future in as_completed(list(futures)):
             cell = futures.pop(future)
             try:
-                outcome: Outcome = future.result()
+                outcome: CellResult = future.result()
             except KilledWorker:
                 raise ReplayError(f"{cell.name}: its worker died: killed, or out of memory") from None
             yield cell, outcome

@@ -14,7 +14,7 @@ import orjson
 from shadowtime._version import __version__
 from shadowtime.replayer.arguments import parse_speedup, require_different
 from shadowtime.replayer.campaign.file import Campaign, PolicyEntry
-from shadowtime.replayer.campaign.logs import Log
+from shadowtime.replayer.campaign.logs import CampaignLog
 from shadowtime.replayer.simulation import SOURCES, JobTraits
 from shadowtime.services.catalogue import DEFAULTS, REGISTRIES, Configuration, canonical, configure
 from shadowtime.shared.errors import SettingsError
@@ -48,7 +48,7 @@ class Cell:
     """One replay of the grid; its `label` is the row that it belongs to, and nothing depends on it."""
 
     label: str
-    log: Log
+    log: CampaignLog
     configuration: Configuration
     wait_bound: str
     mode: str
@@ -100,7 +100,7 @@ class Cell:
         return replace(self).digest == self.digest
 
 
-def grid_of(campaign: Campaign, logs: Sequence[Log]) -> list[Cell]:
+def grid_of(campaign: Campaign, logs: Sequence[CampaignLog]) -> list[Cell]:
     """Return the cells of a campaign in the order of its tables: by log, row, seed and copy.
 
     Raises

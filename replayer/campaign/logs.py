@@ -17,7 +17,7 @@ from shadowtime.shared.chance import key_of, uniform
 from shadowtime.shared.errors import TraceError
 
 
-class Archived(NamedTuple):
+class ArchiveFile(NamedTuple):
     """A log of an archive: its file without `.swf` and `.gz`, and the page that has it."""
 
     file: str
@@ -26,19 +26,19 @@ class Archived(NamedTuple):
 
 _WORKLOADS = "https://www.cs.huji.ac.il/labs/parallel/workload"
 ARCHIVE = {
-    "ANL-Intrepid": Archived("ANL-Intrepid-2009-1", f"{_WORKLOADS}/l_anl_int/"),
-    "CTC": Archived("CTC-SP2-1996-3.1-cln", f"{_WORKLOADS}/l_ctc_sp2/"),
-    "HPC2N": Archived("HPC2N-2002-2.2-cln", f"{_WORKLOADS}/l_hpc2n/"),
-    "KTH": Archived("KTH-SP2-1996-2", f"{_WORKLOADS}/l_kth_sp2/"),
-    "Mira": Archived("ALCF-Mira-2018", "https://github.com/DIR-LAB/lumos"),
-    "SDSC-SP2": Archived("SDSC-SP2-1998-4.2-cln", f"{_WORKLOADS}/l_sdsc_sp2/"),
-    "SDSC-Blue": Archived("SDSC-BLUE-2000-4.2-cln", f"{_WORKLOADS}/l_sdsc_blue/"),
+    "ANL-Intrepid": ArchiveFile("ANL-Intrepid-2009-1", f"{_WORKLOADS}/l_anl_int/"),
+    "CTC": ArchiveFile("CTC-SP2-1996-3.1-cln", f"{_WORKLOADS}/l_ctc_sp2/"),
+    "HPC2N": ArchiveFile("HPC2N-2002-2.2-cln", f"{_WORKLOADS}/l_hpc2n/"),
+    "KTH": ArchiveFile("KTH-SP2-1996-2", f"{_WORKLOADS}/l_kth_sp2/"),
+    "Mira": ArchiveFile("ALCF-Mira-2018", "https://github.com/DIR-LAB/lumos"),
+    "SDSC-SP2": ArchiveFile("SDSC-SP2-1998-4.2-cln", f"{_WORKLOADS}/l_sdsc_sp2/"),
+    "SDSC-Blue": ArchiveFile("SDSC-BLUE-2000-4.2-cln", f"{_WORKLOADS}/l_sdsc_blue/"),
 }
 """Logs of the Parallel Workloads Archive, and one of LUMOS, by the names that campaigns call them."""
 
 
 @dataclass(frozen=True)
-class Log:
+class CampaignLog:
     """A log that was found, and what is made of it; `cluster` is what draws of chance depend on."""
 
     label: str
@@ -51,7 +51,7 @@ class Log:
     jobs: int | None
 
 
-def find_logs(campaign: Campaign, folder: Path, first: int | None = None) -> list[Log]:
+def find_logs(campaign: Campaign, folder: Path, first: int | None = None) -> list[CampaignLog]:
     """Return every log of a campaign; `first` takes the place of the jobs that it names.
 
     Raises
@@ -62,10 +62,10 @@ def find_logs(campaign: Campaign, folder: Path, first: int | None = None) -> lis
     return [_find(entry, campaign, folder, first) for entry in campaign.logs]
 
 
-def _find(entry: LogEntry, campaign: Campaign, folder: Path, first: int | None) -> Log:
+def _find(entry: LogEntry, campaign: Campaign, folder: Path, first: int | None) -> CampaignLog:
     name, processors = split_size(entry.log)
     path = _path_of(name, folder)
-    return Log(
+    return CampaignLog(
         entry.called,
         entry.name,
         str(path),
@@ -99,7 +99,7 @@ def sha256_of(path: Path) -> str:
 
 
 @lru_cache(maxsize=2)
-def workload_of(log: Log) -> Workload:
+def workload_of(log: CampaignLog) -> Workload:
     """Return what is replayed of a log, which has to be the one that was found: on a cluster each node has its own.
 
     Raises

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from shadowtime.replayer.campaign.cell_run import Figures, Outcome
+from shadowtime.replayer.campaign.cell_run import CellResult, Figures
 from shadowtime.replayer.campaign.executors import on_cores, on_dask
 from shadowtime.replayer.campaign.file import Campaign
 from shadowtime.replayer.campaign.grid import Cell, grid_of
@@ -52,7 +52,7 @@ def _in_lines(results: Iterator[Each], total: int) -> Iterator[Each]:
 if TYPE_CHECKING:
     from shadowtime.replayer.campaign.store import Store
 
-CarryOut = Callable[[Sequence[Cell]], Generator[tuple[Cell, Outcome], None, None]]
+CarryOut = Callable[[Sequence[Cell]], Generator[tuple[Cell, CellResult], None, None]]
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from shadowtime.replayer.campaign.cell_run import Figures, Outcome
+from shadowtime.replayer.campaign.cell_run import CellResult, Figures
 from shadowtime.replayer.campaign.grid import Cell
 from shadowtime.replayer.comparison import JobTimes
 from shadowtime.shared.errors import OutputError
@@ -44,7 +44,7 @@ class Store:
         except OSError as error:
             raise OutputError(f"{folder}: cannot be made: {error.strerror}") from None
 
-    def keep(self, cell: Cell, outcome: Outcome) -> None:
+    def keep(self, cell: Cell, outcome: CellResult) -> None:
         """Write what came of a cell; the row last, which says that the cell is done."""
         if outcome.jobs is not None:
             self._write_of(cell, self._jobs(cell), {name: getattr(outcome.jobs, name) for name in JobTimes.FIELDS})

@@ -39,13 +39,13 @@ def check_schedule(
 
         from shadowtime.replayer.analysis import first_deviation, starts_of
         from shadowtime.replayer.arguments import Preparation, read_cluster
-        from shadowtime.replayer.comparison import Plan
+        from shadowtime.replayer.comparison import RunPlan
         from shadowtime.replayer.logs import read_starts
         from shadowtime.replayer.simulation import Machine
         from shadowtime.services.catalogue import configure, spelled_out
     cluster = read_cluster(log, Preparation(processors, filter_, requests, jobs), say, Machine.name)
     theirs = read_starts(schedule, cluster.workload)
-    plan = Plan(policy, cluster.name, cluster.workload, configure(policy))
+    plan = RunPlan(policy, cluster.name, cluster.workload, configure(policy))
     ours = starts_of(plan)
     different = int((theirs != ours).sum())
     first = first_deviation(plan, theirs, ours)

@@ -43,7 +43,7 @@ def check_starts(
 
         from shadowtime.replayer.analysis import met_by, met_table
         from shadowtime.replayer.arguments import Preparation, read_cluster, reading_of
-        from shadowtime.replayer.comparison import Plan
+        from shadowtime.replayer.comparison import RunPlan
         from shadowtime.replayer.logs import real_starts
         from shadowtime.replayer.simulation import Machine
         from shadowtime.services.catalogue import configure
@@ -54,7 +54,8 @@ def check_starts(
     starts = real_starts(cluster.workload)
     of = np.arange(len(starts)) >= after * len(starts)
     rows = [
-        met_by(Plan(each, cluster.name, cluster.workload, configure(each)), of) for each in policy or ["slurm", "easy"]
+        met_by(RunPlan(each, cluster.name, cluster.workload, configure(each)), of)
+        for each in policy or ["slurm", "easy"]
     ]
     if as_json:
         for row in rows:

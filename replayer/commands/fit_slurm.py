@@ -36,7 +36,7 @@ def command(
 
         from shadowtime.replayer.analysis import fit, met_by, met_table, policy_of, toml_of
         from shadowtime.replayer.arguments import Preparation, read_cluster, reading_of
-        from shadowtime.replayer.comparison import Plan
+        from shadowtime.replayer.comparison import RunPlan
         from shadowtime.replayer.simulation import Machine
         from shadowtime.services.catalogue import configure
         from shadowtime.shared.formatting import duration
@@ -49,7 +49,7 @@ def command(
         file.write("\n".join([*toml_of(best.keys), ""]).encode())
     later = np.arange(len(workload)) >= len(workload) // 2
     policies = {"fitted": policy_of(best.keys), "slurm": "slurm", "easy": "easy"}
-    rows = [met_by(Plan(name, cluster.name, workload, configure(spec)), later) for name, spec in policies.items()]
+    rows = [met_by(RunPlan(name, cluster.name, workload, configure(spec)), later) for name, spec in policies.items()]
     title = f"{cluster.name}: its {rows[0].jobs:,} later jobs, real mean wait {duration(rows[0].real_mean_wait)}"
     Console(highlight=False, markup=False).print(met_table(title, rows))
 

@@ -14,9 +14,9 @@ from rich.console import Console, RenderableType
 from shadowtime.replayer.arguments import split_size
 from shadowtime.replayer.comparison import (
     DecisionLog,
-    Plan,
-    Result,
+    RunPlan,
     RunRecord,
+    RunResult,
     Schedule,
     result_columns,
     write_schedule,
@@ -70,7 +70,7 @@ class Targets:
 class ResultFiles:
     """The files of results, open; `observers` has of each plan those that gather what is to be written."""
 
-    def __init__(self, targets: Targets, files: Mapping[str, BinaryIO | None], plans: Sequence[Plan]) -> None:
+    def __init__(self, targets: Targets, files: Mapping[str, BinaryIO | None], plans: Sequence[RunPlan]) -> None:
         self._targets = targets
         self._files = files
         self._plans = plans
@@ -82,7 +82,7 @@ class ResultFiles:
         records: Sequence[list[Observer]] = [[record] for record in self._records] or [[]] * len(plans)
         self.observers = [[*of_all, *record] for record in records]
 
-    def write(self, documents: Sequence[Mapping[str, Any]], results: Sequence[Result] = ()) -> None:
+    def write(self, documents: Sequence[Mapping[str, Any]], results: Sequence[RunResult] = ()) -> None:
         """Write what is known once all plans are carried out; a document has the scores of the runs of a cluster."""
         targets = self._targets
         if (schedule := self._files["schedule"]) is not None and targets.schedule is not None:
@@ -97,7 +97,7 @@ class ResultFiles:
 
 
 @contextmanager
-def result_files(targets: Targets, plans: Sequence[Plan]) -> Iterator[ResultFiles]:
+def result_files(targets: Targets, plans: Sequence[RunPlan]) -> Iterator[ResultFiles]:
     """Open every file of results before the work begins; they are there only if all went well."""
     with ExitStack() as stack:
         yield ResultFiles(
@@ -121,7 +121,7 @@ def in_parts(items: Sequence[Each], count: int) -> list[Sequence[Each]]:
 
 
 def print_tables(
-    by_cluster: Sequence[Sequence[Result]], baseline: str, *, told: Sequence[Result] = (), exact: bool = False
+    by_cluster: Sequence[Sequence[RunResult]], baseline: str, *, told: Sequence[RunResult] = (), exact: bool = False
 ) -> None:
     """Print what there is to compare of each cluster, and how predictions fared in the replay of it that is in `told`.
 

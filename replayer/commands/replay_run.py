@@ -21,8 +21,8 @@ from shadowtime.replayer.commands.outputs import Targets, in_parts, print_tables
 from shadowtime.replayer.commands.replay_options import Options
 from shadowtime.replayer.comparison import (
     Observers,
-    Plan,
-    Result,
+    RunPlan,
+    RunResult,
     as_json,
     baseline_of,
     carry_out,
@@ -71,7 +71,7 @@ def compare_logs(options: Options) -> None:
     )
     require_parquet(targets.schedule, targets.results)
     plans = [
-        Plan(
+        RunPlan(
             label,
             run_name(each.name),
             each.workload,
@@ -122,7 +122,9 @@ def read_stream_settings(transport: str, run: str | None, given: Sequence[str] |
     return None
 
 
-def replay(plans: Sequence[Plan], observers: Observers, pace: Pace | None, interruption: Interruption) -> list[Result]:
+def replay(
+    plans: Sequence[RunPlan], observers: Observers, pace: Pace | None, interruption: Interruption
+) -> list[RunResult]:
     """Carry out all plans in this process: one after another, or side by side in real time."""
     observers = [[*those, interruption] for those in observers]
     if pace is None:
@@ -131,8 +133,8 @@ def replay(plans: Sequence[Plan], observers: Observers, pace: Pace | None, inter
 
 
 def stream(
-    plans: Sequence[Plan], observers: Observers, settings: "Settings", run: str | None, pace: Pace | None
-) -> list[Result]:
+    plans: Sequence[RunPlan], observers: Observers, settings: "Settings", run: str | None, pace: Pace | None
+) -> list[RunResult]:
     """Carry out all plans over Kafka, side by side."""
     start_logging(settings.log_format, level=logging.WARNING)
     try:

@@ -12,11 +12,11 @@ if TYPE_CHECKING:
         requests_as_run_times,
         wait_bound_rows,
     )
-    from shadowtime.replayer.comparison.plan import Plan, Result, carry_out, carry_out_paced, carry_out_streamed
+    from shadowtime.replayer.comparison.plan import RunPlan, RunResult, carry_out, carry_out_paced, carry_out_streamed
     from shadowtime.replayer.comparison.progress import Observers, with_progress
     from shadowtime.replayer.comparison.records import DecisionLog, Schedule, as_standard
     from shadowtime.replayer.comparison.rows import result_columns, write_schedule
-    from shadowtime.replayer.comparison.run_record import Jobs, JobTimes, RunRecord
+    from shadowtime.replayer.comparison.run_record import EndedJobs, JobTimes, RunRecord
     from shadowtime.replayer.comparison.wait_coverage import coverage_told
 
 __getattr__ = lazy_exports(__name__)

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from shadowtime.replayer.comparison.plan import Plan, Result
+from shadowtime.replayer.comparison.plan import RunPlan, RunResult
 from shadowtime.replayer.logs import columns_replayed, lacks_of, overlaps
 from shadowtime.services.catalogue import spelled_out
 from shadowtime.shared.bounds import MAX_DURATION
@@ -13,7 +13,7 @@ from shadowtime.shared.errors import SettingsError
 from shadowtime.shared.quoting import quoted
 
 
-def drift_rows(results: Sequence[Result]) -> list[dict[str, Any]]:
+def drift_rows(results: Sequence[RunResult]) -> list[dict[str, Any]]:
     """Return one row per result of which something was predicted, with its episodes; times in seconds of the log."""
     return [
         {"policy": each.plan.label, "runtime": each.plan.configuration.runtime} | told.model_dump()
@@ -49,9 +49,9 @@ def baseline_of(policies: Sequence[str], wanted: str | None = None) -> str:
 
 
 def as_json(
-    results: Sequence[Result],
+    results: Sequence[RunResult],
     rewritten: Mapping[str, str] | None = None,
-    told: Result | None = None,
+    told: RunResult | None = None,
     baseline: str | None = None,
 ) -> dict[str, Any]:
     """Return the results of one trace as `--json` gives them; times in seconds, shares in 0 to 1.
@@ -110,14 +110,14 @@ def as_json(
     }
 
 
-def _run_time_row(result: Result) -> dict[str, Any]:
+def _run_time_row(result: RunResult) -> dict[str, Any]:
     return {
         "policy": result.plan.label,
         "predictor": result.plan.configuration.runtime,
     } | result.scores.run_time.model_dump()
 
 
-def _forecast_rows(results: Sequence[Result]) -> list[dict[str, Any]]:
+def _forecast_rows(results: Sequence[RunResult]) -> list[dict[str, Any]]:
     return [
         {"policy": result.plan.label, "runtime": result.plan.configuration.runtime}
         | result.scores.wait_forecast.model_dump()
@@ -127,7 +127,7 @@ def _forecast_rows(results: Sequence[Result]) -> list[dict[str, Any]]:
     ]
 
 
-def start_rows(results: Sequence[Result]) -> list[dict[str, Any]]:
+def start_rows(results: Sequence[RunResult]) -> list[dict[str, Any]]:
     """Return one row per result and distribution of the wait; none where no quantiles were forecast."""
     return [
         {"policy": result.plan.label, "runtime": result.plan.configuration.runtime} | each.model_dump()
@@ -136,7 +136,7 @@ def start_rows(results: Sequence[Result]) -> list[dict[str, Any]]:
     ]
 
 
-def cut_rows(results: Sequence[Result]) -> list[dict[str, Any]]:
+def cut_rows(results: Sequence[RunResult]) -> list[dict[str, Any]]:
     """Return how probabilities of being cut at the request fared, one row per result that told of starts as well."""
     return [
         {"policy": result.plan.label, "runtime": result.plan.configuration.runtime} | result.scores.cuts.model_dump()
@@ -145,7 +145,7 @@ def cut_rows(results: Sequence[Result]) -> list[dict[str, Any]]:
     ]
 
 
-def expected_rows(results: Sequence[Result]) -> list[dict[str, Any]]:
+def expected_rows(results: Sequence[RunResult]) -> list[dict[str, Any]]:
     """Return one row per result and queue, the cluster as a whole first; none where the site expected nothing."""
     return [
         {"policy": result.plan.label, "runtime": result.plan.configuration.runtime}
@@ -156,7 +156,7 @@ def expected_rows(results: Sequence[Result]) -> list[dict[str, Any]]:
     ]
 
 
-def _policy_row(result: Result) -> dict[str, Any]:
+def _policy_row(result: RunResult) -> dict[str, Any]:
     plan, calibration = result.plan, result.scores.calibration
     return (
         {
@@ -175,13 +175,13 @@ def _policy_row(result: Result) -> dict[str, Any]:
     )
 
 
-def _portfolio(result: Result) -> dict[str, Any]:
+def _portfolio(result: RunResult) -> dict[str, Any]:
     """Return what a policy that moves between several configurations says of them; nothing of another."""
     told = result.scores.portfolio
     return {} if told is None else {"portfolio": told.model_dump()}
 
 
-def _oddities(plan: Plan) -> dict[str, Any]:
+def _oddities(plan: RunPlan) -> dict[str, Any]:
     """Return what the log does not tell, and where more processors were in use than there are."""
     columns = columns_replayed(plan.workload)
     return {
@@ -190,7 +190,7 @@ def _oddities(plan: Plan) -> dict[str, Any]:
     }
 
 
-def requests_as_run_times(plan: Plan) -> dict[str, float]:
+def requests_as_run_times(plan: RunPlan) -> dict[str, float]:
     """Return how far off requests are as predictions of run times: what a predictor must beat; times in seconds.
 
     Of jobs that ran, and had a limit.
@@ -206,7 +206,7 @@ def requests_as_run_times(plan: Plan) -> dict[str, float]:
     return {"mean_absolute_error": error / max(jobs, 1), "mean_run_time": ran / max(jobs, 1)}
 
 
-def wait_bound_rows(result: Result) -> list[dict[str, Any]]:
+def wait_bound_rows(result: RunResult) -> list[dict[str, Any]]:
     """Return one row per queue and grouping, the cluster as a whole first; times in seconds.
 
     `coverage_low` and `coverage_high` are a 95 % interval of the coverage, of the cluster as a whole.

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from shadowtime.shared.streaming import Settings
 
 
-class Plan(NamedTuple):
+class RunPlan(NamedTuple):
     """One run to be: a workload under a configuration, and the name under which its row appears."""
 
     label: str
@@ -93,14 +93,14 @@ class Plan(NamedTuple):
         return Stopwatch() if self.bounds_waits else None
 
 
-class Result(NamedTuple):
+class RunResult(NamedTuple):
     """A plan, carried out.
 
     `wait_bound_seconds` are those that its wait bounds took, `coverage` tells how sure the coverage of each grouping
     is, where they were measured.
     """
 
-    plan: Plan
+    plan: RunPlan
     scores: Scores
     elapsed_seconds: float
     cpu_seconds: float
@@ -108,7 +108,7 @@ class Result(NamedTuple):
     coverage: Mapping[str, Interval] = MappingProxyType({})
 
 
-def carry_out(plan: Plan, observers: Sequence[Observer] = ()) -> Result:
+def carry_out(plan: RunPlan, observers: Sequence[Observer] = ()) -> RunResult:
     """Replay one plan as fast as it goes."""
     stopwatch, waits = plan.stopwatch(), BoundedWaits()
     remembered = plan.bounds_waits and plan.workload.whole
@@ -119,7 +119,7 @@ def carry_out(plan: Plan, observers: Sequence[Observer] = ()) -> Result:
     return result._replace(coverage=waits.coverage(key_of(plan.seed, plan.cluster)))
 
 
-def carry_out_paced(plans: Sequence[Plan], pace: Pace, observers: Sequence[Sequence[Observer]]) -> list[Result]:
+def carry_out_paced(plans: Sequence[RunPlan], pace: Pace, observers: Sequence[Sequence[Observer]]) -> list[RunResult]:
     """Replay several plans side by side in real time, each from its own first instant on and seen by its observers."""
     stopwatches = [plan.stopwatch() for plan in plans]
     each = zip(plans, observers, stopwatches, strict=True)
@@ -127,7 +127,7 @@ def carry_out_paced(plans: Sequence[Plan], pace: Pace, observers: Sequence[Seque
     began = [replay.next_time() or 0 for replay in replays]
     opened = CLOCKS.now()
     open_runs = set(range(len(plans)))
-    results: dict[int, Result] = {}
+    results: dict[int, RunResult] = {}
     while open_runs:
         due = {run: (replays[run].next_time() or began[run]) - began[run] for run in open_runs}
         run = min(due, key=lambda each: (due[each], each))
@@ -140,12 +140,12 @@ def carry_out_paced(plans: Sequence[Plan], pace: Pace, observers: Sequence[Seque
 
 
 async def carry_out_streamed(
-    plans: Sequence[Plan],
+    plans: Sequence[RunPlan],
     settings: "Settings",
     run: str | None,
     pace: Pace | None,
     observers: Sequence[Sequence[Observer]],
-) -> list[Result]:
+) -> list[RunResult]:
     """Replay several plans over Kafka, side by side; `run` names the runs, and resumes those that are known."""
     # here, so that an embedded replay does not load the Kafka client
     import asyncio
@@ -157,7 +157,7 @@ async def carry_out_streamed(
     if run is not None and len(plans) > 1:
         names = [run_name(run, plan.cluster, plan.label) for plan in plans]
 
-    async def carry_out_one(plan: Plan, name: str, seen_by: Sequence[Observer]) -> Result:
+    async def carry_out_one(plan: RunPlan, name: str, seen_by: Sequence[Observer]) -> RunResult:
         starts_only = POLICIES.build(parse(plan.configuration.policy)).starts_only
         opened = plan._replace(sample_every=settings.sample_seconds or None, experiment=experiment).opened()
         replay = StreamedReplay(opened, plan.source(), seen_by, name, settings, starts_only=starts_only, pace=pace)
@@ -171,8 +171,8 @@ async def carry_out_streamed(
 
 
 def _result(
-    plan: Plan, run: str, last: Envelope | None, elapsed: float, cpu: float, stopwatch: Stopwatch | None = None
-) -> Result:
+    plan: RunPlan, run: str, last: Envelope | None, elapsed: float, cpu: float, stopwatch: Stopwatch | None = None
+) -> RunResult:
     if last is None or last.scores is None:
         raise ReplayError(f"run {run!r} ended without scores")
-    return Result(plan, last.scores, elapsed, cpu, None if stopwatch is None else stopwatch.seconds)
+    return RunResult(plan, last.scores, elapsed, cpu, None if stopwatch is None else stopwatch.seconds)

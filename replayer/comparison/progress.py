@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
-from shadowtime.replayer.comparison.plan import Plan, Result
+from shadowtime.replayer.comparison.plan import RunPlan, RunResult
 from shadowtime.replayer.simulation import Observer
 from shadowtime.shared.cli import messages
 from shadowtime.shared.messages import ClusterClosed, Envelope, JobEnded
@@ -16,10 +16,10 @@ Observers = Sequence[Sequence[Observer]]
 """Of each plan, those that see every envelope that leaves its last stage."""
 
 
-class Bar:
+class ProgressBar:
     """Counts the jobs of a run that have ended; it is there from the first envelope on."""
 
-    def __init__(self, progress: Progress, plan: Plan, *, exact: bool) -> None:
+    def __init__(self, progress: Progress, plan: RunPlan, *, exact: bool) -> None:
         self._progress = progress
         self._plan = plan
         self._every = 1 if exact else 256
@@ -41,16 +41,16 @@ class Bar:
 
 
 def with_progress(
-    plans: Sequence[Plan],
+    plans: Sequence[RunPlan],
     observers: Observers,
-    carry_out_all: Callable[[Sequence[Plan], Observers], list[Result]],
+    carry_out_all: Callable[[Sequence[RunPlan], Observers], list[RunResult]],
     *,
     exact: bool,
-) -> list[Result]:
+) -> list[RunResult]:
     """Carry out all plans, and show how far each is: after every job if `exact`, else now and then."""
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=messages, transient=True, disable=not sys.stderr.isatty()) as progress:
         if not progress.disable:
-            bars = [Bar(progress, plan, exact=exact) for plan in plans]
+            bars = [ProgressBar(progress, plan, exact=exact) for plan in plans]
             observers = [[*those, bar] for those, bar in zip(observers, bars, strict=True)]
         return carry_out_all(plans, observers)

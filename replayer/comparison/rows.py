@@ -6,21 +6,21 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from shadowtime.replayer.comparison.plan import Plan, Result
+from shadowtime.replayer.comparison.plan import RunPlan, RunResult
 from shadowtime.replayer.comparison.records import Schedule
 from shadowtime.replayer.logs import table_of, write_columns, write_jobs
 from shadowtime.services.catalogue import spelled_out
 from shadowtime.shared.kernels import Integers
 
 
-def result_columns(results: Sequence[Result]) -> dict[str, list[Any]]:
+def result_columns(results: Sequence[RunResult]) -> dict[str, list[Any]]:
     """Return the columns of the table; times in seconds, shares in 0 to 1, None where there is nothing to say."""
     rows = [result_row(result) for result in results]
     names = dict.fromkeys(name for row in rows for name in row)
     return {name: [row.get(name) for row in rows] for name in names}
 
 
-def result_row(result: Result) -> dict[str, Any]:
+def result_row(result: RunResult) -> dict[str, Any]:
     """Return the scores of a run as one row; those of predictions have their names before them."""
     plan, scores = result.plan, result.scores
     predictions = {
@@ -46,7 +46,7 @@ def result_row(result: Result) -> dict[str, Any]:
 # When each job ran, as a file: comma-separated values, Parquet, or a log that can be replayed.
 
 
-def write_schedule(file: BinaryIO, path: Path, plan: Plan, schedule: Schedule) -> None:
+def write_schedule(file: BinaryIO, path: Path, plan: RunPlan, schedule: Schedule) -> None:
     """Write when the jobs of a run ran, in the format that the name of the file asks for."""
     ran = schedule.table()
     if path.name.endswith((".swf", ".swf.gz")):
@@ -57,7 +57,7 @@ def write_schedule(file: BinaryIO, path: Path, plan: Plan, schedule: Schedule) -
         schedule.write(file)
 
 
-def _header(plan: Plan, jobs: int) -> dict[str, str]:
+def _header(plan: RunPlan, jobs: int) -> dict[str, str]:
     workload = plan.workload
     start = {} if workload.unix_start_time is None else {"UnixStartTime": str(workload.unix_start_time)}
     replayed = f"replayed under {spelled_out(plan.configuration)}" if plan.obeyed else "as recorded"
@@ -73,7 +73,7 @@ def _header(plan: Plan, jobs: int) -> dict[str, str]:
     }
 
 
-def _table(plan: Plan, ran: Integers) -> Integers:
+def _table(plan: RunPlan, ran: Integers) -> Integers:
     """Return the jobs that have ended as (n, 18), columns as in `replayer.logs.swf.FIELDS`, in order of submission.
 
     A job that was run again, or on another size, appears once, as it last ran.

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from shadowtime.replayer.comparison.plan import Plan
+from shadowtime.replayer.comparison.plan import RunPlan
 from shadowtime.replayer.comparison.records import DecisionLog, Schedule
 from shadowtime.replayer.comparison.wait_coverage import BoundedWaits
 from shadowtime.shared.kernels import Integers
@@ -37,7 +37,7 @@ class RunRecord:
         What is to be replayed; the record is an observer of that replay.
     """
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: RunPlan) -> None:
         self.plan = plan
         self.bounded_waits = BoundedWaits()
         self._schedule = Schedule()
@@ -65,9 +65,9 @@ class RunRecord:
         return str(self._decisions)
 
     @cached_property
-    def jobs(self) -> "Jobs":
+    def jobs(self) -> "EndedJobs":
         """The jobs that have ended; to be asked for when the replay is over."""
-        return Jobs(self.plan, self._schedule.table())
+        return EndedJobs(self.plan, self._schedule.table())
 
 
 class JobTimes:
@@ -103,10 +103,10 @@ class JobTimes:
         return waits
 
 
-class Jobs(JobTimes):
+class EndedJobs(JobTimes):
     """The jobs of a run that have ended, and what they asked for."""
 
-    def __init__(self, plan: Plan, schedule: Integers) -> None:
+    def __init__(self, plan: RunPlan, schedule: Integers) -> None:
         job_number, submit_time, start_time, end_time, self.processors, _ = schedule.T
         columns = plan.workload.columns
         order = np.argsort(columns["job_number"])

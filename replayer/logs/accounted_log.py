@@ -9,12 +9,12 @@ from shadowtime.replayer.logs.workload import MAX_MACHINE
 from shadowtime.shared.accounting import (
     KINDS,
     UNKNOWN,
+    AccountingRows,
     Instants,
     Lives,
     MachineParts,
     Names,
     Reading,
-    Rows,
     in_order_of_time,
     joined_sizes,
     own_numbers,
@@ -29,7 +29,7 @@ DATED = 10**8
 """Seconds before which instants are of the log's own time line: so they are in a log that `convert` has written."""
 
 
-def trace_of(name: str, rows: Rows, reading: Reading, names: Names, parts: MachineParts | None) -> Trace:
+def trace_of(name: str, rows: AccountingRows, reading: Reading, names: Names, parts: MachineParts | None) -> Trace:
     """Return the log that rows make. O(rows log rows).
 
     A job waits from the moment in which it is eligible. Each requeue is a job of its own, of a number higher by `LIFE`;
@@ -119,7 +119,7 @@ def trace_of(name: str, rows: Rows, reading: Reading, names: Names, parts: Machi
     )
 
 
-def _pools(rows: Rows, parts: MachineParts | None, started: Flags) -> Integers:
+def _pools(rows: AccountingRows, parts: MachineParts | None, started: Flags) -> Integers:
     """Return the pool of each row, `UNKNOWN` where it is in none."""
     if parts is None:
         return np.full(len(rows), UNKNOWN, dtype=np.int64)
@@ -139,7 +139,7 @@ def _pools(rows: Rows, parts: MachineParts | None, started: Flags) -> Integers:
 
 
 def _columns(
-    rows: Rows,
+    rows: AccountingRows,
     lives: Lives,
     since: Integers,
     own: Integers,
@@ -174,7 +174,7 @@ def _columns(
     return table, more if pool is None else more | {"pool": pool}
 
 
-def _example(rows: Rows, row: int) -> str:
+def _example(rows: AccountingRows, row: int) -> str:
     return f"job {int(rows.column('job_number')[row])}, line {int(rows.lines[row])}"
 
 

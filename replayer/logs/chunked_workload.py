@@ -9,7 +9,7 @@ from typing import ClassVar, NoReturn
 
 import numpy as np
 
-from shadowtime.replayer.logs.swf import FIELDS, Piece, notes_on, read_pieces
+from shadowtime.replayer.logs.swf import FIELDS, SwfBlock, notes_on, read_pieces
 from shadowtime.replayer.logs.trace import Trace, trace_name
 from shadowtime.replayer.logs.workload import Workload, machine_of, none_left, selected
 from shadowtime.replayer.options import Oversized, Requests
@@ -139,7 +139,7 @@ def read_in_pieces(
     return workload, notes_on(longer)
 
 
-def _blocks(read: Callable[[], Iterator[tuple[Piece, Workload]]]) -> Iterator[Workload]:
+def _blocks(read: Callable[[], Iterator[tuple[SwfBlock, Workload]]]) -> Iterator[Workload]:
     return (block for _, block in read() if len(block))
 
 
@@ -151,7 +151,7 @@ def _pieces(
     limit: int | None,
     *,
     recorded: bool,
-) -> Iterator[tuple[Piece, Workload]]:
+) -> Iterator[tuple[SwfBlock, Workload]]:
     """Yield what is read of a log, and the jobs in it that are replayed, until there are enough."""
     header: dict[str, str] = {}
     last = np.full((1, len(FIELDS)), -1, dtype=np.int64)
@@ -168,7 +168,7 @@ def _pieces(
                 return
 
 
-def _require_order(path: Path, piece: Piece, last: Integers) -> None:
+def _require_order(path: Path, piece: SwfBlock, last: Integers) -> None:
     """Raise if a job comes before its predecessor, of which `last` has the last one before these, shape (1, 18)."""
     table = np.concatenate((last, piece.table))
     for what, column in (("job number", 0), ("submit time", SUBMIT_TIME)):

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from shadowtime.replayer.logs.swf import read_swf
 from shadowtime.replayer.logs.trace import Trace
-from shadowtime.shared.accounting import BYTE_ORDER_MARK, GZIP, Reading, Rows
+from shadowtime.shared.accounting import BYTE_ORDER_MARK, GZIP, AccountingRows, Reading
 from shadowtime.shared.bounds import MAX_LINE_LENGTH
 from shadowtime.shared.errors import SettingsError
 
@@ -17,7 +17,7 @@ class Format(NamedTuple):
     """How a file of a format begins, and what reads it."""
 
     begins: Callable[[bytes], bool]
-    read: Callable[[Path, Reading], Rows]
+    read: Callable[[Path, Reading], AccountingRows]
 
 
 STANDARD = (".swf", ".swf.gz")

@@ -86,7 +86,7 @@ def read_swf(path: str | os.PathLike[str]) -> Trace:
     return Trace(trace_name(path), header, table[order], notes)
 
 
-class Piece(NamedTuple):
+class SwfBlock(NamedTuple):
     """Jobs of a log that were read at once: their lines, and their numbers of shape (n, 18)."""
 
     lines: Integers
@@ -95,7 +95,7 @@ class Piece(NamedTuple):
     """Lines with more than 18 numbers."""
 
 
-def read_pieces(path: Path, header: dict[str, str]) -> Iterator[Piece]:
+def read_pieces(path: Path, header: dict[str, str]) -> Iterator[SwfBlock]:
     """Yield the jobs of a log in the order of the file, some thousands at a time; its comments go into `header`.
 
     Raises
@@ -120,7 +120,7 @@ def read_pieces(path: Path, header: dict[str, str]) -> Iterator[Piece]:
                 rows.append(row)
         last += len(lines)
         if rows:
-            yield Piece(np.array(found, dtype=np.int64), *_table(path, found, rows, hint=empty))
+            yield SwfBlock(np.array(found, dtype=np.int64), *_table(path, found, rows, hint=empty))
             empty = False
     if empty:
         msg = f"{path}: no job line in it"

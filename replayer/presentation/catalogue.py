@@ -10,7 +10,7 @@ from rich.table import Table
 
 from shadowtime.replayer.options import KINDS
 from shadowtime.replayer.simulation import SOURCES
-from shadowtime.services.catalogue import REGISTRIES, Key, entries, sentence_of
+from shadowtime.services.catalogue import REGISTRIES, SpecKey, entries, sentence_of
 from shadowtime.services.scheduler import ORDERS
 from shadowtime.shared.errors import SettingsError
 from shadowtime.shared.plugins import PlugIns
@@ -19,7 +19,7 @@ from shadowtime.shared.quoting import quoted
 KEY = re.compile(r",(?=\w+=)")
 """Where a SPEC may go on in the next line: between quotes it may have a space there."""
 
-Entry = tuple[str, str, str, list[Key]]
+Entry = tuple[str, str, str, list[SpecKey]]
 
 LISTED = KINDS | {"orders": "order"}
 """Kinds that are listed; orders are values of the keys `queue` and `candidates`."""

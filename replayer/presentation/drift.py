@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 
-from shadowtime.replayer.comparison import Result
+from shadowtime.replayer.comparison import RunResult
 from shadowtime.shared.cli import FittedTable
 from shadowtime.shared.formatting import clock
 from shadowtime.shared.messages import DriftEpisode, DriftScores, said, whose
-from shadowtime.shared.text import Column
+from shadowtime.shared.text import TableColumn
 
 MOST = 20
 """Episodes of a run that the table shows; JSON has all."""
@@ -26,10 +26,12 @@ def drift_table(title: str, scores: Sequence[tuple[str, DriftScores]], unix_star
         f"{title}, predictions that did not hold",
         names,
         [
-            Column("since", "", [clock(each.since, unix_start)[:-9] for _, each in rows]),
-            Column("until", "", lasts),
-            Column("failed", "%", [f"{100 * each.share:.0f}" for _, each in rows]),
-            Column("may", "%", [f"{100 * each.most:.0f}" for _, each in rows]).meaning("may: the share that may fail"),
+            TableColumn("since", "", [clock(each.since, unix_start)[:-9] for _, each in rows]),
+            TableColumn("until", "", lasts),
+            TableColumn("failed", "%", [f"{100 * each.share:.0f}" for _, each in rows]),
+            TableColumn("may", "%", [f"{100 * each.most:.0f}" for _, each in rows]).meaning(
+                "may: the share that may fail"
+            ),
         ],
         notes=[f"and {more:,} more; --json has them"] if more else [],
     )
@@ -40,7 +42,7 @@ def shown(episodes: Sequence[DriftEpisode]) -> list[DriftEpisode]:
     return sorted(episodes, key=lambda each: each.scope != "cluster")[:MOST]
 
 
-def drift_tables(results: Sequence[Result]) -> list[FittedTable]:
+def drift_tables(results: Sequence[RunResult]) -> list[FittedTable]:
     """Return the table of results, none where all predictions held."""
     told = [(each.plan.label, drifts) for each in results if (drifts := each.scores.drifts) and drifts.episodes]
     plan = results[0].plan

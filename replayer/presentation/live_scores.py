@@ -7,7 +7,7 @@ from shadowtime.replayer.presentation.site_expectations import starts_table, wor
 from shadowtime.replayer.presentation.starts import NAMES, start_columns
 from shadowtime.shared.cli import FittedTable
 from shadowtime.shared.messages import Scores
-from shadowtime.shared.text import Column, numbers, seconds, shares
+from shadowtime.shared.text import TableColumn, numbers, seconds, shares
 
 
 def tables(run: str, scores: Scores) -> Iterator[FittedTable]:
@@ -46,5 +46,5 @@ def tables(run: str, scores: Scores) -> Iterator[FittedTable]:
         yield starts_table(run, rows)
 
 
-def _table(title: str, columns: Sequence[Column], names: Mapping[str, Sequence[str]]) -> FittedTable:
+def _table(title: str, columns: Sequence[TableColumn], names: Mapping[str, Sequence[str]]) -> FittedTable:
     return FittedTable(title, names, [each.unmarked() for each in columns])

@@ -5,16 +5,16 @@ from functools import partial
 from itertools import pairwise
 from math import inf
 
-from shadowtime.replayer.comparison import Plan, Result, baseline_of, coverage_told, wait_bound_rows
+from shadowtime.replayer.comparison import RunPlan, RunResult, baseline_of, coverage_told, wait_bound_rows
 from shadowtime.replayer.presentation.names import short_names
 from shadowtime.services.catalogue import spelled, spelled_out
 from shadowtime.shared.cli import FittedTable
 from shadowtime.shared.formatting import work
 from shadowtime.shared.spec import Spelled, parse
-from shadowtime.shared.text import NOTHING, Column, Measure, numbers, seconds, shares, times
+from shadowtime.shared.text import NOTHING, Measure, TableColumn, numbers, seconds, shares, times
 
 
-def comparison_table(results: Sequence[Result], *, baseline: str | None = None, exact: bool = False) -> FittedTable:
+def comparison_table(results: Sequence[RunResult], *, baseline: str | None = None, exact: bool = False) -> FittedTable:
     """Return one row per result, all of one trace, by mean bounded slowdown; with `exact`, times are in seconds.
 
     Slowdowns are compared with that of the policy that is called `baseline`.
@@ -39,7 +39,7 @@ def comparison_table(results: Sequence[Result], *, baseline: str | None = None, 
         .unmarked()
         .meaning(f"to {short[chosen]}: slowdown as a share of that of the baseline"),
         shares("at once", [each.zero_wait_share for each in scores]),
-        Column("cpu", "s", [f"{row.cpu_seconds:.1f}" for row in rows]),
+        TableColumn("cpu", "s", [f"{row.cpu_seconds:.1f}" for row in rows]),
     ]
     price = [
         f"{name}: {each.killed:,} runs in vain, {work(each.wasted_processor_seconds)} wasted"
@@ -55,7 +55,7 @@ def comparison_table(results: Sequence[Result], *, baseline: str | None = None, 
     )
 
 
-def forecast_table(results: Sequence[Result], *, exact: bool = False) -> FittedTable:
+def forecast_table(results: Sequence[RunResult], *, exact: bool = False) -> FittedTable:
     """Return one row per result whose policy forecast waits, by error; with `exact`, times are in seconds."""
     short = short_names(forecaster(result.plan) for result in results)
     found = [(row.plan, told) for row in results if (told := row.scores.wait_forecast) is not None]
@@ -67,7 +67,9 @@ def forecast_table(results: Sequence[Result], *, exact: bool = False) -> FittedT
         shares("share", [each.error_share for each in scores], best=min).meaning("share: of the mean wait"),
         measure("mean wait", [each.mean_wait for each in scores]).unmarked(),
         measure("forecast", [each.mean_forecast for each in scores]).unmarked().meaning("forecast: their mean"),
-        Column("forecasts", "jobs", [f"{each.forecasts:,} of {each.forecasts + each.without:,}" for each in scores]),
+        TableColumn(
+            "forecasts", "jobs", [f"{each.forecasts:,} of {each.forecasts + each.without:,}" for each in scores]
+        ),
     ]
     return FittedTable(
         _title(f"{results[0].plan.cluster}, waits as forecast at submission", rows, "share"),
@@ -77,13 +79,13 @@ def forecast_table(results: Sequence[Result], *, exact: bool = False) -> FittedT
     )
 
 
-def forecaster(plan: Plan) -> str:
+def forecaster(plan: RunPlan) -> str:
     """Return what was run ahead: of a recorded log the label tells nothing of it."""
     chosen = plan.configuration
     return plan.label if plan.obeyed else f"{parse(chosen.policy).name}, by {parse(chosen.runtime).name}"
 
 
-def wait_bound_table(results: Sequence[Result], *, exact: bool = False, whole: bool = False) -> FittedTable:
+def wait_bound_table(results: Sequence[RunResult], *, exact: bool = False, whole: bool = False) -> FittedTable:
     """Return one row per queue and grouping of the bounds on waits.
 
     With `exact`, times are in seconds; with `whole`, only the bounds for the cluster as a whole are shown.
@@ -94,16 +96,16 @@ def wait_bound_table(results: Sequence[Result], *, exact: bool = False, whole: b
     made = [f"{row['predictions']:,} of {row['predictions'] + row['without']:,}" for row in rows]
     columns = [
         shares("covered", [row["coverage"] for row in rows]).meaning("covered: waits no longer than their bounds"),
-        Column("95 % interval", "%", [_interval(row["coverage_low"], row["coverage_high"]) for row in rows]).meaning(
-            "interval: by a bootstrap of blocks of time"
-        ),
+        TableColumn(
+            "95 % interval", "%", [_interval(row["coverage_low"], row["coverage_high"]) for row in rows]
+        ).meaning("interval: by a bootstrap of blocks of time"),
         measure("over", [row["over_rms"] for row in rows]).meaning(
             "over: root mean square of bound less wait among those"
         ),
         numbers("to plain", [row["ratio_to_plain"] for row in rows], 3).meaning(
             "to plain: that of plain bounds divided by it"
         ),
-        Column("predicted", "jobs", made),
+        TableColumn("predicted", "jobs", made),
     ]
     queues = [str(row["queue"]) for row in rows]
     bound = spelled("wait-bound", plan.wait_bound)
@@ -117,7 +119,7 @@ def wait_bound_table(results: Sequence[Result], *, exact: bool = False, whole: b
     )
 
 
-def under(plan: Plan) -> str:
+def under(plan: RunPlan) -> str:
     """Return under which policy predictions were made, where jobs start as it decides."""
     return f" under {parse(plan.label).name}" if plan.obeyed else ""
 
@@ -126,7 +128,7 @@ def _interval(low: float | None, high: float | None) -> str:
     return NOTHING if low is None or high is None else f"{100 * low:.1f} to {100 * high:.1f}"
 
 
-def jobs_of(plan: Plan) -> str:
+def jobs_of(plan: RunPlan) -> str:
     """Return how much was replayed."""
     return f"{len(plan.workload):,} jobs on {plan.workload.processors:,} processors"
 

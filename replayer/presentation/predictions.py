@@ -4,14 +4,14 @@ from collections.abc import Sequence
 from functools import partial
 from typing import NamedTuple
 
-from shadowtime.replayer.comparison import Result, requests_as_run_times
+from shadowtime.replayer.comparison import RunResult, requests_as_run_times
 from shadowtime.replayer.presentation.names import short_names
 from shadowtime.replayer.presentation.policies import jobs_of, least, legend, under
 from shadowtime.services.catalogue import DEFAULTS, spelled
 from shadowtime.shared.cli import FittedTable
 from shadowtime.shared.formatting import duration
 from shadowtime.shared.spec import Spelled
-from shadowtime.shared.text import Column, Measure, numbers, seconds, shares, times
+from shadowtime.shared.text import Measure, TableColumn, numbers, seconds, shares, times
 
 REQUESTS = "requests"
 BASELINE = "what users ask for, taken as run times: what a predictor must beat"
@@ -30,7 +30,7 @@ class _Row(NamedTuple):
     predicted: str = "-"
 
 
-def prediction_table(results: Sequence[Result], *, exact: bool = False) -> FittedTable:
+def prediction_table(results: Sequence[RunResult], *, exact: bool = False) -> FittedTable:
     """Return one row per predictor and adjustment, scored against one log, and one of the requests alone.
 
     They are in order of the error of run times, then of the accuracy of adjusted requests. With `exact`, times are in
@@ -54,7 +54,7 @@ def prediction_table(results: Sequence[Result], *, exact: bool = False) -> Fitte
         ),
         numbers("log score", [row.log_score for row in rows], 3).meaning("log score: in nats"),
         measure("CRPS", [row.crps for row in rows]).meaning("CRPS: continuous ranked probability score"),
-        Column("predicted", "jobs", [row.predicted for row in rows]),
+        TableColumn("predicted", "jobs", [row.predicted for row in rows]),
     ]
     if adjusting:
         short = short_names(row.adjustment.short for row in rows)
@@ -77,7 +77,7 @@ def prediction_table(results: Sequence[Result], *, exact: bool = False) -> Fitte
     )
 
 
-def _title(result: Result) -> str:
+def _title(result: RunResult) -> str:
     plan, waits = result.plan, result.scores.policy
     if plan.obeyed:
         return f"{plan.cluster}, run times as predicted at submission{under(plan)}"
@@ -87,7 +87,7 @@ def _title(result: Result) -> str:
     )
 
 
-def _row(result: Result) -> _Row:
+def _row(result: RunResult) -> _Row:
     run_time, adjustment = result.scores.run_time, result.scores.adjustment
     return _Row(
         spelled("runtime", result.plan.configuration.runtime),

@@ -4,15 +4,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from shadowtime.replayer.comparison import Result, expected_rows
+from shadowtime.replayer.comparison import RunResult, expected_rows
 from shadowtime.replayer.presentation.names import short_names
 from shadowtime.replayer.presentation.policies import forecaster
 from shadowtime.shared.cli import FittedTable
 from shadowtime.shared.formatting import duration, signed_duration
-from shadowtime.shared.text import NOTHING, Column, Measure, Values, numbers, seconds, shares
+from shadowtime.shared.text import NOTHING, Measure, TableColumn, Values, numbers, seconds, shares
 
 
-class Word(NamedTuple):
+class ExpectationRow(NamedTuple):
     """Whose word it is about the starts of how many jobs, and how it fared: `ForetoldScores`, or a bound that held."""
 
     whose: str
@@ -23,30 +23,30 @@ class Word(NamedTuple):
     brier: float | None = None
 
 
-def words(row: Mapping[str, Any]) -> Iterator[Word]:
+def words(row: Mapping[str, Any]) -> Iterator[ExpectationRow]:
     """Yield what is told of the jobs of a row of `expected_starts`.
 
     The site's words of the jobs that were forecast come again where these are fewer.
     """
     first, paired, bounded = row["first"], row["paired"], row["bounded"]
     within = row.get("within") or {}
-    yield Word("site, first", first["jobs"], first, brier=within.get("site_brier"))
-    yield Word("site, last", first["jobs"], row["last"])
+    yield ExpectationRow("site, first", first["jobs"], first, brier=within.get("site_brier"))
+    yield ExpectationRow("site, last", first["jobs"], row["last"])
     if paired is not None:
         jobs = paired["forecast"]["jobs"]
         if jobs < first["jobs"]:
-            yield Word("site, first, of those forecast", jobs, paired["first"])
-            yield Word("site, last, of those forecast", jobs, paired["last"])
-        yield Word("forecast", jobs, paired["forecast"])
+            yield ExpectationRow("site, first, of those forecast", jobs, paired["first"])
+            yield ExpectationRow("site, last, of those forecast", jobs, paired["last"])
+        yield ExpectationRow("forecast", jobs, paired["forecast"])
     if bounded:
         said = f"bound, {100 * row['bound_quantile']:.4g} %"
-        yield Word(said, bounded, {}, row["bound_coverage"], row.get("mean_bound"))
+        yield ExpectationRow(said, bounded, {}, row["bound_coverage"], row.get("mean_bound"))
     if within:
         said = f"starts by then, {100 * within['mean_probability']:.3g} %"
-        yield Word(said, within["jobs"], {}, within["started_share"], brier=within["brier"])
+        yield ExpectationRow(said, within["jobs"], {}, within["started_share"], brier=within["brier"])
 
 
-def expected_table(results: Sequence[Result], *, exact: bool = False) -> FittedTable:
+def expected_table(results: Sequence[RunResult], *, exact: bool = False) -> FittedTable:
     """Return one row per result, queue and word about starts; with `exact`, times are in seconds."""
     short = short_names(forecaster(result.plan) for result in results)
     rows = [
@@ -58,7 +58,7 @@ def expected_table(results: Sequence[Result], *, exact: bool = False) -> FittedT
     return starts_table(results[0].plan.cluster, rows, exact=exact)
 
 
-def starts_table(cluster: str, rows: Sequence[tuple[str, str, Word]], *, exact: bool = False) -> FittedTable:
+def starts_table(cluster: str, rows: Sequence[tuple[str, str, ExpectationRow]], *, exact: bool = False) -> FittedTable:
     """Return the table of words by policy and queue; the policy is named if there are several."""
     told = [word for _, _, word in rows]
 
@@ -69,7 +69,7 @@ def starts_table(cluster: str, rows: Sequence[tuple[str, str, Word]], *, exact: 
     signed: Measure = seconds if exact else _signed
     columns = [
         measure("off", values("mean_absolute_error")).meaning("off: mean absolute error"),
-        Column("jobs", "", [f"{word.jobs:,}" for word in told]),
+        TableColumn("jobs", "", [f"{word.jobs:,}" for word in told]),
         shares("held", [word.held for word in told]).meaning("held: share of bounds, or of starts by then, that held"),
         numbers("Brier", [word.brier for word in told], 3).meaning(
             "Brier: mean squared error of probabilities of starting by then; the site's word taken for certain"
@@ -91,10 +91,10 @@ def starts_table(cluster: str, rows: Sequence[tuple[str, str, Word]], *, exact: 
     )
 
 
-def _durations(heading: str, values: Values) -> Column:
+def _durations(heading: str, values: Values) -> TableColumn:
     """Return times each in its own unit: the first word may be hours off, and the last one seconds."""
-    return Column(heading, "", [duration(value) for value in values])
+    return TableColumn(heading, "", [duration(value) for value in values])
 
 
-def _signed(heading: str, values: Values) -> Column:
-    return Column(heading, "", [NOTHING if value is None else signed_duration(value) for value in values])
+def _signed(heading: str, values: Values) -> TableColumn:
+    return TableColumn(heading, "", [NOTHING if value is None else signed_duration(value) for value in values])

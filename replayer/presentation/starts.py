@@ -3,18 +3,18 @@
 from collections.abc import Sequence
 from functools import partial
 
-from shadowtime.replayer.comparison import Result
+from shadowtime.replayer.comparison import RunResult
 from shadowtime.replayer.presentation.names import short_names
 from shadowtime.replayer.presentation.policies import forecaster
 from shadowtime.shared.cli import FittedTable
 from shadowtime.shared.formatting import percent
 from shadowtime.shared.messages import ProbabilityScores, StartDistributionScores
-from shadowtime.shared.text import Column, Measure, numbers, seconds, shares, times
+from shadowtime.shared.text import Measure, TableColumn, numbers, seconds, shares, times
 
 NAMES = {"sampled": "sampled futures", "point": "forecast alone", "bounds": "table of bounds"}
 
 
-def start_table(results: Sequence[Result], *, exact: bool = False) -> FittedTable:
+def start_table(results: Sequence[RunResult], *, exact: bool = False) -> FittedTable:
     """Return a row per distribution of the wait that a result was told of; with `exact`, times are in seconds."""
     short = short_names(forecaster(result.plan) for result in results)
     told = [(short[forecaster(result.plan)], each) for result in results for each in result.scores.starts or ()]
@@ -29,7 +29,7 @@ def start_table(results: Sequence[Result], *, exact: bool = False) -> FittedTabl
     )
 
 
-def start_columns(rows: Sequence[StartDistributionScores], *, exact: bool = False) -> list[Column]:
+def start_columns(rows: Sequence[StartDistributionScores], *, exact: bool = False) -> list[TableColumn]:
     """Return the figures of distributions of the wait; with `exact`, times are in seconds."""
     measure: Measure = seconds if exact else partial(times, like=[row.mean_wait for row in rows])
     held = {

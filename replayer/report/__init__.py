@@ -8,6 +8,6 @@ if TYPE_CHECKING:
     from shadowtime.replayer.report import figures, tables
     from shadowtime.replayer.report.markup import cell, escape, table
     from shadowtime.replayer.report.report import page, whole
-    from shadowtime.replayer.report.statistics import Paired, by_user, paired
+    from shadowtime.replayer.report.statistics import PairedDifferences, by_user, paired
 
 __getattr__ = lazy_exports(__name__)

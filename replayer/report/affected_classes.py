@@ -15,7 +15,7 @@ from shadowtime.shared.formatting import signed_duration
 from shadowtime.shared.statistics import Interval, mean_over_time
 
 
-class Group(NamedTuple):
+class JobClass(NamedTuple):
     """Jobs of one shape: how many, and how much longer they wait under a policy than under another, in seconds."""
 
     shape: str
@@ -28,7 +28,7 @@ class Group(NamedTuple):
         return self.longer.low is not None and self.longer.low > 0
 
 
-def groups(first: RunRecord, other: RunRecord) -> list[Group]:
+def groups(first: RunRecord, other: RunRecord) -> list[JobClass]:
     """Return how jobs of each shape fare under the other policy against the same jobs under the first."""
     a, b = first.jobs, other.jobs
     _, here, there = np.intersect1d(a.job_number, b.job_number, assume_unique=True, return_indices=True)
@@ -41,7 +41,7 @@ def groups(first: RunRecord, other: RunRecord) -> list[Group]:
         of_shape = shapes == number
         if of_shape.any():
             interval = mean_over_time(longer[of_shape], submit_times[of_shape], key)
-            found.append(Group(shape, int(of_shape.sum()), interval))
+            found.append(JobClass(shape, int(of_shape.sum()), interval))
     return found
 
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shadowtime.replayer.comparison import Jobs, RunRecord
+from shadowtime.replayer.comparison import EndedJobs, RunRecord
 from shadowtime.replayer.report.statistics import clock_of
 from shadowtime.shared.formatting import DAY
 from shadowtime.shared.kernels import Floats, Integers
@@ -20,7 +20,7 @@ class Day(NamedTuple):
     hours: str
 
 
-def day_that_most_waited(jobs: Jobs, midnight: int) -> int:
+def day_that_most_waited(jobs: EndedJobs, midnight: int) -> int:
     """Return when the day begins on which jobs waited most, summed over all that waited.
 
     Parameters
@@ -43,7 +43,7 @@ def _sum_up_to(times: Integers, edges: Integers) -> Integers:
     return sums
 
 
-class Bar(NamedTuple):
+class JobBar(NamedTuple):
     """Processors from `low` up to `high` that a job has on the chart."""
 
     job: int
@@ -51,7 +51,7 @@ class Bar(NamedTuple):
     high: int
 
 
-def processor_bars(starts: Integers, ends: Integers, processors: Integers) -> list[Bar]:
+def processor_bars(starts: Integers, ends: Integers, processors: Integers) -> list[JobBar]:
     """Return where jobs are drawn, each on the lowest processors that are free at its start, in one bar or several.
 
     The log does not tell which processors a job had; that there are enough of them is all that is meant.
@@ -59,8 +59,8 @@ def processor_bars(starts: Integers, ends: Integers, processors: Integers) -> li
     >>> processor_bars(np.array([0, 0, 5]), np.array([5, 9, 9]), np.array([1, 1, 2]))
     [Bar(job=0, low=0, high=1), Bar(job=1, low=1, high=2), Bar(job=2, low=0, high=1), Bar(job=2, low=2, high=3)]
     """
-    bars: list[Bar] = []
-    held: list[tuple[int, list[Bar]]] = []  # by end
+    bars: list[JobBar] = []
+    held: list[tuple[int, list[JobBar]]] = []  # by end
     free: list[tuple[int, int]] = [(0, 2**62)]
     for job in np.lexsort((np.arange(len(starts)), starts)).tolist():
         while held and held[0][0] <= starts[job]:
@@ -71,7 +71,7 @@ def processor_bars(starts: Integers, ends: Integers, processors: Integers) -> li
         while wanted:
             low, high = free.pop(0)
             taken = min(wanted, high - low)
-            got.append(Bar(job, low, low + taken))
+            got.append(JobBar(job, low, low + taken))
             wanted -= taken
             if low + taken < high:
                 free.insert(0, (low + taken, high))

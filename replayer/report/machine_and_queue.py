@@ -8,7 +8,7 @@ import numpy as np
 from shadowtime.replayer.comparison import RunRecord
 from shadowtime.replayer.report.axes import Axis, linear, round_marks
 from shadowtime.replayer.report.charts import Chart, legend
-from shadowtime.replayer.report.day import Bar, Day, means, processor_bars
+from shadowtime.replayer.report.day import Day, JobBar, means, processor_bars
 from shadowtime.replayer.report.markup import cell, escape, figure, table
 from shadowtime.shared.formatting import DAY, duration, percent
 from shadowtime.shared.kernels import Floats, Integers
@@ -95,7 +95,7 @@ def machine_and_queue(runs: Sequence[RunRecord], day: Day) -> str:
     return figure(title, caption, picture, _by_hour(days, day), wide=True)
 
 
-def _drawn(told: OneDay, bars: Sequence[Bar] | None, day: Day, tops: tuple[int, int, float]) -> str:
+def _drawn(told: OneDay, bars: Sequence[JobBar] | None, day: Day, tops: tuple[int, int, float]) -> str:
     machine, top, longest_queue = tops
     chart = Chart(f"Machine and queue on {day.name} under {told.policy}", width=960, height=390)
     foot = chart.bottom

@@ -47,7 +47,7 @@ def by_user(values: NDArray[np.generic], users: Integers) -> Floats:
     return means[jobs >= FEW]
 
 
-class Paired(NamedTuple):
+class PairedDifferences(NamedTuple):
     """What jobs fared differently from the same jobs in the first run."""
 
     wait: Interval
@@ -60,14 +60,14 @@ class Paired(NamedTuple):
     """Seconds by which the mean wait of a user is longer at most."""
 
 
-def paired(first: JobTimes, other: JobTimes, key: int) -> Paired:
+def paired(first: JobTimes, other: JobTimes, key: int) -> PairedDifferences:
     """Return the differences of the jobs of a run from the same jobs in the first one."""
     _, here, there = np.intersect1d(first.job_number, other.job_number, assume_unique=True, return_indices=True)
     submit_times = first.submit_time[here]
     wait = other.wait[there] - first.wait[here]
     slowdown = slowdowns(other)[there] - slowdowns(first)[here]
     of_users = by_user(wait, first.user_id[here])
-    return Paired(
+    return PairedDifferences(
         mean_over_time(wait.astype(np.float64), submit_times, key),
         mean_over_time(slowdown, submit_times, key),
         float((wait < 0).mean()),

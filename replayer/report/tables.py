@@ -7,12 +7,12 @@ from typing import Any
 from shadowtime.replayer.comparison import coverage_told
 from shadowtime.replayer.report.charts import numbered, series
 from shadowtime.replayer.report.markup import bars, cell, escape, table
-from shadowtime.replayer.report.statistics import Paired
+from shadowtime.replayer.report.statistics import PairedDifferences
 from shadowtime.shared.formatting import duration, percent, signed_duration, work
 from shadowtime.shared.statistics import Interval
-from shadowtime.shared.text import Column, Values, numbers, shares, times
+from shadowtime.shared.text import TableColumn, Values, numbers, shares, times
 
-COLUMNS: Mapping[str, Callable[[Values], Column]] = {
+COLUMNS: Mapping[str, Callable[[Values], TableColumn]] = {
     "mean_wait": partial(times, "mean wait"),
     "geometric_mean_wait": partial(times, "geometric mean"),
     "max_wait": partial(times, "longest wait"),
@@ -21,9 +21,9 @@ COLUMNS: Mapping[str, Callable[[Values], Column]] = {
     "mean_bounded_slowdown": partial(numbers, "bounded slowdown"),
     "utilization": lambda values: shares("utilization", values).unmarked(),
 }
-WASTE: Mapping[str, Callable[[Values], Column]] = {
+WASTE: Mapping[str, Callable[[Values], TableColumn]] = {
     "killed": lambda values: numbers("runs in vain", values, 0).unmarked(),
-    "wasted_processor_seconds": lambda values: Column("work wasted", "", [work(each or 0) for each in values]),
+    "wasted_processor_seconds": lambda values: TableColumn("work wasted", "", [work(each or 0) for each in values]),
 }
 """Shown where any policy ran jobs in vain."""
 
@@ -70,7 +70,7 @@ def at_a_glance(rows: Sequence[Row]) -> str:
     return f'<div class="at-a-glance">{"".join(found)}</div>'
 
 
-def differences(found: Sequence[tuple[str, Paired]], baseline: str) -> str:
+def differences(found: Sequence[tuple[str, PairedDifferences]], baseline: str) -> str:
     """Return how jobs fared under a policy, compared with the same jobs under another, first of all the baseline."""
     body = [
         [

@@ -5,7 +5,7 @@ from typing import Any
 
 from shadowtime.replayer.comparison import RunRecord
 from shadowtime.replayer.report.affected_classes import groups
-from shadowtime.replayer.report.statistics import Paired, paired
+from shadowtime.replayer.report.statistics import PairedDifferences, paired
 from shadowtime.shared.chance import key_of
 from shadowtime.shared.formatting import duration, percent
 from shadowtime.shared.statistics import Interval
@@ -110,7 +110,7 @@ def _in_order(rows: Sequence[Row]) -> list[int]:
     return sorted(range(len(rows)), key=lambda place: float(rows[place]["mean_bounded_slowdown"]))
 
 
-def _paired(runs: Sequence[RunRecord], base: int, other: int) -> Paired | None:
+def _paired(runs: Sequence[RunRecord], base: int, other: int) -> PairedDifferences | None:
     """Return how jobs fared differently under the other policy; None without records."""
     if not runs or not all(len(runs[place].jobs) for place in (base, other)):
         return None

@@ -6,7 +6,7 @@ them. So the jobs are replayed once, closed, through the project's own pipeline.
 
 from collections.abc import Mapping
 
-from shadowtime.replayer.comparison import Plan, carry_out
+from shadowtime.replayer.comparison import RunPlan, carry_out
 from shadowtime.replayer.logs import FIELDS, Trace, prepare
 from shadowtime.services.catalogue import configure
 from shadowtime.shared.kernels import Integers
@@ -39,7 +39,7 @@ def easy_waits(header: Mapping[str, str], table: Integers) -> Integers:
         if isinstance(envelope.event, JobStarted):
             started[envelope.event.job_number] = envelope.event.time
 
-    carry_out(Plan("easy", workload.name, workload, configure("easy")), [note])
+    carry_out(RunPlan("easy", workload.name, workload, configure("easy")), [note])
     waits = table[:, FIELDS.index("wait_time")].copy()
     for row, (number, submit_time) in enumerate(table[:, :2].tolist()):
         if number in started:

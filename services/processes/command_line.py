@@ -61,13 +61,13 @@ def watch(
     with lasting_imports():
         import asyncio
 
-        from shadowtime.services.processes.watch import KINDS, JsonLines, Printer, Sentences, Wanted
+        from shadowtime.services.processes.watch import KINDS, JsonLines, MessageFilter, Printer, Sentences
         from shadowtime.services.processes.watch import watch as watch_topic
         from shadowtime.shared.streaming import read_settings
     if kind is not None and kind not in KINDS:
         raise SettingsError(f"unknown kind {quoted(kind)} of events; known: {', '.join(KINDS)}")
-    wanted = Wanted(run, cluster, kind, user, job, predictions)
-    if topic == topics.DEAD_LETTERS and wanted != Wanted():
+    wanted = MessageFilter(run, cluster, kind, user, job, predictions)
+    if topic == topics.DEAD_LETTERS and wanted != MessageFilter():
         raise SettingsError("dead letters bear no cluster, run, kind, user or job to choose by; see their headers")
     settings = read_settings(context.args, "subscriber")
     start_logging(settings.log_format, "watch", logging.ERROR)

@@ -15,7 +15,7 @@ from shadowtime.shared.messages import ClusterOpened, Decided, Envelope, Event
 from shadowtime.shared.quoting import plain
 from shadowtime.shared.stages import DEAD_LETTERS
 from shadowtime.shared.streaming import Message, Settings, subscribe
-from shadowtime.shared.text import UNKNOWN, Log, sentences
+from shadowtime.shared.text import UNKNOWN, RunContext, sentences
 
 # Which messages of a topic are wanted, and about which jobs.
 
@@ -23,7 +23,7 @@ PREDICTIONS = ("run_time", "adjustment", "wait_bounds", "forecast", "coverage", 
 """Fields of an envelope that stages fill with what they predict, or with how earlier predictions fared."""
 
 
-class Wanted(NamedTuple):
+class MessageFilter(NamedTuple):
     """Which messages are to be shown; None where any is."""
 
     run: str | None = None
@@ -34,7 +34,7 @@ class Wanted(NamedTuple):
     predictions: bool = False
 
 
-class Chosen(NamedTuple):
+class SelectedMessage(NamedTuple):
     """A message that is wanted, and the jobs about which it is; None for all that it tells."""
 
     message: Message
@@ -48,20 +48,20 @@ class Filter:
     submitted. The jobs of the user that have not ended are all that is kept.
     """
 
-    def __init__(self, wanted: Wanted) -> None:
+    def __init__(self, wanted: MessageFilter) -> None:
         self._wanted = wanted
         self._jobs: set[tuple[str, int]] = set()
 
-    def __call__(self, message: Message) -> Chosen | None:
+    def __call__(self, message: Message) -> SelectedMessage | None:
         """Return what is wanted of a message, or None; one that no stage could read is not, unless all are."""
-        if self._wanted == Wanted():
-            return Chosen(message)
+        if self._wanted == MessageFilter():
+            return SelectedMessage(message)
         try:
             return self._chosen(message, orjson.loads(message.value))
         except (orjson.JSONDecodeError, KeyError, TypeError, AttributeError):
             return None  # it is a dead letter of the next stage
 
-    def _chosen(self, message: Message, envelope: Mapping[str, Any]) -> Chosen | None:
+    def _chosen(self, message: Message, envelope: Mapping[str, Any]) -> SelectedMessage | None:
         wanted, event = self._wanted, envelope["event"]
         kind, run = event["kind"], envelope["run"]
         if (wanted.run or run) != run or (wanted.cluster or envelope.get("cluster")) != envelope.get("cluster"):
@@ -75,7 +75,7 @@ class Filter:
                 jobs &= {wanted.job}
         predicts = any(envelope.get(name) for name in PREDICTIONS) or bool(event.get("evaluated"))
         fits = (wanted.kind or kind) == kind and (predicts or not wanted.predictions)
-        return Chosen(message, jobs) if fits and (jobs is None or jobs) else None
+        return SelectedMessage(message, jobs) if fits and (jobs is None or jobs) else None
 
     def _of_user(self, run: str, kind: str, event: Mapping[str, Any], jobs: frozenset[int]) -> frozenset[int]:
         """Return which of the jobs of an event are the user's."""
@@ -124,7 +124,7 @@ class Printer(Protocol):
         """Take in a message, wanted or not."""
         ...
 
-    def show(self, messages: Sequence[Chosen]) -> None:
+    def show(self, messages: Sequence[SelectedMessage]) -> None:
         """Print messages."""
         ...
 
@@ -142,7 +142,7 @@ class JsonLines:
     def note(self, message: Message) -> None:
         """Nothing is to be known of other messages."""
 
-    def show(self, messages: Sequence[Chosen]) -> None:
+    def show(self, messages: Sequence[SelectedMessage]) -> None:
         """Write messages, and let them be seen at once."""
         for message, _ in messages:
             self._output.write(self._of(message) + b"\n")
@@ -159,7 +159,7 @@ class Sentences:
     def __init__(self, console: Console, topic: str) -> None:
         self._console = console
         self._of = self._dead if topic == DEAD_LETTERS else self._living
-        self._logs: dict[str, Log] = {}
+        self._logs: dict[str, RunContext] = {}
         self._only: dict[str, str | None] = {}
         self._widest = 0
 
@@ -169,14 +169,14 @@ class Sentences:
             return
         envelope = Envelope.read(message.value)
         if envelope is not None and isinstance(envelope.event, ClusterOpened):
-            self._remember(envelope.run, Log.of(envelope.event))
+            self._remember(envelope.run, RunContext.of(envelope.event))
 
-    def _remember(self, run: str, log: Log) -> None:
+    def _remember(self, run: str, log: RunContext) -> None:
         self._logs[run] = log
         if len(self._logs) > MAX_RUNS:
             del self._logs[next(iter(self._logs))]
 
-    def show(self, messages: Sequence[Chosen]) -> None:
+    def show(self, messages: Sequence[SelectedMessage]) -> None:
         """Print the lines of messages."""
         lines = [line for each in messages for line in self._of(each)]
         self._widest = max(self._widest, *(min(cell_len(where), WIDEST) for _, where, _ in lines), 0)
@@ -189,12 +189,12 @@ class Sentences:
         if lines:
             self._console.print(table)
 
-    def _dead(self, chosen: Chosen) -> Iterator[tuple[str, str, Text]]:
+    def _dead(self, chosen: SelectedMessage) -> Iterator[tuple[str, str, Text]]:
         told = chosen.message.headers
         where = " ".join(told.get(name, "") for name in ("topic", "partition", "offset"))
         yield "", plain(told.get("stage", "")), Text(plain(f"{where}: {told.get('reason', '')}"))
 
-    def _living(self, chosen: Chosen) -> Iterator[tuple[str, str, Text]]:
+    def _living(self, chosen: SelectedMessage) -> Iterator[tuple[str, str, Text]]:
         envelope = Envelope.read(chosen.message.value)
         if envelope is None:
             yield "", "", Text("not an envelope of this schema", STYLES["rejected"])
@@ -230,7 +230,7 @@ def _dead_letter(message: Message) -> bytes:
 
 
 async def watch(
-    settings: Settings, topic: str, wanted: Wanted, printer: Printer, *, beginning: bool, count: int | None
+    settings: Settings, topic: str, wanted: MessageFilter, printer: Printer, *, beginning: bool, count: int | None
 ) -> None:
     """Show the messages of a topic, for ever or up to `count`.
 

@@ -96,7 +96,7 @@ def conditional_mean(beta0: float, beta1: float, age: float) -> float | None:
     return None if reached is None else (reached[1] - reached[0]) / math.log(reached[1] / reached[0])
 
 
-class Downey(Remembering):
+class DowneyRunTimes(Remembering):
     """Predict from the logarithmic distribution of the run times of the job's queue.
 
     Jobs of no known queue are a queue of their own. Memory is bounded by `history`; either step is O(history), which is
@@ -144,7 +144,7 @@ class Downey(Remembering):
             del self._logarithms[job.queue_number]
 
 
-class DowneyMean(Downey):
+class DowneyMean(DowneyRunTimes):
     """Predict the mean of the logarithmic distribution that fits the run times of the job's queue.
 
     Examples
@@ -168,7 +168,7 @@ class DowneyMean(Downey):
         return conditional_mean(beta0, beta1, age)
 
 
-class DowneyMedian(Downey):
+class DowneyMedian(DowneyRunTimes):
     """Predict the median of the logarithmic distribution that fits the run times of the job's queue.
 
     Examples

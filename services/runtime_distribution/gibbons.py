@@ -30,7 +30,7 @@ class GibbonsSettings(RememberingSettings):
     degree: int = Field(1, ge=1, le=2, description="of the regressions: 1 as Smith et al. have them, 2 as Gibbons has")
 
 
-class Sums:
+class RangeSums:
     """Jobs of one range of processors: how many, and the sums of processors, run times and squared run times.
 
     They are whole numbers, so that what is added and taken away again leaves no trace.
@@ -106,7 +106,7 @@ class Gibbons(Remembering):
     def __init__(self, settings: GibbonsSettings) -> None:
         super().__init__(settings.history)
         self._degree = settings.degree
-        self._sums: dict[Key, dict[int, Sums]] = {}  # by what jobs have in common, and by range of processors
+        self._sums: dict[Key, dict[int, RangeSums]] = {}  # by what jobs have in common, and by range of processors
 
     def predict_one(self, x: JobSubmitted, elapsed: int = 0) -> RunTimePrediction | None:
         """Return the first valid prediction for a job that has run for `elapsed` seconds; None if there is none.
@@ -143,7 +143,7 @@ class Gibbons(Remembering):
     def add(self, job: RememberedJob) -> None:
         """Take in the newest job."""
         for key in keys_of(job):
-            self._sums.setdefault(key, {}).setdefault(range_of(job.requested_processors), Sums()).add(job, 1)
+            self._sums.setdefault(key, {}).setdefault(range_of(job.requested_processors), RangeSums()).add(job, 1)
 
     def remove(self, job: RememberedJob) -> None:
         """Let go of the oldest job."""
@@ -162,7 +162,7 @@ def keys_of(job: RememberedJob) -> tuple[Key, ...]:
     return (job.user_id, job.executable_number), (job.executable_number,), ()
 
 
-def _points(known: Iterable[Sums]) -> tuple[Floats, Floats, Floats]:
+def _points(known: Iterable[RangeSums]) -> tuple[Floats, Floats, Floats]:
     """Return mean processors, mean run time and weight of each range, shapes (ranges,)."""
     rows = [(each.processors / each.count, each.run_times / each.count, 1 / each.variance) for each in known]
     x, y, weights = np.array(rows).T

@@ -3,7 +3,7 @@
 from shadowtime.services.scheduler.explain import Explaining, Following
 from shadowtime.services.scheduler.handler import Scheduler
 from shadowtime.services.scheduler.limits import MAX_STARTS
-from shadowtime.services.scheduler.ordering import ORDERS, Waiting, steady
+from shadowtime.services.scheduler.ordering import ORDERS, WaitingColumns, steady
 from shadowtime.services.scheduler.policies import Easy
 from shadowtime.services.scheduler.policy import FITS_NOW, Output, Policy, start
 from shadowtime.services.scheduler.pool_scheduler import PoolScheduler

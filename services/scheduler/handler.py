@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from shadowtime.services.scheduler.forecasting import State, starts_within, why_none
+from shadowtime.services.scheduler.forecasting import SchedulerState, starts_within, why_none
 from shadowtime.services.scheduler.history import Passes
 from shadowtime.services.scheduler.limits import MAX_STARTS
 from shadowtime.services.scheduler.policy import Output
@@ -78,7 +78,7 @@ def starts_if_submitted(
         further = [getattr(job, each) or 0 for each in pool.further]
         enqueue(queue, job, told, pool.policy.settings, further)
         row = int(np.flatnonzero(queue.job_number == number)[0])
-        starts = futures.starts(State(now, queue, pool.running, pool.free), row)
+        starts = futures.starts(SchedulerState(now, queue, pool.running, pool.free), row)
         forget(queue, queue.remove(number))
         reason = why_none(now, int(starts.min())) or why_none(now, int(starts.max()))
         if reason is not None:

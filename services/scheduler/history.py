@@ -31,14 +31,14 @@ class Refusal(NamedTuple):
     recalibrated: float | None
 
 
-class Told(NamedTuple):
+class ForecastWait(NamedTuple):
     """Of a job that was submitted: its forecast wait, and a probability with the wait that it will not exceed."""
 
     forecast: int | None
     within: tuple[float, int] | None
 
 
-class Ended(NamedTuple):
+class EndedJob(NamedTuple):
     """A job that has ended; what it requested is as it was when it ended."""
 
     processors: int
@@ -67,8 +67,8 @@ class Passes:
         self.reasons: dict[int, tuple[int, Reason]] = {}
         """Of jobs: when it was decided to start them, or first advised, and why."""
         self.refused: dict[int, deque[Refusal]] = {}
-        self.told: dict[int, Told] = {}
-        self.ended: dict[int, Ended] = {}
+        self.told: dict[int, ForecastWait] = {}
+        self.ended: dict[int, EndedJob] = {}
 
     def submit(self, envelope: Envelope, job: JobSubmitted) -> None:
         """Keep what was told of a job's start."""
@@ -76,7 +76,7 @@ class Passes:
         within = _within(chosen(envelope.wait_bounds))
         self.ended.pop(job.job_number, None)
         if forecast is not None or within is not None:
-            self.told[job.job_number] = Told(forecast, within)
+            self.told[job.job_number] = ForecastWait(forecast, within)
 
     def decide(self, decided: Decided, *, obeyed: bool) -> None:
         """Keep why jobs start, and who was weighed and refused."""
@@ -109,7 +109,7 @@ class Passes:
         self.told.pop(ended.job_number, None)
         asked = started.limit or job.requested_time
         began, over = moment(started), moment(ended)
-        self.ended[ended.job_number] = Ended(
+        self.ended[ended.job_number] = EndedJob(
             started.processors, asked, job.since, began, over, ended.run_time, ended.outcome
         )
         if len(self.ended) > KEPT_ENDED:
@@ -139,10 +139,10 @@ class Passes:
             number: deque((Refusal(*each) for each in found), maxlen=KEPT) for number, found in state["refused"]
         }
         self.told = {
-            number: Told(forecast, None if within is None else (within[0], within[1]))
+            number: ForecastWait(forecast, None if within is None else (within[0], within[1]))
             for number, forecast, within in state["told"]
         }
-        self.ended = {number: Ended(*each) for number, *each in state["ended"]}
+        self.ended = {number: EndedJob(*each) for number, *each in state["ended"]}
 
 
 def _within(bound: WaitBound | None) -> tuple[float, int] | None:

@@ -9,7 +9,7 @@ from shadowtime.services.scoreboard.scores import (
     Calibration,
     Capacity,
     ExpectedStarts,
-    Members,
+    MemberRecord,
     RunTimeDistributionScores,
     RunTimeErrors,
     SaidProbabilities,
@@ -38,7 +38,7 @@ class Tally:
         self.cuts = SaidProbabilities()
         self.expected = ExpectedStarts()
         self.capacity = Capacity()
-        self.members = Members()
+        self.members = MemberRecord()
         self.held = PredictionsHeld()
         self.happenings: Counter[str] = Counter()
         self.scheduling_points = 0

@@ -61,7 +61,7 @@ def shadow(
 
         from shadowtime.services.catalogue import configure
         from shadowtime.services.shadows.io import play
-        from shadowtime.services.shadows.options import ShadowOf, Wanted
+        from shadowtime.services.shadows.options import ShadowOf, ShadowOptions
         from shadowtime.shared.chance import require_seed
         from shadowtime.shared.cli import start_logging
         from shadowtime.shared.messages import run_name
@@ -76,7 +76,7 @@ def shadow(
     start_logging(settings.log_format, "shadow")
     real = of or run_name(cluster, "live")
     wanted = [
-        Wanted(
+        ShadowOptions(
             ShadowOf(cluster, real, run_name(cluster, name, each), settings, exact=exact, from_now=since is Since.NOW),
             each,
             runtime=runtime,

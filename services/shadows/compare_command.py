@@ -9,7 +9,7 @@ from shadowtime.shared.cli import SEE_SETTINGS, TAKES_SETTINGS, lasting_imports,
 from shadowtime.shared.errors import SettingsError
 
 if TYPE_CHECKING:
-    from shadowtime.services.shadows.comparison import Shadow
+    from shadowtime.services.shadows.comparison import StoredShadow
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
@@ -35,7 +35,7 @@ def twin(
         from shadowtime.shared.streaming import read_settings, reading
     settings = read_settings(context.args, "ask")
 
-    async def ask() -> "list[Shadow]":
+    async def ask() -> "list[StoredShadow]":
         async with reading(settings, STORE) as reader:
             saved = [(run, await reader.load(run)) for run in await reader.names()]
             return [read(run, state.snapshot) for run, state in saved if state is not None]

@@ -35,7 +35,7 @@ class ShadowOf:
 
 
 @dataclass(frozen=True)
-class Wanted:
+class ShadowOptions:
     """A shadow, and what it is to be played under; None is as in the real run, or as it is known."""
 
     of: ShadowOf

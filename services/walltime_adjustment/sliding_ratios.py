@@ -22,7 +22,7 @@ DEARER = 16
 """How many times as much it costs to put one value into a sorted list, or to take it out, as to sort it with others."""
 
 
-class Sample:
+class SortedRatios:
     """The sorted ratios of like jobs; valid until the next change."""
 
     def __init__(self, values: Sequence[float]) -> None:
@@ -36,7 +36,7 @@ class Sample:
         return [self._values[position] for position in positions]
 
 
-NOTHING = Sample(())
+NOTHING = SortedRatios(())
 
 
 class LikeJobs:
@@ -156,11 +156,11 @@ class SlidingRatios:
         self._let_go()
         return not current
 
-    def sample(self, name: str, window: int, job: Traits, now: int) -> Sample:
+    def sample(self, name: str, window: int, job: Traits, now: int) -> SortedRatios:
         """Return the ratios of the jobs like this one, within a window that ends now; valid until the next change."""
         key = job.key(name)
         like = None if key is None else self._likes[name].get(key)
-        return NOTHING if like is None else Sample(like.since(window, self._before + self._begin(window, now)))
+        return NOTHING if like is None else SortedRatios(like.since(window, self._before + self._begin(window, now)))
 
     def _begin(self, window: int, now: int) -> int:
         """Return the position of the oldest entry within a window. O(log n)."""

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shadowtime.replayer.comparison import Plan
+from shadowtime.replayer.comparison import RunPlan
 from shadowtime.replayer.logs import Workload
 from shadowtime.services.catalogue import DEFAULTS, canonical, configure
 from shadowtime.services.pipeline import STAGES
@@ -22,14 +22,14 @@ MORE = 7
 """Seconds by which a job runs longer in another future."""
 
 
-def played(of: Plan) -> list[Envelope]:
+def played(of: RunPlan) -> list[Envelope]:
     """Return what the last stage says of every event of a run."""
     envelopes: list[Envelope] = []
     of.replay([envelopes.append]).run_to_end()
     return envelopes
 
 
-def foresees_nothing(plan: Callable[[Workload], Plan], jobs: Workload, share: float) -> None:
+def foresees_nothing(plan: Callable[[Workload], RunPlan], jobs: Workload, share: float) -> None:
     """See that a run is told the same up to an instant, whatever comes after it.
 
     In the other future nobody else submits a job, and what has not ended runs longer.
@@ -84,11 +84,11 @@ class InPipeline:
 
     option: ClassVar[str]
 
-    def plan(self, spec: str, jobs: Workload) -> Plan:
+    def plan(self, spec: str, jobs: Workload) -> RunPlan:
         """Return a closed run under a SPEC, all else by default."""
         chosen = {**DEFAULTS, self.option: spec}
         configuration = configure(chosen["policy"], chosen["runtime"], chosen["adjustment"])
-        return Plan("tried", "c", jobs, configuration, wait_bound=chosen["wait-bound"])
+        return RunPlan("tried", "c", jobs, configuration, wait_bound=chosen["wait-bound"])
 
     def test_its_spec_spelled_out_stays_the_same(self, spec: str) -> None:
         assert canonical(self.option, spec) == spec

@@ -57,7 +57,7 @@ AnyPredictor = Predictor[JobSubmitted, Any, Any]
 Observation = tuple[JobSubmitted, Any]
 
 
-class Told:
+class TimedPredictor:
     """A predictor that is told outcomes in seconds, whatever it learns from; time goes on with each job."""
 
     def __init__(self, option: str, predictor: AnyPredictor) -> None:
@@ -72,9 +72,9 @@ class Told:
             self._predictor.observe(ended)
 
 
-def maker(option: str, spec: str) -> Callable[[], Told]:
+def maker(option: str, spec: str) -> Callable[[], TimedPredictor]:
     registry: Registry[Any] = REGISTRIES[option]
-    return lambda: Told(option, registry.build(parse(spec)))
+    return lambda: TimedPredictor(option, registry.build(parse(spec)))
 
 
 def observations(seed: int = 1, gap: int = 60) -> Iterator[Observation]:
@@ -97,12 +97,12 @@ def observations(seed: int = 1, gap: int = 60) -> Iterator[Observation]:
         yield job, outcome * 700 + job_number % 60
 
 
-def learn(predictor: Told, count: int, seed: int = 1) -> None:
+def learn(predictor: TimedPredictor, count: int, seed: int = 1) -> None:
     for job, outcome in islice(observations(seed), count):
         predictor.learn_one(job, outcome)
 
 
-def answers(predictor: Told, count: int = 200, seed: int = 2) -> list[Any]:
+def answers(predictor: TimedPredictor, count: int = 200, seed: int = 2) -> list[Any]:
     return [predictor.predict_one(job) for job, _ in islice(observations(seed), count)]
 
 
@@ -129,7 +129,7 @@ class Predictors(InPipeline):
     history: ClassVar[int] = 500
     """Outcomes that are remembered at most where growth is measured."""
 
-    def make(self, spec: str) -> Told:
+    def make(self, spec: str) -> TimedPredictor:
         return maker(self.option, spec)()
 
     def test_it_predicts_before_it_has_learned(self, spec: str) -> None:

@@ -7,7 +7,7 @@ from unittest import mock
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shadowtime.replayer.comparison import Plan
+from shadowtime.replayer.comparison import RunPlan
 from shadowtime.replayer.logs import Workload
 from shadowtime.replayer.simulation import SOURCES, Archived
 from shadowtime.services.catalogue import configure
@@ -21,8 +21,8 @@ LOGS = workloads(max_jobs=12, waits=True)
 GROWING = (CapacityChanged(time=5, processors=4), CapacityChanged(time=40, processors=8))
 
 
-def plan(mode: str, jobs: Workload) -> Plan:
-    return Plan("easy", "c", jobs, configure("easy"), mode, capacity=GROWING)
+def plan(mode: str, jobs: Workload) -> RunPlan:
+    return RunPlan("easy", "c", jobs, configure("easy"), mode, capacity=GROWING)
 
 
 class Sources:

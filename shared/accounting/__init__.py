@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from shadowtime.shared.accounting.machine_parts import NONE, MachineParts, gpus_of, parts_of_nodes, read_parts
     from shadowtime.shared.accounting.names import KINDS, Names, read_key, read_names
     from shadowtime.shared.accounting.numbers import LIFE, TASKS, number_of, tasks_of
-    from shadowtime.shared.accounting.pbs_records import Jobs, Life, Waiting, numbered
-    from shadowtime.shared.accounting.reading import TEXTS, UNKNOWN, Reading, Rows
+    from shadowtime.shared.accounting.pbs_records import PbsJobs, PbsLife, PbsWaiting, numbered
+    from shadowtime.shared.accounting.reading import TEXTS, UNKNOWN, AccountingRows, Reading
     from shadowtime.shared.accounting.sacct import STATES
     from shadowtime.shared.accounting.sacct_values import resources_of
     from shadowtime.shared.accounting.table import parse_columns

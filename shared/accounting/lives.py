@@ -8,7 +8,7 @@ import numpy as np
 
 from shadowtime.shared.accounting.instants import Instants, zone_of
 from shadowtime.shared.accounting.numbers import LIFE
-from shadowtime.shared.accounting.reading import UNKNOWN, Rows
+from shadowtime.shared.accounting.reading import UNKNOWN, AccountingRows
 from shadowtime.shared.bounds import MAX_PROCESSORS
 from shadowtime.shared.cluster import KILLED, RESIZED
 from shadowtime.shared.kernels import Flags, Integers
@@ -34,7 +34,7 @@ class Lives(NamedTuple):
         return started
 
 
-def in_order_of_time(rows: Rows, instants: Instants) -> Lives:
+def in_order_of_time(rows: AccountingRows, instants: Instants) -> Lives:
     """Return the instants of rows, with hours that summer time gives twice put right."""
     submit, eligible, start, end = (rows.column(each) for each in ("submit", "eligible", "start", "end"))
     run_time, suspended = rows.column("run_time"), np.maximum(rows.column("suspended"), 0)

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from shadowtime.shared.accounting.instants import Instants, zone_of
-from shadowtime.shared.accounting.pbs_records import DELETED, RECORD, Jobs, Life
-from shadowtime.shared.accounting.reading import UNKNOWN, Reading, Rows
+from shadowtime.shared.accounting.pbs_records import DELETED, RECORD, PbsJobs, PbsLife
+from shadowtime.shared.accounting.reading import UNKNOWN, AccountingRows, Reading
 from shadowtime.shared.accounting.text_file import lines_of
 from shadowtime.shared.errors import TraceError
 
@@ -16,7 +16,7 @@ def begins(line: bytes) -> bool:
     return RECORD.match(line.decode(errors="replace")) is not None
 
 
-def read(path: Path, reading: Reading) -> Rows:
+def read(path: Path, reading: Reading) -> AccountingRows:
     """Return what the file says of jobs: those that ended (E), were run again (R), or deleted while they waited (D, A).
 
     Of what is told, `ctime` is when a job was submitted, `etime` from when on it may run, `start` and `end` when it
@@ -31,9 +31,9 @@ def read(path: Path, reading: Reading) -> Rows:
     ----------
     docs/accounting.md#pbs.
     """
-    found, instants = Rows(), Instants(zone_of(reading.time_zone))
-    jobs = Jobs(instants)
-    last, taken = 0, list[Life]()
+    found, instants = AccountingRows(), Instants(zone_of(reading.time_zone))
+    jobs = PbsJobs(instants)
+    last, taken = 0, list[PbsLife]()
     for lines in lines_of(path):
         for number, line in enumerate(lines, last + 1):
             try:

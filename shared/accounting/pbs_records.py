@@ -33,7 +33,7 @@ _EXIT = re.compile(r"-?[0-9]{1,9}\Z")
 _KIB = {"": 1 / 1024, "k": 1.0, "m": 1024.0, "g": 1024.0**2, "t": 1024.0**3, "p": 1024.0**4}
 
 
-class Waiting(NamedTuple):
+class PbsWaiting(NamedTuple):
     """A job that has been queued or started: the line, when, and what was told of it."""
 
     line: int
@@ -42,7 +42,7 @@ class Waiting(NamedTuple):
     told: Mapping[str, str]
 
 
-class Life(NamedTuple):
+class PbsLife(NamedTuple):
     """What records tell of a job so far; `end` is `UNKNOWN` after Q and S. `known`: something was told before."""
 
     line: int
@@ -53,11 +53,11 @@ class Life(NamedTuple):
     words: Mapping[str, str]
 
 
-class Jobs:
+class PbsJobs:
     """Takes records one by one, and knows of jobs that are not over what was told of them.
 
     >>> from zoneinfo import ZoneInfo
-    >>> jobs = Jobs(Instants(ZoneInfo("UTC")))
+    >>> jobs = PbsJobs(Instants(ZoneInfo("UTC")))
     >>> jobs.take("11/22/2026 05:30:00;Q;7.head;queue=workq").words["partition"]
     'workq'
     >>> life = jobs.take("11/22/2026 05:30:09;D;7.head;requestor=eve@head")
@@ -66,12 +66,12 @@ class Jobs:
     """
 
     def __init__(self, instants: Instants) -> None:
-        self.waiting: dict[str, Waiting] = {}
+        self.waiting: dict[str, PbsWaiting] = {}
         self.time = 0
         """Of the last record."""
         self._instants = instants
 
-    def take(self, text: str, line: int = 0) -> Life | None:
+    def take(self, text: str, line: int = 0) -> PbsLife | None:
         """Return what a record and those before it tell of its job; None if it is about no job, or tells nothing new.
 
         Raises
@@ -95,19 +95,19 @@ class Jobs:
         told = {key: value.strip("\"'") for key, value in _PAIR.findall(message)}
         known = self.waiting.pop(job, None)
         if kind in ("Q", "S"):
-            before = known or Waiting(line, time, UNKNOWN, {})
+            before = known or PbsWaiting(line, time, UNKNOWN, {})
             queued, started = (time, UNKNOWN) if kind == "Q" else (before.queued, time)
-            self.waiting[job] = known = Waiting(line, queued, started, {**before.told, **told})
+            self.waiting[job] = known = PbsWaiting(line, queued, started, {**before.told, **told})
         elif kind in DELETED and known is not None and known.started != UNKNOWN:
             self.waiting[job] = known  # its end is told too
             return None
         elif kind == "R":
-            self.waiting[job] = Waiting(line, time, UNKNOWN, {**(known.told if known else {}), **told})
-        return Life(line, kind, job, known is not None, *_told_of(job, kind, time, told, known))
+            self.waiting[job] = PbsWaiting(line, time, UNKNOWN, {**(known.told if known else {}), **told})
+        return PbsLife(line, kind, job, known is not None, *_told_of(job, kind, time, told, known))
 
 
 def _told_of(
-    job: str, kind: str, time: int, told: Mapping[str, str], known: Waiting | None
+    job: str, kind: str, time: int, told: Mapping[str, str], known: PbsWaiting | None
 ) -> tuple[dict[str, int], dict[str, str]]:
     """Return what a record says of a life, with what was told before."""
     asked = {**(known.told if known else {}), **told}

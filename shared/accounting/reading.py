@@ -50,12 +50,12 @@ class Words:
         return np.concatenate(self._codes or [np.empty(0, dtype=np.int32)]).astype(np.int64)
 
 
-class Rows:
+class AccountingRows:
     """What a file says of jobs: a row for each time that one waited and ran, in the order of the file.
 
     Examples
     --------
-    >>> rows = Rows()
+    >>> rows = AccountingRows()
     >>> rows.extend([3], {"job_number": [17], "submit": [1000]}, {"user": ["eve"]})
     >>> rows.column("submit").tolist(), rows.column("end").tolist(), rows.told("end"), list(rows.words("user").values)
     ([1000], [-1], False, ['eve'])

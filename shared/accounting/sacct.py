@@ -5,7 +5,7 @@ from pathlib import Path
 
 from shadowtime.shared.accounting.instants import Instants, seconds_of, whole_number, zone_of
 from shadowtime.shared.accounting.numbers import LIFE, TASKS, number_of, tasks_of
-from shadowtime.shared.accounting.reading import UNKNOWN, Reading, Rows
+from shadowtime.shared.accounting.reading import UNKNOWN, AccountingRows, Reading
 from shadowtime.shared.accounting.sacct_values import EXPECTED, limit_of, nodes_of, resources_of, whole
 from shadowtime.shared.accounting.text_file import ends_with_a_line, lines_of
 from shadowtime.shared.cluster import KILLED, LIMIT, RESIZED
@@ -50,7 +50,7 @@ def begins(line: bytes) -> bool:
     return b"|" in line and b"JobID" in line
 
 
-def read(path: Path, reading: Reading) -> Rows:
+def read(path: Path, reading: Reading) -> AccountingRows:
     """Return what the file says of jobs; steps of jobs are left out.
 
     Raises
@@ -70,9 +70,9 @@ class _Reader:
         self.path = path
         self.instants = Instants(zone_of(reading.time_zone))
         self.names: list[str] = []
-        self.found = Rows()
+        self.found = AccountingRows()
 
-    def rows(self) -> Rows:
+    def rows(self) -> AccountingRows:
         last, head = 0, ""
         cut: tuple[int, list[str]] | None = None
         for lines in lines_of(self.path):

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shadowtime.shared.accounting.instants import UNTOLD, Instants, seconds_of, whole_number, zone_of
-from shadowtime.shared.accounting.reading import NUMBERS, TEXTS, UNKNOWN, Reading, Rows
+from shadowtime.shared.accounting.reading import NUMBERS, TEXTS, UNKNOWN, AccountingRows, Reading
 from shadowtime.shared.accounting.sacct import GOING_ON, STATES
 from shadowtime.shared.accounting.text_file import GZIP
 from shadowtime.shared.bounds import MAX_DURATION, MAX_INTEGER, MAX_LINE_LENGTH, MAX_LINES, MAX_LOG_SIZE
@@ -75,7 +75,7 @@ def parse_columns(texts: Iterable[str]) -> dict[str, str]:
     return mapping
 
 
-def read(path: Path, reading: Reading) -> Rows:
+def read(path: Path, reading: Reading) -> AccountingRows:
     """Return what a table says of jobs, one a row.
 
     A column is found by the name that `reading.columns` gives for it, or else by ours. Instants are seconds of Unix,
@@ -92,7 +92,7 @@ def read(path: Path, reading: Reading) -> Rows:
     """
     import pyarrow  # here, for it takes a third of a second
 
-    found, instants = Rows(), Instants(zone_of(reading.time_zone))
+    found, instants = AccountingRows(), Instants(zone_of(reading.time_zone))
     try:
         batches = _batches(path)
         first = True
@@ -162,7 +162,9 @@ def _named(path: Path, there: list[str], given: Mapping[str, str]) -> dict[str, 
     return named
 
 
-def _take(path: Path, found: Rows, last: int, columns: "Mapping[str, pyarrow.Array]", instants: Instants) -> None:
+def _take(
+    path: Path, found: AccountingRows, last: int, columns: "Mapping[str, pyarrow.Array]", instants: Instants
+) -> None:
     def values(name: str) -> list[int]:
         parse = _instant if name in INSTANTS else _span if (name in SPANS or name == "wait") else _number
         return _parsed(path, name, columns[name], last, lambda value: parse(value, instants))

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from shadowtime.shared.quoting import one_line
 from shadowtime.shared.spec import Spelled
-from shadowtime.shared.text import NOTHING, Column
+from shadowtime.shared.text import NOTHING, TableColumn
 
 BEST = "bold green"
 MAX_LEGEND = 1_000
@@ -45,7 +45,7 @@ class FittedTable:
         self,
         title: str,
         names: Mapping[str, Sequence[str]],
-        columns: Sequence[Column],
+        columns: Sequence[TableColumn],
         notes: Sequence[str] = (),
         legend: Mapping[str, Spelled | str] | None = None,
         ends: Collection[int] = (),
@@ -70,11 +70,13 @@ class FittedTable:
         if self._legend:
             yield Padding(self._spelled_out(), (1, 0, 0, 0))
 
-    def _width(self, console: Console, options: ConsoleOptions, columns: Sequence[Column], *, coloured: bool) -> int:
+    def _width(
+        self, console: Console, options: ConsoleOptions, columns: Sequence[TableColumn], *, coloured: bool
+    ) -> int:
         roomy = options.update(width=WIDE)
         return Measurement.get(console, roomy, self._table(columns, coloured=coloured)).maximum
 
-    def _table(self, columns: Sequence[Column], *, coloured: bool) -> Table:
+    def _table(self, columns: Sequence[TableColumn], *, coloured: bool) -> Table:
         table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
         for heading in self._names:
             table.add_column(heading, no_wrap=True)
@@ -85,7 +87,7 @@ class FittedTable:
             table.add_row(*(Text(one_line(name)) for name in names), *figures, end_section=row in self._ends)
         return table
 
-    def _all_notes(self, shown: Sequence[Column], *, coloured: bool) -> Iterator[str]:
+    def _all_notes(self, shown: Sequence[TableColumn], *, coloured: bool) -> Iterator[str]:
         meanings = [column.note for column in shown if column.note]
         if any(column.best for column in shown):
             meanings.append("green: best of its column" if coloured else "*: best of its column")
@@ -104,7 +106,7 @@ class FittedTable:
         return grid
 
 
-def _figure(column: Column, row: int, *, coloured: bool) -> Text:
+def _figure(column: TableColumn, row: int, *, coloured: bool) -> Text:
     if row not in column.best:
         return Text(column.cells[row])
     return Text(column.cells[row], style=BEST) if coloured else Text(f"*{column.cells[row]}")

@@ -26,14 +26,14 @@ from shadowtime.shared.messages import (
 from shadowtime.shared.stages.jobs_in_system import JobsInSystem, RunningJob, new_request, only_priority
 
 
-class Rule(NamedTuple):
+class EventRule(NamedTuple):
     """What is required of an event, and what it then changes."""
 
     check: Callable[["CheckedLog", Any], Any]
     change: Callable[["CheckedLog", Any, Any], None]
 
 
-NOTHING = Rule(lambda log, event: None, lambda log, event, known: None)
+NOTHING = EventRule(lambda log, event: None, lambda log, event, known: None)
 
 
 class CheckedLog:
@@ -165,26 +165,26 @@ class CheckedLog:
     def _close(self, event: ClusterClosed, known: None) -> None:
         self.closed = True
 
-    _RULES: ClassVar[dict[type, Rule]] = {
-        JobSubmitted: Rule(_submitted, lambda log, event, known: log.jobs.submit(event)),
-        JobWithdrawn: Rule(
+    _RULES: ClassVar[dict[type, EventRule]] = {
+        JobSubmitted: EventRule(_submitted, lambda log, event, known: log.jobs.submit(event)),
+        JobWithdrawn: EventRule(
             lambda log, event: log.jobs.require_waiting(event), lambda log, event, known: log.jobs.withdraw(event)
         ),
-        JobChanged: Rule(_changed, lambda log, event, known: log.jobs.replace(known[1])),
-        JobExpected: Rule(lambda log, event: log.jobs.require_waiting(event), NOTHING.change),
-        JobStarted: Rule(_started, lambda log, event, known: log.jobs.start(event)),
-        JobSuspended: Rule(
+        JobChanged: EventRule(_changed, lambda log, event, known: log.jobs.replace(known[1])),
+        JobExpected: EventRule(lambda log, event: log.jobs.require_waiting(event), NOTHING.change),
+        JobStarted: EventRule(_started, lambda log, event, known: log.jobs.start(event)),
+        JobSuspended: EventRule(
             lambda log, event: log.jobs.require_running(event), lambda log, event, known: log.jobs.suspend(event)
         ),
-        JobResumed: Rule(
+        JobResumed: EventRule(
             lambda log, event: log.jobs.require_running(event), lambda log, event, known: log.jobs.resume(event)
         ),
-        JobEnded: Rule(
+        JobEnded: EventRule(
             lambda log, event: log.jobs.require_running(event), lambda log, event, known: log.jobs.end(event)
         ),
-        CapacityChanged: Rule(_capacity, _resize),
+        CapacityChanged: EventRule(_capacity, _resize),
         SchedulingPoint: NOTHING,
         Decided: NOTHING,
         Rejected: NOTHING,
-        ClusterClosed: Rule(NOTHING.check, _close),
+        ClusterClosed: EventRule(NOTHING.check, _close),
     }

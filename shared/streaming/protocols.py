@@ -23,8 +23,8 @@ class Stream(Protocol):
     async def publish(self, partition: int, run: str, values: Sequence[bytes], times: Sequence[float | None]) -> None:
         """Deliver outputs to the stage's own topic, in order.
 
-        `times` are those of their inputs, None where they are not known. Raises `Refused` if Kafka never takes one of
-        them, `BusError` if delivery is not certain.
+        `times` are those of their inputs, None where they are not known. Raises `MessageRefused` if Kafka never takes
+        one of them, `BusError` if delivery is not certain.
         """
         ...
 

@@ -6,9 +6,9 @@ from shadowtime.shared.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from shadowtime.shared.text.colours import BAD, GOOD, NEUTRAL, OTHER_COLOURS, POLICY_COLOURS, WARNING
-    from shadowtime.shared.text.columns import NOTHING, Column, Measure, Values, numbers, seconds, shares, times
+    from shadowtime.shared.text.columns import NOTHING, Measure, TableColumn, Values, numbers, seconds, shares, times
     from shadowtime.shared.text.events import ADJUSTED, ENDS, LEFT, Sentence, chosen, sentences
     from shadowtime.shared.text.explanations import brief_of, reasons_of, sentences_of
-    from shadowtime.shared.text.reasons import UNKNOWN, Log, because, procs
+    from shadowtime.shared.text.reasons import UNKNOWN, RunContext, because, procs
 
 __getattr__ = lazy_exports(__name__)

@@ -16,7 +16,7 @@ Values = Sequence[float | None]
 Best = Callable[[Iterable[float]], float]
 
 
-class Column(NamedTuple):
+class TableColumn(NamedTuple):
     """A column of a table: its heading, the unit of its figures, and which rows are the best of it.
 
     `note` says what the heading means, where it does not say so itself.
@@ -28,20 +28,20 @@ class Column(NamedTuple):
     best: frozenset[int] = frozenset()
     note: str = ""
 
-    def meaning(self, note: str) -> "Column":
+    def meaning(self, note: str) -> "TableColumn":
         """Return the column with a note on what it means."""
         return self._replace(note=note)
 
-    def unmarked(self) -> "Column":
+    def unmarked(self) -> "TableColumn":
         """Return the column without marks: none of its figures is better than another."""
         return self._replace(best=frozenset())
 
 
-Measure = Callable[[str, Values], Column]
+Measure = Callable[[str, Values], TableColumn]
 """Makes a column of times: `times` or `seconds`."""
 
 
-def times(heading: str, seconds: Values, like: Values = ()) -> Column:
+def times(heading: str, seconds: Values, like: Values = ()) -> TableColumn:
     """Return times in the unit that suits the longest of them, and of those that they are `like`; less is better.
 
     >>> column = times("mean wait", [5760.0, 5725.0, None])
@@ -53,7 +53,7 @@ def times(heading: str, seconds: Values, like: Values = ()) -> Column:
     return _column(heading, unit, [None if value is None else value / size for value in seconds], DIGITS[unit], min)
 
 
-def seconds(heading: str, values: Values) -> Column:
+def seconds(heading: str, values: Values) -> TableColumn:
     """Return times in seconds, means to a tenth at the least; less is better.
 
     >>> seconds("longest", [940000, 298080]).cells
@@ -63,7 +63,7 @@ def seconds(heading: str, values: Values) -> Column:
     return _column(heading, "s", values, 0 if whole else 1, min)
 
 
-def numbers(heading: str, values: Values, digits: int = 2) -> Column:
+def numbers(heading: str, values: Values, digits: int = 2) -> TableColumn:
     """Return figures without a unit; less is better.
 
     >>> numbers("slowdown", [47.04, 54.72]).cells
@@ -72,7 +72,7 @@ def numbers(heading: str, values: Values, digits: int = 2) -> Column:
     return _column(heading, "", values, digits, min)
 
 
-def shares(heading: str, values: Values, *, best: Best = max) -> Column:
+def shares(heading: str, values: Values, *, best: Best = max) -> TableColumn:
     """Return shares in per cent; more is better unless `best` says otherwise.
 
     >>> shares("at once", [0.5, 0.375]).cells
@@ -81,11 +81,11 @@ def shares(heading: str, values: Values, *, best: Best = max) -> Column:
     return _column(heading, "%", [None if value is None else 100 * value for value in values], 1, best)
 
 
-def _column(heading: str, unit: str, values: Values, least: int, best: Best) -> Column:
+def _column(heading: str, unit: str, values: Values, least: int, best: Best) -> TableColumn:
     digits = digits_apart(values, least)
     known = [round(value, MOST_DIGITS) for value in values if value is not None]
     wanted = best(known) if len(set(known)) > 1 else None
-    return Column(
+    return TableColumn(
         heading,
         unit,
         [NOTHING if value is None else f"{value:,.{digits}f}" for value in values],

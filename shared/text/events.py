@@ -33,7 +33,7 @@ from shadowtime.shared.messages import (
     whose,
 )
 from shadowtime.shared.quoting import plain
-from shadowtime.shared.text.reasons import UNKNOWN, Log, because, left_undone, procs
+from shadowtime.shared.text.reasons import UNKNOWN, RunContext, because, left_undone, procs
 
 ADJUSTED = {"over": "which was enough", "under": "too short", "bad": "too short by half an hour or more"}
 """What became of adjusted requests, by class."""
@@ -84,7 +84,7 @@ class Sentence(NamedTuple):
         return f"{what}: {'; '.join(self.details)}" if self.details else what
 
 
-def sentences(envelope: Envelope, log: Log = UNKNOWN) -> Iterator[Sentence]:
+def sentences(envelope: Envelope, log: RunContext = UNKNOWN) -> Iterator[Sentence]:
     """Yield what an event tells; nothing where there is nothing to tell, as of an empty decision."""
     event = envelope.event
     if isinstance(event, ClusterOpened):
@@ -143,7 +143,7 @@ def bounded(bound: WaitBound) -> str:
     return f"waits at most {duration(bound.bound)} ({plain(scope)}, {100 * bound.quantile:.4g} %)"
 
 
-def _decisions(decided: Decided, log: Log) -> Iterator[Sentence]:
+def _decisions(decided: Decided, log: RunContext) -> Iterator[Sentence]:
     for kill in decided.kills:
         yield Sentence("kill", kill.job_number, KILLED[log.obeyed], (plain(kill.reason),))
     for start in decided.starts:
@@ -179,7 +179,7 @@ def _begun(started: JobStarted) -> str:
     return f"({procs(started.processors)}) started{', on trial' if started.trial else ''}{limit}"
 
 
-def _late(event: OfJob, log: Log) -> tuple[str, ...]:
+def _late(event: OfJob, log: RunContext) -> tuple[str, ...]:
     late = moment(event) < event.time
     return (f"at {clock(moment(event), log.unix_start, event.time)}, told late",) if late else ()
 
@@ -196,7 +196,7 @@ def _changes(changed: JobChanged) -> Iterator[str]:
             yield f"{name} {value}"
 
 
-def _learned(envelope: Envelope, log: Log) -> Iterator[str]:
+def _learned(envelope: Envelope, log: RunContext) -> Iterator[str]:
     """Yield how earlier predictions fared, as far as a start or an end brought it to light."""
     if envelope.adjustment is not None and (outcome := envelope.adjustment.outcome) is not None:
         to = duration(envelope.adjustment.adjusted_time)

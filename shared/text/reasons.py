@@ -16,7 +16,7 @@ from shadowtime.shared.messages import (
 )
 
 
-class Log(NamedTuple):
+class RunContext(NamedTuple):
     """What is known of a run: Unix time of second 0, whether decisions are carried out, which member decided last."""
 
     unix_start: int = 0
@@ -24,20 +24,20 @@ class Log(NamedTuple):
     member: str | None = None
 
     @classmethod
-    def of(cls, opened: ClusterOpened) -> "Log":
+    def of(cls, opened: ClusterOpened) -> "RunContext":
         """Return what the first event of a run says."""
         return cls(opened.unix_start, opened.mode == "closed")
 
-    def after(self, decided: Decided) -> "Log":
+    def after(self, decided: Decided) -> "RunContext":
         """Return what is known after a decision."""
         return self if decided.chosen is None else self._replace(member=decided.chosen.member)
 
 
-UNKNOWN = Log()
+UNKNOWN = RunContext()
 """Of a run whose beginning was not seen."""
 
 
-def because(reason: Reason, log: Log = UNKNOWN, now: int | None = None) -> str:
+def because(reason: Reason, log: RunContext = UNKNOWN, now: int | None = None) -> str:
     """Return why a job is started; times of the day of `now` bear no date.
 
     >>> because(Backfilled(head=3, shadow_time=7200, extra_processors=2, ends_by_shadow_time=True), now=0)

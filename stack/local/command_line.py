@@ -17,11 +17,11 @@ from rich.table import Table
 from shadowtime.shared.cli import ROOT, lasting_imports, run_app
 from shadowtime.shared.stages import WRITTEN_BY
 from shadowtime.shared.streaming import VARIABLE
-from shadowtime.stack.local.state import State, read_state, supervisor_of
+from shadowtime.stack.local.state import StackState, read_state, supervisor_of
 from shadowtime.stack.servers import OWNER_ONLY, ServerError, open_log
 
 if TYPE_CHECKING:
-    from shadowtime.stack.local.plan import Plan
+    from shadowtime.stack.local.plan import StackPlan
 
 console = Console(highlight=False, soft_wrap=True)
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, no_args_is_help=True, help=__doc__)
@@ -61,15 +61,15 @@ def up(
 ) -> None:
     """Start the servers, the workers and the live page in the background; return when all are healthy."""
     with lasting_imports():
-        from shadowtime.stack.local.plan import Plan
+        from shadowtime.stack.local.plan import StackPlan
     os.umask(OWNER_ONLY)
     folder = folder.resolve()
     if (pid := supervisor_of(folder)) is not None:
         console.print(f"the stack runs already (supervisor {pid}); end it with: shadowtime stack down")
-        tell_addresses(Plan.read(folder))
+        tell_addresses(StackPlan.read(folder))
         return
     ports = (kafka_port, redis_port, victoria_metrics_port, web_port, live_port)
-    plan = Plan(str(folder), tuple(WRITTEN_BY), workers, *ports, secure or tls, tls)
+    plan = StackPlan(str(folder), tuple(WRITTEN_BY), workers, *ports, secure or tls, tls)
     require(plan)
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -145,7 +145,7 @@ def install(context: typer.Context) -> None:
     raise typer.Exit(install_all(context.args))
 
 
-def require(plan: "Plan") -> None:
+def require(plan: "StackPlan") -> None:
     """Raise `ServerError` if the plan cannot be carried out; what a killed supervisor left has a moment to end."""
     deadline = time.monotonic() + GUARD_SECONDS
     while True:
@@ -173,7 +173,7 @@ def wait_until_healthy(supervisor: "subprocess.Popen[bytes]", folder: Path) -> N
         time.sleep(0.05)
 
 
-def culprit(state: State) -> str:
+def culprit(state: StackState) -> str:
     """Return what is said of the first process that is not healthy."""
     each = next(each for each in state.processes if not each.healthy)
     why = each.trouble or "it does not answer"
@@ -187,7 +187,7 @@ def tail(log: Path) -> str:
     return "\n".join(log.read_text(errors="replace").splitlines()[-10:]) if log.exists() else "(no log)"
 
 
-def tell_addresses(plan: "Plan") -> None:
+def tell_addresses(plan: "StackPlan") -> None:
     """Print where everything listens, and what to try next."""
     for server in (*plan.make_servers(), *plan.make_workers()):
         console.print(f"  {server.name:24}{server.address}", markup=False)

@@ -12,7 +12,7 @@ from shadowtime.stack.servers import (
     HOST,
     Access,
     Kafka,
-    LivePage,
+    LivePageProcess,
     Redis,
     Server,
     ServerError,
@@ -29,7 +29,7 @@ FOLLOWERS = 4
 
 
 @dataclass(frozen=True)
-class Plan:
+class StackPlan:
     """A stack: three servers, `workers` workers for each of `stages`, what feeds VictoriaMetrics, and the live page.
 
     Redis always has a user for each stage; Kafka and VictoriaMetrics ask for passwords if it is `secure`, and all three
@@ -37,7 +37,7 @@ class Plan:
 
     Examples
     --------
-    >>> plan = Plan("/tmp/stack", ("scheduler", "scoreboard"), workers=2)
+    >>> plan = StackPlan("/tmp/stack", ("scheduler", "scoreboard"), workers=2)
     >>> [(worker.name, worker.port) for worker in plan.make_workers()][1:3]
     [('scheduler-2', 6067), ('scoreboard-1', 6068)]
     >>> plan.make_workers()[-1].name
@@ -61,7 +61,7 @@ class Plan:
         return Access(Path(self.folder) / "access", roles(self.stages), self.tls)
 
     @classmethod
-    def read(cls, folder: Path) -> "Plan":
+    def read(cls, folder: Path) -> "StackPlan":
         """Return the plan that `write` left in `folder`."""
         fields = json.loads((folder / "plan.json").read_text())
         return cls(**fields | {"stages": tuple(fields["stages"])})
@@ -110,9 +110,9 @@ class Plan:
             for stage, name in [*names, (METRICS, METRICS)]
         ]
 
-    def make_live_page(self) -> LivePage:
+    def make_live_page(self) -> LivePageProcess:
         """Return the live page, not yet started."""
-        return LivePage(self.access.folder, Path(self.folder) / "live", self.live_port)
+        return LivePageProcess(self.access.folder, Path(self.folder) / "live", self.live_port)
 
     def write_scrape_config(self) -> None:
         """Tell VictoriaMetrics where the figures are of workers, and of followers that may be there (JSON is YAML)."""

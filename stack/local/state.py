@@ -29,7 +29,7 @@ class Process:
 
 
 @dataclass(frozen=True)
-class State:
+class StackState:
     """How the stack is; `expected` counts the processes that it shall have."""
 
     supervisor: int
@@ -74,17 +74,17 @@ def supervisor_of(folder: Path) -> int | None:
     return None
 
 
-def write_state(folder: Path, state: State) -> None:
+def write_state(folder: Path, state: StackState) -> None:
     """Replace the state; readers see the old one or the new one."""
     part = folder / "state.json.part"
     part.write_text(json.dumps(asdict(state)))
     part.replace(folder / "state.json")
 
 
-def read_state(folder: Path) -> State | None:
+def read_state(folder: Path) -> StackState | None:
     """Return the state of the stack that runs in `folder`; None if there is none yet."""
     try:
         told = json.loads((folder / "state.json").read_text())
     except FileNotFoundError:
         return None
-    return State(told["supervisor"], told["expected"], tuple(Process(**each) for each in told["processes"]))
+    return StackState(told["supervisor"], told["expected"], tuple(Process(**each) for each in told["processes"]))

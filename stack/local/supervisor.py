@@ -16,9 +16,9 @@ from pathlib import Path
 
 from shadowtime.shared.errors import ShadowtimeError
 from shadowtime.shared.streaming import Settings, prepare_topics
-from shadowtime.stack.local.plan import Plan
+from shadowtime.stack.local.plan import StackPlan
 from shadowtime.stack.local.restart_loop import RestartLoop
-from shadowtime.stack.local.state import Process, State, hold_lock, write_state
+from shadowtime.stack.local.state import Process, StackState, hold_lock, write_state
 from shadowtime.stack.roles import ADMIN
 from shadowtime.stack.servers import OURS, OWNER_ONLY, Kafka, Server, ServerError
 
@@ -32,13 +32,13 @@ SERVERS_STOP_SECONDS = 5.0
 class Supervisor:
     """Keepers of servers and workers, and the state they are in."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: StackPlan) -> None:
         self._folder = Path(plan.folder)
         self._plan = plan
         self._servers = plan.make_servers()
         self._workers = [*plan.make_workers(), plan.make_live_page()]
         self._loops: list[RestartLoop] = []
-        self._told: State | None = None
+        self._told: StackState | None = None
         self._stopping = threading.Event()
 
     def stop(self, *_: object) -> None:
@@ -95,7 +95,7 @@ class Supervisor:
             )
             for loop in self._loops
         )
-        state = State(os.getpid(), len(self._servers) + len(self._workers), processes)
+        state = StackState(os.getpid(), len(self._servers) + len(self._workers), processes)
         if state != self._told:
             write_state(self._folder, state)
             self._told = state
@@ -118,7 +118,7 @@ def main() -> int:
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     try:
         with hold_lock(folder):
-            plan = Plan.read(folder)
+            plan = StackPlan.read(folder)
             plan.write_scrape_config()
             plan.access.prepare()
             plan.access.write_settings(plan.role_settings())

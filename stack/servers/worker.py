@@ -71,7 +71,7 @@ class Worker(Server):
         return kept | {"PYTHONPATH": path, VARIABLE: str(self._access)}
 
 
-class LivePage(Worker):
+class LivePageProcess(Worker):
     """The live page; `port` is where visitors find it."""
 
     def __init__(self, access: Path, folder: Path, port: int) -> None:

@@ -16,7 +16,7 @@ import numpy as np
 import orjson
 import typer
 
-from shadowtime.replayer.comparison.plan import Plan, carry_out
+from shadowtime.replayer.comparison.plan import RunPlan, carry_out
 from shadowtime.replayer.logs.workload import Workload
 from shadowtime.replayer.simulation.recorded import Recorded
 from shadowtime.services.catalogue import configure
@@ -110,7 +110,9 @@ def months(trace: str, key: str) -> Iterator[dict[str, Any]]:
     }
     for part in months_of(workload):
         for policy, (label, (keys, adjustment)) in product(("easy", "wfp"), pairs.items()):
-            scores = carry_out(Plan(label, name, part, configure(policy + keys, adjustment=adjustment))).scores.policy
+            scores = carry_out(
+                RunPlan(label, name, part, configure(policy + keys, adjustment=adjustment))
+            ).scores.policy
             yield {
                 "trace": part.name,
                 "policy": policy,

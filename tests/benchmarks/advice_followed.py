@@ -14,13 +14,13 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from shadowtime.replayer.comparison.plan import Plan
+from shadowtime.replayer.comparison.plan import RunPlan
 from shadowtime.replayer.simulation.embedded import EmbeddedReplay
 from shadowtime.replayer.simulation.machine import Machine
 from shadowtime.services.catalogue import configure
 from shadowtime.services.pipeline import STAGES
 from shadowtime.services.processes.ask.advice import alternative
-from shadowtime.services.processes.ask.alternatives import Shape, marked, risk_of, shapes
+from shadowtime.services.processes.ask.alternatives import AlternativeShape, marked, risk_of, shapes
 from shadowtime.services.runtime_distribution.handler import RuntimeDistribution
 from shadowtime.services.scheduler.handler import Scheduler, starts_if_submitted
 from shadowtime.shared.chance import key_of, uniform
@@ -92,7 +92,7 @@ class Advised(RuntimeDistribution):
 
     def advised(self, job: JobSubmitted) -> JobSubmitted:
         """Return the job as the table marks it."""
-        own = Shape(job.requested_processors, job.requested_time or 0)
+        own = AlternativeShape(job.requested_processors, job.requested_time or 0)
         prediction = self.run_time_of(job)
         if prediction is None or not any(prediction.histogram):
             return job
@@ -108,7 +108,7 @@ class Advised(RuntimeDistribution):
         return next(each for each, row in zip(jobs, marked(found, self.risk), strict=True) if row.advised)
 
 
-def followed(plan: Plan, follow: set[int], risk: float) -> tuple[Lives, int]:
+def followed(plan: RunPlan, follow: set[int], risk: float) -> tuple[Lives, int]:
     """Return what became of the jobs where some follow the advice, and how many asked for something else by it."""
     held: dict[str, Scheduler] = {}
     lives, changed = Lives(), 0
@@ -140,7 +140,7 @@ def followed(plan: Plan, follow: set[int], risk: float) -> tuple[Lives, int]:
 def row(trace: str, policy: str, runtime: str, risk: float, jobs: int | None = None) -> dict[str, Any]:
     """Return the figures of one log; seconds, shares in 0 to 1."""
     name, workload = log(trace, jobs)
-    plan = Plan(policy, name, workload, configure(policy, runtime))
+    plan = RunPlan(policy, name, workload, configure(policy, runtime))
     before = Lives()
     EmbeddedReplay(plan.opened(), plan.source(), [before]).run_to_end()
     numbers, submitted = workload.columns["job_number"], workload.columns["submit_time"]

@@ -24,7 +24,7 @@ import aiohttp
 import uvloop
 from prometheus_client.parser import text_string_to_metric_families
 
-from shadowtime.replayer.comparison.plan import Plan
+from shadowtime.replayer.comparison.plan import RunPlan
 from shadowtime.replayer.comparison.records import DecisionLog
 from shadowtime.replayer.logs.swf import read_swf
 from shadowtime.replayer.logs.trace import BUNDLED
@@ -79,13 +79,13 @@ class Honest:
 
     def __init__(self, settings: Settings, jobs: int) -> None:
         workload = prepare(read_swf(BUNDLED), limit=jobs)
-        self.plans = {name: Plan(name, "honest", workload, configure(spec)) for name, spec in HONEST.items()}
+        self.plans = {name: RunPlan(name, "honest", workload, configure(spec)) for name, spec in HONEST.items()}
         self.expected = {name: self._embedded(plan) for name, plan in self.plans.items()}
         self.settings = settings
         self.differ: list[str] = []
         self.number = 0
 
-    def _embedded(self, plan: Plan) -> bytes:
+    def _embedded(self, plan: RunPlan) -> bytes:
         file = io.BytesIO()
         plan.replay([DecisionLog(file)]).run_to_end()
         return file.getvalue()
@@ -94,7 +94,7 @@ class Honest:
         """Replay at least once and until it is said; return the latencies of each."""
         found: dict[str, list[float]] = {name: [] for name in self.plans}
 
-        async def again(name: str, plan: Plan) -> None:
+        async def again(name: str, plan: RunPlan) -> None:
             while True:
                 self.number += 1
                 run, file = f"honest/{self.number}", io.BytesIO()

@@ -8,7 +8,7 @@ from unittest.mock import patch
 import numba
 import numpy as np
 
-from shadowtime.replayer.comparison.plan import Plan, carry_out
+from shadowtime.replayer.comparison.plan import RunPlan, carry_out
 from shadowtime.replayer.logs.trace import Trace
 from shadowtime.replayer.logs.workload import Workload, prepare
 from shadowtime.replayer.synthetic.generator import generate
@@ -34,7 +34,7 @@ def generated(jobs: int) -> Workload:
 def large_machine(jobs: int = JOBS) -> dict[str, Any]:
     """Replay the whole log."""
     workload = generated(jobs)
-    result = carry_out(Plan(POLICY, "generated", workload, configure(POLICY)))
+    result = carry_out(RunPlan(POLICY, "generated", workload, configure(POLICY)))
     scores = result.scores.policy
     return {
         "log": "generated",
@@ -89,7 +89,7 @@ def coarsening(jobs: int = COMPARED, every: int = EVERY) -> dict[str, Any]:
 
     workload = generated(jobs)
     with patch.object(probabilistic, "evaluate_candidates", both):
-        carry_out(Plan(POLICY, "generated", workload, configure(POLICY)))
+        carry_out(RunPlan(POLICY, "generated", workload, configure(POLICY)))
     shift = np.array(shifts)
     return {
         "log": "generated",

@@ -15,7 +15,7 @@ from typing import Annotated, Any
 
 import typer
 
-from shadowtime.replayer.comparison.plan import Plan
+from shadowtime.replayer.comparison.plan import RunPlan
 from shadowtime.replayer.logs.chunked_workload import read_in_pieces
 from shadowtime.replayer.logs.swf import FIELDS, write_swf
 from shadowtime.replayer.synthetic.generator import generate
@@ -51,7 +51,7 @@ def write_log(path: Path, jobs: int) -> None:
 def long_log(path: Path, mode: str) -> Iterator[dict[str, Any]]:
     """Yield, at each look, what an event has cost since some jobs before, and what memory is held."""
     workload, _ = read_in_pieces(path, recorded=mode == "recorded")
-    replay = Plan("easy", "long", workload, configure("easy"), mode).replay()
+    replay = RunPlan("easy", "long", workload, configure("easy"), mode).replay()
     ended = 0
     for look in looks(len(workload)):
         began = None

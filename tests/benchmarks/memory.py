@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from shadowtime.replayer.comparison.plan import Plan
+from shadowtime.replayer.comparison.plan import RunPlan
 from shadowtime.services.catalogue import configure
 from shadowtime.shared.cli.command_line import run_app
 from shadowtime.shared.cli.paths import ROOT
@@ -61,7 +61,7 @@ def measure(trace: str) -> dict[str, Any]:
         elif isinstance(envelope.event, JobEnded) and not envelope.event.requeued:
             in_system -= 1
 
-    replay = Plan("easy", name, workload, configure("easy")).replay([watch])
+    replay = RunPlan("easy", name, workload, configure("easy")).replay([watch])
     prepared = resident()
     replay.run_to_end()
     return {

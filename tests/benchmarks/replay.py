@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, Self
 from unittest.mock import patch
 
-from shadowtime.replayer.comparison.plan import Plan, carry_out
+from shadowtime.replayer.comparison.plan import RunPlan, carry_out
 from shadowtime.replayer.simulation.embedded import EmbeddedReplay
 from shadowtime.services.catalogue import configure
 from shadowtime.services.pipeline import STAGES
@@ -56,7 +56,7 @@ class TimedPolicy(Policy):
 def replay(trace: str) -> dict[str, Any]:
     """Replay a log twice: once as it is, once with the stop watch."""
     name, workload = log(trace)
-    plan = Plan("easy", name, workload, configure("easy"))
+    plan = RunPlan("easy", name, workload, configure("easy"))
     result = carry_out(plan)
 
     watches: list[TimedPolicy] = []
@@ -117,7 +117,7 @@ def stages(trace: str, policy: str, jobs: int | None = None) -> dict[str, Any]:
     To pair two checkouts, let each print its line in turn, as `farm-bench` does.
     """
     name, workload = log(trace, jobs)
-    plan = Plan(policy, name, workload, configure(policy))
+    plan = RunPlan(policy, name, workload, configure(policy))
     result = carry_out(plan)
     with TimedStage() as watch:
         watched = carry_out(plan)

@@ -17,7 +17,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from shadowtime.replayer.comparison.plan import Plan
+from shadowtime.replayer.comparison.plan import RunPlan
 from shadowtime.replayer.logs.workload import Workload
 from shadowtime.replayer.simulation.embedded import EmbeddedReplay
 from shadowtime.services.catalogue import canonical, configure
@@ -151,7 +151,7 @@ def planted(workload: Workload) -> tuple[Workload, list[Stage]]:
     return replace(workload, columns=dict(workload.columns) | {"run_time": run_times}), stages
 
 
-def by_arrivals_alone(plan: Plan) -> dict[str, Any]:
+def by_arrivals_alone(plan: RunPlan) -> dict[str, Any]:
     """Return how forecasts fare that nothing but later arrivals can put wrong."""
     arrivals = WithoutArrivals()
     known = plan._replace(configuration=configure(f"{plan.label}:forecast=yes"))
@@ -176,7 +176,7 @@ def row(trace: str, policy: str, runtime: str, jobs: int | None = None, forecast
     """Return the figures of one log and policy; seconds, shares in 0 to 1."""
     name, workload = log(trace, jobs)
     chosen = configure(f"{policy}:forecast={forecast}", runtime)
-    plan = Plan(policy, name, workload, chosen, wait_bound=canonical("wait-bound", "bmbp"))
+    plan = RunPlan(policy, name, workload, chosen, wait_bound=canonical("wait-bound", "bmbp"))
     taken: list[float] = []
     stages = [
         Stage(each.name, each.reads, each.writes, partial(Timed, taken=taken)) if each.name == "scheduler" else each

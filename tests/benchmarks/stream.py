@@ -15,7 +15,7 @@ from typing import Any
 
 import uvloop
 
-from shadowtime.replayer.comparison.plan import Plan
+from shadowtime.replayer.comparison.plan import RunPlan
 from shadowtime.replayer.io.streamed import StreamedReplay
 from shadowtime.replayer.logs.workload import Workload
 from shadowtime.replayer.simulation.recorded import Recorded
@@ -142,11 +142,11 @@ def workers(settings: Settings, *names: str, access: str | None = None) -> Itera
             process.wait()
 
 
-def plan(mode: str, jobs: int, name: str = "bench") -> Plan:
+def plan(mode: str, jobs: int, name: str = "bench") -> RunPlan:
     _, whole = log(TRACE)
     columns = MappingProxyType({field: column[:jobs] for field, column in whole.columns.items()})
     workload = Workload(whole.name, whole.processors, columns, {}, 0)
-    return Plan(name, "bench", workload, configure("easy"), "recorded" if mode == "recorded" else "closed")
+    return RunPlan(name, "bench", workload, configure("easy"), "recorded" if mode == "recorded" else "closed")
 
 
 def envelopes(run: str, jobs: int) -> list[bytes]:

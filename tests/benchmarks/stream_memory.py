@@ -14,7 +14,7 @@ from typing import Any
 
 import uvloop
 
-from shadowtime.replayer.comparison.plan import Plan
+from shadowtime.replayer.comparison.plan import RunPlan
 from shadowtime.replayer.io.streamed import StreamedReplay
 from shadowtime.replayer.logs.workload import Workload
 from shadowtime.services.catalogue import configure
@@ -41,7 +41,7 @@ def stream_memory(trace: str, jobs: int) -> dict[str, Any]:
     name, whole = log(trace)
     columns = MappingProxyType({field: column[:jobs] for field, column in whole.columns.items()})
     workload = Workload(whole.name, whole.processors, columns, {}, 0)
-    plan = Plan("memory", name, workload, configure("easy"), "recorded")
+    plan = RunPlan("memory", name, workload, configure("easy"), "recorded")
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         with Kafka(folder / "kafka") as kafka, Redis(folder / "redis") as redis:
@@ -53,7 +53,7 @@ def stream_memory(trace: str, jobs: int) -> dict[str, Any]:
     return {"trace": name, "jobs": len(workload), "kafka_bytes_per_job": round(kept / len(workload))} | measured
 
 
-async def measure(settings: Settings, plan: Plan, pids: dict[str, int]) -> dict[str, Any]:
+async def measure(settings: Settings, plan: RunPlan, pids: dict[str, int]) -> dict[str, Any]:
     """Replay, and look at every worker and at Redis now and then."""
     seen: Counter[str] = Counter()
 

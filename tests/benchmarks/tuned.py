@@ -6,14 +6,22 @@ from unittest.mock import patch
 
 import numpy as np
 
-from shadowtime.replayer.comparison.plan import Plan, carry_out
+from shadowtime.replayer.comparison.plan import RunPlan, carry_out
 from shadowtime.services.catalogue import configure
 from shadowtime.services.scheduler.tables.job_table import Queue, Running
 from shadowtime.services.scheduler.tuned import policy as tuned
 from shadowtime.services.scheduler.tuned.job_log import RUN_TIME, STARTED, SUBMITTED, USER
-from shadowtime.services.scheduler.tuned.policy import Aims, Comparison, compare
+from shadowtime.services.scheduler.tuned.policy import Aims, MemberComparison, compare
 from shadowtime.services.scheduler.tuned.settings import TunedSettings
-from shadowtime.services.scheduler.tuned.simulated_machines import LONGEST, POWER, SLOWDOWN, TAIL, UNIT, WAIT, Shadows
+from shadowtime.services.scheduler.tuned.simulated_machines import (
+    LONGEST,
+    POWER,
+    SLOWDOWN,
+    TAIL,
+    UNIT,
+    WAIT,
+    SimulatedMachines,
+)
 from shadowtime.shared.kernels.arrays import Floats
 from shadowtime.shared.statistics.slowdown import RUN_TIME_FLOOR
 from tests.benchmarks.logs import log
@@ -21,7 +29,7 @@ from tests.benchmarks.logs import log
 SPEC = "tuned:runtime=empirical"
 
 
-class Watched(Shadows):
+class Watched(SimulatedMachines):
     """Shadows that keep what each job that is counted came to, under every member and in the run itself."""
 
     seconds: list[float]
@@ -44,7 +52,7 @@ class Watched(Shadows):
         super().settle(now)
 
 
-def standing(found: Floats) -> Comparison:
+def standing(found: Floats) -> MemberComparison:
     """Return where the members stand, and behind them the run, by the loss that `tuned` chooses by."""
     _, users, run_times, own, *members = found
     waits = np.vstack((*members, own))
@@ -76,8 +84,8 @@ def regret(trace: str) -> dict[str, Any]:
         watched.append(shadows)
         return shadows
 
-    with patch.object(tuned, "Shadows", made):
-        result = carry_out(Plan("tuned", name, workload, configure(SPEC)))
+    with patch.object(tuned, "SimulatedMachines", made):
+        result = carry_out(RunPlan("tuned", name, workload, configure(SPEC)))
     [shadows] = [each for each in watched if each.found]
     jobs = np.concatenate(shadows.found, axis=1).astype(float)
     names = [member.name for member in TunedSettings().portfolio()]

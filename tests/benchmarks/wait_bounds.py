@@ -16,7 +16,7 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 import typer
 
-from shadowtime.replayer.comparison.plan import Plan
+from shadowtime.replayer.comparison.plan import RunPlan
 from shadowtime.replayer.simulation.embedded import EmbeddedReplay
 from shadowtime.services.catalogue import canonical, configure
 from shadowtime.services.pipeline import STAGES
@@ -57,7 +57,7 @@ class Told(NamedTuple):
 def told(trace: str, bounder: str, runtime: str, jobs: int | None = None) -> tuple[dict[int | None, Told], Floats]:
     """Return what one bounder tells of the jobs of a recorded log, by queue; and the cpu seconds that each took."""
     name, workload = log(trace, jobs)
-    plan = Plan(bounder, name, workload, configure("easy", runtime), "recorded", canonical("wait-bound", bounder))
+    plan = RunPlan(bounder, name, workload, configure("easy", runtime), "recorded", canonical("wait-bound", bounder))
     taken: list[float] = []
     stages = [
         replace(each, open=partial(Timed, taken=taken)) if each.name == "wait_bound" else each for each in STAGES[:3]

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from shadowtime.replayer.comparison.plan import Plan
+from shadowtime.replayer.comparison.plan import RunPlan
 from shadowtime.replayer.simulation.embedded import EmbeddedReplay
 from shadowtime.services.catalogue import configure
 from shadowtime.services.pipeline import STAGES
@@ -52,10 +52,10 @@ def row(table: Table, trace: str, policy: str, runtime: str, jobs: int | None = 
     name, workload = log(trace, jobs)
     plan = ",plan=requested" if table is Table.WAITS and policy != "fcfs" else ""
     chosen = configure(f"{policy}:forecast=yes{plan}", "requested" if runtime == ACTUAL else runtime)
-    opened = Plan(policy, name, workload, chosen).opened()
+    opened = RunPlan(policy, name, workload, chosen).opened()
     stages = clairvoyant_stages(workload) if runtime == ACTUAL else STAGES
     began = time.process_time()
-    last = EmbeddedReplay(opened, Plan(policy, name, workload, chosen).source(), stages=stages).run_to_end()
+    last = EmbeddedReplay(opened, RunPlan(policy, name, workload, chosen).source(), stages=stages).run_to_end()
     assert last.scores is not None
     scores, run_times, forecast = last.scores.policy, last.scores.run_time, last.scores.wait_forecast
     assert forecast is not None
@@ -114,7 +114,7 @@ def cost_in_replay(trace: str) -> list[dict[str, Any]]:
                 else each
                 for each in STAGES
             ]
-            plan = Plan(policy, name, workload, configure(f"{policy}:forecast=yes", runtime))
+            plan = RunPlan(policy, name, workload, configure(f"{policy}:forecast=yes", runtime))
             EmbeddedReplay(plan.opened(), plan.source(), stages=stages).run_to_end()
             median, high, most = np.quantile(taken, [0.5, 0.99, 1.0]).round(1).tolist()
             figures = {"median": median, "mean": round(float(np.mean(taken)), 1), "p99": high, "max": most}

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from shadowtime.replayer.comparison.plan import Plan, Result, carry_out
+from shadowtime.replayer.comparison.plan import RunPlan, RunResult, carry_out
 from shadowtime.replayer.comparison.records import Schedule
 from shadowtime.replayer.logs.swf import read_swf
 from shadowtime.replayer.logs.workload import Workload, prepare
@@ -48,18 +48,18 @@ def workload(trace: str, processors: int, requests: Requests = "as-logged", limi
     return prepare(read_swf(path_of(trace)), processors, requests=requests, limit=limit)
 
 
-def plan(trace: str, processors: int, policy: str, requests: Requests = "as-logged") -> Plan:
+def plan(trace: str, processors: int, policy: str, requests: Requests = "as-logged") -> RunPlan:
     """Return a closed run over a full log."""
-    return Plan(policy, f"{trace}@{processors}", workload(trace, processors, requests), configure(policy))
+    return RunPlan(policy, f"{trace}@{processors}", workload(trace, processors, requests), configure(policy))
 
 
 @lru_cache(maxsize=64)
-def replayed(trace: str, processors: int, policy: str, requests: Requests) -> Result:
+def replayed(trace: str, processors: int, policy: str, requests: Requests) -> RunResult:
     """Return the scores of a full log under a policy."""
     return carry_out(plan(trace, processors, policy, requests))
 
 
-def schedule(run: Plan) -> bytes:
+def schedule(run: RunPlan) -> bytes:
     """Return the schedule file of a run."""
     rows, file = Schedule(), BytesIO()
     carry_out(run, [rows])
@@ -67,7 +67,7 @@ def schedule(run: Plan) -> bytes:
     return file.getvalue()
 
 
-def start_times(run: Plan) -> NDArray[np.int64]:
+def start_times(run: RunPlan) -> NDArray[np.int64]:
     """Return the time at which each job of a run starts, in order of submit time and job number."""
     started: dict[int, int] = {}
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from shadowtime.replayer.comparison.plan import Plan, carry_out
+from shadowtime.replayer.comparison.plan import RunPlan, carry_out
 from shadowtime.replayer.logs.workload import Workload
 from shadowtime.services.catalogue import canonical, configure
 from shadowtime.shared.formatting import DAY
@@ -21,7 +21,7 @@ YEAR = 365.25
 def replayed(log: Workload, name: str, mode: str = "closed") -> DriftScores:
     """Return when predictions held: EASY with everything predicted."""
     configuration = configure("easy", "experts", "auto")
-    result = carry_out(Plan("easy", name, log, configuration, mode, canonical("wait-bound", "bmbp")))
+    result = carry_out(RunPlan("easy", name, log, configuration, mode, canonical("wait-bound", "bmbp")))
     assert result.scores.drifts is not None
     return result.scores.drifts
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from shadowtime.replayer.comparison.plan import Plan
+from shadowtime.replayer.comparison.plan import RunPlan
 from shadowtime.services.catalogue import configure
 from tests.gates.archive import needs_archive, published, start_times, workload
 
@@ -13,7 +13,7 @@ JOBS = 3000
 def test_first_jobs_of_kth_start_as_published() -> None:
     """A start depends only on earlier submissions, so those before job 3,001 arrives are those of the full log."""
     prefix = workload("KTH", 100, "actual", JOBS)
-    starts = start_times(Plan("easy", "KTH", prefix, configure("easy")))
+    starts = start_times(RunPlan("easy", "KTH", prefix, configure("easy")))
     reference = published("KTH")
     assert np.array_equal(prefix.columns["submit_time"], reference.submit[:JOBS])
     assert np.array_equal(prefix.columns["processors"], reference.processors[:JOBS])

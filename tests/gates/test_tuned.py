@@ -5,7 +5,7 @@ from math import prod
 
 import pytest
 
-from shadowtime.replayer.comparison.plan import Result
+from shadowtime.replayer.comparison.plan import RunResult
 from tests.gates.archive import needs_archive, replayed
 
 pytestmark = [pytest.mark.archive, needs_archive]
@@ -13,7 +13,7 @@ pytestmark = [pytest.mark.archive, needs_archive]
 MACHINES = {"KTH": 100, "SDSC-SP2": 128, "CTC": 338, "Mira": 49_152}
 
 
-def figures(result: Result) -> tuple[float, float, float]:
+def figures(result: RunResult) -> tuple[float, float, float]:
     """Return mean wait, mean bounded slowdown and longest wait."""
     scores = result.scores.policy
     assert scores.mean_wait is not None

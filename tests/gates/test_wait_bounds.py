@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from shadowtime.replayer.comparison.document import wait_bound_rows
-from shadowtime.replayer.comparison.plan import Plan, Result, carry_out
+from shadowtime.replayer.comparison.plan import RunPlan, RunResult, carry_out
 from shadowtime.services.catalogue import canonical, configure
 from tests.gates.archive import needs_archive, workload
 
@@ -38,11 +38,11 @@ COVERED = [
 
 
 @lru_cache
-def recorded(trace: str, processors: int, limit: int | None = None) -> Result:
+def recorded(trace: str, processors: int, limit: int | None = None) -> RunResult:
     """Return the scores of a log, or of its first jobs, as it happened, under all bounds."""
     jobs = workload(trace, processors, limit=limit)
     spec = canonical("wait-bound", "bmbp")
-    return carry_out(Plan("recorded", f"{trace}@{processors}", jobs, configure("easy"), "recorded", spec))
+    return carry_out(RunPlan("recorded", f"{trace}@{processors}", jobs, configure("easy"), "recorded", spec))
 
 
 @lru_cache

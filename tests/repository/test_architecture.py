@@ -119,6 +119,15 @@ def test_another_package_is_imported_by_its_face(module: str) -> None:
     assert not past, f"{module} imports past a face: {past}"
 
 
+def test_a_public_class_name_exists_once() -> None:
+    homes: dict[str, list[str]] = defaultdict(list)
+    for module, path in MODULES.items():
+        for node in nodes(path):
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                homes[node.name].append(module)
+    assert not {class_name: modules for class_name, modules in homes.items() if len(modules) > 1}
+
+
 def test_modules_that_docstrings_name_are_there() -> None:
     named = re.compile(r"`((?:services|shared|replayer|dashboards)(?:\.\w+)+)`")
     for path in package_files():

@@ -9,7 +9,7 @@ from pathlib import Path
 from shadowtime.services.pipeline import STAGES
 from shadowtime.shared.streaming.kafka.topic_admin import prepare_topics
 from shadowtime.shared.streaming.settings import Settings
-from shadowtime.stack.local.plan import Plan
+from shadowtime.stack.local.plan import StackPlan
 from shadowtime.stack.roles import ADMIN, SUBSCRIBER
 from shadowtime.stack.servers.ports import free_port
 from shadowtime.stack.servers.servers import SERVERS, Kafka, Redis, VictoriaMetrics
@@ -23,7 +23,7 @@ FLOW = tuple(stage.name for stage in STAGES)
 class Guarded:
     """Running servers; `folder` holds the settings file of each role."""
 
-    plan: Plan
+    plan: StackPlan
     kafka: Kafka
     redis: Redis
     store: VictoriaMetrics
@@ -43,7 +43,7 @@ def guarded(folder: Path, *, tls: bool = True) -> Iterator[Guarded]:
     for server in SERVERS:
         require(server)
     ports = (free_port(), free_port(), free_port())
-    plan = Plan(str(folder), FLOW, 1, *ports, secure=True, tls=tls)
+    plan = StackPlan(str(folder), FLOW, 1, *ports, secure=True, tls=tls)
     plan.access.prepare()
     plan.access.write_settings(plan.role_settings())
     plan.write_scrape_config()

@@ -5,7 +5,7 @@ from typing import Any
 
 import orjson
 
-from shadowtime.replayer.comparison.plan import Plan
+from shadowtime.replayer.comparison.plan import RunPlan
 from shadowtime.services.catalogue import canonical, configure
 from shadowtime.services.processes.live.page import ROWS, changes
 from shadowtime.services.processes.live.view import LiveRuns
@@ -18,7 +18,7 @@ HOSTILE = "<img src=x onerror=\"document.title='owned'\"></script><script>docume
 def log_of(cluster: str = "kth", jobs: int = 300, run: str = "kth/easy", policy: str = "easy") -> list[Envelope]:
     """Return every envelope of a closed run under so much load that jobs wait, waits bounded."""
     bound = canonical("wait-bound", "bmbp:publish=plain,history=100")
-    plan = Plan("easy", cluster, generated(jobs), configure(policy), wait_bound=bound)
+    plan = RunPlan("easy", cluster, generated(jobs), configure(policy), wait_bound=bound)
     found: list[Envelope] = []
     replay = plan.replay([found.append])
     replay.run = run

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from shadowtime.services.pipeline import STAGES
 from shadowtime.shared.cli.paths import ROOT
-from shadowtime.stack.local.plan import Plan
+from shadowtime.stack.local.plan import StackPlan
 from shadowtime.stack.servers.ports import free_port
 from tests.support.patience import PATIENCE
 
@@ -18,11 +18,11 @@ def stack(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE, check=False)
 
 
-def new_plan(folder: Path, stages: tuple[str, ...] = FLOW) -> Plan:
+def new_plan(folder: Path, stages: tuple[str, ...] = FLOW) -> StackPlan:
     servers = (free_port(), free_port(), free_port())
-    return Plan(str(folder), stages, 1, *servers, free_port(len(STAGES) + 1), free_port())
+    return StackPlan(str(folder), stages, 1, *servers, free_port(len(STAGES) + 1), free_port())
 
 
-def options(plan: Plan) -> list[str]:
+def options(plan: StackPlan) -> list[str]:
     ports = ("kafka_port", "redis_port", "victoria_metrics_port", "web_port", "live_port")
     return ["--folder", plan.folder, *(f"--{port.replace('_', '-')}={getattr(plan, port)}" for port in ports)]

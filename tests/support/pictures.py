@@ -22,7 +22,7 @@ from rich.console import Console
 from rich.text import Text
 
 from shadowtime.shared.cli.paths import ROOT
-from shadowtime.stack.local.plan import Plan
+from shadowtime.stack.local.plan import StackPlan
 from tests.support.browser import Page, browser
 from tests.support.local_stack import new_plan, options, stack
 
@@ -94,7 +94,7 @@ async def photograph(page: Page, name: str, height: int) -> None:
 
 
 @contextmanager
-def running(folder: Path) -> Iterator[Plan]:
+def running(folder: Path) -> Iterator[StackPlan]:
     """Start a whole stack, and end it."""
     plan = new_plan(folder)
     up = stack("up", *options(plan))
@@ -105,7 +105,7 @@ def running(folder: Path) -> Iterator[Plan]:
         stack("down", "--folder", plan.folder)
 
 
-async def live(plan: Plan, page: Page) -> None:
+async def live(plan: StackPlan, page: Page) -> None:
     """Photograph the live page in the midst of a run, advice, and the page of a job that waits."""
     await page.open(f"http://127.0.0.1:{plan.live_port}/")
     ended = "document.getElementById('figures').textContent.match(/([\\d,]+) jobs ended/)"

@@ -11,7 +11,7 @@ from shadowtime.replayer.simulation.embedded import EmbeddedReplay
 from shadowtime.replayer.simulation.machine import Machine
 from shadowtime.replayer.simulation.source import DEFAULT_TRAITS, Archived, JobTraits
 from shadowtime.services.catalogue import configure
-from shadowtime.services.shadows.machine.machine import Twin
+from shadowtime.services.shadows.machine.machine import TwinMachine
 from shadowtime.shared.messages.envelope import (
     CapacityChanged,
     ClusterOpened,
@@ -35,7 +35,7 @@ class Beside(Archived):
         self.log = log
         opened = log[0]
         assert isinstance(opened, ClusterOpened)
-        self._make = partial(Twin, opened, exact=exact, takes_over=takes_over)
+        self._make = partial(TwinMachine, opened, exact=exact, takes_over=takes_over)
         self.twin = self._make()
         self.heard = 1
         self.at_rest: Callable[[], None] = lambda: None

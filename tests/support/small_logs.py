@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
-from shadowtime.replayer.comparison.plan import Plan
+from shadowtime.replayer.comparison.plan import RunPlan
 from shadowtime.replayer.logs.swf import FIELDS, write_swf
 from shadowtime.replayer.logs.trace import Trace
 from shadowtime.replayer.logs.workload import Workload, prepare
@@ -56,9 +56,9 @@ def generated(jobs: int = 60, processors: int = 16, seed: int = 1, load: float =
     return prepare(Trace("generated", *generate(jobs, processors, seed, load)))
 
 
-def plan_of(workload: Workload, policy: str = "easy", runtime: str = "requested", seed: int = 0) -> Plan:
+def plan_of(workload: Workload, policy: str = "easy", runtime: str = "requested", seed: int = 0) -> RunPlan:
     """Return a closed run."""
-    return Plan(policy, workload.name, workload, configure(policy, runtime), seed=seed)
+    return RunPlan(policy, workload.name, workload, configure(policy, runtime), seed=seed)
 
 
 def write_log(folder: Path, *jobs: dict[str, int], processors: int = 4, name: str = "small.swf") -> Path:

@@ -3,7 +3,7 @@
 import asyncio
 from typing import Any
 
-from shadowtime.replayer.comparison.plan import Plan
+from shadowtime.replayer.comparison.plan import RunPlan
 from shadowtime.replayer.logs.swf import read_swf
 from shadowtime.replayer.logs.trace import BUNDLED
 from shadowtime.replayer.logs.workload import prepare
@@ -26,7 +26,9 @@ class Stored:
 
     def __init__(self, policy: str, runtime: str, wait_bound: str = "bmbp", jobs: int = 300) -> None:
         workload = prepare(read_swf(BUNDLED), limit=jobs)
-        plan = Plan(policy, "kth", workload, configure(policy, runtime), wait_bound=canonical("wait-bound", wait_bound))
+        plan = RunPlan(
+            policy, "kth", workload, configure(policy, runtime), wait_bound=canonical("wait-bound", wait_bound)
+        )
         replay = EmbeddedReplay(plan.opened(), plan.source(), run="kth/a")
         runs = {each.stage.name: each for each in replay.stages}
         while replay.step() and sum(map(len, self._waiting(runs))) < 12:  # in the midst of a queue

@@ -6,15 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from shadowtime.services.follower.cluster.observation import Key, Sight
+from shadowtime.services.follower.cluster.observation import LifeKey, Sight
 from shadowtime.shared.accounting import (
     LIFE,
     TASKS,
     TEXTS,
     UNKNOWN,
+    AccountingRows,
     Instants,
     Reading,
-    Rows,
     in_order_of_time,
     joined_sizes,
     repeated,
@@ -43,7 +43,7 @@ def sights_in(path: Path, told_by: str) -> list[Sight]:
     return sights_of(rows) if len(rows) else []
 
 
-def sights_of(rows: Rows) -> list[Sight]:
+def sights_of(rows: AccountingRows) -> list[Sight]:
     """Return what rows of accounting tell, a sight for each life; those that make no job are left out.
 
     O(rows log rows).
@@ -69,7 +69,7 @@ def sights_of(rows: Rows) -> list[Sight]:
     keys = np.stack([jobs, tasks, lives.submit], axis=1).tolist()
     return [
         sight_of(
-            Key(*keys[row]),
+            LifeKey(*keys[row]),
             {name: column[row] for name, column in told.items()},
             dict(zip(TEXTS, (column[row] for column in words), strict=True)),
             sizes.get(row, ()),
@@ -79,7 +79,7 @@ def sights_of(rows: Rows) -> list[Sight]:
 
 
 def sight_of(
-    key: Key, told: Mapping[str, int], words: Mapping[str, str], resized: Iterable[tuple[int, int]] = ()
+    key: LifeKey, told: Mapping[str, int], words: Mapping[str, str], resized: Iterable[tuple[int, int]] = ()
 ) -> Sight:
     """Return what accounting tells of a life: `told` by the names of `NUMBERS`, an end of `MAX_TIME` for none yet."""
     start, end = told["start"], told["end"]

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal
 
-from shadowtime.services.follower.cluster.observation import Key, Sight
+from shadowtime.services.follower.cluster.observation import LifeKey, Sight
 from shadowtime.shared.accounting import MachineParts
 from shadowtime.shared.bounds import MAX_TIME
 from shadowtime.shared.cluster import unless
@@ -35,13 +35,13 @@ STAYS = ("pool", "partition_number", "priority", "blocked")
 
 
 @dataclass(slots=True)
-class Life:
+class JobLife:
     """What was told of a life: `since` when its wait began, `at` the time of the last event, `over` its end.
 
     `asked` has what it asks for where that is told.
     """
 
-    key: Key
+    key: LifeKey
     number: int
     index: int
     told: Told = "nothing"
@@ -101,9 +101,9 @@ class Life:
         return [list(self.key), *(getattr(self, each.name) for each in fields(self)[1:])]
 
     @classmethod
-    def restored(cls, values: list[Any]) -> "Life":
+    def restored(cls, values: list[Any]) -> "JobLife":
         """Return what `snapshot` was taken of."""
-        return cls(Key(*values[0]), *values[1:])
+        return cls(LifeKey(*values[0]), *values[1:])
 
 
 def wait_of(sight: Sight, earliest: int, now: int) -> int | None:
@@ -122,7 +122,7 @@ def wait_of(sight: Sight, earliest: int, now: int) -> int | None:
     return since if since <= now else None
 
 
-def owed(life: Life, sight: Sight, asked: Asked, earliest: int, present: int, now: int) -> Iterator[Event]:
+def owed(life: JobLife, sight: Sight, asked: Asked, earliest: int, present: int, now: int) -> Iterator[Event]:
     """Yield what is to be told of a life, in order, at times from `present` to `now`. Nothing is noted as told.
 
     What has no stamp, a change, is told at `now`, unless something was told of the life then: it would stand before it.
@@ -161,7 +161,7 @@ def owed(life: Life, sight: Sight, asked: Asked, earliest: int, present: int, no
         start = max(sight.start, since)
         size, limit = asked["requested_processors"], asked["requested_time"]
         yield JobStarted(time=time, job_number=number, processors=size, limit=limit, happened=unless(start, time))
-        runs = Life(life.key, number, life.index, "running", since, time, start, None, {**known, **asked})
+        runs = JobLife(life.key, number, life.index, "running", since, time, start, None, {**known, **asked})
         yield from _owed_running(runs, sight, {}, present, now)
     elif sight.end is not None and sight.state == "over":
         if (time := max(sight.end, at + 1, present)) <= now:
@@ -179,7 +179,7 @@ def _is_news(expected: int, told: int | None, now: int) -> bool:
     return told is None or abs(expected - told) > max(NEWS, SHARE * (told - now))
 
 
-def _owed_running(life: Life, sight: Sight, different: Asked, present: int, now: int) -> Iterator[Event]:
+def _owed_running(life: JobLife, sight: Sight, different: Asked, present: int, now: int) -> Iterator[Event]:
     """Yield what is to be told of a life that was told to run."""
     number, at, started = life.number, life.at, life.started or 0
     over = sight.end if sight.state == "over" else None
@@ -231,7 +231,7 @@ def _different(known: Asked, asked: Asked, unlimited: bool) -> dict[str, Any]:
     return found
 
 
-def as_told(life: Life, parts: MachineParts) -> Sight:
+def as_told(life: JobLife, parts: MachineParts) -> Sight:
     """Return a life as it was told, where nothing is seen of it."""
     asked = life.asked
     limit = asked.get("requested_time")

@@ -2,8 +2,8 @@
 
 from collections.abc import Collection, Iterator, Mapping
 
-from shadowtime.services.follower.cluster.job_life import Life
-from shadowtime.services.follower.cluster.observation import Key, Sight
+from shadowtime.services.follower.cluster.job_life import JobLife
+from shadowtime.services.follower.cluster.observation import LifeKey, Sight
 from shadowtime.shared.accounting import LIFE, number_of
 from shadowtime.shared.messages import JobSubmitted
 
@@ -19,23 +19,23 @@ class KnownLives:
     """Lives by key, by number, and of one job; memory is bounded by the lives that are not forgotten."""
 
     def __init__(self) -> None:
-        self.by_key: dict[Key, Life] = {}
-        self.by_number: dict[int, Life] = {}
-        self._of_job: dict[tuple[int, int], list[Life]] = {}
-        self._found_again: dict[int, Life] = {}
+        self.by_key: dict[LifeKey, JobLife] = {}
+        self.by_number: dict[int, JobLife] = {}
+        self._of_job: dict[tuple[int, int], list[JobLife]] = {}
+        self._found_again: dict[int, JobLife] = {}
 
-    def __iter__(self) -> Iterator[Life]:
+    def __iter__(self) -> Iterator[JobLife]:
         return iter(list(self.by_key.values()))
 
-    def of_job(self, key: Key) -> list[Life]:
+    def of_job(self, key: LifeKey) -> list[JobLife]:
         """Return the lives of the job that a life is of."""
         return self._of_job.get((key.job, key.task), [])
 
-    def too_many(self, key: Key) -> bool:
+    def too_many(self, key: LifeKey) -> bool:
         """Return whether a job has more lives than any that is real: each is compared with all."""
         return len(self.of_job(key)) >= MAX_LIVES
 
-    def new(self, sight: Sight) -> Life:
+    def new(self, sight: Sight) -> JobLife:
         """Add a life that is seen for the first time: the next of its job, or the one before those that are known.
 
         One of which the events were found in the log is known again.
@@ -53,7 +53,7 @@ class KnownLives:
                 self.add(found)
                 return found
             index += 1
-        life = Life(sight.key, number, index)
+        life = JobLife(sight.key, number, index)
         self.add(life)
         return life
 
@@ -63,22 +63,22 @@ class KnownLives:
         before = any(each.key.submit > submit for each in self.of_job(sight.key))
         return (0, -submit) if before else (1, submit)
 
-    def found_again(self, event: JobSubmitted) -> Life:
+    def found_again(self, event: JobSubmitted) -> JobLife:
         """Add a life of which only its events are known; the next sight of it tells which job it is."""
         submit = event.since if event.submit_time is None else event.submit_time
         rest, job = divmod(event.job_number, LIFE)
-        life = Life(Key(job, FOUND_AGAIN - rest, submit), event.job_number, 0)
+        life = JobLife(LifeKey(job, FOUND_AGAIN - rest, submit), event.job_number, 0)
         self.add(life)
         return life
 
-    def add(self, life: Life) -> None:
+    def add(self, life: JobLife) -> None:
         """Add a life."""
         self.by_key[life.key] = self.by_number[life.number] = life
         self._of_job.setdefault((life.key.job, life.key.task), []).append(life)
         if life.key.task <= FOUND_AGAIN:
             self._found_again[life.number] = life
 
-    def drop(self, life: Life) -> None:
+    def drop(self, life: JobLife) -> None:
         """Forget a life."""
         del self.by_key[life.key]
         self.by_number.pop(life.number, None)
@@ -88,11 +88,13 @@ class KnownLives:
         if not of_job:
             del self._of_job[life.key.job, life.key.task]
 
-    def has_before(self, life: Life) -> bool:
+    def has_before(self, life: JobLife) -> bool:
         """Return whether the life before one is known."""
         return any(each.index == life.index - 1 for each in self.of_job(life.key))
 
-    def is_part(self, life: Life, start: int | None, sights: Mapping[Key, Sight], shown: Collection[Key]) -> bool:
+    def is_part(
+        self, life: JobLife, start: int | None, sights: Mapping[LifeKey, Sight], shown: Collection[LifeKey]
+    ) -> bool:
         """Return whether a life that started then is a part of a run that is told, or seen, or `shown` to go on."""
         before = (each for each in self.of_job(life.key) if each.key.submit < life.key.submit)
         return any(each.runs_at(start, sights.get(each.key), shown=each.key in shown) for each in before)
@@ -103,7 +105,7 @@ class KnownLives:
             if not life.open and life.over is not None and life.over < before:
                 self.drop(life)
 
-    def end_before(self, life: Life) -> int:
+    def end_before(self, life: JobLife) -> int:
         """Return when the life before one was over; its own submission where that is not known."""
         ends = [each.over for each in self.of_job(life.key) if each.index == life.index - 1 and each.over is not None]
         return max(ends, default=life.key.submit)

@@ -16,10 +16,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from shadowtime.services.follower.cluster.job_life import Life, as_before, as_told, owed
+from shadowtime.services.follower.cluster.job_life import JobLife, as_before, as_told, owed
 from shadowtime.services.follower.cluster.known_lives import KnownLives
 from shadowtime.services.follower.cluster.name_table import NameTable
-from shadowtime.services.follower.cluster.observation import Key, Sight
+from shadowtime.services.follower.cluster.observation import LifeKey, Sight
 from shadowtime.services.follower.cluster.pool_sizes import RoomsSeen
 from shadowtime.services.follower.cluster.queue_order import as_queued
 from shadowtime.shared.accounting import MachineParts
@@ -62,12 +62,12 @@ class Mirror:
         self.left_out: Counter[str] = Counter()
         """How many lives are not told, by reason."""
         self.late = self.guessed = 0
-        self._missing: dict[Key, int] = {}
-        self._after_unknown: dict[Key, int] = {}
+        self._missing: dict[LifeKey, int] = {}
+        self._after_unknown: dict[LifeKey, int] = {}
         self.lives = KnownLives()
         self.rooms = RoomsSeen(parts)
-        self._sights: dict[Key, Sight] = {}
-        self._shown: set[Key] = set()
+        self._sights: dict[LifeKey, Sight] = {}
+        self._shown: set[LifeKey] = set()
         self._due: deque[tuple[int, list[Event]]] = deque()
 
     def take(self, sights: Iterable[Sight], at: int, *, whole: bool = False) -> None:
@@ -88,7 +88,7 @@ class Mirror:
                     self._missing.setdefault(life.key, at)
 
     @property
-    def doubts(self) -> set[Key]:
+    def doubts(self) -> set[LifeKey]:
         """The lives in doubt."""
         return {*self._missing, *self._after_unknown}
 
@@ -192,7 +192,7 @@ class Mirror:
         if sight.state == "over" or at is not None:
             self._missing.pop(sight.key, None)
 
-    def _judge(self, life: Life, sight: Sight, at: int | None) -> None:
+    def _judge(self, life: JobLife, sight: Sight, at: int | None) -> None:
         """Leave out a life that cannot be told, and doubt one that waits anew while the one before is not known."""
         reason = "without a number of its own" if life.number > MAX_INTEGER else self.rooms.unusable(sight)
         if at is None and self.lives.is_part(life, sight.start, self._sights, self._shown):
@@ -213,7 +213,7 @@ class Mirror:
             self.guessed += self.lives.by_key[key].in_system
             self._let_go(key, min(after, default=until))
 
-    def _let_go(self, key: Key, end: int) -> None:
+    def _let_go(self, key: LifeKey, end: int) -> None:
         life = self.lives.by_key[key]
         if life.in_system:
             seen = self._sights.get(key) or as_told(life, self.parts)
@@ -241,7 +241,7 @@ class Mirror:
     def restore(self, state: Mapping[str, Any]) -> None:
         """Take on what `snapshot` returned."""
         for values in state["lives"]:
-            self.lives.add(Life.restored(values))
+            self.lives.add(JobLife.restored(values))
         for name in COUNTS:
             setattr(self, name, state[name])
         self.left_out = Counter(state["left_out"])

@@ -9,7 +9,7 @@ from shadowtime.shared.messages import Outcome
 State = Literal["waiting", "running", "suspended", "over"]
 
 
-class Key(NamedTuple):
+class LifeKey(NamedTuple):
     """One life of a job: a job that waits anew was submitted anew. `task` is that of an array; -1 for none."""
 
     job: int
@@ -26,7 +26,7 @@ class Sight:
     it to start.
     """
 
-    key: Key
+    key: LifeKey
     state: State
     life: int | None = None
     eligible: int | None = None
@@ -61,7 +61,7 @@ class Sight:
     @classmethod
     def of_plain(cls, values: list[Any]) -> "Sight":
         """Return what `plain` was taken of."""
-        sight = cls(Key(*values[0]), *values[1:])
+        sight = cls(LifeKey(*values[0]), *values[1:])
         sight.resized = tuple((instant, processors) for instant, processors in sight.resized)
         return sight
 

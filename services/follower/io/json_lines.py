@@ -11,9 +11,9 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import BeforeValidator, Field, TypeAdapter, ValidationError
 
-from shadowtime.services.follower.cluster import Key, Sight, State
+from shadowtime.services.follower.cluster import LifeKey, Sight, State
 from shadowtime.services.follower.io.http_inbox import DAILY, Inbox
-from shadowtime.services.follower.io.tailed import Tailed, Told
+from shadowtime.services.follower.io.tailed import ParsedLine, Tailed
 from shadowtime.services.follower.options import Given
 from shadowtime.shared.accounting import LIFE, TASKS
 from shadowtime.shared.bounds import MAX_NAME_LENGTH
@@ -91,7 +91,7 @@ KINDS: dict[str, TypeAdapter[Any]] = {
 }
 
 
-def read_line(text: str) -> Told:
+def read_line(text: str) -> ParsedLine:
     """Return what a line tells.
 
     Raises
@@ -117,10 +117,10 @@ def read_line(text: str) -> Told:
     except ValidationError as error:
         raise ValueError(plain(first_of(error, "line"))) from None
     if isinstance(told, NowLine):
-        return Told(time=told.now, known=True)
+        return ParsedLine(time=told.now, known=True)
     if isinstance(told, PoolLine):
-        return Told(pool=told.pool, room=Room(told.processors, told.memory, told.gpus))
-    return Told([_sight(told)], time=max(told.submit, told.start or 0, told.end or 0))
+        return ParsedLine(pool=told.pool, room=Room(told.processors, told.memory, told.gpus))
+    return ParsedLine([_sight(told)], time=max(told.submit, told.start or 0, told.end or 0))
 
 
 _OBJECT = TypeAdapter(dict[str, Any])
@@ -132,7 +132,7 @@ def _sight(told: JobLine) -> Sight:
     state: State = "waiting" if told.start is None else "suspended" if told.suspended else "running"
     same = told.model_dump(exclude={"job", "task", "submit", "eligible", "held", "suspended"})
     return Sight(
-        Key(told.job, -1 if told.task is None else told.task, told.submit),
+        LifeKey(told.job, -1 if told.task is None else told.task, told.submit),
         state if told.end is None else "over",
         eligible=None if told.held else told.eligible or told.submit,
         unlimited=told.limit is None,
@@ -155,9 +155,9 @@ class Lines(Tailed):
             raise SettingsError(f"--from {self.place} is no folder: what is sent over HTTP is kept in one")
         self._inbox = None if given.token is None else Inbox(self.place, given.token, read_line)
 
-    def read(self, text: str) -> Told:
+    def read(self, text: str) -> ParsedLine:
         """Return what a line tells; an empty one tells nothing."""
-        return read_line(text) if text.strip() else Told()
+        return read_line(text) if text.strip() else ParsedLine()
 
     def routes(self) -> Sequence[Route]:
         """Return where lines are sent to, if there is a token that they have to come with."""

@@ -7,10 +7,10 @@ it was queued. What no record tells is not known: nodes that go down are still p
 import re
 from typing import Any, ClassVar
 
-from shadowtime.services.follower.cluster import Key, Opening, Sight, sight_of
-from shadowtime.services.follower.io.tailed import Tailed, Told
+from shadowtime.services.follower.cluster import LifeKey, Opening, Sight, sight_of
+from shadowtime.services.follower.io.tailed import ParsedLine, Tailed
 from shadowtime.services.follower.options import Given
-from shadowtime.shared.accounting import UNKNOWN, Instants, Jobs, Life, Waiting, numbered, zone_of
+from shadowtime.shared.accounting import UNKNOWN, Instants, PbsJobs, PbsLife, PbsWaiting, numbered, zone_of
 from shadowtime.shared.bounds import MAX_TIME
 from shadowtime.shared.messages import ClusterOpened
 
@@ -28,7 +28,7 @@ class Pbs(Tailed):
         self._forget()
 
     def _forget(self) -> None:
-        self._jobs = Jobs(self._instants)
+        self._jobs = PbsJobs(self._instants)
         self._rerun: dict[str, tuple[int, int]] = {}
         """Of jobs that wait again: since when, and when they started before."""
 
@@ -37,15 +37,17 @@ class Pbs(Tailed):
         self._forget()
         return await super().meet(opened)
 
-    def read(self, text: str) -> Told:
+    def read(self, text: str) -> ParsedLine:
         """Return what a record tells."""
         life = self._jobs.take(text)
         if life is None:
-            return Told()
+            return ParsedLine()
         sights = self._sights(life)
-        return Told([each for each in sights if each.processors > 0 and each.key.submit > 0], time=self._jobs.time)
+        return ParsedLine(
+            [each for each in sights if each.processors > 0 and each.key.submit > 0], time=self._jobs.time
+        )
 
-    def _sights(self, life: Life) -> list[Sight]:
+    def _sights(self, life: PbsLife) -> list[Sight]:
         """Return the life that a record tells of, and after a rerun the one that waits."""
         told = {**life.numbers, "end": MAX_TIME if life.numbers["end"] == UNKNOWN else life.numbers["end"]}
         again = self._rerun.get(life.job)
@@ -54,7 +56,7 @@ class Pbs(Tailed):
             if life.kind != "S" and told["start"] == again[1]:
                 return []  # the end of the run that a rerun has ended
         job, task = numbered(life.job)
-        sight = sight_of(Key(job, -1 if task is None else task, told["submit"]), told, life.words)
+        sight = sight_of(LifeKey(job, -1 if task is None else task, told["submit"]), told, life.words)
         if life.kind != "R":
             if life.kind not in ("Q", "S"):
                 self._rerun.pop(life.job, None)
@@ -72,5 +74,5 @@ class Pbs(Tailed):
     def restore(self, state: Any) -> None:
         """Take on what `snapshot` returned."""
         super().restore(state)
-        self._jobs.waiting = {job: Waiting(*known) for job, known in state["waiting"].items()}
+        self._jobs.waiting = {job: PbsWaiting(*known) for job, known in state["waiting"].items()}
         self._rerun = {job: (since, started) for job, (since, started) in state["rerun"].items()}

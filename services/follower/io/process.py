@@ -14,7 +14,7 @@ from shadowtime.services.follower.cluster import LiveSource
 from shadowtime.services.follower.io.follower import STORE, Follower
 from shadowtime.services.follower.io.json_lines import Lines
 from shadowtime.services.follower.io.pbs import Pbs
-from shadowtime.services.follower.io.slurm import Slurm
+from shadowtime.services.follower.io.slurm import SlurmSource
 from shadowtime.shared import metric_names as names
 from shadowtime.shared.errors import ShadowtimeError
 from shadowtime.shared.kernels import get_ready
@@ -36,7 +36,7 @@ STALE = 600.0
 """Seconds by which the log may be behind the cluster before all is not well."""
 
 
-class Figures(Collector):
+class FollowerCollector(Collector):
     """Reads the figures of a follower as they are asked for."""
 
     def __init__(self, follower: Follower) -> None:
@@ -68,7 +68,7 @@ class Figures(Collector):
 def registry_of(follower: Follower) -> CollectorRegistry:
     """Return what is scraped."""
     registry = CollectorRegistry()
-    registry.register(Figures(follower))
+    registry.register(FollowerCollector(follower))
     return registry
 
 
@@ -168,4 +168,4 @@ async def _followed(follower: Follower, *, alone: bool) -> None:
 
 # All sources that can be followed, by name.
 
-FOLLOWED: dict[str, type[LiveSource]] = {each.name: each for each in (Slurm, Pbs, Lines)}
+FOLLOWED: dict[str, type[LiveSource]] = {each.name: each for each in (SlurmSource, Pbs, Lines)}

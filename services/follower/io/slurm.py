@@ -18,7 +18,7 @@ from aiokafka.errors import KafkaError
 
 from shadowtime.services.follower.cluster import KEEP, LAG, Opening, Sight, shifted
 from shadowtime.services.follower.io.mirrored import Mirrored
-from shadowtime.services.follower.io.slurm_commands import Asked, ByCommands
+from shadowtime.services.follower.io.slurm_commands import ByCommands, SlurmClient
 from shadowtime.services.follower.io.slurm_rest import ByRest
 from shadowtime.services.follower.options import Given
 from shadowtime.services.follower.slurm import Load
@@ -111,7 +111,7 @@ LEAST = 5.0
 LONGEST_PAUSE = 300.0
 
 
-class Slurm(Mirrored):
+class SlurmSource(Mirrored):
     """One Slurm.
 
     Parameters
@@ -128,7 +128,7 @@ class Slurm(Mirrored):
     def __init__(self, given: Given) -> None:
         super().__init__(given)
         self.every = given.every
-        self._asked: Asked = ByCommands(given) if given.rest is None else ByRest(given)
+        self._asked: SlurmClient = ByCommands(given) if given.rest is None else ByRest(given)
         self._backoff = Backoff(given.every, LONGEST_PAUSE)
         self._seen: Load | None = None
         self._waker = None if given.jobcomp is None else Waker(given.jobcomp)

@@ -16,21 +16,21 @@ from shadowtime.shared.accounting import sacct
 from shadowtime.shared.errors import FollowError
 
 
-class Machine(NamedTuple):
+class SlurmNodes(NamedTuple):
     """The nodes, and how many tiers of priority each partition is above the lowest."""
 
     nodes: Sequence[Node]
     tiers: Mapping[str, int]
 
 
-class Asked(Protocol):
+class SlurmClient(Protocol):
     """A Slurm that answers; whatever cannot be had, or understood, raises `FollowError`. Instants are of Unix."""
 
     async def load(self) -> Load | None:
         """Return its clock, and what it has spent on us; None if we may not know."""
         ...
 
-    async def machine(self) -> Machine:
+    async def machine(self) -> SlurmNodes:
         """Return what nodes there are."""
         ...
 
@@ -70,10 +70,10 @@ class ByCommands:
                 raise
         return None
 
-    async def machine(self) -> Machine:
+    async def machine(self) -> SlurmNodes:
         """Return what sinfo tells."""
         text = await self._commands.text(*squeue.SINFO)
-        return Machine(squeue.nodes_of(text), squeue.tiers_of(text))
+        return SlurmNodes(squeue.nodes_of(text), squeue.tiers_of(text))
 
     async def jobs(self, tiers: Mapping[str, int]) -> list[Sight]:
         """Return what squeue tells."""

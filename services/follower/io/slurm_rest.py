@@ -14,7 +14,7 @@ from typing import Any
 from shadowtime.services.follower.cluster import Sight
 from shadowtime.services.follower.cluster import accounted_lives as accounted
 from shadowtime.services.follower.io.rest_client import NotThere, Slurmrestd
-from shadowtime.services.follower.io.slurm_commands import Machine
+from shadowtime.services.follower.io.slurm_commands import SlurmNodes
 from shadowtime.services.follower.options import Given
 from shadowtime.services.follower.slurm import Load, end_of, sacct_rows, squeue
 from shadowtime.services.follower.slurm import json as slurm_json
@@ -60,13 +60,13 @@ class ByRest:
             raise FollowError(f"{path}: its statistics are none")
         return slurm_json.load_of(statistics, self._server.user)
 
-    async def machine(self) -> Machine:
+    async def machine(self) -> SlurmNodes:
         """Return what nodes and partitions tell."""
         _, partitions = await self._rows("slurm", "partitions")
         path, nodes = await self._rows("slurm", "nodes")
         rows = slurm_json.sinfo_rows(nodes, partitions)
         try:
-            return Machine(squeue.nodes_of_rows(rows), squeue.tiers_of_rows(rows))
+            return SlurmNodes(squeue.nodes_of_rows(rows), squeue.tiers_of_rows(rows))
         except FollowError as error:
             raise _told_by(path, error) from None
 

@@ -22,7 +22,7 @@ HEAD = 1_024
 """By so many of its first bytes a file is known again, whatever it is called by then."""
 
 
-class Line(NamedTuple):
+class FileLine(NamedTuple):
     """A line without its end, and where it stands; `text` is None of one that is longer than a line may be."""
 
     where: str
@@ -80,7 +80,7 @@ class Tail:
         self._file: BinaryIO | None = None
         self._since = since
 
-    def read(self) -> list[Line]:
+    def read(self) -> list[FileLine]:
         """Return the next lines, up to a MiB of them; none if there is none yet.
 
         Raises
@@ -109,7 +109,7 @@ class Tail:
         self.close()
         self.place = Place(**state)
 
-    def _read(self) -> list[Line]:
+    def _read(self) -> list[FileLine]:
         if self._path.exists() and not (self._path.is_dir() or self._path.is_file()):
             raise FollowError(f"{self._path} is no file, and no folder")
         file = self._file or self._opened()
@@ -215,6 +215,6 @@ def _digest(file: BinaryIO, offset: int) -> str:
     return sha256(file.read(min(offset, HEAD))).hexdigest()
 
 
-def _line(name: str, number: int, text: bytes) -> Line:
+def _line(name: str, number: int, text: bytes) -> FileLine:
     text = text.removesuffix(b"\r")
-    return Line(f"{name}, line {number}", text if len(text) <= MAX_LINE_LENGTH else None)
+    return FileLine(f"{name}, line {number}", text if len(text) <= MAX_LINE_LENGTH else None)

@@ -18,7 +18,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from shadowtime.services.follower.cluster import Opening, Sight, shifted
 from shadowtime.services.follower.io.mirrored import Mirrored
-from shadowtime.services.follower.io.tail import Line, Tail
+from shadowtime.services.follower.io.tail import FileLine, Tail
 from shadowtime.services.follower.options import Given
 from shadowtime.shared.accounting import read_parts
 from shadowtime.shared.bounds import MAX_LINE_LENGTH
@@ -35,7 +35,7 @@ BEFORE = 14 * DAY
 """Seconds before the past that is told in which files are looked at: jobs that run then are told of there."""
 
 
-class Told(NamedTuple):
+class ParsedLine(NamedTuple):
     """What a line tells: sights of jobs, or a pool that has other room; and the last second of Unix that is in it.
 
     `known` says that whatever was before that second is told.
@@ -77,7 +77,7 @@ class Tailed(Mirrored, ABC):
         self._known = False
 
     @abstractmethod
-    def read(self, text: str) -> Told:
+    def read(self, text: str) -> ParsedLine:
         """Return what a line tells.
 
         Raises
@@ -118,7 +118,7 @@ class Tailed(Mirrored, ABC):
         if not lines:
             await asyncio.sleep(self._given.every)
 
-    def _taken(self, line: Line) -> Sequence[Sight]:
+    def _taken(self, line: FileLine) -> Sequence[Sight]:
         """Return the jobs that a line tells of."""
         try:
             if line.text is None:

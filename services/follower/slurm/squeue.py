@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from shadowtime.services.follower.cluster import Key, Node, Sight, State
+from shadowtime.services.follower.cluster import LifeKey, Node, Sight, State
 from shadowtime.shared.accounting import (
     STATES,
     UNKNOWN,
@@ -120,7 +120,7 @@ def _sight(values: Mapping[str, str]) -> Sight | None:
     if state is None or submit is None:
         return None
     of_array = task not in UNTOLD
-    key = Key(number("ArrayJobID" if of_array else "JobID"), number("ArrayTaskID") if of_array else -1, submit)
+    key = LifeKey(number("ArrayJobID" if of_array else "JobID"), number("ArrayTaskID") if of_array else -1, submit)
     start, end = instant("StartTime"), instant("EndTime")
     begun = state in ("running", "suspended") or (state == "over" and bool(values["NodeList"]))
     limit = values["TimeLimit"]

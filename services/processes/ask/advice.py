@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 from pydantic import Field
 
-from shadowtime.services.processes.ask.alternatives import Alternative, Shape, marked, risk_of, shapes
+from shadowtime.services.processes.ask.alternatives import Alternative, AlternativeShape, marked, risk_of, shapes
 from shadowtime.services.processes.ask.answers import Answers
 from shadowtime.services.processes.ask.questions import RunName, Share
 from shadowtime.shared.distributions import mean_run_time, quantile_of
@@ -43,7 +43,7 @@ class AdviceQuestion(Frozen):
     moldable: bool = Field(default=False, description="whether it could run on other sizes, with the same work")
     run: RunName | None = Field(default=None, description="a run of the cluster; by default that of the latest event")
 
-    def job(self, time: int, shape: Shape) -> JobSubmitted:
+    def job(self, time: int, shape: AlternativeShape) -> JobSubmitted:
         """Return the job in some shape, as if it were submitted at a time in seconds."""
         return JobSubmitted(
             time=time,
@@ -111,7 +111,7 @@ class Advising:
             If a state cannot be had.
         """
         run = await self._starts.run_of(question.cluster, question.run)
-        own = Shape(question.processors, question.requested_time)
+        own = AlternativeShape(question.processors, question.requested_time)
         predicted, run_time, asked, first = await self._run_times.of_run(run, partial(_run_times, question, own))
         starts, second = await self._starts.of_run(run, partial(_starts, asked))
         bounds, third = await self._bounds.of_run(run, partial(_bounds, question.job(0, own)))
@@ -136,7 +136,7 @@ def run_time_told(prediction: RunTimePrediction | None, requested_time: int) -> 
     return RunTime(
         mean=mean_run_time(masses, np.inf),
         quantiles=tuple((each, round(quantile_of(masses, each), 1)) for each in RUN_TIME_QUANTILES),
-        cut=_cut(prediction, Shape(1, requested_time), Shape(1, requested_time)),
+        cut=_cut(prediction, AlternativeShape(1, requested_time), AlternativeShape(1, requested_time)),
         observations=prediction.observations,
     )
 
@@ -152,7 +152,7 @@ Asked = list[tuple[JobSubmitted, RunTimePrediction | None]]
 
 
 def _run_times(
-    question: AdviceQuestion, own: Shape, state: StageRun
+    question: AdviceQuestion, own: AlternativeShape, state: StageRun
 ) -> tuple[RunTimePrediction | None, RunTime, Asked, AsOf]:
     handler, as_of = _opened(state)
     machine = max(handler.processors, handler.opened.processors)
@@ -188,9 +188,11 @@ def _bounds(job: JobSubmitted, state: StageRun) -> tuple[tuple[WaitBound, ...], 
     return handler.bounds_at(job.model_copy(update={"time": as_of.time}), 0.95, 0.95), as_of
 
 
-def alternative(own: Shape, job: JobSubmitted, start: Start, prediction: RunTimePrediction | None) -> Alternative:
+def alternative(
+    own: AlternativeShape, job: JobSubmitted, start: Start, prediction: RunTimePrediction | None
+) -> Alternative:
     """Return what would come of a job in one shape, of which this is predicted in its own."""
-    shape = Shape(job.requested_processors, job.requested_time or 0)
+    shape = AlternativeShape(job.requested_processors, job.requested_time or 0)
     mean_end, histogram = None, () if prediction is None else prediction.histogram
     if start.mean_wait is not None and any(histogram):
         times, divided = ratio(own.processors, shape.processors, None)
@@ -206,7 +208,7 @@ def alternative(own: Shape, job: JobSubmitted, start: Start, prediction: RunTime
     )
 
 
-def _cut(prediction: RunTimePrediction | None, own: Shape, shape: Shape) -> float | None:
+def _cut(prediction: RunTimePrediction | None, own: AlternativeShape, shape: AlternativeShape) -> float | None:
     """Return the risk of being cut, of the request itself as it is predicted."""
     if prediction is not None and shape == own and prediction.at_request is not None:
         return prediction.at_request

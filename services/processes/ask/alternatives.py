@@ -25,7 +25,7 @@ RISKS = (0.01, 0.05, 0.25)
 MINUTE = 60
 
 
-class Shape(NamedTuple):
+class AlternativeShape(NamedTuple):
     """A size and a request, processors and seconds."""
 
     processors: int
@@ -51,14 +51,14 @@ class Alternative(Frozen):
 
 
 def shapes(
-    own: Shape, histogram: Histogram, machine: int, *, moldable: bool, double: bool = False
-) -> tuple[Shape, ...]:
+    own: AlternativeShape, histogram: Histogram, machine: int, *, moldable: bool, double: bool = False
+) -> tuple[AlternativeShape, ...]:
     """Return what one might ask for, the job's own size and request first.
 
     Sizes are half and twice its own, with the same work; requests those at which the job is cut with `RISKS`, in whole
     minutes, where they are shorter than its own. With `double` twice the request is one more.
 
-    >>> for shape in shapes(Shape(4, 7200), (0.0,) * 12 + (0.5, 0.5), machine=6, moldable=True):
+    >>> for shape in shapes(AlternativeShape(4, 7200), (0.0,) * 12 + (0.5, 0.5), machine=6, moldable=True):
     ...     print(*shape)
     4 7200
     4 2100
@@ -77,21 +77,21 @@ def shapes(
     for size in sizes:
         by = ratio(processors, size, None)
         longest = reshaped_time(requested_time, by)
-        found.append(Shape(size, longest))
+        found.append(AlternativeShape(size, longest))
         if double:
-            found.append(Shape(size, 2 * longest))
+            found.append(AlternativeShape(size, 2 * longest))
         for risk in RISKS if masses.any() else ():
             needed = reshaped_time(math.ceil(quantile_of(masses, 1.0 - risk)), by)
             request = -(-needed // MINUTE) * MINUTE
             if request < longest:
-                found.append(Shape(size, request))
+                found.append(AlternativeShape(size, request))
     return tuple(dict.fromkeys(found))
 
 
-def risk_of(shape: Shape, processors: int, histogram: Histogram) -> float | None:
+def risk_of(shape: AlternativeShape, processors: int, histogram: Histogram) -> float | None:
     """Return with which probability a job that requests `processors` is cut in another shape; None if nothing tells.
 
-    >>> risk_of(Shape(2, 7200), 4, (0.0,) * 13 + (1.0,)), risk_of(Shape(2, 7200), 4, ())
+    >>> risk_of(AlternativeShape(2, 7200), 4, (0.0,) * 13 + (1.0,)), risk_of(Shape(2, 7200), 4, ())
     (0.0, None)
     """
     masses = np.array(histogram)

@@ -17,7 +17,7 @@ ADVISE = ("runtime_distribution", "wait_bound", "scheduler")
 """Stages whose states advice is made from, as `Advising` takes them."""
 
 
-class Told(NamedTuple):
+class PrintedAnswer(NamedTuple):
     """An answer as JSON, and what is printed for people."""
 
     json: str
@@ -38,25 +38,25 @@ async def advising(
         yield Advising(*(Answers(stages[name], reader, followed) for name, reader in zip(ADVISE, readers, strict=True)))
 
 
-async def bound_once(settings: Settings, parameters: Mapping[str, object]) -> Told:
+async def bound_once(settings: Settings, parameters: Mapping[str, object]) -> PrintedAnswer:
     """Return how long a job would wait at most; raises as `Answers.answer` does."""
     question = read_question(parameters)
     async with reading(settings, STAGE.name) as reader:
         answer = await Answers(STAGE, reader).answer(question)
-    return Told(answer.model_dump_json(), answer_table(question, answer))
+    return PrintedAnswer(answer.model_dump_json(), answer_table(question, answer))
 
 
-async def advise_once(settings: Settings, parameters: Mapping[str, object]) -> Told:
+async def advise_once(settings: Settings, parameters: Mapping[str, object]) -> PrintedAnswer:
     """Return the advice about one job; raises as `Advising.advise` does."""
     question = read_as(AdviceQuestion, parameters)
     async with advising(settings) as advises:
         advice = await advises.advise(question)
-    return Told(advice.model_dump_json(), advice_table(question, advice))
+    return PrintedAnswer(advice.model_dump_json(), advice_table(question, advice))
 
 
-async def explain_once(settings: Settings, parameters: Mapping[str, object]) -> Told:
+async def explain_once(settings: Settings, parameters: Mapping[str, object]) -> PrintedAnswer:
     """Return why a job stands as it does; raises as `Explanations.explain` does."""
     question = read_as(JobQuestion, parameters)
     async with reading(settings, EXPLAINED.name) as reader:
         why = await Explanations(EXPLAINED, reader).explain(question)
-    return Told(why.model_dump_json(), why_text(why))
+    return PrintedAnswer(why.model_dump_json(), why_text(why))

@@ -20,7 +20,7 @@ MAX_ASKED = 8
 AGAIN_SECONDS = 5
 
 
-class Shadows(Protocol):
+class ShadowReader(Protocol):
     """What is known of shadows; raises `StoreError` if Redis cannot be used."""
 
     async def counts(self) -> Mapping[str, int]:
@@ -65,7 +65,7 @@ class InTurn:
         self._turn.release()
 
 
-def asked(advises: Advising, shadows: Shadows | None = None) -> web.Application:
+def asked(advises: Advising, shadows: ShadowReader | None = None) -> web.Application:
     """Return what answers at `/ask/`: errors are one sentence in JSON, as of `ask --serve`."""
     in_turn = InTurn()
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from itertools import takewhile
 from typing import Any
 
-from shadowtime.services.processes.live.outlook import Machine
+from shadowtime.services.processes.live.outlook import MachineMoment
 from shadowtime.services.processes.live.page_data import state_of
 from shadowtime.services.processes.live.run_view import LiveView
 from shadowtime.services.processes.live.story import Bounded, Story
@@ -82,7 +82,7 @@ def headline(view: LiveView, story: Story) -> list[str]:
     return told
 
 
-def _story(view: LiveView, story: Story, machine: Machine) -> Iterator[tuple[int, str, str]]:
+def _story(view: LiveView, story: Story, machine: MachineMoment) -> Iterator[tuple[int, str, str]]:
     """Yield what happened: a second of the log, its date, and a sentence."""
 
     def at(time: int, what: str) -> tuple[int, str, str]:
@@ -117,7 +117,7 @@ def _story(view: LiveView, story: Story, machine: Machine) -> Iterator[tuple[int
         yield at(ended.time, f"{ENDS[ended.outcome]} after {duration(ended.run_time)}")
 
 
-def _told(story: Story, machine: Machine) -> Iterator[str]:
+def _told(story: Story, machine: MachineMoment) -> Iterator[str]:
     if story.run_time is not None:
         yield f"predicted to run {duration(story.run_time)}"
     if story.adjusted is not None:
@@ -128,7 +128,7 @@ def _told(story: Story, machine: Machine) -> Iterator[str]:
         yield f"forecast to start at {clock(forecast, machine.unix_start)[:-3]}"
 
 
-def _predictions(view: LiveView, story: Story, machine: Machine) -> Iterator[tuple[str, str, str, str]]:
+def _predictions(view: LiveView, story: Story, machine: MachineMoment) -> Iterator[tuple[str, str, str, str]]:
     """Yield of each prediction what it is of, what it said, what came, and how good it was."""
     ran, wait, now = None if story.ended is None else story.ended.run_time, story.wait, view.time
     so_far = NOT_YET if story.started is None else f"has run {duration(now - story.started.time)}"

@@ -34,7 +34,7 @@ def base(spec: str) -> str:
     return spec.partition("(")[0].partition(":")[0]
 
 
-class Machine(NamedTuple):
+class MachineMoment(NamedTuple):
     """The machine at one moment: its time, processors and those that are free, and the Unix time of second 0."""
 
     now: int
@@ -65,7 +65,7 @@ class Planned(NamedTuple):
 
 
 def planned(
-    machine: Machine, head: Head | None, waiting: Iterable[Story], running: Iterable[Story]
+    machine: MachineMoment, head: Head | None, waiting: Iterable[Story], running: Iterable[Story]
 ) -> Iterator[Planned]:
     """Yield the next starts to come, each with a place in the picture where it finds one."""
     blocks = [
@@ -89,7 +89,7 @@ def now_or_later(story: Story, now: int) -> int:
     return BEYOND if expected is None else max(expected.end, now)
 
 
-def _starts(machine: Machine, head: Head | None, waiting: Iterable[Story]) -> Iterator[tuple[int, bool, Story]]:
+def _starts(machine: MachineMoment, head: Head | None, waiting: Iterable[Story]) -> Iterator[tuple[int, bool, Story]]:
     if head is not None and head.start is not None:
         yield head.start, False, head.story
     for story in islice(waiting, MAX_LOOKED_AT):

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from itertools import islice
 from typing import Any
 
-from shadowtime.services.processes.live.outlook import Head, Machine, base
+from shadowtime.services.processes.live.outlook import Head, MachineMoment, base
 from shadowtime.services.processes.live.rows import MAX_BLOCKS
 from shadowtime.services.processes.live.run_stories import SIZES
 from shadowtime.services.processes.live.run_view import LiveView
@@ -71,7 +71,7 @@ def queue(view: LiveView, start: int, head: Head | None = None) -> dict[int, dic
     return {each.job.job_number: _waiting(view, each, machine, head) for each in jobs}
 
 
-def _waiting(view: LiveView, story: Story, machine: Machine, head: Head | None) -> dict[str, Any]:
+def _waiting(view: LiveView, story: Story, machine: MachineMoment, head: Head | None) -> dict[str, Any]:
     job, by, forecast = story.job, story.start_by(), story.forecast_start()
     start = head.start if head is not None and head.story is story else None
     return {

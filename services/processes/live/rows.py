@@ -17,13 +17,13 @@ Ranges = tuple[tuple[int, int], ...]
 """First row and number of rows of each piece."""
 
 
-class Rows:
+class PictureRows:
     """Rows of the picture, one a processor, and which of them are free.
 
     A job is in one piece where the lowest free ranges allow it, else on the lowest rows that there are; a machine that
     is told to run more than it has grows upwards. O(pieces + log ranges), and a memory move.
 
-    >>> rows = Rows(8)
+    >>> rows = PictureRows(8)
     >>> rows.take(4), rows.take(2), rows.take(3)
     (((0, 4),), ((4, 2),), ((6, 3),))
     >>> rows.give(((0, 4),))
@@ -124,7 +124,7 @@ class Picture:
     """
 
     def __init__(self, time: int, processors: int) -> None:
-        self.rows = Rows(processors)
+        self.rows = PictureRows(processors)
         self.blocks: deque[Block] = deque()
         self.covered_from = time
         """Since when it has all jobs."""

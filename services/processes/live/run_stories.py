@@ -30,7 +30,7 @@ from shadowtime.shared.messages import (
     moment,
 )
 from shadowtime.shared.stages import RunningJob, StageHandler
-from shadowtime.shared.text import Log, Sentence, chosen, sentences
+from shadowtime.shared.text import RunContext, Sentence, chosen, sentences
 
 MAX_ENDED = 5_000
 """Ended jobs of a run that are remembered, the last ones."""
@@ -49,7 +49,7 @@ class Stories(StageHandler):
 
     def __init__(self, opened: ClusterOpened) -> None:
         super().__init__(opened)
-        self.log = Log.of(opened)
+        self.log = RunContext.of(opened)
         self.stories: dict[int, Story] = {}
         """Of jobs that wait, run, or were among the last to end."""
         self.ended: dict[int, Story] = {}

@@ -8,7 +8,7 @@ from heapq import nsmallest
 import numpy as np
 
 from shadowtime.services.pipeline import following
-from shadowtime.services.processes.live.outlook import MAX_RUNNING, Head, Machine, Planned, now_or_later, planned
+from shadowtime.services.processes.live.outlook import MAX_RUNNING, Head, MachineMoment, Planned, now_or_later, planned
 from shadowtime.services.processes.live.run_stories import Stories
 from shadowtime.services.processes.live.story import Story
 from shadowtime.shared.errors import SettingsError
@@ -59,10 +59,10 @@ class LiveView(Stories):
         """Jobs whose stories are kept."""
         return len(self.stories)
 
-    def machine(self) -> Machine:
+    def machine(self) -> MachineMoment:
         """Return the machine as it is, processors of jobs that start now taken."""
         free = self.processors - self.busy - sum(self.starting.values())
-        return Machine(self.time, self.processors, free, self.log.unix_start)
+        return MachineMoment(self.time, self.processors, free, self.log.unix_start)
 
     def waiting(self) -> Iterator[Story]:
         """Yield the jobs that wait, in the order in which they came."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, aclosing, suppress
 
 from shadowtime.services.processes.ask import advising
-from shadowtime.services.processes.live.asked import Shadows, asked
+from shadowtime.services.processes.live.asked import ShadowReader, asked
 from shadowtime.services.processes.live.page import LivePage
 from shadowtime.services.processes.live.view import LiveRuns
 from shadowtime.shared.errors import StoreError
@@ -25,7 +25,7 @@ from shadowtime.shared.streaming import (
 
 log = logging.getLogger("shadowtime.live")
 
-OpensShadows = Callable[[Settings], AbstractAsyncContextManager[Shadows]]
+OpensShadows = Callable[[Settings], AbstractAsyncContextManager[ShadowReader]]
 
 FOLLOWED = 4
 """Runs whose state is held for advice; of others it is loaded at each question."""
@@ -97,7 +97,7 @@ async def follow(settings: Settings, live: LivePage) -> None:
             await asyncio.sleep(0)  # visitors have their turn also while there is much to catch up on
 
 
-async def look_for_shadows(live: LivePage, shadows: Shadows | None) -> None:
+async def look_for_shadows(live: LivePage, shadows: ShadowReader | None) -> None:
     """Have the page know which clusters have shadows, for ever; what it knew counts while Redis is away."""
     while shadows is not None:
         if visited := live.visitors > 0:

@@ -8,8 +8,8 @@ from pydantic import Field, model_validator
 from shadowtime.services.runtime_distribution.ensembles.experts import limit
 from shadowtime.services.runtime_distribution.ensembles.fine_prediction import fine_prediction
 from shadowtime.services.runtime_distribution.ensembles.outcomes import outcome, scale
-from shadowtime.services.runtime_distribution.ensembles.recalibration import Recalibration
-from shadowtime.services.runtime_distribution.ensembles.rows import ASKED, WIDTH, JobRows, Known
+from shadowtime.services.runtime_distribution.ensembles.recalibration import PitRecalibration
+from shadowtime.services.runtime_distribution.ensembles.rows import ASKED, WIDTH, JobRows, KnownAtSubmission
 from shadowtime.services.runtime_distribution.ensembles.within_bins import spread, transformed_within
 from shadowtime.services.runtime_distribution.history import UNKNOWN, RememberedJob, remembered
 from shadowtime.shared.distributions import (
@@ -126,7 +126,7 @@ class Boosted(Predictor[JobSubmitted, int, RunTimePrediction]):
         self._rows = JobRows(settings.history)
         self._followed: dict[int, Followed] = {}
         self._ended = OutcomeRows(settings.history, WIDTH, outcomes=2)
-        self._recalibration = Recalibration()
+        self._recalibration = PitRecalibration()
         self._grown = self._period = 0  # jobs learned as trees were last grown, and in which period
         self._point = self._histogram = (np.zeros((0, 4)), np.zeros(0, np.int64))
         self._classes = np.zeros(0, np.int64)  # outcomes that trees know
@@ -146,7 +146,7 @@ class Boosted(Predictor[JobSubmitted, int, RunTimePrediction]):
             point if known.similar is None else (point + known.similar) / 2,
         )
 
-    def _masses_of(self, known: Known) -> Floats:
+    def _masses_of(self, known: KnownAtSubmission) -> Floats:
         """Return the fine masses, as of `within_bins`, by what trees and experts say, not recalibrated."""
         numbers = known.row.astype(np.float64)
         started = numbers[ASKED:]

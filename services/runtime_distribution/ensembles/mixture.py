@@ -18,7 +18,7 @@ from shadowtime.services.runtime_distribution.ensembles.experts import (
     limit,
 )
 from shadowtime.services.runtime_distribution.ensembles.fine_prediction import fine_prediction
-from shadowtime.services.runtime_distribution.ensembles.recalibration import Recalibration
+from shadowtime.services.runtime_distribution.ensembles.recalibration import PitRecalibration
 from shadowtime.services.runtime_distribution.ensembles.within_bins import (
     AtRequest,
     NearRequest,
@@ -134,7 +134,7 @@ class Mixture(Predictor[JobSubmitted, int, RunTimePrediction]):
         self._user_weights = UserWeights(len(self.kinds), settings.rate, settings.global_rate, settings.share)
         self._histories = UserHistories(REMEMBERED)
         self._near, self._at_request = NearRequest(), AtRequest()
-        self._recalibration = Recalibration()
+        self._recalibration = PitRecalibration()
         self._said: dict[int, Said] = {}  # of the jobs in the system, by job number
         self._ended = 0
         self.says = LastAnswer(self._says)

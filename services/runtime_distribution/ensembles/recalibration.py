@@ -40,12 +40,12 @@ def moved(outcomes: Floats, counts: Floats) -> Floats:
     return found
 
 
-class Recalibration:
+class PitRecalibration:
     """How often the probability integral transform of ended jobs was where, with forgetting.
 
     Examples
     --------
-    >>> recalibration = Recalibration()
+    >>> recalibration = PitRecalibration()
     >>> for _ in range(10_000):
     ...     recalibration.learn(0.4, 0.4)  # whatever is said to end with 0.5 does, and with 0.3 nothing does
     >>> recalibration.moved(np.array([0.3, 0.2, 0.5])).round(1).tolist()

@@ -23,7 +23,7 @@ WIDTH: Final = ASKED + BINS + 1
 """Numbers of a row; the last ones are the outcomes that the experts say, from which trees start."""
 
 
-class Known(NamedTuple):
+class KnownAtSubmission(NamedTuple):
     """What is known of a job as it is submitted.
 
     Parameters
@@ -71,7 +71,7 @@ class JobRows:
         self.known = LastAnswer(self._known)
         """What is known of a job now, or None before any has ended."""
 
-    def _known(self, x: JobSubmitted) -> Known | None:
+    def _known(self, x: JobSubmitted) -> KnownAtSubmission | None:
         mixture = self.experts.mixture(x)
         if mixture is None:
             return None
@@ -82,7 +82,7 @@ class JobRows:
         row[FEATURES : FEATURES + TOLD] = told(outcomes, limit(x), size)
         row[ASKED - 2 : ASKED] = (UNKNOWN, UNKNOWN) if point is None else (math.log(point), point / size)
         row[ASKED:] = outcomes
-        return Known(row, limit(x), point, parts_of(self.experts.last_jobs(x), self._near.counts, limit(x)))
+        return KnownAtSubmission(row, limit(x), point, parts_of(self.experts.last_jobs(x), self._near.counts, limit(x)))
 
     def observe(self, event: Event) -> None:
         """Take notice of what happened, after the groups have."""

@@ -19,7 +19,7 @@ from shadowtime.shared.kernels import Integers, shadow_of
 from shadowtime.shared.messages import MAX_NAMED_JOBS, Ahead, Refused, Shadow
 
 
-class Line(NamedTuple):
+class ServiceOrder(NamedTuple):
     """The waiting jobs of a pool, by their rows, as they are served; those that start now are among the running.
 
     Parameters
@@ -37,7 +37,7 @@ class Line(NamedTuple):
     heads: int
 
 
-def line_of(pool: PoolScheduler, now: int, passes: Passes) -> Line:
+def line_of(pool: PoolScheduler, now: int, passes: Passes) -> ServiceOrder:
     """Return the queue of a pool as it is served. O(queue log queue + running)."""
     queue = pool.queue
     idle, busy = pool.idle, Busy(now, queue, pool.running)
@@ -48,7 +48,7 @@ def line_of(pool: PoolScheduler, now: int, passes: Passes) -> Line:
         idle = idle - queue.sizes[starts].sum(axis=0)
         busy.add(np.flatnonzero(starts))
         rows = rows[~starts[rows]]
-    return Line(rows, served is not None, idle, busy, fitting_together(idle, queue.sizes[rows]))
+    return ServiceOrder(rows, served is not None, idle, busy, fitting_together(idle, queue.sizes[rows]))
 
 
 def waiting(
@@ -103,7 +103,7 @@ def waiting(
     return told
 
 
-def shadow_behind(pool: PoolScheduler, head: int, row: int, line: Line) -> Shadow | None:
+def shadow_behind(pool: PoolScheduler, head: int, row: int, line: ServiceOrder) -> Shadow | None:
     """Return what backfilling goes by; None under a policy that goes by something else. O(running log running).
 
     Parameters

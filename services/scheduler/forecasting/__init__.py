@@ -4,7 +4,7 @@ from shadowtime.services.scheduler.forecasting.by_reservation import Placed
 from shadowtime.services.scheduler.forecasting.forecaster import (
     Forecaster,
     Futures,
-    State,
+    SchedulerState,
     as_submitted,
     starts_within,
     why_none,

@@ -4,7 +4,13 @@ from collections.abc import Callable
 
 import numpy as np
 
-from shadowtime.services.scheduler.forecasting.forecaster import NEVER_VALID, RunAhead, State, Valid, forecast_ends
+from shadowtime.services.scheduler.forecasting.forecaster import (
+    NEVER_VALID,
+    RunAhead,
+    SchedulerState,
+    Valid,
+    forecast_ends,
+)
 from shadowtime.services.scheduler.forecasting.kernels import TOO_FAR
 from shadowtime.services.scheduler.kernels import FOREVER, begin, earliest, has_room_at, take
 from shadowtime.services.scheduler.limits import AHEAD
@@ -136,7 +142,7 @@ class Placed(RunAhead):
         """Jobs that have their reservations: the first in order."""
         self.valid = NEVER_VALID
 
-    def start(self, state: State, row: int) -> int:
+    def start(self, state: SchedulerState, row: int) -> int:
         """Return the start of a job, beside or behind those before it."""
         now, queue, running, free = state
         rows = self.order(queue)

@@ -31,7 +31,7 @@ from shadowtime.shared.messages import (
 NONE: Integers = np.array([], dtype=np.int64)
 
 
-class State(NamedTuple):
+class SchedulerState(NamedTuple):
     """Everything that the scheduler knows when a job is submitted."""
 
     now: int
@@ -85,7 +85,7 @@ def forecast_ends(now: int, running: Running) -> Integers:
 class RunAhead(Protocol):
     """How one policy is run ahead."""
 
-    def start(self, state: State, row: int) -> int:
+    def start(self, state: SchedulerState, row: int) -> int:
         """Return when the job in this row of the queue starts, in seconds.
 
         It is `BEYOND` or later if never, `TOO_FAR` if telling would take more than `limits.AHEAD` steps.
@@ -100,7 +100,7 @@ class RunAhead(Protocol):
 class Futures(Protocol):
     """How one policy is run ahead through many futures."""
 
-    def starts(self, state: State, row: int) -> Integers:
+    def starts(self, state: SchedulerState, row: int) -> Integers:
         """Return when the job in this row of the queue starts in each future; as `RunAhead.start`."""
         ...
 
@@ -128,7 +128,7 @@ class Forecaster:
     def forecast(self, now: int, queue: Queue, running: Running, free: int, job_number: int) -> WaitForecast:
         """Return how long a job will wait that has just been put in the queue, as if none came after it."""
         row = int(np.flatnonzero(queue.job_number == job_number)[-1])
-        state = State(now, queue, running, free)
+        state = SchedulerState(now, queue, running, free)
         start = self.ahead.start(state, row)
         if (reason := why_none(now, start)) is not None:
             return WaitForecast(reason=reason)

@@ -122,7 +122,7 @@ def run_until_start(
                 running[:, job] = running[:, runs]  # their order means nothing
 
 
-class Ahead:
+class ProjectedQueue:
     """Queue and running jobs as they will be at the time to which they have been run ahead.
 
     Parameters

@@ -9,7 +9,7 @@ from shadowtime.services.scheduler.forecasting.forecaster import (
     NEVER_VALID,
     NONE,
     RunAhead,
-    State,
+    SchedulerState,
     Valid,
     forecast_ends,
 )
@@ -24,7 +24,7 @@ from shadowtime.services.scheduler.forecasting.kernels import (
     SIZE,
     START,
     TOO_FAR,
-    Ahead,
+    ProjectedQueue,
 )
 from shadowtime.services.scheduler.ordering import OrderedSettings, Ordering
 from shadowtime.services.scheduler.tables import Queue, Running, RunningJobs, expected_ends
@@ -64,12 +64,12 @@ class PassByPass(RunAhead):
         self.policy = policy
         self.reserve = reserve
         self.steady = steady
-        self.ahead: Ahead | None = None
+        self.ahead: ProjectedQueue | None = None
         self.last: Integers = NONE
         """The job submitted before, as a column of the table of waiting jobs."""
         self.valid = NEVER_VALID
 
-    def start(self, state: State, row: int) -> int:
+    def start(self, state: SchedulerState, row: int) -> int:
         """Return the start of a job."""
         now, queue, running, free = state
         waiting, served = self.waiting(now, queue, running), self.policy.rows(now, queue)
@@ -83,7 +83,7 @@ class PassByPass(RunAhead):
         ends = np.stack((runs[END], expected_ends(now, jobs)))
         if self.ahead is None or not self.valid.at(now, ends) or not self.behind_last(job, waiting):
             self.valid = Valid(now, runs[END].min(initial=BEYOND), ends)
-            self.ahead = Ahead(now, free, waiting, runs, corrections, reserve=self.reserve)
+            self.ahead = ProjectedQueue(now, free, waiting, runs, corrections, reserve=self.reserve)
         else:
             self.ahead.add(job)
         start = self.ahead.start_of(row)
@@ -168,7 +168,7 @@ class Reserving(RunAhead):
         self.placed = placed
         self.pass_by_pass = pass_by_pass
 
-    def start(self, state: State, row: int) -> int:
+    def start(self, state: SchedulerState, row: int) -> int:
         """Return the start of a job."""
         now, queue, running, _ = state
         as_planned = (

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from shadowtime.services.scheduler.forecasting.calibrated import CalibratedStarts
-from shadowtime.services.scheduler.forecasting.forecaster import Forecaster, RunAhead, State, forecast_ends
+from shadowtime.services.scheduler.forecasting.forecaster import Forecaster, RunAhead, SchedulerState, forecast_ends
 from shadowtime.services.scheduler.forecasting.kernels import END, ROW, RUN_TIME, run_until_start
 from shadowtime.services.scheduler.forecasting.pass_by_pass import PassByPass, easy_ahead, in_turn
 from shadowtime.services.scheduler.limits import FUTURES
@@ -91,7 +91,7 @@ class SampledFutures:
         self.ahead = ahead
         self.key = key
 
-    def starts(self, state: State, row: int) -> Integers:
+    def starts(self, state: SchedulerState, row: int) -> Integers:
         """Return when the job in this row of the queue starts in each future, in seconds, shape (SAMPLES,).
 
         It is `BEYOND` or later where never, and `TOO_FAR` where telling would take too many steps.
@@ -109,7 +109,7 @@ class SampledFutures:
             now, free, target, waiting, run_times, runs, drawn.ends, running.corrections, self.ahead.reserve, steps
         )
 
-    def drawn(self, state: State) -> Drawn:
+    def drawn(self, state: SchedulerState) -> Drawn:
         """Return how long each job runs in each future."""
         now, queue, running, _ = state
         nothing = np.zeros(len(queue))

@@ -1,6 +1,14 @@
 """Compiled passes over queue and machine, shared by the policies."""
 
-from shadowtime.services.scheduler.kernels.guarded import BEFORE_ELDEST, FITS, Guards, Held, Jobs, Pass, guarded_pass
+from shadowtime.services.scheduler.kernels.guarded import (
+    BEFORE_ELDEST,
+    FITS,
+    Guards,
+    HeldResources,
+    JobArrays,
+    Pass,
+    guarded_pass,
+)
 from shadowtime.services.scheduler.kernels.plan import (
     COLUMNS,
     EACH_STEP,
@@ -10,7 +18,7 @@ from shadowtime.services.scheduler.kernels.plan import (
     STARTS,
     SUBMIT,
     UNPLANNED,
-    Plan,
+    PlannedStarts,
     carried,
     plan,
     reserve_pass,
@@ -18,7 +26,7 @@ from shadowtime.services.scheduler.kernels.plan import (
 )
 from shadowtime.services.scheduler.kernels.profile import FOREVER, begin, earliest, has_room_at, take
 from shadowtime.services.scheduler.kernels.release_walk import UNBOUNDED, Walk, by_time, walk
-from shadowtime.services.scheduler.kernels.slurm import Bounds, Candidate, Outlook, backfill_pass, main_pass
+from shadowtime.services.scheduler.kernels.slurm import BackfillCandidate, Bounds, Outlook, backfill_pass, main_pass
 from shadowtime.services.scheduler.kernels.terminations import (
     Distributions,
     RunningEnds,

@@ -10,7 +10,7 @@ FITS, BEFORE_ELDEST, BEFORE_HEAD = range(3)
 """Why a job starts: all before it in the order start, too; or what it is planned not to delay."""
 
 
-class Jobs(NamedTuple):
+class JobArrays(NamedTuple):
     """Jobs in order of (submit time, job number): times in seconds, and what each takes, shape (jobs, resources)."""
 
     submit_times: Integers
@@ -19,7 +19,7 @@ class Jobs(NamedTuple):
     planned_times: Integers
 
 
-class Held(NamedTuple):
+class HeldResources(NamedTuple):
     """What each running job holds of each resource, shape (running, resources), and when it ends at the latest."""
 
     sizes: IntegerTable
@@ -54,12 +54,12 @@ def guarded_pass(
     now: int,
     free: Integers,
     machine: int,
-    jobs: Jobs,
+    jobs: JobArrays,
     waiting: Integers,
     keys: Floats,
     candidate_keys: Floats,
     work: Floats,
-    held: Held,
+    held: HeldResources,
     guards: Guards,
 ) -> tuple[Integers, Integers, tuple[int, Integers], int, tuple[int, Integers], bool]:
     """Return the fields of a `Pass`. O(waiting log waiting + running log running).

@@ -75,7 +75,7 @@ def settled(
     return now_rows[:starting], later_rows[:waiting], held
 
 
-class Plan(NamedTuple):
+class PlannedStarts(NamedTuple):
     """What `plan` returns."""
 
     starts: Integers

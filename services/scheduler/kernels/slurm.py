@@ -14,7 +14,7 @@ from shadowtime.services.scheduler.kernels.profile import begin, earliest, fits,
 from shadowtime.shared.kernels import Integers, IntegerTable
 
 
-class Candidate(NamedTuple):
+class BackfillCandidate(NamedTuple):
     """A waiting job: its row in the queue, place among those of all pools, size, limit in seconds, user, partition."""
 
     row: int
@@ -73,7 +73,7 @@ class Outlook:
         return int(earliest(self._times, self._free, self._steps, size, limit + 1, before))
 
 
-def main_pass(outlook: Outlook, queue: Sequence[Candidate], depth: int) -> list[Candidate]:
+def main_pass(outlook: Outlook, queue: Sequence[BackfillCandidate], depth: int) -> list[BackfillCandidate]:
     """Return who starts, in order of priority, up to the first that does not fit and `depth` jobs of all pools."""
     started = []
     for job in queue:
@@ -99,7 +99,7 @@ class Bounds(NamedTuple):
     starts: int
 
 
-def backfill_pass(outlook: Outlook, queue: Sequence[Candidate], bounds: Bounds) -> list[Candidate]:
+def backfill_pass(outlook: Outlook, queue: Sequence[BackfillCandidate], bounds: Bounds) -> list[BackfillCandidate]:
     """Return who starts: in order of priority each job has the earliest place in which it is in nobody's way.
 
     A place in the future is kept for it until the pass is over, from and to whole steps of the resolution. O(queue *

@@ -1,7 +1,7 @@
 """Orders of the queue: their names, settings and keys."""
 
 from shadowtime.services.scheduler.ordering.bypassed_work import Overtaken
-from shadowtime.services.scheduler.ordering.columns import Waiting
+from shadowtime.services.scheduler.ordering.columns import WaitingColumns
 from shadowtime.services.scheduler.ordering.compiled import compiled, sort_keys
 from shadowtime.services.scheduler.ordering.distribution_measures import RunTimeMeasures, TimesBy
 from shadowtime.services.scheduler.ordering.ordering import InOrder, Ordering

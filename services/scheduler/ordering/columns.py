@@ -11,7 +11,7 @@ from shadowtime.shared.chance import uniform
 from shadowtime.shared.kernels import Floats, Integers
 
 
-class Waiting(NamedTuple):
+class WaitingColumns(NamedTuple):
     """The waiting jobs at `now`; every column has the shape (jobs,), in order of (submit time, job number).
 
     Parameters

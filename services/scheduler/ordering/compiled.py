@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from shadowtime.services.scheduler.ordering.columns import Waiting
+from shadowtime.services.scheduler.ordering.columns import WaitingColumns
 from shadowtime.services.scheduler.ordering.orders import Key, exp, unicep, wfp3
 from shadowtime.shared.kernels import Floats, Integers, kernel
 
@@ -10,11 +10,11 @@ STEADY, EXP, WFP3, UNICEP = range(4)
 """How a compiled pass sorts jobs: by a number that stays, or by one of the orders that change as jobs wait."""
 
 
-def _run_times(jobs: Waiting) -> Floats:
+def _run_times(jobs: WaitingColumns) -> Floats:
     return jobs.run_times.astype(np.float64)
 
 
-def _times_logarithms(jobs: Waiting) -> Floats:
+def _times_logarithms(jobs: WaitingColumns) -> Floats:
     return np.maximum(np.log2(jobs.processors), 2.0**-60) * _run_times(jobs)
 
 

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from shadowtime.services.scheduler.ordering.columns import Waiting
+from shadowtime.services.scheduler.ordering.columns import WaitingColumns
 from shadowtime.services.scheduler.ordering.distribution_measures import RunTimeMeasures, TimesBy
 from shadowtime.services.scheduler.ordering.orders import ORDERS, Key, fcfs, spf
 from shadowtime.services.scheduler.ordering.settings import AS_QUEUE, OrderedSettings
@@ -106,7 +106,7 @@ class Ordering:
 
     def keys(self, key: Key, now: int, queue: Queue) -> Floats:
         """Return what jobs are sorted by, the smallest first, in order of submission."""
-        waiting = Waiting(now, queue, self.by, self.measures, self.chance)
+        waiting = WaitingColumns(now, queue, self.by, self.measures, self.chance)
         found = np.asarray(key(waiting), dtype=np.float64)
         if found.shape != (len(queue),):  # of a plug-in: kernels read as many
             raise ValueError(

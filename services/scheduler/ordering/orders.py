@@ -1,8 +1,10 @@
 """The orders of waiting jobs: what they are sorted by, the smallest first.
 
-A key function takes the `Waiting` jobs and returns a number for each, shape (jobs,); equals are in order of (submit
-time, job number). All are O(jobs). In the formulas p is the run time in seconds (which one, the policy's key `by`
-says), q the processors, s the submit time in seconds since the log began, w the seconds waited so far. A new order is
+A key function takes the `WaitingColumns` jobs and returns a number for each, shape (jobs,); equals are in order of
+(submit time, job number). All are O(jobs). In the formulas p is the run time in seconds (which one, the policy's key
+`by` says), q the processors, s the submit time in seconds since the log began, w the seconds waited so far.
+
+A new order is
 a function here and a line in `ORDERS`, or a function of a plug-in; `steady` marks those that need not be sorted anew.
 
 References
@@ -15,11 +17,11 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from shadowtime.services.scheduler.ordering.columns import Waiting
+from shadowtime.services.scheduler.ordering.columns import WaitingColumns
 from shadowtime.shared.kernels import Floats
 from shadowtime.shared.plugins import PlugIns
 
-Key = Callable[[Waiting], Floats]
+Key = Callable[[WaitingColumns], Floats]
 Marked = TypeVar("Marked", bound=Callable[..., object])
 
 PRIORITIES = 3
@@ -33,53 +35,53 @@ def steady(key: Marked) -> Marked:
 
 
 @steady
-def fcfs(jobs: Waiting) -> Floats:
+def fcfs(jobs: WaitingColumns) -> Floats:
     """First come, first served: smallest s."""
     return jobs.submit_times.astype(np.float64)
 
 
 @steady
-def lcfs(jobs: Waiting) -> Floats:
+def lcfs(jobs: WaitingColumns) -> Floats:
     """Last come, first served: largest s (Lelong 2017)."""
     return -jobs.submit_times.astype(np.float64)
 
 
 @steady
-def spf(jobs: Waiting) -> Floats:
+def spf(jobs: WaitingColumns) -> Floats:
     """Shortest run time first: smallest p (Tsafrir 2007, section 5; Lelong 2017)."""
     return jobs.run_times.astype(np.float64)
 
 
 @steady
-def sqf(jobs: Waiting) -> Floats:
+def sqf(jobs: WaitingColumns) -> Floats:
     """Smallest size first: smallest q (Lelong 2017)."""
     return jobs.processors.astype(np.float64)
 
 
 @steady
-def saf(jobs: Waiting) -> Floats:
+def saf(jobs: WaitingColumns) -> Floats:
     """Smallest area first: smallest p · q (Lelong 2017)."""
     return jobs.run_times.astype(np.float64) * jobs.processors
 
 
 @steady
-def srf(jobs: Waiting) -> Floats:
+def srf(jobs: WaitingColumns) -> Floats:
     """Smallest ratio first: smallest p / q (Lelong 2017)."""
     return jobs.run_times / jobs.processors
 
 
-def exp(jobs: Waiting) -> Floats:
+def exp(jobs: WaitingColumns) -> Floats:
     """Largest expansion factor first: largest (w + p) / p (Lelong 2017)."""
     return -((jobs.waits + jobs.run_times) / jobs.run_times)
 
 
-def wfp3(jobs: Waiting) -> Floats:
+def wfp3(jobs: WaitingColumns) -> Floats:
     """Largest (w / p)³ · q first: long waits, short requests, large sizes (Tang 2013, section 6.1, equation 5)."""
     ratio = jobs.waits / jobs.run_times
     return -(ratio * ratio * ratio * jobs.processors)
 
 
-def unicep(jobs: Waiting) -> Floats:
+def unicep(jobs: WaitingColumns) -> Floats:
     """Largest w / (log2(q) · p) first (Carastan-Santos 2017).
 
     The logarithm of one processor counts as next to nothing: such a job goes before all others once it has waited.
@@ -87,76 +89,76 @@ def unicep(jobs: Waiting) -> Floats:
     return -(jobs.waits / (np.maximum(np.log2(jobs.processors), 2.0**-60) * jobs.run_times))
 
 
-def _log_submit(jobs: Waiting) -> Floats:
+def _log_submit(jobs: WaitingColumns) -> Floats:
     """Return log10(s), of the first second on."""
     return np.log10(np.maximum(jobs.submit_times, 1))
 
 
 @steady
-def f1(jobs: Waiting) -> Floats:
+def f1(jobs: WaitingColumns) -> Floats:
     """Smallest log10(p) · q + 870 · log10(s) (Carastan-Santos 2017)."""
     return np.log10(jobs.run_times) * jobs.processors + 870.0 * _log_submit(jobs)
 
 
 @steady
-def f2(jobs: Waiting) -> Floats:
+def f2(jobs: WaitingColumns) -> Floats:
     """Smallest √p · q + 25,600 · log10(s) (Carastan-Santos 2017)."""
     return np.sqrt(jobs.run_times) * jobs.processors + 25_600.0 * _log_submit(jobs)
 
 
 @steady
-def f3(jobs: Waiting) -> Floats:
+def f3(jobs: WaitingColumns) -> Floats:
     """Smallest p · q + 6,860,000 · log10(s) (Carastan-Santos 2017)."""
     return saf(jobs) + 6_860_000.0 * _log_submit(jobs)
 
 
 @steady
-def f4(jobs: Waiting) -> Floats:
+def f4(jobs: WaitingColumns) -> Floats:
     """Smallest p · √q + 530,000 · log10(s) (Carastan-Santos 2017)."""
     return jobs.run_times * np.sqrt(jobs.processors) + 530_000.0 * _log_submit(jobs)
 
 
-def priority(jobs: Waiting) -> Floats:
+def priority(jobs: WaitingColumns) -> Floats:
     """Largest priority first, as the site gives and changes it; those without one last (Slurm's multifactor plugin)."""
     return -jobs.priorities
 
 
 @steady
-def drawn_priority(jobs: Waiting) -> Floats:
+def drawn_priority(jobs: WaitingColumns) -> Floats:
     """Largest P first, a priority of 1 to 3 that is drawn once for each job (Perković 2000, section 5)."""
     return -(np.floor(jobs.drawn(anew=False) * PRIORITIES) + 1.0)
 
 
-def random(jobs: Waiting) -> Floats:
+def random(jobs: WaitingColumns) -> Floats:
     """Largest R first, a number in [0, 1) that is drawn anew at each pass (Perković 2000, section 3)."""
     return -jobs.drawn(anew=True)
 
 
 @steady
-def inverse(jobs: Waiting) -> Floats:
+def inverse(jobs: WaitingColumns) -> Floats:
     """Largest 1 / p first, the order of `spf`; a weight of the delay counts against 1 / p (Perković 2000, Table 4)."""
     return -(1.0 / jobs.run_times)
 
 
 @steady
-def priority_over_time(jobs: Waiting) -> Floats:
+def priority_over_time(jobs: WaitingColumns) -> Floats:
     """Largest P / p first (Perković 2000, Table 4)."""
     return drawn_priority(jobs) / jobs.run_times
 
 
-def random_over_time(jobs: Waiting) -> Floats:
+def random_over_time(jobs: WaitingColumns) -> Floats:
     """Largest R / p first (Perković 2000, Table 4)."""
     return random(jobs) / jobs.run_times
 
 
 @steady
-def area(jobs: Waiting) -> Floats:
+def area(jobs: WaitingColumns) -> Floats:
     """Smallest expected area first: smallest E[p] · q, by the whole distribution (docs/ordering.md#expected-area)."""
     return jobs.means * jobs.processors
 
 
 @steady
-def saved(jobs: Waiting) -> Floats:
+def saved(jobs: WaitingColumns) -> Floats:
     """Most expected slowdown for each processor second first: E[1 / max(p, 10 s)] / (E[p] · q).
 
     References
@@ -167,7 +169,7 @@ def saved(jobs: Waiting) -> Floats:
 
 
 @steady
-def gittins(jobs: Waiting) -> Floats:
+def gittins(jobs: WaitingColumns) -> Floats:
     """Likeliest to end for the least work first: the best Pr(p ≤ x) / (E[min(p, x)] · q) over thresholds x.
 
     References

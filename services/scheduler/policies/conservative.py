@@ -13,7 +13,7 @@ from shadowtime.services.scheduler.kernels import (
     STARTS,
     SUBMIT,
     UNPLANNED,
-    Plan,
+    PlannedStarts,
     carried,
     plan,
     settled,
@@ -177,7 +177,7 @@ class Conservative(Policy):
 
     def _planned(
         self, now: int, running: Running, idle: Integers, sizes: IntegerCube, run_times: IntegerTable, order: Integers
-    ) -> Plan:
+    ) -> PlannedStarts:
         """Return the plan; the reservations of jobs that run on trial are planned around."""
         ends = self.trials.cut_short(running, expected_ends(now, running.jobs(on_requests=self.on_requests)))
         starts, shapes = self.reservations[STARTS], self.reservations[SHAPE]
@@ -191,7 +191,7 @@ class Conservative(Policy):
             sizes = np.hstack((sizes, np.repeat(none[:, :, np.newaxis], len(idle), axis=2)))
             run_times = np.hstack((run_times, none))
             sizes[0, len(order) :], run_times[0, len(order) :] = kept[3:].T, kept[2]
-        return Plan(
+        return PlannedStarts(
             *plan(
                 now,
                 idle,

@@ -6,7 +6,15 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import Field
 
-from shadowtime.services.scheduler.kernels import BEFORE_ELDEST, FITS, Guards, Held, Jobs, Pass, guarded_pass
+from shadowtime.services.scheduler.kernels import (
+    BEFORE_ELDEST,
+    FITS,
+    Guards,
+    HeldResources,
+    JobArrays,
+    Pass,
+    guarded_pass,
+)
 from shadowtime.services.scheduler.limits import MAX_STARTS
 from shadowtime.services.scheduler.ordering import OrderedSettings, Ordering, Overtaken, RunTimeMeasures
 from shadowtime.services.scheduler.policy import FITS_NOW, Policy, backfilled, backfills, start
@@ -39,9 +47,9 @@ class GuardedSettings(OrderedSettings):
     )
 
 
-def held(now: int, running: Running) -> Held:
+def held(now: int, running: Running) -> HeldResources:
     """Return what the running jobs hold, until their requests end it."""
-    return Held(running.sizes, expected_ends(now, running.jobs(on_requests=True)))
+    return HeldResources(running.sizes, expected_ends(now, running.jobs(on_requests=True)))
 
 
 def decisions_of(now: int, queue: Queue, planned: Integers, found: Pass) -> list[Start | CutShort]:
@@ -110,7 +118,7 @@ class GuardedPass:
                 now,
                 running.free(free),
                 machine,
-                Jobs(queue.submit_time, queue.sizes, queue.requested_time, planned),
+                JobArrays(queue.submit_time, queue.sizes, queue.requested_time, planned),
                 np.arange(len(queue)),
                 ordering.keys(ordering.key, now, queue),
                 NO_KEYS if ordering.alike else ordering.keys(ordering.candidate_key, now, queue),

@@ -5,13 +5,13 @@ The rules: docs/algorithms.md#speculation and docs/algorithms.md#widening.
 
 from collections.abc import Iterator
 
-from shadowtime.services.scheduler.kernels import EACH_STEP, FIRST, FOREVER, Plan, take
+from shadowtime.services.scheduler.kernels import EACH_STEP, FIRST, FOREVER, PlannedStarts, take
 from shadowtime.services.scheduler.limits import PLANNED
-from shadowtime.services.scheduler.policies.shapes import Shape, Shapes
+from shadowtime.services.scheduler.policies.shapes import JobShape, Shapes
 from shadowtime.services.scheduler.policies.trial_runs import (
-    Attempt,
-    Known,
+    SpeculativeRun,
     Suspended,
+    TrialJob,
     Trials,
     attempt,
     hole_of,
@@ -52,7 +52,7 @@ class Phases:
         self,
         queue: Queue,
         estimates: Integers,
-        planned: Plan,
+        planned: PlannedStarts,
         reservations: IntegerTable | None,
         free: Integers,
         shapes: Shapes,
@@ -149,7 +149,7 @@ class Phases:
             reason=Reserved(guaranteed_start=first if first - self.now <= MAX_DURATION else None),
         )
 
-    def _attempt(self, row: int, shape: Shape, known: Known, hole: int) -> Attempt | None:
+    def _attempt(self, row: int, shape: JobShape, known: TrialJob, hole: int) -> SpeculativeRun | None:
         """Return how a job is run in a hole of the plan, if at all."""
         run_time = shape.seconds(int(self.estimates[row]))
         share = 0.0
@@ -161,7 +161,7 @@ class Phases:
                 own = shape.own_seconds(min(hole, NEVER)), shape.own_seconds(known.last)
                 seconds = worthwhile(own[0], saved, own[1], known.requested_time, masses, EDGES)
                 if seconds:
-                    return Attempt(shape.seconds(seconds), test_run=False)
+                    return SpeculativeRun(shape.seconds(seconds), test_run=False)
         elif self.speculate != "no":
             share = float(self.speculate)
         return attempt(
@@ -173,7 +173,7 @@ class Phases:
             test=self.test_runs and not known.tested,
         )
 
-    def _size(self, row: int, shape: Shape) -> Integers:
+    def _size(self, row: int, shape: JobShape) -> Integers:
         """Return what a job takes of each resource in this shape."""
         size: Integers = self.sizes[row].copy()
         size[0] = shape.processors

@@ -16,7 +16,7 @@ LONG = 10_800
 """Seconds; `greedy-narrow` leaves a job that asks for more as it is (the paper's median estimate)."""
 
 
-class Shape(NamedTuple):
+class JobShape(NamedTuple):
     """Processors, and what run times are multiplied by and then divided by on them."""
 
     processors: int
@@ -32,14 +32,14 @@ class Shape(NamedTuple):
         return seconds * self.over // self.times
 
 
-def shape_of(job: JobSubmitted, processors: int) -> Shape:
+def shape_of(job: JobSubmitted, processors: int) -> JobShape:
     """Return a job on so many processors.
 
     >>> job = JobSubmitted(time=0, job_number=1, requested_processors=8, requested_time=4000)
     >>> [(shape_of(job, n).processors, shape_of(job, n).seconds(4000)) for n in (4, 2, 16)]
     [(4, 8000), (2, 16000), (16, 2000)]
     """
-    return Shape(processors, *ratio(job.requested_processors, processors, job.speedup))
+    return JobShape(processors, *ratio(job.requested_processors, processors, job.speedup))
 
 
 def sizes(mode: Mode, processors: int, requested_time: int | None) -> tuple[int, ...]:
@@ -83,7 +83,7 @@ class Shapes:
         self.mode = mode
         self.widen = widen
         self.jobs: dict[int, JobSubmitted] = {}
-        self.shapes: dict[int, tuple[Shape, ...]] = {}
+        self.shapes: dict[int, tuple[JobShape, ...]] = {}
 
     def observe(self, event: Event) -> None:
         """Take note of a moldable job; forget one that has ended for good."""
@@ -102,9 +102,9 @@ class Shapes:
         if every != (job.requested_processors,):
             self.shapes[job.job_number] = tuple(shape_of(job, each) for each in every)
 
-    def of(self, job_number: int, processors: int) -> tuple[Shape, ...]:
+    def of(self, job_number: int, processors: int) -> tuple[JobShape, ...]:
         """Return the shapes of a job that requests so many processors."""
-        return self.shapes.get(job_number, (Shape(processors, 1, 1),))
+        return self.shapes.get(job_number, (JobShape(processors, 1, 1),))
 
     def columns(
         self, job_numbers: Integers, sizes: IntegerTable, run_times: Integers
@@ -126,7 +126,7 @@ class Shapes:
                 every[place, job, 0], times[place, job], over[place, job] = each
         return every, np.where(run_times >= NEVER, NEVER, np.minimum(-(-run_times * times // over), MAX_DURATION))
 
-    def wider(self, job_number: int, shape: Shape) -> Iterator[Shape]:
+    def wider(self, job_number: int, shape: JobShape) -> Iterator[JobShape]:
         """Yield ever wider shapes in which a job is done sooner: doubled, up to twice the processors requested."""
         job = self.jobs.get(job_number) if self.widen else None
         while job is not None and shape.processors <= job.requested_processors:

@@ -20,7 +20,7 @@ MIN_TEST, MAX_TEST = 300, 900
 """Seconds that a test run takes."""
 
 
-class Attempt(NamedTuple):
+class SpeculativeRun(NamedTuple):
     """A speculative run of a job: how long it may take, in seconds, and whether it is a test run."""
 
     seconds: int
@@ -38,7 +38,7 @@ def next_time(last: int, run_time: int) -> int:
 
 def attempt(
     hole: int, run_time: int, requested_time: int, least: int, *, speculate: bool, test: bool
-) -> Attempt | None:
+) -> SpeculativeRun | None:
     """Return how a job is run in a hole, if at all; a speculated time grows to fill the hole. Times in seconds.
 
     Parameters
@@ -58,9 +58,9 @@ def attempt(
     Attempt(seconds=900, test_run=True)
     """
     if speculate and hole >= least:
-        return Attempt(min(hole, run_time), test_run=False)
+        return SpeculativeRun(min(hole, run_time), test_run=False)
     if test and requested_time > TEST_ABOVE and hole >= MIN_TEST:
-        return Attempt(min(hole, MAX_TEST), test_run=True)
+        return SpeculativeRun(min(hole, MAX_TEST), test_run=True)
     return None
 
 
@@ -118,7 +118,7 @@ def hole_of(times: Integers, free: IntegerTable, steps: int, size: Integers) -> 
 # What is known of the jobs that were run on trial, for less time than they ask for.
 
 
-class Known(NamedTuple):
+class TrialJob(NamedTuple):
     """A job in the system: its request in seconds, whether it may be killed and run again, and its trials so far."""
 
     requested_time: int
@@ -146,7 +146,7 @@ class Trials:
 
     >>> trials = Trials()
     >>> trials.observe(JobSubmitted(time=0, job_number=1, requested_processors=1, requested_time=36_000))
-    >>> trials.decided(1, Attempt(7200, test_run=False), None)
+    >>> trials.decided(1, SpeculativeRun(7200, test_run=False), None)
     >>> trials.observe(JobStarted(time=0, job_number=1, processors=1, limit=7200))
     >>> trials.observe(JobEnded(time=7200, job_number=1, run_time=7200, outcome="limit", requeued=True))
     >>> trials.least(trials.jobs[1], 36_000, share=0.2)
@@ -154,20 +154,20 @@ class Trials:
     """
 
     def __init__(self) -> None:
-        self.jobs: dict[int, Known] = {}
+        self.jobs: dict[int, TrialJob] = {}
         self.limits: dict[int, int] = {}
         """When each trial that runs ends at the latest."""
         self.suspended: dict[int, Suspended] = {}
         """Places in the plan of the jobs that run on trial."""
-        self._decided: dict[int, tuple[Attempt, Suspended | None]] = {}
+        self._decided: dict[int, tuple[SpeculativeRun, Suspended | None]] = {}
         """Trials that were decided, with the places that their jobs keep if they do start."""
 
     @staticmethod
-    def least(known: Known, run_time: int, share: float) -> int:
+    def least(known: TrialJob, run_time: int, share: float) -> int:
         """Return the hole that a job needs to be speculated on, in seconds."""
         return next_time(known.last, run_time) if known.last else max(int(share * run_time), 1)
 
-    def decided(self, number: int, attempt: Attempt, place: Suspended | None) -> None:
+    def decided(self, number: int, attempt: SpeculativeRun, place: Suspended | None) -> None:
         """Take note of a decision, and of the place in the plan that the job keeps meanwhile."""
         self._decided[number] = attempt, place
 
@@ -182,7 +182,7 @@ class Trials:
         """Keep what a trial taught; forget jobs that have ended for good."""
         if isinstance(event, JobSubmitted):
             requested_time = NEVER if event.requested_time is None else event.requested_time
-            self.jobs[event.job_number] = Known(requested_time, event.restartable)
+            self.jobs[event.job_number] = TrialJob(requested_time, event.restartable)
         elif isinstance(event, JobWithdrawn):
             for kept in (self.jobs, self._decided):
                 kept.pop(event.job_number, None)
@@ -222,10 +222,10 @@ class Trials:
 
     def restore(self, state: Any) -> None:
         """Take on what `snapshot` returned."""
-        self.jobs = {number: Known(*known) for number, *known in state["jobs"]}
+        self.jobs = {number: TrialJob(*known) for number, *known in state["jobs"]}
         self.limits = dict(state["limits"])
         self._decided = {
-            number: (Attempt(*attempt), None if place is None else Suspended(*place))
+            number: (SpeculativeRun(*attempt), None if place is None else Suspended(*place))
             for number, attempt, place in state["decided"]
         }
         self.suspended = {number: Suspended(*place) for number, *place in state["suspended"]}

@@ -100,7 +100,7 @@ class Candidates(NamedTuple):
     free_pass: Flags
 
 
-class Rule(NamedTuple):
+class AcceptanceRule(NamedTuple):
     """Which candidate may start.
 
     One of which this `measure` of the `MEASURES`, rounded to six digits, is below `tau`, and the exact probability at
@@ -124,7 +124,7 @@ def evaluate_candidates(
     running: RunningEnds,
     candidates: Candidates,
     distributions: Distributions,
-    rule: Rule,
+    rule: AcceptanceRule,
     allowed: int,
 ) -> tuple[int, FloatTable, Floats, Integers, Floats, int, int]:
     """Try candidates in the order given until one may start; one walk serves all.

@@ -27,14 +27,14 @@ from shadowtime.services.scheduler.probabilistic.acceptance import (
     MEASURES,
     STATED,
     TOO_MUCH,
+    AcceptanceRule,
     Evaluation,
-    Rule,
     evaluate_candidates,
 )
 from shadowtime.services.scheduler.probabilistic.head_guard import HeadRecord, add_risk
 from shadowtime.services.scheduler.probabilistic.pass_state import Busy
 from shadowtime.services.scheduler.probabilistic.prefilter import sift, sift_by_deadline
-from shadowtime.services.scheduler.probabilistic.recalibration import NOTHING_LEARNED, Recalibration
+from shadowtime.services.scheduler.probabilistic.recalibration import NOTHING_LEARNED, DelayRecalibration
 from shadowtime.services.scheduler.probabilistic.settings import ProbabilisticSettings
 from shadowtime.services.scheduler.tables import fits_each
 from shadowtime.shared.kernels import BEYOND, Flags, FloatTable, Integers, backfilled_rows, shadow_of
@@ -63,7 +63,7 @@ class BackfillPass:
         settings: ProbabilisticSettings,
         heads: HeadRecord,
         ordering: Ordering,
-        recalibration: Recalibration | None,
+        recalibration: DelayRecalibration | None,
         obeyed: bool,
         busy: Busy,
         head_row: int,
@@ -203,7 +203,7 @@ class BackfillPass:
         """Measure all candidates in one walk. The head's spent risk bounds the risk that one of them may add."""
         settings, busy = self.settings, self.busy
         masses = Distributions(busy.queue.histograms.masses, refined_edges(settings.points), settings.mass == "censor")
-        rule = Rule(
+        rule = AcceptanceRule(
             MEASURES.index(settings.criterion),
             settings.tau,
             1.0 - (1.0 - settings.budget) / (1.0 - spent),

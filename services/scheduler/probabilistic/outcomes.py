@@ -17,7 +17,7 @@ from shadowtime.shared.messages import JobEnded, JobStarted
 # An attempt to backfill, its candidates, and what is waited for before one has an outcome.
 
 
-class Candidate(NamedTuple):
+class FollowedCandidate(NamedTuple):
     """A candidate of an attempt, one of `among` that are followed.
 
     There is its raw probability, what was stated instead, and whether it passed the criterion.
@@ -31,15 +31,15 @@ class Candidate(NamedTuple):
     among: int
 
 
-class Outcome(NamedTuple):
+class CandidateOutcome(NamedTuple):
     """Whether a candidate would have delayed the head."""
 
-    candidate: Candidate
+    candidate: FollowedCandidate
     delayed: bool
 
 
 @dataclass(slots=True)
-class Attempt:
+class CandidateGroup:
     """Candidates that were weighed together, until the head is ready.
 
     `running` of the jobs that it counts run still; the others have `released` processors, of `needed` ones.
@@ -50,7 +50,7 @@ class Attempt:
     needed: int
     running: int
     released: int
-    candidates: list[Candidate]
+    candidates: list[FollowedCandidate]
 
 
 @dataclass(slots=True)
@@ -62,7 +62,7 @@ class Pending:
 
     due: int
     attempt: int
-    candidate: Candidate
+    candidate: FollowedCandidate
     delayed: bool | None = True
 
     def ranked(self) -> "Ranked":
@@ -89,7 +89,7 @@ class Outcomes:
     """
 
     def __init__(self) -> None:
-        self.attempts: list[Attempt] = []
+        self.attempts: list[CandidateGroup] = []
         """Those whose head is not ready, in order."""
         self.next_attempt = 0
         self.last_end = 0
@@ -105,7 +105,7 @@ class Outcomes:
         """Of how many attempts, whose head is not ready, a job is a candidate."""
         self.ran: dict[int, tuple[int, int]] = {}
         """Start and end of those of them that have ended."""
-        self.waiting: dict[int, list[tuple[int, int, Candidate]]] = {}
+        self.waiting: dict[int, list[tuple[int, int, FollowedCandidate]]] = {}
         """Of waiting jobs: attempts whose head was ready, after how many seconds, and what they were in it."""
         self.pending: list[Ranked] = []
         """A heap."""
@@ -127,7 +127,7 @@ class Outcomes:
         needed
             Processors that the running jobs must release for the head.
         candidates
-            Of each, at least one, what a `Candidate` begins with.
+            Of each, at least one, what a `FollowedCandidate` begins with.
         """
         for job_number in started:
             self.seen_by.setdefault(job_number, self.next_attempt)
@@ -135,18 +135,18 @@ class Outcomes:
         if self.followed + among <= MAX_FOLLOWED:
             chosen = ((each + 1) * len(candidates) // among - 1 for each in range(among))  # the last one always
             self._keep(
-                Attempt(
+                CandidateGroup(
                     self.next_attempt,
                     time,
                     needed,
                     running,
                     0,
-                    [Candidate(*candidates[each], among) for each in chosen],
+                    [FollowedCandidate(*candidates[each], among) for each in chosen],
                 )
             )
         self.next_attempt += 1
 
-    def _keep(self, attempt: Attempt) -> None:
+    def _keep(self, attempt: CandidateGroup) -> None:
         self.settled = False
         self.attempts.append(attempt)
         self.followed += len(attempt.candidates)
@@ -187,14 +187,14 @@ class Outcomes:
         if event.job_number in self.open and not event.requeued:
             self.ran[event.job_number] = start, event.time
 
-    def told(self, now: int) -> Iterator[Outcome]:
+    def told(self, now: int) -> Iterator[CandidateOutcome]:
         """Yield the outcomes that are to be told by now, with all jobs told of that ended by now."""
         self._settle()
         while self.pending and self.pending[0][0] <= now:
             pending = heapq.heappop(self.pending)[-1]
             self.followed -= 1
             if pending.delayed is not None:
-                yield Outcome(pending.candidate, pending.delayed)
+                yield CandidateOutcome(pending.candidate, pending.delayed)
 
     def _settle(self) -> None:
         """Find the heads that were ready at the last instant at which jobs ended: all of it has been told."""
@@ -218,7 +218,7 @@ class Outcomes:
                     self.ran.pop(number, None)
         self.attempts = left
 
-    def _find(self, attempt: Attempt, candidate: Candidate) -> None:
+    def _find(self, attempt: CandidateGroup, candidate: FollowedCandidate) -> None:
         """Put a candidate, now that its head is ready, where its outcome is waited for."""
         number, ready_after = candidate.job_number, self.last_end - attempt.time
         if attempt.released >= attempt.needed + candidate.processors:
@@ -261,17 +261,21 @@ class Outcomes:
         self.next_attempt, self.last_end = state["next_attempt"], state["last_end"]
         self.seen_by, self.running, self.ran = (dict(state[name]) for name in ("seen_by", "running", "ran"))
         self.waiting = {
-            number: [(attempt, ready_after, Candidate(*each)) for attempt, ready_after, each in rows]
+            number: [(attempt, ready_after, FollowedCandidate(*each)) for attempt, ready_after, each in rows]
             for number, rows in state["waiting"]
         }
         self.pending = [
-            Pending(due, attempt, Candidate(*each), delayed).ranked()
+            Pending(due, attempt, FollowedCandidate(*each), delayed).ranked()
             for due, attempt, each, delayed in state["pending"]
         ]
         self.followed = len(self.pending) + sum(len(each) for each in self.waiting.values())
         self.attempts, self.open, self.runs = [], {}, {}
         for number, time, needed, running, released, candidates in state["attempts"]:
-            self._keep(Attempt(number, time, needed, running, released, [Candidate(*each) for each in candidates]))
+            self._keep(
+                CandidateGroup(
+                    number, time, needed, running, released, [FollowedCandidate(*each) for each in candidates]
+                )
+            )
         for *_, pending in self.pending:
             if pending.candidate.job_number in self.running:
                 self.runs.setdefault(pending.candidate.job_number, []).append(pending)

@@ -15,7 +15,7 @@ from shadowtime.services.scheduler.policy import FITS_NOW, Output, Policy, start
 from shadowtime.services.scheduler.probabilistic.backfill_pass import BackfillPass
 from shadowtime.services.scheduler.probabilistic.head_guard import ALWAYS, HeadRecord
 from shadowtime.services.scheduler.probabilistic.pass_state import Busy
-from shadowtime.services.scheduler.probabilistic.recalibration import Recalibration
+from shadowtime.services.scheduler.probabilistic.recalibration import DelayRecalibration
 from shadowtime.services.scheduler.probabilistic.settings import ProbabilisticSettings
 from shadowtime.services.scheduler.tables import Queue, Running, front
 from shadowtime.shared.messages import (
@@ -52,7 +52,7 @@ class Probabilistic(InOrder, Policy):
         self.heads = HeadRecord()
         self.ordering = Ordering(settings, weight=settings.weight)
         self.obeyed = ALWAYS.obeys  # whether what it decides is what happens
-        self.recalibration = None if settings.recalibrate == "no" else Recalibration()
+        self.recalibration = None if settings.recalibrate == "no" else DelayRecalibration()
 
     def open(self, opened: ClusterOpened) -> None:
         """Take note of the run: draws of chance are its own."""

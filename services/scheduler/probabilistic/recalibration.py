@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from shadowtime.services.scheduler.probabilistic.outcomes import Outcome, Outcomes
+from shadowtime.services.scheduler.probabilistic.outcomes import CandidateOutcome, Outcomes
 from shadowtime.shared.kernels import Floats, FloatTable, kernel
 from shadowtime.shared.messages import Event, JobEnded, JobStarted, JobWithdrawn
 
@@ -127,11 +127,11 @@ def learn(
         weights[j] += step[j]
 
 
-class Recalibration:
+class DelayRecalibration:
     """Follows candidates to their outcomes and learns, for those that do not pass the criterion (row 0) and that do.
 
     >>> from shadowtime.services.scheduler.probabilistic.outcomes import Candidate
-    >>> mended = Recalibration()
+    >>> mended = DelayRecalibration()
     >>> for _ in range(200):
     ...     mended.learn(Outcome(Candidate(7, 1, 0.1, 0.1, True, among=1), delayed=True))
     >>> [round(recalibrated(weights, 0.1), 1) for weights in mended.weights]
@@ -148,7 +148,7 @@ class Recalibration:
         for outcome in self.outcomes.told(now):
             self.learn(outcome)
 
-    def learn(self, outcome: Outcome) -> None:
+    def learn(self, outcome: CandidateOutcome) -> None:
         """Learn from what came of a candidate."""
         candidate, delayed = outcome
         kind, forgotten = int(candidate.passes), FORGOTTEN / candidate.among

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from shadowtime.services.scheduler.kernels import Bounds, Candidate, Outlook, backfill_pass, main_pass
+from shadowtime.services.scheduler.kernels import BackfillCandidate, Bounds, Outlook, backfill_pass, main_pass
 from shadowtime.services.scheduler.limits import MAX_STARTS
 from shadowtime.services.scheduler.policy import FITS_NOW, Policy, start
 from shadowtime.services.scheduler.slurm.fairshare import NOBODY
@@ -173,7 +173,7 @@ class Slurm(Policy):
             return starts
         candidates = self._candidates(queue)
         outlook = self._outlook(now, queue, running, free)
-        begun: list[Candidate] = []
+        begun: list[BackfillCandidate] = []
         if main:
             depth = len(self.priorities.jobs) + len(queue) if full else self.settings.sched_depth
             begun = main_pass(outlook, candidates, depth)
@@ -205,7 +205,7 @@ class Slurm(Policy):
             times.append(self.priorities.next_calculation(now))
         return times
 
-    def _candidates(self, queue: Queue) -> list[Candidate]:
+    def _candidates(self, queue: Queue) -> list[BackfillCandidate]:
         """Return the waiting jobs, highest priority first, each with its place among those of all pools."""
         known = self.priorities.jobs
         here = {number: row for row, number in enumerate(queue.job_number.tolist())}
@@ -216,7 +216,7 @@ class Slurm(Policy):
         order = sorted(jobs, key=lambda number: (-self.priorities.tier(jobs[number]), -jobs[number].priority, number))
         sizes, limits = queue.sizes, queue.requested_time
         return [
-            Candidate(row, place, np.ascontiguousarray(sizes[row]), int(limits[row]), job.user, job.partition)
+            BackfillCandidate(row, place, np.ascontiguousarray(sizes[row]), int(limits[row]), job.user, job.partition)
             for place, (row, job) in enumerate((here.get(number, -1), jobs[number]) for number in order)
             if row >= 0
         ]

@@ -105,7 +105,7 @@ class Account(NamedTuple):
     users: int
 
 
-class Member(NamedTuple):
+class Association(NamedTuple):
     """A user in an account, with shares and processor seconds used before."""
 
     user: int
@@ -130,7 +130,7 @@ class Qos(NamedTuple):
     usage: int
 
 
-class Held(NamedTuple):
+class ReservedProcessors(NamedTuple):
     """Processors of a pool that are reserved between two Unix times."""
 
     pool: int
@@ -141,10 +141,10 @@ class Held(NamedTuple):
 
 TABLES: dict[str, type[Any]] = {
     "accounts": Account,
-    "users": Member,
+    "users": Association,
     "partitions": Partition,
     "qos": Qos,
-    "reservations": Held,
+    "reservations": ReservedProcessors,
 }
 """Rows of each table: numbers with a colon between them, rows with a semicolon."""
 

@@ -9,7 +9,7 @@ import numpy as np
 from shadowtime.services.scheduler.ordering import Key, Ordering, RunTimeMeasures
 from shadowtime.services.scheduler.settings import PolicySettings
 from shadowtime.services.scheduler.tables import SLOT, Queue, Running
-from shadowtime.services.scheduler.tuned.simulated_machine import AS_PREDICTED, AS_REQUESTED, Known
+from shadowtime.services.scheduler.tuned.simulated_machine import AS_PREDICTED, AS_REQUESTED, KnownTables
 from shadowtime.shared.distributions import packed_numbers, unpacked_numbers
 from shadowtime.shared.kernels import Flags, FloatTable, Integers, IntegerTable
 from shadowtime.shared.messages import Event, JobEnded, JobResumed, JobStarted, JobSubmitted, JobSuspended, JobWithdrawn
@@ -80,11 +80,13 @@ class KnownJobs:
         self.numbers: FloatTable = np.zeros((len(bases), GROWTH))
 
     @property
-    def known(self) -> Known:
+    def known(self) -> KnownTables:
         """The columns, as machines take them."""
         facts = self.facts
         times = facts[SUBMITTED], facts[PROCESSORS], facts[LIMIT]
-        return Known(self.size, *times, self.planned, self.numbers, facts[RUN_TIME], facts[STARTED], facts[WITHDRAWN])
+        return KnownTables(
+            self.size, *times, self.planned, self.numbers, facts[RUN_TIME], facts[STARTED], facts[WITHDRAWN]
+        )
 
     @property
     def user_rows(self) -> Integers:

@@ -16,7 +16,7 @@ from shadowtime.services.scheduler.tuned.simulated_machines import (
     SLOWDOWN,
     TAIL,
     WAIT,
-    Shadows,
+    SimulatedMachines,
     worst_user,
 )
 from shadowtime.shared.chance import key_of, uniform
@@ -44,7 +44,7 @@ class Aims(NamedTuple):
     user: float
 
 
-class Comparison(NamedTuple):
+class MemberComparison(NamedTuple):
     """What each member made of the settled jobs, as shares of what the first made; shape (members,)."""
 
     slowdowns: Floats
@@ -55,7 +55,7 @@ class Comparison(NamedTuple):
     """What a choice makes least: logarithms of these shares, weighed; 0 of the first member."""
 
 
-def compare(totals: FloatTable, waits: FloatTable, counts: Floats, aims: Aims) -> Comparison:
+def compare(totals: FloatTable, waits: FloatTable, counts: Floats, aims: Aims) -> MemberComparison:
     """Return where the members stand. O(members * users).
 
     The loss is the logarithm of the objective, plus `tail` times that of the sixteenth-power mean of the waits, plus
@@ -75,7 +75,7 @@ def compare(totals: FloatTable, waits: FloatTable, counts: Floats, aims: Aims) -
     losses += aims.tail * logs[:, TAIL] / POWER
     losses += np.maximum(logs[:, LONGEST] - np.log(aims.longest), 0.0)
     losses += np.log(np.maximum(users / aims.user, 1.0))
-    return Comparison(shares[:, SLOWDOWN], shares[:, WAIT], shares[:, LONGEST], users, losses)
+    return MemberComparison(shares[:, SLOWDOWN], shares[:, WAIT], shares[:, LONGEST], users, losses)
 
 
 def leader(losses: Floats, perturbations: Floats) -> int:
@@ -115,7 +115,7 @@ class Tuned(Policy):
         self.settings = settings
         self.portfolio = settings.portfolio()
         self.passes = [GuardedPass(member.settings, predicted=member.predicted) for member in self.portfolio]
-        self.shadows = Shadows(self.portfolio, settings)
+        self.shadows = SimulatedMachines(self.portfolio, settings)
         self.overtaken = Overtaken()
         self.processors = 0
         self.member = min(1, len(self.portfolio) - 1)
@@ -200,7 +200,7 @@ class Tuned(Policy):
         self.member = leader(found.losses, self.perturbations)
         return [Chosen(member=self.portfolio[self.member].name, jobs=jobs, standings=self._standings(found))]
 
-    def _standings(self, found: Comparison) -> tuple[Standing, ...]:
+    def _standings(self, found: MemberComparison) -> tuple[Standing, ...]:
         weights = np.exp((found.losses.min() - found.losses) / self.settings.perturbation)
         columns = (*found, weights / weights.sum())
         names = "slowdown", "wait", "longest_wait", "worst_user", "loss", "weight"

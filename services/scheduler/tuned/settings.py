@@ -20,7 +20,7 @@ MOST = 1e9
 """Of a number in a list."""
 
 
-class Member(NamedTuple):
+class PortfolioMember(NamedTuple):
     """A configuration; where nothing is `predicted` candidates are taken to run to their requests, as EASY does."""
 
     name: str
@@ -28,7 +28,7 @@ class Member(NamedTuple):
     predicted: bool = True
 
 
-EASY = Member("easy", GuardedSettings(), predicted=False)
+EASY = PortfolioMember("easy", GuardedSettings(), predicted=False)
 
 
 def _each(check: Callable[[str], Any]) -> AfterValidator:
@@ -104,7 +104,7 @@ class TunedSettings(PolicySettings):
     def _lists(self) -> tuple[str, ...]:
         return self.orders, self.thresholds, self.overtaken, self.patience, self.taus
 
-    def portfolio(self) -> list[Member]:
+    def portfolio(self) -> list[PortfolioMember]:
         """Return the members: EASY on requests, and every order with every threshold and each of the others.
 
         >>> [member.name for member in TunedSettings(orders="spf", thresholds="36000+72000").portfolio()]
@@ -130,5 +130,5 @@ class TunedSettings(PolicySettings):
                 )
                 if more
             ]
-            members.append(Member(", ".join([f"{order} {seconds / HOUR:.8g} h", *also]), settings))
+            members.append(PortfolioMember(", ".join([f"{order} {seconds / HOUR:.8g} h", *also]), settings))
         return members

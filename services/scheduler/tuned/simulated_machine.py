@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shadowtime.services.scheduler.kernels import Guards, Held, Jobs, guarded_pass
+from shadowtime.services.scheduler.kernels import Guards, HeldResources, JobArrays, guarded_pass
 from shadowtime.services.scheduler.ordering import sort_keys
 from shadowtime.services.scheduler.tables import NEVER
 from shadowtime.shared.kernels import BEYOND, Flags, Floats, FloatTable, Integers, IntegerTable, kernel
@@ -19,7 +19,7 @@ CLOCK, ARRIVED, CHANGED, FREE, WAITS, RUNS = range(6)
 idle processors, jobs that wait and that run."""
 
 
-class Known(NamedTuple):
+class KnownTables(NamedTuple):
     """What is known of the first `jobs` of the jobs of each array, in order of submission; tables have a row a variant.
 
     `run_times` are -1 of jobs that have not ended in the run itself, `started` their starts in it, -1 before that;
@@ -37,7 +37,7 @@ class Known(NamedTuple):
     withdrawn: Integers
 
 
-class Members(NamedTuple):
+class MemberArrays(NamedTuple):
     """Configurations, shape (members,).
 
     Kind of the queue's order, and its row of `bases`; the row of `planned_times`; the guards in seconds.
@@ -80,7 +80,7 @@ def counted(planned_time: int) -> int:
 
 
 @kernel
-def end_of(job: int, known: Known, start: int) -> int:
+def end_of(job: int, known: KnownTables, start: int) -> int:
     """Return when a job ends that started then; -1 if nobody knows.
 
     One that left the queue of the run ends with that, or at its limit: how long it would have run nobody will know.
@@ -93,7 +93,7 @@ def end_of(job: int, known: Known, start: int) -> int:
 
 
 @kernel
-def next_time(now: int, known: Known, running: Integers, starts: Integers, coming: int) -> int:
+def next_time(now: int, known: KnownTables, running: Integers, starts: Integers, coming: int) -> int:
     """Return when something happens next on a machine; `BEYOND` if that is not known at `now`. O(running).
 
     `coming` is the next arrival or change of capacity.
@@ -113,9 +113,9 @@ def next_time(now: int, known: Known, running: Integers, starts: Integers, comin
 def advance_one(
     member: int,
     now: int,
-    known: Known,
+    known: KnownTables,
     capacity: IntegerTable,
-    members: Members,
+    members: MemberArrays,
     machines: Machines,
     withdrawals: bool,
     most: int,
@@ -136,7 +136,7 @@ def advance_one(
     starts, ends = machines.starts[member], machines.ends[member]
     planned, basis = known.planned_times[members.plans[member]], known.bases[members.bases[member]]
     predicted = known.planned_times[AS_PREDICTED]
-    jobs = Jobs(known.submit_times, known.processors.reshape(-1, 1), known.requested_times, planned)
+    jobs = JobArrays(known.submit_times, known.processors.reshape(-1, 1), known.requested_times, planned)
     guards = Guards(members.thresholds[member], members.overtaken[member], members.patience[member])
     steps = 0
     while steps < most:
@@ -210,7 +210,7 @@ def advance_one(
             keys,
             np.empty(0),
             work[:waits],
-            Held(sizes, latest),
+            HeldResources(sizes, latest),
             guards,
         )
         steps += 20 * (waits + runs)
@@ -240,7 +240,9 @@ def advance_one(
 
 
 @kernel
-def advance(now: int, known: Known, capacity: IntegerTable, members: Members, machines: Machines, most: int) -> None:
+def advance(
+    now: int, known: KnownTables, capacity: IntegerTable, members: MemberArrays, machines: Machines, most: int
+) -> None:
     """Run every machine as far as is known at `now`; arguments as of `advance_one`, `most` of all machines together."""
     withdrawals = bool((known.withdrawn[: known.jobs] >= 0).any())
     for member in range(len(members.kinds)):

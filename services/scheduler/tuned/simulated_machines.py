@@ -9,7 +9,7 @@ from shadowtime.services.scheduler.ordering import ORDERS, Key, Ordering, compil
 from shadowtime.services.scheduler.settings import PolicySettings
 from shadowtime.services.scheduler.tables import Queue, Running
 from shadowtime.services.scheduler.tuned.job_log import GROWTH, MAX_USERS, KnownJobs, grown
-from shadowtime.services.scheduler.tuned.settings import Member
+from shadowtime.services.scheduler.tuned.settings import PortfolioMember
 from shadowtime.services.scheduler.tuned.simulated_machine import (
     ARRIVED,
     AS_PREDICTED,
@@ -19,9 +19,9 @@ from shadowtime.services.scheduler.tuned.simulated_machine import (
     FREE,
     RUNS,
     WAITS,
-    Known,
+    KnownTables,
     Machines,
-    Members,
+    MemberArrays,
     advance,
 )
 from shadowtime.shared.distributions import packed_numbers, unpacked_numbers
@@ -46,7 +46,7 @@ FLOOR = int(RUN_TIME_FLOOR)
 
 @kernel
 def settle(
-    known: Known, users: Integers, machines: Machines, totals: FloatTable, waits: FloatTable, counts: Floats
+    known: KnownTables, users: Integers, machines: Machines, totals: FloatTable, waits: FloatTable, counts: Floats
 ) -> Flags:
     """Add the jobs that have ended on all machines; return of each job whether it has. O(members * jobs).
 
@@ -110,7 +110,7 @@ def _filled(table: Any, counts: Integers) -> Any:
     return np.where(np.arange(most) < counts[:, np.newaxis], table[:, :most], 0)
 
 
-class Shadows:
+class SimulatedMachines:
     """Machines that run what is known of a run by other configurations, each as far as it is known.
 
     O(members * (waiting log waiting + running log running)) for each instant of a machine, at most `STEPS` a scheduling
@@ -124,7 +124,7 @@ class Shadows:
         What the policy makes of adjusted requests.
     """
 
-    def __init__(self, members: Sequence[Member], settings: PolicySettings) -> None:
+    def __init__(self, members: Sequence[PortfolioMember], settings: PolicySettings) -> None:
         self.count = len(members)
         bases: list[tuple[Ordering, Key]] = []
         rows: dict[tuple[str, str], int] = {}
@@ -139,7 +139,7 @@ class Shadows:
             columns.append((kind, row, plan))
             guards.append((each.threshold, each.overtaken, each.patience))
         whole, parts = np.array(columns, dtype=np.int64).T, np.array(guards, dtype=np.float64).T
-        self.members = Members(*np.ascontiguousarray(whole), *np.ascontiguousarray(parts))
+        self.members = MemberArrays(*np.ascontiguousarray(whole), *np.ascontiguousarray(parts))
         self.jobs = KnownJobs(bases, tuple(taus), settings, MAX_OPEN)
         self.counters: IntegerTable = np.zeros((self.count, 6), dtype=np.int64)
         self.waiting: IntegerTable = np.zeros((self.count, GROWTH), dtype=np.int64)

@@ -4,7 +4,7 @@ from shadowtime.services.scoreboard.scores.backfill_calibration import Calibrati
 from shadowtime.services.scoreboard.scores.bound_coverage import BoundKind, WaitBoundCoverage
 from shadowtime.services.scoreboard.scores.capacity import Capacity
 from shadowtime.services.scoreboard.scores.event_probabilities import SaidProbabilities
-from shadowtime.services.scoreboard.scores.portfolio import Members
+from shadowtime.services.scoreboard.scores.portfolio import MemberRecord
 from shadowtime.services.scoreboard.scores.reliability import BINS, ReliabilityTable
 from shadowtime.services.scoreboard.scores.request_accuracy import WalltimeAccuracy
 from shadowtime.services.scoreboard.scores.run_time_distributions import RunTimeDistributionScores

@@ -87,7 +87,7 @@ def table_of(bounds: Iterable[WaitBound]) -> Table:
     return next((each.starts_within for each in bounds if each.starts_within and each.queue is None), ())
 
 
-class Sums(NamedTuple):
+class ProbabilitySums(NamedTuple):
     """Over all probabilities that were said of jobs: how many jobs and probabilities, their sum, how many came true.
 
     Squared errors are ours, and those of the site's word if it is taken for certain.
@@ -100,10 +100,10 @@ class Sums(NamedTuple):
     squares: int = 0
     site_squares: int = 0
 
-    def plus(self, table: Table, wait: int, expected: int) -> "Sums":
+    def plus(self, table: Table, wait: int, expected: int) -> "ProbabilitySums":
         """Return the sums with a job more, whose wait is known, and of which the site expected another.
 
-        >>> Sums().plus([(0.5, 60), (0.9, 600)], wait=300, expected=700).scores().brier
+        >>> ProbabilitySums().plus([(0.5, 60), (0.9, 600)], wait=300, expected=700).scores().brier
         0.13
         """
         came = [wait <= seconds for _, seconds in table]
@@ -112,7 +112,7 @@ class Sums(NamedTuple):
         )
         site = sum((expected <= seconds) != true for (_, seconds), true in zip(table, came, strict=True))
         added = (1, len(table), sum(round(probability * PARTS) for probability, _ in table), sum(came), squares, site)
-        return Sums(*(old + new for old, new in zip(self, added, strict=True)))
+        return ProbabilitySums(*(old + new for old, new in zip(self, added, strict=True)))
 
     def scores(self) -> StartProbabilityScores | None:
         """Return the means; None without a job."""

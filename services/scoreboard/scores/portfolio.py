@@ -6,11 +6,11 @@ from shadowtime.shared.bounds import MAX_MEMBER_CHANGES
 from shadowtime.shared.messages import Decided, MemberChange, PortfolioScores, Standing
 
 
-class Members:
+class MemberRecord:
     """What a policy with several configurations has told of them; of other policies there is nothing.
 
     >>> from shadowtime.shared.messages.decisions import Chosen
-    >>> members = Members()
+    >>> members = MemberRecord()
     >>> for time, name in ((0, "easy"), (60, "easy"), (90, "wfp3 60 h")):
     ...     members.decide(Decided(time=time, chosen=Chosen(member=name)))
     >>> [(each.time, each.member) for each in members.changes], members.decides
@@ -57,7 +57,7 @@ class Members:
     def restore(self, state: dict[str, Any]) -> None:
         """Take on what `snapshot` returned, which may be among other things."""
         if (found := state.get("portfolio")) is None:
-            self.__dict__.update(Members().__dict__)
+            self.__dict__.update(MemberRecord().__dict__)
             return
         told = PortfolioScores.model_validate(found)
         self.decides, self.jobs, self.standings = told.decides, told.jobs, told.members

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from shadowtime.services.scoreboard.scores.bound_coverage import Bound
-from shadowtime.services.scoreboard.scores.event_probabilities import PARTS, Sums, Table, table_of
+from shadowtime.services.scoreboard.scores.event_probabilities import PARTS, ProbabilitySums, Table, table_of
 from shadowtime.shared.bounds import MAX_EXPECTED_QUEUES, restored, storable
 from shadowtime.shared.messages import (
     ExpectedStartScores,
@@ -71,7 +71,7 @@ class ForetoldStarts:
         errors.restore(state["errors"])
 
 
-class Word(NamedTuple):
+class ExpectedStart(NamedTuple):
     """A start to come, and when it was foretold; seconds."""
 
     start: int
@@ -89,10 +89,17 @@ class Expectations:
         self.covered = 0
         self.quantiles = 0
         self.bounds = 0
-        self.within = Sums()
+        self.within = ProbabilitySums()
 
     def add(
-        self, first: Word, last: Word, start: int, wait: int, forecast: int | None, bound: Bound | None, table: Table
+        self,
+        first: ExpectedStart,
+        last: ExpectedStart,
+        start: int,
+        wait: int,
+        forecast: int | None,
+        bound: Bound | None,
+        table: Table,
     ) -> None:
         """Take in a job that started, with what was said of it: by the site, and by us at submission."""
         words = {"first": first, "last": last}
@@ -101,7 +108,7 @@ class Expectations:
         if forecast is not None:
             if not self.paired:
                 self.paired = {name: ForetoldStarts() for name in (*words, "forecast")}
-            ours = Word(start - wait + forecast, start - wait)
+            ours = ExpectedStart(start - wait + forecast, start - wait)
             for name, word in (words | {"forecast": ours}).items():
                 self.paired[name].add(word.start, start, start - word.said)
         if bound is not None:
@@ -143,7 +150,7 @@ class Expectations:
         for name, sums in state["paired"]:
             self.paired[name].restore(sums)
         self.bounded, self.covered, self.quantiles, self.bounds = state["bounds"]
-        self.within = Sums(*state["within"])
+        self.within = ProbabilitySums(*state["within"])
 
 
 class ExpectedStarts:
@@ -165,7 +172,7 @@ class ExpectedStarts:
     """
 
     def __init__(self) -> None:
-        self.waiting: dict[int, tuple[Word, Word]] = {}
+        self.waiting: dict[int, tuple[ExpectedStart, ExpectedStart]] = {}
         """First and last word."""
         self.tables: dict[int, Table] = {}
         """Within what time jobs start that wait, with some probabilities."""
@@ -178,7 +185,7 @@ class ExpectedStarts:
 
     def expect(self, expected: JobExpected) -> None:
         """Keep what the site's own scheduler says of a waiting job."""
-        word = Word(expected.start, moment(expected))
+        word = ExpectedStart(expected.start, moment(expected))
         first, _ = self.waiting.get(expected.job_number, (word, word))
         self.waiting[expected.job_number] = first, word
 
@@ -213,7 +220,9 @@ class ExpectedStarts:
 
     def restore(self, state: dict[str, Any]) -> None:
         """Take on what `snapshot` returned."""
-        self.waiting = {number: (Word(*word[:2]), Word(*word[2:])) for number, *word in state["waiting"]}
+        self.waiting = {
+            number: (ExpectedStart(*word[:2]), ExpectedStart(*word[2:])) for number, *word in state["waiting"]
+        }
         self.tables = {number: tuple((share, seconds) for share, seconds in table) for number, table in state["tables"]}
         self.sums = {queue: Expectations() for queue, _ in state["sums"]}
         for queue, sums in state["sums"]:

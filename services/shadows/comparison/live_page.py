@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 
 from shadowtime.services.shadows.comparison.schema import Comparison
-from shadowtime.services.shadows.comparison.stored import STORE, Kept, Shadow, none_of
+from shadowtime.services.shadows.comparison.stored import STORE, Kept, StoredShadow, none_of
 from shadowtime.services.shadows.comparison.text import MAX_USERS_SHOWN, SHAPES_MEAN, notes_of, verdict
 from shadowtime.shared.errors import Unanswerable
 from shadowtime.shared.messages import Frozen
@@ -33,7 +33,7 @@ class Twin(Frozen):
     shadows: tuple[Beside, ...]
 
 
-class Shadows:
+class LiveShadows:
     """What the live page asks of shadows."""
 
     def __init__(self, kept: Kept) -> None:
@@ -60,7 +60,7 @@ class Shadows:
         return Twin(cluster=cluster, shadows=tuple(map(beside, sorted(found, key=_longer))))
 
 
-def beside(shadow: Shadow) -> Beside:
+def beside(shadow: StoredShadow) -> Beside:
     """Return a shadow beside its cluster."""
     compared = shadow.compared
     return Beside(
@@ -75,14 +75,14 @@ def beside(shadow: Shadow) -> Beside:
     )
 
 
-def _longer(shadow: Shadow) -> float:
+def _longer(shadow: StoredShadow) -> float:
     """Return by which share waits are longer in a shadow; of one that has no day yet more than of any other."""
     fares = shadow.compared.all
     return float("inf") if fares is None or fares.wait_change is None else fares.wait_change.mean
 
 
 @asynccontextmanager
-async def shadows_of(settings: Settings) -> AsyncIterator[Shadows]:
+async def shadows_of(settings: Settings) -> AsyncIterator[LiveShadows]:
     """Yield what is asked of shadows, whether or not Redis answers by now."""
     async with reading_later(settings, STORE) as reader:
-        yield Shadows(Kept(reader))
+        yield LiveShadows(Kept(reader))

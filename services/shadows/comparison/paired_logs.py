@@ -24,7 +24,7 @@ from shadowtime.shared.messages import (
 HOUR = 3_600
 
 
-class Paired:
+class PairedLogs:
     """Hears the events of both logs, each in its own order; an event costs O(1).
 
     Jobs are compared that come after the shadow has taken over. One that was held, or bears the number of one that is

@@ -18,7 +18,7 @@ STORE = "shadow"
 """Under which name shadows keep their state."""
 
 
-class Shadow(NamedTuple):
+class StoredShadow(NamedTuple):
     """A shadow as it is stored: its run, the cluster and the run it is of, the policy's name, and how it compares."""
 
     run: str
@@ -33,13 +33,13 @@ class Shadow(NamedTuple):
         return cluster in (self.cluster, self.real)
 
 
-def none_of(cluster: str, every: Sequence[Shadow]) -> str:
+def none_of(cluster: str, every: Sequence[StoredShadow]) -> str:
     """Return that a cluster has no shadow, and which have."""
     known = shortened(", ".join(sorted({each.cluster for each in every}))) if every else "none"
     return f"cluster {quoted(cluster)} has no shadow; clusters that have: {known}. shadowtime shadow starts one"
 
 
-def read(run: str, snapshot: bytes | None) -> Shadow:
+def read(run: str, snapshot: bytes | None) -> StoredShadow:
     """Return a shadow as its snapshot has it.
 
     Raises
@@ -60,7 +60,7 @@ def read(run: str, snapshot: bytes | None) -> Shadow:
             f"what is stored of shadow {quoted(run)} is damaged, or of another version: {error!r:.200}; "
             "start it anew with shadowtime shadow"
         ) from None
-    return Shadow(run, cluster, real, name.removeprefix("shadow/"), unix_start, found)
+    return StoredShadow(run, cluster, real, name.removeprefix("shadow/"), unix_start, found)
 
 
 # The shadows of all clusters as Redis keeps them, looked at seldom, for however many ask.
@@ -75,7 +75,7 @@ class _Seen(NamedTuple):
     """A run as it was at a position; no shadow where what is stored cannot be read."""
 
     position: Position
-    shadow: Shadow | None
+    shadow: StoredShadow | None
 
 
 class Kept:
@@ -87,7 +87,7 @@ class Kept:
         self._looking: asyncio.Task[None] | None = None
         self._rested = 0.0
 
-    async def shadows(self) -> Sequence[Shadow]:
+    async def shadows(self) -> Sequence[StoredShadow]:
         """Return the shadows that can be read, in order of their runs.
 
         Raises

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from shadowtime.services.shadows.comparison.schema import Between, Comparison, Fares, Real
 from shadowtime.shared.cli import FittedTable
 from shadowtime.shared.formatting import clock, duration, percent
-from shadowtime.shared.text import Column, numbers, seconds, shares, times
+from shadowtime.shared.text import TableColumn, numbers, seconds, shares, times
 
 REAL_NAME = "real"
 SHAPES_MEAN = "long: more than 1 h requested; wide: more than 8 processors; change: between which bounds, at 95 %"
@@ -82,11 +82,11 @@ def tables(
             yield _by_user(f"{cluster} beside {name}, by user", compared)
 
 
-def _nothing() -> list[Column]:
+def _nothing() -> list[TableColumn]:
     return [times("mean wait", [None, None])]
 
 
-def _columns(fares: Fares) -> list[Column]:
+def _columns(fares: Fares) -> list[TableColumn]:
     found = [times("mean wait", [fares.wait.real, fares.wait.shadow])]
     found.append(times("median", [fares.median_wait.real, fares.median_wait.shadow]))
     found.append(times("longest", [fares.longest_wait.real, fares.longest_wait.shadow]))
@@ -98,7 +98,7 @@ def _by_class(title: str, classes: Sequence[Fares]) -> FittedTable:
         numbers("jobs", [each.jobs for each in classes], 0),
         times("real wait", [each.wait.real for each in classes], [each.wait.shadow for each in classes]),
         times("shadow", [each.wait.shadow for each in classes], [each.wait.real for each in classes]),
-        Column("change", "%", [_change(each) for each in classes]),
+        TableColumn("change", "%", [_change(each) for each in classes]),
         shares("sooner", [each.sooner.share for each in classes]),
         shares("later", [each.later.share for each in classes]),
         times("longest", [each.longest_wait.shadow for each in classes]),

@@ -9,7 +9,7 @@ from prometheus_client.registry import Collector
 
 from shadowtime.services.follower import Follower
 from shadowtime.services.shadows.comparison import Both, Comparison, Fares
-from shadowtime.services.shadows.io.source import Shadow
+from shadowtime.services.shadows.io.source import ShadowSource
 from shadowtime.shared import metric_names as names
 from shadowtime.shared.metric_names import Metric
 
@@ -56,7 +56,7 @@ def _both(metric: Metric, labels: tuple[str, ...], both: Both) -> Iterator[Figur
             yield metric, (*labels, which), value
 
 
-class Figures(Collector):
+class ShadowCollector(Collector):
     """Reads the figures of shadows as they are asked for."""
 
     def __init__(self, followers: Sequence[Follower]) -> None:
@@ -72,7 +72,7 @@ class Figures(Collector):
             yield family
         families: dict[str, GaugeMetricFamily] = {}
         for each in self._followers:
-            if isinstance(shadow := each.source, Shadow) and shadow.met:
+            if isinstance(shadow := each.source, ShadowSource) and shadow.met:
                 for metric, labels, value in figures(shadow.paired.compared()):
                     family = GaugeMetricFamily(metric.name, metric.meaning, labels=metric.labels)
                     families.setdefault(metric.name, family).add_metric([each.run, *labels], value)
@@ -82,7 +82,7 @@ class Figures(Collector):
 def registry_of(followers: Sequence[Follower]) -> CollectorRegistry:
     """Return what is scraped."""
     registry = CollectorRegistry()
-    registry.register(Figures(followers))
+    registry.register(ShadowCollector(followers))
     return registry
 
 

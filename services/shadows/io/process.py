@@ -7,13 +7,13 @@ import orjson
 from shadowtime.services.follower import Follower, follow_all, with_store
 from shadowtime.services.shadows.comparison import STORE
 from shadowtime.services.shadows.io.pages import health_of, registry_of
-from shadowtime.services.shadows.io.source import Shadow
-from shadowtime.services.shadows.options import Wanted
+from shadowtime.services.shadows.io.source import ShadowSource
+from shadowtime.services.shadows.options import ShadowOptions
 from shadowtime.shared.messages import ClusterOpened
 from shadowtime.shared.streaming import RedisStore
 
 
-async def play(shadows: Sequence[Wanted]) -> None:
+async def play(shadows: Sequence[ShadowOptions]) -> None:
     """Play shadows until the process is ended, or the run whose shadows they are is closed.
 
     Raises
@@ -30,7 +30,7 @@ async def play(shadows: Sequence[Wanted]) -> None:
     async def played(store: RedisStore) -> None:
         followers, real = [], None  # all are of one run, which is looked for once
         for wanted in shadows:
-            source = Shadow(wanted.of)
+            source = ShadowSource(wanted.of)
             like = await known(store, wanted.of.run)
             if like is None:
                 like = real = real or await first_of(source)
@@ -47,7 +47,7 @@ async def known(store: RedisStore, run: str) -> ClusterOpened | None:
     return None if saved is None else ClusterOpened.model_validate(orjson.loads(saved.snapshot or b"{}")["opened"])
 
 
-async def first_of(source: Shadow) -> ClusterOpened:
+async def first_of(source: ShadowSource) -> ClusterOpened:
     """Return how the real run was opened."""
     try:
         return await source.first_event()

@@ -12,8 +12,8 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.errors import KafkaError
 
 from shadowtime.services.follower import NameTable, Opening, SourceLoad
-from shadowtime.services.shadows.comparison import Paired
-from shadowtime.services.shadows.machine import Twin
+from shadowtime.services.shadows.comparison import PairedLogs
+from shadowtime.services.shadows.machine import TwinMachine
 from shadowtime.services.shadows.options import ShadowOf
 from shadowtime.shared.accounting import Names
 from shadowtime.shared.errors import FollowError
@@ -90,7 +90,7 @@ def _opening(envelope: Envelope) -> ClusterOpened:
     return envelope.event
 
 
-class Shadow:
+class ShadowSource:
     """One policy beside a real run; a `LiveSource`.
 
     Parameters
@@ -102,13 +102,13 @@ class Shadow:
     name: ClassVar[str] = "shadow"
     takes: ClassVar[frozenset[str]] = frozenset()
     first: ClusterOpened
-    paired: Paired
+    paired: PairedLogs
 
     def __init__(self, of: ShadowOf) -> None:
         self.of = of
         self.load = SourceLoad()
         self.names = NameTable(Names(None))
-        self._twin: Twin | None = None
+        self._twin: TwinMachine | None = None
         self._consumer: AIOKafkaConsumer | None = None
         self._fetched: deque[Any] = deque()
         self._forget()
@@ -123,7 +123,7 @@ class Shadow:
         self._fetched.clear()
 
     @property
-    def twin(self) -> Twin:
+    def twin(self) -> TwinMachine:
         """Its machine; only once the real run was met, or it was restored."""
         if self._twin is None:
             raise FollowError(f"{self.of.real} was not met yet")
@@ -170,8 +170,8 @@ class Shadow:
 
     def _begin(self, first: ClusterOpened, takes_over: int | None) -> None:
         self.first = first
-        self._twin = Twin(first, exact=self.of.exact, takes_over=takes_over or 0)
-        self.paired = Paired(first, takes_over or 0)
+        self._twin = TwinMachine(first, exact=self.of.exact, takes_over=takes_over or 0)
+        self.paired = PairedLogs(first, takes_over or 0)
 
     def next_time(self) -> int | None:
         """Return the time of the next instant; None before what it depends on was heard."""

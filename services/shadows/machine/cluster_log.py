@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from shadowtime.services.shadows.machine.job import Life
+from shadowtime.services.shadows.machine.job import ShadowJob
 from shadowtime.shared.messages import (
     Event,
     JobChanged,
@@ -16,13 +16,13 @@ from shadowtime.shared.messages import (
     OfJob,
 )
 
-OF_A_LIFE: dict[type, Callable[[Life, Any], None]] = {
-    JobWithdrawn: Life.withdrawn,
-    JobChanged: Life.changed,
-    JobStarted: Life.began,
-    JobSuspended: Life.paused,
-    JobResumed: Life.went_on,
-    JobEnded: Life.ended,
+OF_A_LIFE: dict[type, Callable[[ShadowJob, Any], None]] = {
+    JobWithdrawn: ShadowJob.withdrawn,
+    JobChanged: ShadowJob.changed,
+    JobStarted: ShadowJob.began,
+    JobSuspended: ShadowJob.paused,
+    JobResumed: ShadowJob.went_on,
+    JobEnded: ShadowJob.ended,
 }
 
 
@@ -33,15 +33,15 @@ class Actual:
     Memory is bounded by those jobs; an event costs O(1).
     """
 
-    def __init__(self, lives: Iterable[Life] = ()) -> None:
-        self._lives: dict[int, list[Life]] = {}
+    def __init__(self, lives: Iterable[ShadowJob] = ()) -> None:
+        self._lives: dict[int, list[ShadowJob]] = {}
         for life in lives:
             self._add(life)
 
-    def __iter__(self) -> Iterator[Life]:
+    def __iter__(self) -> Iterator[ShadowJob]:
         return (life for lives in self._lives.values() for life in lives)
 
-    def hear(self, event: Event) -> Life | None:
+    def hear(self, event: Event) -> ShadowJob | None:
         """Take in the next event of the log, and return the life it is of; None if it is of no job that is known."""
         if isinstance(event, JobSubmitted):
             return self._submitted(event)
@@ -53,7 +53,7 @@ class Actual:
             self.forget_if_over(life)
         return life
 
-    def forget_if_over(self, life: Life) -> None:
+    def forget_if_over(self, life: ShadowJob) -> None:
         """Let go of a life that is over on the cluster and done in the shadow."""
         if life.over and life.done:
             lives = self._lives[life.job.job_number]
@@ -61,23 +61,23 @@ class Actual:
             if not lives:
                 del self._lives[life.job.job_number]
 
-    def next_after(self, life: Life) -> Life | None:
+    def next_after(self, life: ShadowJob) -> ShadowJob | None:
         """Return the life of the same number that comes after this one, if there is one."""
         lives = self._lives[life.job.job_number]
         at = lives.index(life) + 1
         return lives[at] if at < len(lives) else None
 
-    def _add(self, life: Life) -> None:
+    def _add(self, life: ShadowJob) -> None:
         self._lives.setdefault(life.job.job_number, []).append(life)
 
-    def _last(self, job_number: int) -> Life | None:
+    def _last(self, job_number: int) -> ShadowJob | None:
         """Return the life that a job has on the cluster now; None if there is none that is known."""
         lives = self._lives.get(job_number)
         return lives[-1] if lives and not lives[-1].over else None
 
-    def _submitted(self, event: JobSubmitted) -> Life:
+    def _submitted(self, event: JobSubmitted) -> ShadowJob:
         life = self._last(event.job_number)
         if life is None or not life.held:
-            self._add(life := Life(event))
+            self._add(life := ShadowJob(event))
         life.held, life.blocked = False, bool(event.blocked)
         return life

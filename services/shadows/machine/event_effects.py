@@ -6,7 +6,7 @@ Whether a job is there waiting, runs or has ended may be otherwise than on the c
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from shadowtime.services.shadows.machine.job import Life
+from shadowtime.services.shadows.machine.job import ShadowJob
 from shadowtime.services.shadows.machine.machine_state import MachineState
 from shadowtime.shared.messages import (
     CapacityChanged,
@@ -26,7 +26,7 @@ REACHING = CapacityChanged, JobSubmitted, JobWithdrawn, JobChanged
 """What concerns a shadow too; when jobs start and end on the cluster does not."""
 
 
-def reaches(machine: MachineState, event: Event, life: Life | None) -> Sequence[Event]:
+def reaches(machine: MachineState, event: Event, life: ShadowJob | None) -> Sequence[Event]:
     """Let an event reach the shadow, and return what is told there; a job that left the queue for good is done."""
     if isinstance(event, CapacityChanged):
         machine.resize(event)
@@ -40,11 +40,11 @@ def reaches(machine: MachineState, event: Event, life: Life | None) -> Sequence[
     return _changes(machine, event, life) if isinstance(event, JobChanged) else ()
 
 
-def _waits(machine: MachineState, life: Life) -> bool:
+def _waits(machine: MachineState, life: ShadowJob) -> bool:
     return machine.waiting.get(life.job.job_number) is life
 
 
-def _arrives(machine: MachineState, event: JobSubmitted, life: Life) -> Sequence[Event]:
+def _arrives(machine: MachineState, event: JobSubmitted, life: ShadowJob) -> Sequence[Event]:
     """Put a job in the queue, unless it was held and is free again while it runs here, or another has its number."""
     if _waits(machine, life) or life.start is not None:
         return ()
@@ -55,7 +55,7 @@ def _arrives(machine: MachineState, event: JobSubmitted, life: Life) -> Sequence
     return [event]
 
 
-def _leaves(machine: MachineState, event: JobWithdrawn, life: Life) -> Sequence[Event]:
+def _leaves(machine: MachineState, event: JobWithdrawn, life: ShadowJob) -> Sequence[Event]:
     """Take a job out of the queue; one that has started here runs on."""
     if life.start is not None:
         return ()
@@ -67,7 +67,7 @@ def _leaves(machine: MachineState, event: JobWithdrawn, life: Life) -> Sequence[
     return [event] if waited else ()
 
 
-def _changes(machine: MachineState, event: JobChanged, life: Life) -> Sequence[Event]:
+def _changes(machine: MachineState, event: JobChanged, life: ShadowJob) -> Sequence[Event]:
     """Let a waiting job ask for something else, and a running one have another limit: nothing else reaches it."""
     new = new_request(event)
     if life.start is None:
@@ -87,23 +87,23 @@ def _changes(machine: MachineState, event: JobChanged, life: Life) -> Sequence[E
 # Before a shadow takes over, what happens in it is what happened on the cluster.
 
 
-def happens(machine: MachineState, event: Event, life: Life) -> None:
+def happens(machine: MachineState, event: Event, life: ShadowJob) -> None:
     """Let a job do in the shadow what it did on the cluster."""
     if (handle := _HANDLERS.get(type(event))) is not None:
         handle(machine, event, life)
 
 
-def _submitted(machine: MachineState, event: JobSubmitted, life: Life) -> None:
+def _submitted(machine: MachineState, event: JobSubmitted, life: ShadowJob) -> None:
     life.job = event
     machine.waiting[event.job_number] = life
 
 
-def _withdrawn(machine: MachineState, event: JobWithdrawn, life: Life) -> None:
+def _withdrawn(machine: MachineState, event: JobWithdrawn, life: ShadowJob) -> None:
     del machine.waiting[event.job_number]
     life.done = not life.held
 
 
-def _changed(machine: MachineState, event: JobChanged, life: Life) -> None:
+def _changed(machine: MachineState, event: JobChanged, life: ShadowJob) -> None:
     new = new_request(event)
     if life.start is None:
         life.job = life.job.model_copy(update=new)
@@ -118,21 +118,21 @@ def _changed(machine: MachineState, event: JobChanged, life: Life) -> None:
         machine.give_processors(life, times)
 
 
-def _started(machine: MachineState, event: JobStarted, life: Life) -> None:
+def _started(machine: MachineState, event: JobStarted, life: ShadowJob) -> None:
     life.start, life.on, life.limit = moment(event), event.processors, event.limit
     life.job = life.job.model_copy(update={"blocked": None})
     machine.place(life)
 
 
-def _suspended(machine: MachineState, event: JobSuspended, life: Life) -> None:
+def _suspended(machine: MachineState, event: JobSuspended, life: ShadowJob) -> None:
     machine.stop(life, moment(event))
 
 
-def _resumed(machine: MachineState, event: JobResumed, life: Life) -> None:
+def _resumed(machine: MachineState, event: JobResumed, life: ShadowJob) -> None:
     machine.go_on(life, moment(event))
 
 
-def _ended(machine: MachineState, event: JobEnded, life: Life) -> None:
+def _ended(machine: MachineState, event: JobEnded, life: ShadowJob) -> None:
     machine.remove(life)
     if event.requeued:
         machine.wait_again(life)
@@ -140,7 +140,7 @@ def _ended(machine: MachineState, event: JobEnded, life: Life) -> None:
         life.done = True
 
 
-_HANDLERS: dict[type, Callable[[MachineState, Any, Life], None]] = {
+_HANDLERS: dict[type, Callable[[MachineState, Any, ShadowJob], None]] = {
     JobSubmitted: _submitted,
     JobWithdrawn: _withdrawn,
     JobChanged: _changed,

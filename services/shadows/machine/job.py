@@ -30,7 +30,7 @@ SHORTEST = 1
 
 
 @dataclass(slots=True, eq=False)
-class Life:
+class ShadowJob:
     """A job from its submission to its end; times in seconds.
 
     On the cluster it `started` on `processors`, was suspended for `lost` seconds and is since `stopped`; it runs longer
@@ -201,6 +201,6 @@ class Life:
         return asdict(self) | {"job": self.job.model_dump()}
 
     @classmethod
-    def of(cls, state: dict[str, Any]) -> "Life":
+    def of(cls, state: dict[str, Any]) -> "ShadowJob":
         """Return what `snapshot` returned."""
         return cls(**state | {"job": JobSubmitted.model_validate(state["job"])})

@@ -14,7 +14,7 @@ from typing import Any
 
 from shadowtime.services.shadows.machine.cluster_log import Actual
 from shadowtime.services.shadows.machine.event_effects import REACHING, happens, reaches
-from shadowtime.services.shadows.machine.job import Life
+from shadowtime.services.shadows.machine.job import ShadowJob
 from shadowtime.services.shadows.machine.machine_state import NEVER, MachineState
 from shadowtime.shared.cluster import in_order
 from shadowtime.shared.errors import ReplayError
@@ -43,13 +43,13 @@ class Coming:
     """Events with the lives of their jobs; nothing reaches one that is done."""
 
     def __init__(self) -> None:
-        self._events: deque[tuple[Event, Life | None]] = deque()
+        self._events: deque[tuple[Event, ShadowJob | None]] = deque()
 
-    def append(self, event: Event, life: Life | None) -> None:
+    def append(self, event: Event, life: ShadowJob | None) -> None:
         """Add an event behind all others."""
         self._events.append((event, life))
 
-    def insert(self, event: Event, life: Life) -> None:
+    def insert(self, event: Event, life: ShadowJob) -> None:
         """Add an event before all others."""
         self._events.appendleft((event, life))
 
@@ -59,7 +59,7 @@ class Coming:
             self._events.popleft()
         return self._events[0][0].time if self._events else NEVER
 
-    def until(self, time: int) -> Iterator[tuple[Event, Life | None]]:
+    def until(self, time: int) -> Iterator[tuple[Event, ShadowJob | None]]:
         """Yield and let go of all events up to a time, also of those that are added meanwhile."""
         while self.next_time() <= time:
             yield self._events.popleft()
@@ -72,14 +72,14 @@ class Coming:
             if life is None or not life.done
         ]
 
-    def restore(self, state: Any, lives: Sequence[Life]) -> None:
+    def restore(self, state: Any, lives: Sequence[ShadowJob]) -> None:
         """Take on what `snapshot` returned, of the same lives."""
         events = EVENTS.validate_python([event for event, _ in state])
         of = [None if at is None else lives[at] for _, at in state]
         self._events = deque(zip(events, of, strict=True))
 
 
-class Twin:
+class TwinMachine:
     """A machine beside a cluster, sans-I/O: told what happens on it, asked what happens in the shadow.
 
     An instant costs O(jobs that run).
@@ -234,7 +234,7 @@ class Twin:
             self._caused.append(ended)
         self._caused += [self._machine.carry_out(each, self._clock) for each in decided.starts]
 
-    def _finish(self, life: Life) -> Event:
+    def _finish(self, life: ShadowJob) -> Event:
         """End a job, or stop it, or let it go on."""
         told = life.finished(self._clock, self.horizon)
         if isinstance(told, JobSuspended):
@@ -245,7 +245,7 @@ class Twin:
             self._leave_machine(life, told)
         return told
 
-    def _leave_machine(self, life: Life, ended: JobEnded) -> None:
+    def _leave_machine(self, life: ShadowJob, ended: JobEnded) -> None:
         self._machine.remove(life)
         if not ended.requeued:
             self._done(life)
@@ -254,7 +254,7 @@ class Twin:
         if life.left is not None and life.left <= self._clock:  # it left the queue of the cluster while it ran here
             self._coming.insert(JobWithdrawn(time=self._clock, job_number=ended.job_number), life)
 
-    def _done(self, life: Life) -> None:
+    def _done(self, life: ShadowJob) -> None:
         """Let a life be done; what bears its number next may come now."""
         life.done = True
         after = self.actual.next_after(life)
@@ -283,7 +283,7 @@ class Twin:
         """Take on what `snapshot` returned."""
         self.horizon, self._clock, self.deciding = state["horizon"], state["clock"], state["deciding"]
         self._closing, self.closed, self._again = state["closing"], state["closed"], state["again"]
-        lives = [Life.of(each) for each in state["lives"]]
+        lives = [ShadowJob.of(each) for each in state["lives"]]
         self.actual = Actual(lives)
         self._machine.restore(state["machine"], lives)
         self._coming.restore(state["coming"], lives)

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from math import inf
 from typing import Any
 
-from shadowtime.services.shadows.machine.job import Life
+from shadowtime.services.shadows.machine.job import ShadowJob
 from shadowtime.shared.bounds import MAX_TIME
 from shadowtime.shared.cluster import RoomLeft
 from shadowtime.shared.errors import ReplayError
@@ -21,8 +21,8 @@ class MachineState:
     """
 
     def __init__(self, opened: ClusterOpened) -> None:
-        self.waiting: dict[int, Life] = {}
-        self.running: dict[int, Life] = {}
+        self.waiting: dict[int, ShadowJob] = {}
+        self.running: dict[int, ShadowJob] = {}
         self._rooms = RoomLeft(opened.processors, opened.pools or ())
 
     def __contains__(self, job_number: int) -> bool:
@@ -50,38 +50,38 @@ class MachineState:
         self.place(life)
         return execution.started()
 
-    def place(self, life: Life) -> None:
+    def place(self, life: ShadowJob) -> None:
         """Let a job that waits hold what it asks for, on as many processors as it was started on."""
         number = life.job.job_number
         self.running[number] = self.waiting.pop(number)
         self._rooms.take(life.execution().job, life.on)
 
-    def remove(self, life: Life) -> None:
+    def remove(self, life: ShadowJob) -> None:
         """Take a job off the machine."""
         if life.freed is not None:
             self.give_processors(life)
         self._rooms.take(life.execution().job, life.on, -1)
         del self.running[life.job.job_number]
 
-    def wait_again(self, life: Life) -> None:
+    def wait_again(self, life: ShadowJob) -> None:
         """Put a job that was on the machine back among those that wait."""
         life.start = life.limit = life.freed = None
         life.stood = 0
         self.waiting[life.job.job_number] = life
 
-    def stop(self, life: Life, now: int) -> None:
+    def stop(self, life: ShadowJob, now: int) -> None:
         """Let a job give its processors back, and nothing else."""
         life.freed = now
         self.give_processors(life, -1)
 
-    def go_on(self, life: Life, now: int) -> None:
+    def go_on(self, life: ShadowJob, now: int) -> None:
         """Let a job that was stopped have its processors again, whether they are free or not."""
         if life.freed is not None:
             life.stood += now - life.freed
         life.freed = None
         self.give_processors(life)
 
-    def give_processors(self, life: Life, times: int = 1) -> None:
+    def give_processors(self, life: ShadowJob, times: int = 1) -> None:
         """Let a job have its processors, -1 times: without anything else."""
         self._rooms.free[life.job.pool or 0][0] -= times * life.on
 
@@ -108,7 +108,7 @@ class MachineState:
             "free": [[None if each == inf else each for each in free] for free in self._rooms.free],
         }
 
-    def restore(self, state: Any, lives: Sequence[Life]) -> None:
+    def restore(self, state: Any, lives: Sequence[ShadowJob]) -> None:
         """Take on what `snapshot` returned, of the same lives."""
         self.waiting = {lives[at].job.job_number: lives[at] for at in state["waiting"]}
         self.running = {lives[at].job.job_number: lives[at] for at in state["running"]}

@@ -48,7 +48,7 @@ class FutureSettings(HistorySettings):
         return self
 
 
-class Asked(NamedTuple):
+class SubmittedForecast(NamedTuple):
     """What is known of a job as it is submitted: logarithms of the forecast wait and of its user's; waits alike.
 
     Where there are trees, the numbers that they ask for, and what they say.
@@ -162,12 +162,12 @@ class FuturesBound(Bounder):
         number, histogram = self._foretold
         return histogram if number == job.job_number else ()
 
-    def _ask(self, job: JobSubmitted, now: int | None = None) -> Asked:
+    def _ask(self, job: JobSubmitted, now: int | None = None) -> SubmittedForecast:
         now = job.time if now is None else now
         user = self._users.get(job.user_id, float(np.log(NEAR)))
         waits: Floats = np.minimum(self.machine.starts(job, self._histogram(job), now) - float(now), LONGEST)
         forecast = float(np.log(np.median(waits) + NEAR))
-        asked = Asked(forecast, user, self._near.near(forecast, user, float(now)))
+        asked = SubmittedForecast(forecast, user, self._near.near(forecast, user, float(now)))
         if self._trees is None:
             return asked
         of_queue = self.machine.features(job, self._histogram(job), now)
@@ -175,7 +175,9 @@ class FuturesBound(Bounder):
         row = np.concatenate((of_queue, self._recent.features(job, now), ahead, [user])).astype(np.float32)
         return asked._replace(row=row, trees=self._trees.quantiles(row))
 
-    def _bounds(self, job: JobSubmitted, asked: Asked, quantile: float, confidence: float) -> tuple[WaitBound, ...]:
+    def _bounds(
+        self, job: JobSubmitted, asked: SubmittedForecast, quantile: float, confidence: float
+    ) -> tuple[WaitBound, ...]:
         scopes = self._scopes(job)
         told = [each.message(each.quantiles(asked.alike, asked.trees), quantile, confidence) for each in scopes]
         if job.queue_number is not None and len(scopes) == 1:

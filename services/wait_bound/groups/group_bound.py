@@ -24,7 +24,7 @@ def ranks(most: int) -> Integers:
     return np.array([0, *(upper_rank(count, DETECTING, DETECTING) or 0 for count in range(1, most + 1))])
 
 
-class Group:
+class WaitGroup:
     """The waits of like jobs, in order of revelation, and how many in a row were beyond their bounds.
 
     A bound costs O(log n), a wait O(log n) and, each time a change point is found or the autocorrelation is taken
@@ -39,7 +39,7 @@ class Group:
 
     Examples
     --------
-    >>> group = Group(most=1000, keep=59)
+    >>> group = WaitGroup(most=1000, keep=59)
     >>> for _ in range(100):
     ...     change = group.add(5, bound=5)
     >>> [group.add(100, bound=5) for _ in range(3)], len(group.history)
@@ -69,7 +69,7 @@ class Group:
         return misses
 
     @classmethod
-    def replayed(cls, most: int, keep: int, waits: Integers) -> "Group":
+    def replayed(cls, most: int, keep: int, waits: Integers) -> "WaitGroup":
         """Return a group that has seen these waits in order of revelation, each held against those before it."""
         group = cls(most, keep)
         first, *counts = replay(waits, ranks(most), keep, LEVELS, RUNS)
@@ -88,13 +88,13 @@ class Group:
         self.history.restore(waits)
 
 
-def bound(groups: list[Group], at: int, quantile: float, confidence: float) -> tuple[int | None, int]:
+def bound(groups: list[WaitGroup], at: int, quantile: float, confidence: float) -> tuple[int | None, int]:
     """Return the bound of a group, and the number of waits behind it; None where all groups have too few.
 
     A group with too little history borrows that of the next higher groups, whole, until there is enough; if there is
     none above, of the next lower ones (docs/algorithms.md#borrowed-history).
 
-    >>> groups = [Group(100, 59) for _ in range(3)]
+    >>> groups = [WaitGroup(100, 59) for _ in range(3)]
     >>> for group, count in zip(groups, [20, 30, 40]):
     ...     for wait in range(count):
     ...         change = group.add(wait, bound=None)
@@ -112,7 +112,7 @@ def bound(groups: list[Group], at: int, quantile: float, confidence: float) -> t
     return (None if rank is None else at_rank(histories, rank)), count
 
 
-def borrowed(groups: list[Group], at: int, need: int) -> list[WaitHistory]:
+def borrowed(groups: list[WaitGroup], at: int, need: int) -> list[WaitHistory]:
     """Return the history of a group, with those that it borrows to have as many waits as it needs."""
     histories = [groups[at].history]
     count = len(histories[0])

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from shadowtime.services.wait_bound.groups.clustering import cut
-from shadowtime.services.wait_bound.groups.group_bound import Group
+from shadowtime.services.wait_bound.groups.group_bound import WaitGroup
 from shadowtime.shared.kernels import Integers
 from shadowtime.shared.messages import JobSubmitted
 
@@ -73,7 +73,7 @@ class Grouping:
 
     def _take(self, ends: list[int]) -> None:
         self.ends = ends
-        self.groups = [Group(self._most, self._keep) for _ in range(len(ends) + 1)]
+        self.groups = [WaitGroup(self._most, self._keep) for _ in range(len(ends) + 1)]
 
     def at(self, job: JobSubmitted) -> int:
         """Return the position of a job's group: the first range that does not end below its value."""
@@ -90,7 +90,7 @@ class Grouping:
         """
         self.ends = cut(values, waits, minimum_end=self._keep)
         of = np.searchsorted(self.ends, values)
-        self.groups = [Group.replayed(self._most, self._keep, waits[of == at]) for at in range(len(self.ends) + 1)]
+        self.groups = [WaitGroup.replayed(self._most, self._keep, waits[of == at]) for at in range(len(self.ends) + 1)]
 
     def snapshot(self) -> Any:
         """Return ranges and groups."""

@@ -24,7 +24,7 @@ Offsets = dict[Any, int]
 """The next offset to read, by partition."""
 
 
-class Follower:
+class KafkaFollower:
     """What both kinds have in common; an asynchronous context that raises `BusError` if Kafka cannot be used."""
 
     def __init__(self, settings: Settings, topic: str, consumer: AIOKafkaConsumer) -> None:
@@ -74,7 +74,7 @@ class Follower:
         return max(0, (self._consumer.highwater(place) or 0) - offset)
 
 
-class TopicFollower(Follower):
+class TopicFollower(KafkaFollower):
     """Every partition of a topic from its beginning or its end on, outside any group: nothing is remembered.
 
     Raises `BusError` also if the topic does not exist.
@@ -100,7 +100,7 @@ class TopicFollower(Follower):
         await self._consumer.seek_to_end()
 
 
-class GroupFollower(Follower):
+class GroupFollower(KafkaFollower):
     """A member of a group, which remembers how far its members have come."""
 
     def __init__(self, settings: Settings, topic: str, group: str) -> None:

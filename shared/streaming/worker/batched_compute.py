@@ -15,7 +15,7 @@ TOGETHER_SECONDS = 0.02
 
 
 @dataclass
-class Piece:
+class PendingSlice:
     """A slice of one run that is to be worked out, and what is waited for."""
 
     state: StageRun
@@ -50,7 +50,7 @@ class JointWork:
         self._thread = thread
         self._most = most
         self._clock = clock
-        self._waiting: list[Piece] = []
+        self._waiting: list[PendingSlice] = []
         self._going: asyncio.Task[None] | None = None
 
     @asynccontextmanager
@@ -60,7 +60,7 @@ class JointWork:
         It is told whether the thread was ended, since an event took too long; the run is in no state to be used then.
         After a slice that is large, or that spoiled its run, the next is worked out when the caller is through with it.
         """
-        piece = Piece(state, work, done)
+        piece = PendingSlice(state, work, done)
         self._waiting.append(piece)
         if self._going is None:
             self._going = asyncio.create_task(self._go())
@@ -80,7 +80,7 @@ class JointWork:
                 piece.overrun.cancel()
 
     async def _go_once(self) -> None:
-        through: list[Piece] = []
+        through: list[PendingSlice] = []
         failure: BaseException | None = None
         self._settle(through)
         try:
@@ -101,13 +101,13 @@ class JointWork:
             for piece in through:
                 await piece.settled.wait()
 
-    def _settle(self, through: Sequence[Piece]) -> None:
+    def _settle(self, through: Sequence[PendingSlice]) -> None:
         """Let what is done be settled while the next takes long."""
         for piece in through:
             piece.answer(overrun=False)
         self._later = asyncio.get_running_loop().call_later(2 * TOGETHER_SECONDS, self._settle, through)
 
-    def _push(self, pieces: Sequence[Piece], through: list[Piece]) -> None:
+    def _push(self, pieces: Sequence[PendingSlice], through: list[PendingSlice]) -> None:
         """Work slices out until time or space is up; `through` takes each as it is done."""
         began = time.perf_counter()
         for piece in pieces:
@@ -119,5 +119,5 @@ class JointWork:
                 return
 
 
-def _large(pieces: Sequence[Piece]) -> bool:
+def _large(pieces: Sequence[PendingSlice]) -> bool:
     return sum(piece.done.size for piece in pieces) > LARGE_BYTES or any(piece.state.spoiled for piece in pieces)

@@ -7,7 +7,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 
-from shadowtime.shared.errors import BusError, Refused, StoreError
+from shadowtime.shared.errors import BusError, MessageRefused, StoreError
 from shadowtime.shared.messages import Envelope
 from shadowtime.shared.quoting import quoted, shortened
 from shadowtime.shared.stages import described, rejected
@@ -118,12 +118,12 @@ class Settling:
         """Deliver outputs; a run of which Kafka never takes one ends there, and says so in its place."""
         try:
             await self._stream.publish(run.partition, run.name, outputs, times)
-        except Refused as refused:
+        except MessageRefused as refused:
             run.trouble = str(refused)
             for output, time in zip(outputs, times, strict=True):
                 try:
                     await self._stream.publish(run.partition, run.name, [output], [time])
-                except Refused:
+                except MessageRefused:
                     last = rejected(Envelope.from_bytes(output), told(self._stage, run, run.trouble), "quarantined")
                     await self._stream.publish(run.partition, run.name, [last.to_bytes()], [time])
                     break

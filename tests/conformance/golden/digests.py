@@ -8,7 +8,7 @@ from typing import Any
 
 import orjson
 
-from shadowtime.replayer.comparison.plan import Plan, carry_out
+from shadowtime.replayer.comparison.plan import RunPlan, carry_out
 from shadowtime.replayer.comparison.records import DecisionLog
 from shadowtime.replayer.logs.swf import read_swf
 from shadowtime.replayer.logs.trace import BUNDLED
@@ -45,7 +45,7 @@ def digest(option: str, name: str) -> str:
 def decisions(policy: str) -> str:
     """Replay the whole trace and return the digest of the decision log."""
     log = BytesIO()
-    carry_out(Plan(policy, trace().name, trace(), configure(policy)), [DecisionLog(log)])
+    carry_out(RunPlan(policy, trace().name, trace(), configure(policy)), [DecisionLog(log)])
     return sha256(log.getvalue()).hexdigest()
 
 
@@ -74,7 +74,7 @@ def additions(option: str, name: str) -> str:
     chosen = {"runtime": "requested", "adjustment": "none", "wait-bound": "none"} | {option: name}
     configuration = configure("fcfs", chosen["runtime"], chosen["adjustment"])
     bound = canonical("wait-bound", chosen["wait-bound"])
-    carry_out(Plan(name, trace().name, trace(1_000), configuration, "recorded", bound), [take_in])
+    carry_out(RunPlan(name, trace().name, trace(1_000), configuration, "recorded", bound), [take_in])
     return hashed.hexdigest()
 
 

@@ -5,9 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from shadowtime.replayer.comparison.plan import Plan
+from shadowtime.replayer.comparison.plan import RunPlan
 from shadowtime.services.catalogue import configure
-from shadowtime.services.scheduler.ordering.columns import Waiting
+from shadowtime.services.scheduler.ordering.columns import WaitingColumns
 from shadowtime.services.scheduler.ordering.distribution_measures import RunTimeMeasures
 from shadowtime.services.scheduler.ordering.orders import ORDERS, PRIORITIES
 from shadowtime.services.scheduler.policies.shapes import Mode, sizes
@@ -20,7 +20,7 @@ from shadowtime.testing.workloads import TraceRow, workload
 from tests.conformance.vectors.vector import vector
 
 
-class Drawn(Waiting):
+class Drawn(WaitingColumns):
     """Jobs of which the vector says what is drawn."""
 
     def drawn(self, *, anew: bool) -> Floats:
@@ -103,7 +103,7 @@ def test_slowdown_is_over_the_original_run_time() -> None:
     job = example["job"]
     jobs = workload(8, [TraceRow(1, 0, job["n"], job["est"], job["run"])])
     policy = "conservative:shape=half"
-    last = Plan(policy, "c", jobs, configure(policy)).replay().run_to_end()
+    last = RunPlan(policy, "c", jobs, configure(policy)).replay().run_to_end()
     assert last.scores is not None
     assert "ORIGINAL" in example["slowdown_denominator"]
     assert last.scores.policy.mean_bounded_slowdown == example["half"]["run"] / job["run"] == 2
@@ -118,7 +118,7 @@ def test_conservative_example(guarantees: str, which: int) -> None:
         for number, job in enumerate(example["jobs"], 1)
     ]
     policy = f"conservative:guarantees={guarantees}"
-    plan = Plan(policy, "c", workload(example["machine"], rows), configure(policy))
+    plan = RunPlan(policy, "c", workload(example["machine"], rows), configure(policy))
     starts: list[tuple[int, int]] = []
 
     def note(envelope: Envelope) -> None:

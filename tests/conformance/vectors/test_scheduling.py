@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from shadowtime.services.scheduler.ordering.columns import Waiting
+from shadowtime.services.scheduler.ordering.columns import WaitingColumns
 from shadowtime.services.scheduler.ordering.distribution_measures import RunTimeMeasures
 from shadowtime.services.scheduler.ordering.orders import wfp3
 from shadowtime.services.scheduler.probabilistic.head_guard import add_risk
@@ -136,7 +136,7 @@ def test_wfp_scores() -> None:
         for number, job in enumerate(example["jobs"])
     ]
     queue, _ = Instance(now, 0, jobs, [], ()).tables()
-    scores = -wfp3(Waiting(now, queue, "plan", RunTimeMeasures()))
+    scores = -wfp3(WaitingColumns(now, queue, "plan", RunTimeMeasures()))
     by_number = dict(zip(queue.job_number.tolist(), scores.tolist(), strict=True))
     assert [by_number[number] for number in range(len(jobs))] == example["P"]
     assert queue.job_number[np.argsort(-scores, kind="stable")].tolist() == [1, 2, 0, 3]

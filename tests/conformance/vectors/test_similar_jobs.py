@@ -13,7 +13,7 @@ from shadowtime.services.runtime_distribution.downey import (
     domain,
     fit,
 )
-from shadowtime.services.runtime_distribution.gibbons import Gibbons, GibbonsSettings, Sums, range_of, weighted_fit
+from shadowtime.services.runtime_distribution.gibbons import Gibbons, GibbonsSettings, RangeSums, range_of, weighted_fit
 from shadowtime.services.runtime_distribution.history import RememberedJob, remembered
 from shadowtime.services.runtime_distribution.templates.category_sums import t_quantiles
 from shadowtime.services.runtime_distribution.templates.predictor import Templates, TemplatesSettings, key_of
@@ -104,7 +104,7 @@ def test_weighted_regression() -> None:
     predictor = Gibbons(GibbonsSettings())
     points, weights = [], []
     for each in example["subcategories"]:
-        sums = Sums()
+        sums = RangeSums()
         for run_time in each["runtimes"]:
             sums.add(RememberedJob(run_time, -1, each["mean_nodes"], 7, -1, 3, -1, -1), 1)
             predictor.learn_one(job(7, 3, each["mean_nodes"]), run_time)

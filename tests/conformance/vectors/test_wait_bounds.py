@@ -8,7 +8,7 @@ from numpy.random import PCG64, Generator
 from scipy.stats import binom
 
 from shadowtime.services.wait_bound.binomial import lower_rank, minimum_history, upper_rank
-from shadowtime.services.wait_bound.groups.group_bound import Group, borrowed, bound
+from shadowtime.services.wait_bound.groups.group_bound import WaitGroup, borrowed, bound
 from tests.conformance.vectors.vector import vector
 
 
@@ -17,8 +17,8 @@ def more_than(k: int, n: int, quantile: float) -> float:
     return float(binom.sf(k, n, 1 - quantile))
 
 
-def group_of(waits: list[int]) -> Group:
-    group = Group(most=1000, keep=59)
+def group_of(waits: list[int]) -> WaitGroup:
+    group = WaitGroup(most=1000, keep=59)
     for wait in waits:
         assert group.add(wait, bound=None) == 0
     return group

@@ -15,7 +15,7 @@ from urllib.parse import urlencode
 import orjson
 import pytest
 
-from shadowtime.replayer.comparison.plan import Plan
+from shadowtime.replayer.comparison.plan import RunPlan
 from shadowtime.replayer.logs.swf import read_swf
 from shadowtime.replayer.logs.workload import prepare
 from shadowtime.replayer.simulation.embedded import EmbeddedReplay
@@ -58,7 +58,7 @@ class Embedded:
         self.handlers: list[WaitBounds] = []
         workload = prepare(read_swf(log))
         wait_bound = canonical("wait-bound", WAIT_BOUND)
-        plan = Plan("easy", workload.name, workload, configure("easy"), "recorded", wait_bound)
+        plan = RunPlan("easy", workload.name, workload, configure("easy"), "recorded", wait_bound)
         stages = [
             Stage(each.name, each.reads, each.writes, self.open) if each.name == "wait_bound" else each
             for each in STAGES

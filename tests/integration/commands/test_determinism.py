@@ -12,7 +12,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from shadowtime.replayer.comparison.plan import Plan
+from shadowtime.replayer.comparison.plan import RunPlan
 from shadowtime.replayer.comparison.records import DecisionLog
 from shadowtime.replayer.logs.swf import FIELDS, write_swf
 from shadowtime.replayer.logs.trace import Trace
@@ -43,7 +43,7 @@ class Whole(NamedTuple):
     instants: int
 
 
-def uninterrupted(plan: Plan) -> Whole:
+def uninterrupted(plan: RunPlan) -> Whole:
     log, instants = BytesIO(), 0
     replay = plan.replay([DecisionLog(log)])
     while replay.step():
@@ -53,7 +53,7 @@ def uninterrupted(plan: Plan) -> Whole:
 
 
 @lru_cache(maxsize=64)
-def plan_and_whole(policy: str, runtime: str, seed: int, mode: str = "closed") -> tuple[Plan, Whole]:
+def plan_and_whole(policy: str, runtime: str, seed: int, mode: str = "closed") -> tuple[RunPlan, Whole]:
     header, table = generate(jobs=50, processors=16, seed=seed, load=4.0)
     if mode == "recorded":
         table[:, FIELDS.index("wait_time")] = easy_waits(header, table)

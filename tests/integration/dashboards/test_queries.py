@@ -20,7 +20,7 @@ from shadowtime.services.pipeline import STAGES
 from shadowtime.shared.cli.paths import ROOT
 from shadowtime.shared.metric_names import METRICS, RESULTS, RUN_TIME_STATE
 from shadowtime.shared.streaming.settings import Settings
-from shadowtime.stack.local.plan import Plan
+from shadowtime.stack.local.plan import StackPlan
 from shadowtime.stack.servers.servers import SERVERS, VictoriaMetrics
 from tests.support.dashboard_queries import (
     Asked,
@@ -55,7 +55,7 @@ LONG = 1_000
 class Replayed(NamedTuple):
     """A stack that has replayed two clusters, and what the replay said of them."""
 
-    plan: Plan
+    plan: StackPlan
     store: VictoriaMetrics
     documents: list[dict[str, Any]]
     policy: str

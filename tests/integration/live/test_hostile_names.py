@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from shadowtime.dashboards import command_line as dashboards
-from shadowtime.replayer.comparison.plan import Plan, carry_out
+from shadowtime.replayer.comparison.plan import RunPlan, carry_out
 from shadowtime.replayer.presentation.policies import comparison_table, wait_bound_table
 from shadowtime.replayer.presentation.predictions import prediction_table
 from shadowtime.services.catalogue import canonical, configure
@@ -31,7 +31,7 @@ def shown(table: object) -> str:
 
 
 def test_tables_show_names_as_text() -> None:
-    plan = Plan(
+    plan = RunPlan(
         "easy", HOSTILE, generated(20), configure("easy"), wait_bound=canonical("wait-bound", "bmbp:publish=plain")
     )
     results = [carry_out(plan, [])]

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from shadowtime.replayer.comparison.plan import Plan
+from shadowtime.replayer.comparison.plan import RunPlan
 from shadowtime.replayer.logs.swf import read_swf
 from shadowtime.replayer.logs.trace import BUNDLED
 from shadowtime.replayer.logs.workload import prepare
@@ -53,7 +53,7 @@ def kafka(tmp_path: Path) -> Iterator[Kafka]:
 def envelopes(run: str, jobs: int, every: int) -> list[Envelope]:
     """Return what the scoreboard tells of a replay."""
     workload = prepare(read_swf(BUNDLED), limit=jobs)
-    plan = Plan("made", "bundled", workload, configure("easy"), sample_every=every)
+    plan = RunPlan("made", "bundled", workload, configure("easy"), sample_every=every)
     told: list[Envelope] = []
     plan.replay([told.append]).run_to_end()
     return [envelope.model_copy(update={"run": run}) for envelope in told]

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from shadowtime.services.follower.cluster.observation import Key, Node, Sight
-from shadowtime.services.follower.io.slurm_commands import Asked, ByCommands, Machine
+from shadowtime.services.follower.cluster.observation import LifeKey, Node, Sight
+from shadowtime.services.follower.io.slurm_commands import ByCommands, SlurmClient, SlurmNodes
 from shadowtime.services.follower.io.slurm_rest import ByRest
 from shadowtime.services.follower.options import Given
 from tests.support.real_servers import require_reason
@@ -70,7 +70,9 @@ def submit_all(cluster: SlurmCluster) -> dict[str, int]:
     return jobs
 
 
-async def both(tell: Callable[[Asked], Awaitable[Any]], commands: Asked, rest: Asked) -> tuple[Any, Any]:
+async def both(
+    tell: Callable[[SlurmClient], Awaitable[Any]], commands: SlurmClient, rest: SlurmClient
+) -> tuple[Any, Any]:
     """Return what commands and slurmrestd tell at a moment before and after which commands told the same."""
     until = time.monotonic() + 30
     while True:
@@ -80,12 +82,12 @@ async def both(tell: Callable[[Asked], Awaitable[Any]], commands: Asked, rest: A
         assert time.monotonic() < until, "it changes all the time"
 
 
-def in_order(machine: Machine) -> tuple[list[Node], dict[str, int]]:
+def in_order(machine: SlurmNodes) -> tuple[list[Node], dict[str, int]]:
     """Return nodes with their partitions in order: sinfo has another each time."""
     return [node._replace(partitions=tuple(sorted(node.partitions))) for node in machine.nodes], dict(machine.tiers)
 
 
-def by_life(sights: Sequence[Sight]) -> dict[tuple[Key, int | None], Sight]:
+def by_life(sights: Sequence[Sight]) -> dict[tuple[LifeKey, int | None], Sight]:
     found = {(sight.key, sight.start): sight for sight in sights}
     assert len(found) == len(sights)
     return found
@@ -99,19 +101,19 @@ def test_slurmrestd_tells_what_the_commands_tell(cluster: SlurmCluster, monkeypa
     asyncio.run(compare(jobs, ByCommands(Given()), ByRest(Given(rest=cluster.rest_url, rest_user=REST_USER))))
 
 
-async def compare(jobs: dict[str, int], commands: Asked, rest: Asked) -> None:
-    async def machine_of(asked: Asked) -> Any:
+async def compare(jobs: dict[str, int], commands: SlurmClient, rest: SlurmClient) -> None:
+    async def machine_of(asked: SlurmClient) -> Any:
         return in_order(await asked.machine())
 
-    async def jobs_of(asked: Asked) -> Any:
+    async def jobs_of(asked: SlurmClient) -> Any:
         return by_life(await asked.jobs((await asked.machine()).tiers))
 
     first = int(time.time()) - 3600
 
-    async def past_of(asked: Asked) -> Any:
+    async def past_of(asked: SlurmClient) -> Any:
         return by_life(await asked.accounted(first, int(time.time()) + 1))
 
-    async def some_of(asked: Asked) -> Any:
+    async def some_of(asked: SlurmClient) -> Any:
         return by_life(await asked.accounted(first, jobs=[jobs["requeued"], jobs["stepped"], jobs["running"]]))
 
     try:

@@ -21,8 +21,8 @@ from shadowtime.shared.streaming.kafka.topic_admin import prepare_topics
 from shadowtime.shared.streaming.role_settings import FOLLOW_PORT
 from shadowtime.shared.streaming.settings import Settings
 from shadowtime.stack.local.command_line import culprit
-from shadowtime.stack.local.plan import FOLLOWERS, METRICS, Plan
-from shadowtime.stack.local.state import Process, State, read_state, supervisor_of
+from shadowtime.stack.local.plan import FOLLOWERS, METRICS, StackPlan
+from shadowtime.stack.local.state import Process, StackState, read_state, supervisor_of
 from shadowtime.stack.roles import ADMIN, REDIS
 from shadowtime.stack.servers.ports import HOST, is_free
 from shadowtime.stack.servers.servers import SERVERS, ServerError
@@ -35,23 +35,23 @@ from tests.support.real_servers import require
 NAMES = ["kafka", "redis", "victoria-metrics", *FLOW, METRICS, "live"]
 
 
-def told(plan: Plan) -> State:
+def told(plan: StackPlan) -> StackState:
     state = read_state(Path(plan.folder))
     assert state is not None
     return state
 
 
-def process(plan: Plan, name: str) -> Process:
+def process(plan: StackPlan, name: str) -> Process:
     return next(each for each in told(plan).processes if each.name == name)
 
 
-def pid_of(plan: Plan, name: str) -> int:
+def pid_of(plan: StackPlan, name: str) -> int:
     pid = process(plan, name).pid
     assert pid is not None
     return pid
 
 
-def kill_and_wait(plan: Plan, name: str) -> None:
+def kill_and_wait(plan: StackPlan, name: str) -> None:
     """Kill a process and return when the stack has another one, healthy."""
     before = process(plan, name)
     os.kill(pid_of(plan, name), signal.SIGKILL)
@@ -61,7 +61,7 @@ def kill_and_wait(plan: Plan, name: str) -> None:
     assert process(plan, name).pid != before.pid
 
 
-def ask_redis(plan: Plan, command: str) -> bytes:
+def ask_redis(plan: StackPlan, command: str) -> bytes:
     login = f"AUTH {ADMIN} {plan.access.secret(ADMIN, REDIS)}"
     with socket.create_connection((HOST, plan.redis_port), timeout=PATIENCE) as connection:
         connection.sendall(login.encode() + b"\r\n")
@@ -71,7 +71,7 @@ def ask_redis(plan: Plan, command: str) -> bytes:
 
 
 @pytest.fixture(scope="module")
-def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Plan]:
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StackPlan]:
     for server in SERVERS:
         require(server)
     plan = new_plan(tmp_path_factory.mktemp("stack"))
@@ -86,7 +86,7 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Plan]:
         stack("down", "--folder", plan.folder)
 
 
-def test_status_shows_every_process_in_the_order_of_the_flow(running: Plan) -> None:
+def test_status_shows_every_process_in_the_order_of_the_flow(running: StackPlan) -> None:
     done = stack("status", "--folder", running.folder)
     assert done.returncode == 0
     rows = [line.split() for line in done.stdout.splitlines()[1:]]
@@ -94,7 +94,7 @@ def test_status_shows_every_process_in_the_order_of_the_flow(running: Plan) -> N
     assert {row[-1] for row in rows} == {"healthy"}
 
 
-def test_finding_16_nobody_else_reads_the_folder_and_redis_asks_for_a_password(running: Plan) -> None:
+def test_finding_16_nobody_else_reads_the_folder_and_redis_asks_for_a_password(running: StackPlan) -> None:
     folder = Path(running.folder)
     assert folder.stat().st_mode & 0o777 == 0o700
     assert {path for path in folder.rglob("*") if path.stat().st_mode & 0o077} == set()
@@ -103,7 +103,7 @@ def test_finding_16_nobody_else_reads_the_folder_and_redis_asks_for_a_password(r
         assert connection.recv(4096).startswith(b"-NOAUTH")
 
 
-def command_of(plan: Plan, *arguments: str) -> subprocess.CompletedProcess[str]:
+def command_of(plan: StackPlan, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Run a command as a user does: nothing told but where the stack is."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("SHADOWTIME_")}
     return subprocess.run(
@@ -117,7 +117,7 @@ def command_of(plan: Plan, *arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_commands_find_the_running_stack(running: Plan) -> None:
+def test_commands_find_the_running_stack(running: StackPlan) -> None:
     asked = command_of(running, "ask", "--cluster", "none", "--processors", "1", "--requested-time", "1")
     assert "Redis" not in asked.stderr, asked.stderr
     assert "none" in asked.stderr
@@ -131,7 +131,7 @@ def test_finding_08_a_secure_stack_comes_up_by_one_command_and_asks_who_one_is(t
     done = stack("up", *options(plan), "--tls")
     try:
         assert done.returncode == 0, done.stdout + done.stderr
-        made = Plan.read(Path(plan.folder))
+        made = StackPlan.read(Path(plan.folder))
         assert (made.secure, made.tls) == (True, True)
         done = command_of(plan, "replay", "--transport", "kafka", "--jobs", "5", "--json", "-")
         assert done.returncode == 0, done.stderr
@@ -142,7 +142,7 @@ def test_finding_08_a_secure_stack_comes_up_by_one_command_and_asks_who_one_is(t
         stack("down", "--folder", plan.folder)
 
 
-def test_a_second_up_says_so(running: Plan) -> None:
+def test_a_second_up_says_so(running: StackPlan) -> None:
     before = descendants(told(running).supervisor)
     done = stack("up", *options(running))
     assert done.returncode == 0
@@ -150,7 +150,7 @@ def test_a_second_up_says_so(running: Plan) -> None:
     assert descendants(told(running).supervisor) >= before
 
 
-def test_a_taken_port_is_named_with_the_remedy(running: Plan, tmp_path: Path) -> None:
+def test_a_taken_port_is_named_with_the_remedy(running: StackPlan, tmp_path: Path) -> None:
     done = stack("up", *options(running)[2:], "--folder", str(tmp_path))
     assert done.returncode == 2
     assert f"kafka cannot listen on 127.0.0.1:{running.kafka_port}: another process does" in done.stderr
@@ -158,7 +158,7 @@ def test_a_taken_port_is_named_with_the_remedy(running: Plan, tmp_path: Path) ->
     assert "Traceback" not in done.stderr
 
 
-def scraped(plan: Plan, job: str, label: str) -> set[str]:
+def scraped(plan: StackPlan, job: str, label: str) -> set[str]:
     """Return who answers the scrapes of a job, by a label."""
     connection = http.client.HTTPConnection(HOST, plan.victoria_metrics_port, timeout=PATIENCE)
     with closing(connection):
@@ -168,11 +168,11 @@ def scraped(plan: Plan, job: str, label: str) -> set[str]:
     return {each[label] for each in labels if each["job"] == job}
 
 
-def test_every_worker_is_scraped(running: Plan) -> None:
+def test_every_worker_is_scraped(running: StackPlan) -> None:
     wait_until(lambda: scraped(running, SCRAPE_JOB, "worker") == {*FLOW, METRICS}, "a worker is not scraped")
 
 
-def test_a_follower_is_scraped_and_nobody_complains_where_there_is_none(running: Plan, tmp_path: Path) -> None:
+def test_a_follower_is_scraped_and_nobody_complains_where_there_is_none(running: StackPlan, tmp_path: Path) -> None:
     port = next(each for each in range(FOLLOW_PORT, FOLLOW_PORT - FOLLOWERS, -1) if is_free(each))
     (tmp_path / "pools.toml").write_text('[[pool]]\nname = "batch"\nprocessors = 16\npartitions = ["batch"]\n')
     place = ["--from", str(tmp_path), "--pools", str(tmp_path / "pools.toml"), f"--web-port={port}"]
@@ -188,17 +188,17 @@ def test_a_follower_is_scraped_and_nobody_complains_where_there_is_none(running:
     assert "cannot scrape" not in log
 
 
-def test_a_killed_worker_comes_back(running: Plan) -> None:
+def test_a_killed_worker_comes_back(running: StackPlan) -> None:
     kill_and_wait(running, "wait_bound")
 
 
-def test_a_killed_redis_comes_back_with_its_data(running: Plan) -> None:
+def test_a_killed_redis_comes_back_with_its_data(running: StackPlan) -> None:
     assert ask_redis(running, "SET position 41") == b"+OK\r\n"
     kill_and_wait(running, "redis")
     assert ask_redis(running, "GET position") == b"$2\r\n41\r\n"
 
 
-def test_down_under_load_leaves_no_process(running: Plan) -> None:
+def test_down_under_load_leaves_no_process(running: StackPlan) -> None:
     kafka = f"kafka-bootstrap=127.0.0.1:{running.kafka_port}"
     command = [sys.executable, "-m", "shadowtime", "replay", "--transport", "kafka", "--set", kafka]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as replay:
@@ -273,17 +273,17 @@ def test_two_servers_cannot_share_a_port() -> None:
     for server in SERVERS:
         require(server)
     with pytest.raises(ServerError, match=r"kafka and redis cannot both listen on 127\.0\.0\.1:7000"):
-        Plan("", FLOW, kafka_port=7000, redis_port=7000).require()
+        StackPlan("", FLOW, kafka_port=7000, redis_port=7000).require()
     with pytest.raises(ServerError, match="victoria-metrics and scoreboard cannot both listen on"):
-        Plan("", FLOW, web_port=8424).require()
-    Plan("", FLOW, web_port=6077).require()  # workers leave the live page its port
+        StackPlan("", FLOW, web_port=8424).require()
+    StackPlan("", FLOW, web_port=6077).require()  # workers leave the live page its port
 
 
 def test_who_does_not_become_healthy_is_named_with_the_end_of_its_log(tmp_path: Path) -> None:
     (tmp_path / "log").write_text("error: no such topic\n")
     healthy = Process("kafka", "127.0.0.1:1", 1, 0, True, "", "")
     failing = Process("scheduler", "127.0.0.1:2", None, 4, False, "ended with status 2", str(tmp_path / "log"))
-    said = culprit(State(7, 2, (healthy, failing)))
+    said = culprit(StackState(7, 2, (healthy, failing)))
     assert said.startswith("scheduler at 127.0.0.1:2 does not become healthy: ended with status 2; the end of ")
     assert said.endswith("error: no such topic")
 
@@ -301,10 +301,10 @@ def test_workers_take_settings_from_the_environment_but_not_where_the_servers_ar
 
 
 def test_the_default_ports_are_those_of_the_settings() -> None:
-    plan, settings = Plan("", ()), Settings()
+    plan, settings = StackPlan("", ()), Settings()
     assert settings.kafka_bootstrap == f"{HOST}:{plan.kafka_port}"
     assert settings.redis_url == f"redis://{HOST}:{plan.redis_port}/0"
     assert settings.web_port == plan.web_port
-    taken = {worker.port for worker in Plan("", FLOW, workers=8).make_workers()}
+    taken = {worker.port for worker in StackPlan("", FLOW, workers=8).make_workers()}
     assert taken.isdisjoint(range(FOLLOW_PORT, FOLLOW_PORT - FOLLOWERS, -1))  # however many workers there are
     assert settings.victoria_metrics_url == f"http://{HOST}:{plan.victoria_metrics_port}"

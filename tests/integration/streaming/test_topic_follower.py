@@ -14,7 +14,7 @@ from shadowtime.shared.stages.topics import DEAD_LETTERS, WALLTIME_ADJUSTMENTS
 from shadowtime.shared.streaming.kafka import clients as bus
 from shadowtime.shared.streaming.kafka import topic_admin
 from shadowtime.shared.streaming.kafka.log_reader import LogReader, read_log
-from shadowtime.shared.streaming.kafka.topic_follower import Follower, TopicFollower, subscribe
+from shadowtime.shared.streaming.kafka.topic_follower import KafkaFollower, TopicFollower, subscribe
 from shadowtime.shared.streaming.settings import Settings
 from shadowtime.stack.servers.servers import Kafka
 from tests.support.patience import PATIENCE
@@ -91,7 +91,7 @@ def test_what_kafka_refuses_is_an_error_or_nothing() -> None:
         raise KafkaError("no")
 
     consumer: Any = SimpleNamespace(getmany=refuse)
-    follower = Follower(Settings(), DEAD_LETTERS, consumer)
+    follower = KafkaFollower(Settings(), DEAD_LETTERS, consumer)
     with pytest.raises(KafkaError):
         asyncio.run(follower.next_batch(1, 0.0))
     assert asyncio.run(follower.try_next_batch(1, 0.0)) == []

@@ -29,7 +29,7 @@ from shadowtime.shared.streaming.web import connections as web_connections
 from shadowtime.shared.streaming.web import server as shared_web
 from shadowtime.shared.streaming.web.host_names import AllowedNames
 from shadowtime.shared.streaming.worker.pages import worker_pages
-from shadowtime.stack.local.plan import Plan
+from shadowtime.stack.local.plan import StackPlan
 from tests.support.echo_stage import STAGE
 from tests.support.memory_reader import MemoryReader
 from tests.support.web_server import LOOPS, serving
@@ -174,7 +174,7 @@ def test_descriptors_are_given_back() -> None:
 
 @pytest.mark.parametrize("workers", [1, 2, 3, 4])
 def test_what_listens_gets_in_nobodys_way_by_default(workers: int) -> None:
-    plan = Plan("/tmp/stack", tuple(stage.name for stage in STAGES), workers)
+    plan = StackPlan("/tmp/stack", tuple(stage.name for stage in STAGES), workers)
     asking = inspect.signature(commands.ask).parameters["port"].default
     assert inspect.signature(live_command.live).parameters["port"].default == plan.live_port
     ports = [*(worker.port for worker in plan.make_workers()), plan.live_port, asking]

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import shadowtime.services.pipeline  # noqa: F401 - every kernel of the stages
 from shadowtime.replayer.analysis.template_search import told
-from shadowtime.replayer.comparison.plan import Plan, carry_out
+from shadowtime.replayer.comparison.plan import RunPlan, carry_out
 from shadowtime.replayer.logs.swf import read_swf
 from shadowtime.replayer.logs.trace import BUNDLED
 from shadowtime.replayer.logs.workload import prepare
@@ -125,7 +125,7 @@ def calls() -> Calls:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Kernel, "__call__", lambda made, *arguments: found.call(made, arguments))
         for policy, runtime, adjustment, wait_bound in RUNS:
-            carry_out(Plan("r", "c", jobs, configure(policy, runtime, adjustment), wait_bound=wait_bound), [])
+            carry_out(RunPlan("r", "c", jobs, configure(policy, runtime, adjustment), wait_bound=wait_bound), [])
         for spec, count in FOLLOWED:
             Followed(spec).follow(happenings(count))
         ended = [remembered(submission(job), job.run_time) for job in jobs]

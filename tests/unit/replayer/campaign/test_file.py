@@ -6,7 +6,7 @@ import pytest
 
 from shadowtime.replayer.campaign.file import read_campaign
 from shadowtime.replayer.campaign.grid import grid_of
-from shadowtime.replayer.campaign.logs import ARCHIVE, Log, find_logs
+from shadowtime.replayer.campaign.logs import ARCHIVE, CampaignLog, find_logs
 from shadowtime.replayer.campaign.reproduce import CAMPAIGNS
 from shadowtime.shared.cli.paths import ROOT
 from shadowtime.shared.errors import SettingsError, TraceError
@@ -54,8 +54,8 @@ def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
         read_campaign(tmp_path / "nope.toml")
 
 
-def some_log(label: str) -> Log:
-    return Log(label, label, "/nowhere", "0" * 64, None, "drop", "as-logged", None)
+def some_log(label: str) -> CampaignLog:
+    return CampaignLog(label, label, "/nowhere", "0" * 64, None, "drop", "as-logged", None)
 
 
 def test_the_grid_is_logs_by_rows_by_copies_by_seeds(tmp_path: Path) -> None:

@@ -7,16 +7,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from shadowtime.replayer.campaign.cell_run import Outcome, carry_out_cell
+from shadowtime.replayer.campaign.cell_run import CellResult, carry_out_cell
 from shadowtime.replayer.campaign.grid import Cell
-from shadowtime.replayer.campaign.logs import Log
+from shadowtime.replayer.campaign.logs import CampaignLog
 from shadowtime.replayer.campaign.store import Store
 from shadowtime.replayer.comparison.run_record import JobTimes
 from shadowtime.replayer.simulation.source import DEFAULT_TRAITS
 from shadowtime.services.catalogue import configure
 from shadowtime.shared.errors import OutputError, ReplayError
 
-LOG = Log("small", "small", "/nowhere", "0" * 64, None, "drop", "as-logged", None)
+LOG = CampaignLog("small", "small", "/nowhere", "0" * 64, None, "drop", "as-logged", None)
 CELL = Cell("easy", LOG, configure("easy"), "none", "closed", DEFAULT_TRAITS, 0, 0, keeps_jobs=True)
 ROW = {"mean_wait": 12.5, "max_wait": 7, "policy": "easy", "nothing": None, "no_number": float("nan")}
 JOBS = JobTimes(*(np.arange(5, dtype=np.int64) + field for field in range(len(JobTimes.FIELDS))))
@@ -26,7 +26,7 @@ JOBS = JobTimes(*(np.arange(5, dtype=np.int64) + field for field in range(len(Jo
 def store(tmp_path: Path) -> Store:
     """A folder that keeps one cell; its name looks like a key of a data set."""
     made = Store(tmp_path / "seed=1")
-    made.keep(CELL, Outcome(ROW, JOBS))
+    made.keep(CELL, CellResult(ROW, JOBS))
     return made
 
 

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from shadowtime.replayer.analysis.schedule_difference import first_deviation, starts_of
 from shadowtime.replayer.commands.check_schedule import check_schedule
-from shadowtime.replayer.comparison.plan import Plan
+from shadowtime.replayer.comparison.plan import RunPlan
 from shadowtime.replayer.comparison.records import Schedule
 from shadowtime.replayer.comparison.rows import write_schedule
 from shadowtime.replayer.logs.other_schedule import read_starts
@@ -30,8 +30,8 @@ HEAD = TraceRow(2, 1, 8, 500, 500)
 THEIRS = st.sampled_from(["fcfs", "easy", "easy-sjbf", "conservative", "lwf", "wfp"])
 
 
-def plan(policy: str, jobs: Workload) -> Plan:
-    return Plan(policy, "c", jobs, configure(policy))
+def plan(policy: str, jobs: Workload) -> RunPlan:
+    return RunPlan(policy, "c", jobs, configure(policy))
 
 
 def written(path: Path, jobs: Workload, starts: "np.ndarray[tuple[int], np.dtype[np.int64]]") -> Path:

@@ -12,7 +12,7 @@ from shadowtime.replayer.analysis.schedule_difference import starts_of
 from shadowtime.replayer.analysis.slurm_fit import first_of, fit
 from shadowtime.replayer.analysis.start_accuracy import met, met_by
 from shadowtime.replayer.commands.check_starts import check_starts
-from shadowtime.replayer.comparison.plan import Plan
+from shadowtime.replayer.comparison.plan import RunPlan
 from shadowtime.replayer.logs.other_schedule import real_starts
 from shadowtime.replayer.logs.swf import read_swf, write_swf
 from shadowtime.replayer.logs.trace import BUNDLED
@@ -26,28 +26,28 @@ from tests.support.small_logs import generated, job, trace_of, workload_of
 def recorded_under(policy: str, jobs: int = 60) -> Workload:
     """Return a generated log whose waits are those of a policy."""
     workload = generated(jobs)
-    starts = starts_of(Plan("x", "x", workload, configure(policy)))
+    starts = starts_of(RunPlan("x", "x", workload, configure(policy)))
     waits = starts - workload.columns["submit_time"]
     return replace(workload, columns={**workload.columns, "wait_time": waits})
 
 
 def test_starts_of_the_policy_that_really_ran_are_all_met() -> None:
     workload = recorded_under("slurm")
-    found = met_by(Plan("slurm", "x", workload, configure("slurm")))
+    found = met_by(RunPlan("slurm", "x", workload, configure("slurm")))
     assert (found.within_minute, found.within_ten_minutes, found.mean_off) == (1.0, 1.0, 0.0)
     assert found.mean_wait == found.real_mean_wait
     assert (found.stepped_within_minute, found.stepped_within_ten_minutes) == (1.0, 1.0)
-    other = met_by(Plan("fcfs", "x", workload, configure("fcfs")))
+    other = met_by(RunPlan("fcfs", "x", workload, configure("fcfs")))
     assert other.within_minute < 1
     assert other.stepped_within_minute < 1
 
 
 def test_on_the_bundled_trace_the_policy_that_really_decided_is_met_both_ways_and_another_is_not() -> None:
     workload = first_of(prepare(read_swf(BUNDLED)), 300)
-    starts = starts_of(Plan("easy", "x", workload, configure("easy")))
+    starts = starts_of(RunPlan("easy", "x", workload, configure("easy")))
     waits = starts - workload.columns["submit_time"]
     recorded = replace(workload, columns={**workload.columns, "wait_time": waits})
-    easy, fcfs = (met_by(Plan(name, "x", recorded, configure(name))) for name in ("easy", "fcfs"))
+    easy, fcfs = (met_by(RunPlan(name, "x", recorded, configure(name))) for name in ("easy", "fcfs"))
     assert (easy.within_minute, easy.stepped_within_minute, easy.stepped_within_ten_minutes) == (1.0, 1.0, 1.0)
     assert fcfs.within_minute < fcfs.stepped_within_minute < 1
 

@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console
 
 from shadowtime.replayer.comparison.document import as_json
-from shadowtime.replayer.comparison.plan import Plan, Result, carry_out
+from shadowtime.replayer.comparison.plan import RunPlan, RunResult, carry_out
 from shadowtime.replayer.logs.swf import read_swf
 from shadowtime.replayer.logs.trace import BUNDLED
 from shadowtime.replayer.logs.workload import prepare
@@ -84,7 +84,7 @@ ADJUSTMENT = [
 ]
 
 
-def results_of(*policies: str) -> list[Result]:
+def results_of(*policies: str) -> list[RunResult]:
     workload = generated()
     return [carry_out(plan_of(workload, policy)) for policy in policies]
 
@@ -200,7 +200,7 @@ def test_scores_by_hand() -> None:
 def test_recorded_mode_gives_one_policy_row_and_scores_every_predictor() -> None:
     workload = workload_of(*(job(n, 10 * n, wait_time=5) for n in range(1, 9)))
     plans = [
-        Plan("recorded", "small", workload, configure("easy", runtime), "recorded")
+        RunPlan("recorded", "small", workload, configure("easy", runtime), "recorded")
         for runtime in ("requested", "last-two")
     ]
     document = as_json([carry_out(plan) for plan in plans])
@@ -229,7 +229,7 @@ def test_cpu_seconds_are_those_of_one_replay() -> None:
 
 
 def rendered(
-    results: list[Result], width: int = 120, table: Callable[[Sequence[Result]], FittedTable] = comparison_table
+    results: list[RunResult], width: int = 120, table: Callable[[Sequence[RunResult]], FittedTable] = comparison_table
 ) -> str:
     console = Console(width=width, file=io.StringIO())
     console.print(table(results))
@@ -341,7 +341,7 @@ def test_figures_that_differ_look_different() -> None:
 def test_predictors_are_compared_with_requests() -> None:
     workload = prepare(read_swf(BUNDLED), limit=300)
     every = [
-        carry_out(Plan("recorded", "small", workload, configure("easy", runtime), "recorded"))
+        carry_out(RunPlan("recorded", "small", workload, configure("easy", runtime), "recorded"))
         for runtime in ("requested", "last-two", "empirical:window=30")
     ]
     baseline = as_json(every)["requests_as_run_times"]
@@ -378,4 +378,4 @@ def test_a_policy_may_have_a_long_name() -> None:
     assert len(names) == 2
     assert {len(name) for name in names} == {200}
     jobs = workload_of(job(1))
-    assert carry_out(Plan(long[0], "made", jobs, configure(long[0]))).scores.policy.jobs == 1
+    assert carry_out(RunPlan(long[0], "made", jobs, configure(long[0]))).scores.policy.jobs == 1

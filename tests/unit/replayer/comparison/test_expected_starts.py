@@ -9,7 +9,7 @@ from rich.console import Console
 
 from shadowtime.replayer.commands.outputs import print_tables
 from shadowtime.replayer.comparison.document import as_json
-from shadowtime.replayer.comparison.plan import Plan, Result
+from shadowtime.replayer.comparison.plan import RunPlan, RunResult
 from shadowtime.replayer.logs.swf import read_swf
 from shadowtime.replayer.logs.trace import BUNDLED
 from shadowtime.replayer.logs.workload import prepare
@@ -28,31 +28,31 @@ SECTION = "gainst the site's own word"
 
 def result(
     kind: type[Archived], runtime: str = "empirical", forecast: str = "yes", bound: str = "bmbp:publish=plain"
-) -> Result:
+) -> RunResult:
     """Return what comes of the bundled log as it ran, told by a source."""
     workload = prepare(read_swf(BUNDLED), limit=300)
     configuration = configure(f"easy:forecast={forecast}", runtime)
-    plan = Plan("recorded", "kth", workload, configuration, "recorded", canonical("wait-bound", bound))
+    plan = RunPlan("recorded", "kth", workload, configuration, "recorded", canonical("wait-bound", bound))
     replay = EmbeddedReplay(plan.opened(), kind(workload), [], "r")
     replay.run_to_end()
     assert replay.last is not None
     assert replay.last.scores is not None
-    return Result(plan, replay.last.scores, 1.0, 1.0)
+    return RunResult(plan, replay.last.scores, 1.0, 1.0)
 
 
 @pytest.fixture(scope="module")
-def told() -> list[Result]:
+def told() -> list[RunResult]:
     return [result(Eventful), result(Eventful, "last-two")]
 
 
-def rendered(results: Sequence[Result], width: int = 120) -> str:
+def rendered(results: Sequence[RunResult], width: int = 120) -> str:
     console = Console(width=width, file=io.StringIO())
     console.print(expected_table(results))
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue()
 
 
-def test_rows_are_the_scores_of_each_queue_under_the_name_of_the_policy(told: list[Result]) -> None:
+def test_rows_are_the_scores_of_each_queue_under_the_name_of_the_policy(told: list[RunResult]) -> None:
     document = as_json(told)
     rows = document["expected_starts"]
     scores = [each for one in told for each in one.scores.expected_starts or ()]
@@ -69,7 +69,7 @@ def test_rows_are_the_scores_of_each_queue_under_the_name_of_the_policy(told: li
     orjson.dumps(document)
 
 
-def test_the_table_has_the_site_the_forecast_and_the_bound_side_by_side(told: list[Result]) -> None:
+def test_the_table_has_the_site_the_forecast_and_the_bound_side_by_side(told: list[RunResult]) -> None:
     scores = (told[0].scores.expected_starts or ())[0]
     assert scores.paired is not None
     assert scores.first.jobs >= scores.paired.forecast.jobs > scores.bounded > 50  # there is none of blocked jobs
@@ -97,7 +97,7 @@ def test_the_sites_words_of_what_was_forecast_come_again_only_where_these_are_fe
     assert [(word.whose, word.jobs, word.held) for word in words(silent)][2:] == [("bound, 95 %", 3, 0.5)]
 
 
-def test_the_report_has_a_section_of_it(told: list[Result]) -> None:
+def test_the_report_has_a_section_of_it(told: list[RunResult]) -> None:
     document = as_json(told)
     html = page([document], [])
     assert html.count(f"<h3>A{SECTION.replace(chr(39), '&#x27;')}</h3>") == 1
@@ -115,7 +115,7 @@ def test_of_a_silent_site_nothing_is_said(capsys: pytest.CaptureFixture[str]) ->
     assert SECTION not in capsys.readouterr().out
 
 
-def test_the_terminal_has_it_after_the_forecasts(told: list[Result], capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_terminal_has_it_after_the_forecasts(told: list[RunResult], capsys: pytest.CaptureFixture[str]) -> None:
     print_tables([told[:1]], "recorded")
     text = capsys.readouterr().out
     assert text.index("as forecast at submission") < text.index(SECTION)

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 import pytest
 from rich.progress import Progress
 
-from shadowtime.replayer.comparison.plan import Plan, Result, carry_out
-from shadowtime.replayer.comparison.progress import Bar, Observers, with_progress
+from shadowtime.replayer.comparison.plan import RunPlan, RunResult, carry_out
+from shadowtime.replayer.comparison.progress import Observers, ProgressBar, with_progress
 from tests.support.small_logs import generated, plan_of
 
 
@@ -15,7 +15,7 @@ from tests.support.small_logs import generated, plan_of
 def test_a_bar_counts_the_jobs_that_have_ended(jobs: int, exact: bool, shown: int) -> None:
     progress = Progress(disable=True)
     plan = plan_of(generated(jobs=jobs))
-    bar = Bar(progress, plan, exact=exact)
+    bar = ProgressBar(progress, plan, exact=exact)
     assert progress.tasks == []
     carry_out(plan, [bar])
     (task,) = progress.tasks
@@ -28,7 +28,7 @@ def test_bars_are_added_where_there_is_a_terminal(terminal: bool, more: int, mon
     plans = [plan_of(generated(jobs=20)), plan_of(generated(jobs=20), "fcfs")]
     seen: list[int] = []
 
-    def count(plans: Sequence[Plan], observers: Observers) -> list[Result]:
+    def count(plans: Sequence[RunPlan], observers: Observers) -> list[RunResult]:
         seen.extend(len(those) for those in observers)
         return [carry_out(plan, those) for plan, those in zip(plans, observers, strict=True)]
 

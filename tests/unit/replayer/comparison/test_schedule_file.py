@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from shadowtime.replayer.comparison.plan import Plan, carry_out
+from shadowtime.replayer.comparison.plan import RunPlan, carry_out
 from shadowtime.replayer.comparison.records import Schedule
 from shadowtime.replayer.comparison.rows import write_schedule
 from shadowtime.replayer.logs.swf import FIELDS, read_swf
@@ -15,7 +15,7 @@ from shadowtime.services.catalogue import configure
 from tests.support.small_logs import plan_of
 
 
-def written(plan: Plan, path: Path) -> tuple[Trace, Schedule]:
+def written(plan: RunPlan, path: Path) -> tuple[Trace, Schedule]:
     """Replay a plan, write its schedule as a log and read that again."""
     schedule, file = Schedule(), BytesIO()
     carry_out(plan, [schedule])
@@ -46,7 +46,7 @@ def test_a_replay_of_it_has_the_same_schedule(tmp_path: Path) -> None:
     policy = "conservative:shape=half,speculate=0.2"
     trace, schedule = written(plan_of(workload, policy), tmp_path / "out.swf.gz")
     again = Schedule()
-    plan = Plan("recorded", "out", prepare(trace), configure("easy"), "recorded")
+    plan = RunPlan("recorded", "out", prepare(trace), configure("easy"), "recorded")
     carry_out(plan, [again])
     assert (again.table()[:, :4] == schedule.table()[:, :4]).all()
 

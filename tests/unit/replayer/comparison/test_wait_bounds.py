@@ -13,7 +13,7 @@ from rich.console import Console
 import shadowtime.replayer.commands.replay as replayer_main
 from shadowtime.replayer.arguments import parse_wait_bound
 from shadowtime.replayer.comparison.document import as_json
-from shadowtime.replayer.comparison.plan import Plan, Result, carry_out, carry_out_paced
+from shadowtime.replayer.comparison.plan import RunPlan, RunResult, carry_out, carry_out_paced
 from shadowtime.replayer.io.timing import Pace, Stopwatch
 from shadowtime.replayer.presentation.policies import wait_bound_table
 from shadowtime.services.catalogue import configure
@@ -93,8 +93,8 @@ JOBS = (
 """The longest wait so far, at their submissions: none, 10, 10 and 30 s."""
 
 
-def recorded(runtime: str = "requested", wait_bound: str = "longest") -> Plan:
-    return Plan("recorded", "small", workload_of(*JOBS), configure("easy", runtime), "recorded", wait_bound)
+def recorded(runtime: str = "requested", wait_bound: str = "longest") -> RunPlan:
+    return RunPlan("recorded", "small", workload_of(*JOBS), configure("easy", runtime), "recorded", wait_bound)
 
 
 def briefly(rows: Sequence[dict[str, Any]]) -> list[tuple[Any, ...]]:
@@ -136,7 +136,7 @@ def test_of_several_recorded_passes_the_first_gives_the_rows() -> None:
 
 def test_of_several_policies_each_has_its_rows() -> None:
     plans = [
-        Plan(each, "small", workload_of(*JOBS), configure(each), wait_bound="longest") for each in ("fcfs", "easy")
+        RunPlan(each, "small", workload_of(*JOBS), configure(each), wait_bound="longest") for each in ("fcfs", "easy")
     ]
     rows = as_json([carry_out(plan) for plan in plans])["wait_bounds"]
     assert [row["policy"] for row in rows] == ["fcfs"] * 9 + ["easy"] * 9
@@ -168,7 +168,7 @@ def test_a_measured_run_resumes_unmeasured() -> None:
     assert stopwatch.seconds > 0
 
 
-def rendered(results: list[Result]) -> str:
+def rendered(results: list[RunResult]) -> str:
     console = Console(width=120, file=io.StringIO())
     console.print(wait_bound_table(results))
     assert isinstance(console.file, io.StringIO)

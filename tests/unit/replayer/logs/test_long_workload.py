@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shadowtime.replayer.comparison.plan import Plan
+from shadowtime.replayer.comparison.plan import RunPlan
 from shadowtime.replayer.logs.chunked_workload import read_in_pieces
 from shadowtime.replayer.logs.swf import FIELDS, read_swf, write_swf
 from shadowtime.replayer.logs.trace import BUNDLED
@@ -45,7 +45,7 @@ def _path(tmp_path: Path) -> Path:
 
 def told(workload: Workload, mode: str) -> list[Envelope]:
     envelopes: list[Envelope] = []
-    Plan("easy", "c", workload, POLICY, mode).replay([envelopes.append]).run_to_end()
+    RunPlan("easy", "c", workload, POLICY, mode).replay([envelopes.append]).run_to_end()
     return envelopes
 
 
@@ -87,7 +87,7 @@ def test_jobs_are_found_by_row(path: Path) -> None:
 @pytest.mark.parametrize("mode", ["closed", "recorded"])
 def test_a_restored_replay_goes_on(path: Path, mode: str) -> None:
     long, _ = read_in_pieces(path, recorded=mode == "recorded")
-    plan = Plan("easy", "c", long, POLICY, mode)
+    plan = RunPlan("easy", "c", long, POLICY, mode)
     whole = told(long, mode)
     replay = plan.replay()
     for _ in range(len(whole) // 2):

@@ -7,7 +7,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shadowtime.replayer.comparison.run_record import Jobs, RunRecord
+from shadowtime.replayer.comparison.run_record import EndedJobs, RunRecord
 from shadowtime.replayer.report.day import choose, day_that_most_waited, processor_bars
 from shadowtime.replayer.report.machine_and_queue import MAX_BARS, STEP, machine_and_queue, one_day
 from shadowtime.shared.formatting import DAY
@@ -37,11 +37,11 @@ def test_no_more_rows_than_the_most_processors_at_once(jobs: list[tuple[int, int
     assert max(bar.high for bar in processor_bars(starts, ends, processors)) == most
 
 
-def waits_of(*waits: tuple[int, int]) -> Jobs:
+def waits_of(*waits: tuple[int, int]) -> EndedJobs:
     """Return jobs that were submitted and started at these seconds."""
     table = np.array([[number, a, b, b + 1, 1, 1] for number, (a, b) in enumerate(waits)], dtype=np.int64)
     plan = plan_of(workload_of(*(job(number, a) for number, (a, _) in enumerate(waits))))
-    return Jobs(plan, table)
+    return EndedJobs(plan, table)
 
 
 def test_the_day_is_that_on_which_most_was_waited() -> None:

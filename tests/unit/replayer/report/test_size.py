@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from shadowtime.replayer.comparison.run_record import Jobs, RunRecord
+from shadowtime.replayer.comparison.run_record import EndedJobs, RunRecord
 from shadowtime.replayer.comparison.wait_coverage import BoundedWaits
 from shadowtime.replayer.logs.swf import FIELDS
 from shadowtime.replayer.logs.trace import Trace
@@ -64,7 +64,7 @@ def size_of(count: int, span: int = YEAR) -> Size:
         waits = chance.integers(0, 90_000, count)
         ends = submitted + waits + columns["run_time"]
         sizes = columns["requested_processors"]
-        record.jobs = Jobs(
+        record.jobs = EndedJobs(
             record.plan, np.column_stack([columns["job_number"], submitted, submitted + waits, ends, sizes, sizes])
         )
         record.bounded_waits = MadeUp(np.column_stack([submitted, waits, waits + 9]))

@@ -8,7 +8,7 @@ import pytest
 
 from shadowtime.replayer.comparison.document import as_json, baseline_of
 from shadowtime.replayer.comparison.plan import carry_out
-from shadowtime.replayer.comparison.run_record import Jobs, RunRecord
+from shadowtime.replayer.comparison.run_record import EndedJobs, RunRecord
 from shadowtime.replayer.logs.swf import read_swf
 from shadowtime.replayer.logs.trace import BUNDLED
 from shadowtime.replayer.logs.workload import prepare
@@ -68,7 +68,7 @@ def faring(shorts: int, longs: int) -> tuple[dict[str, Any], list[RunRecord]]:
         numbers, submitted = (workload.columns[name] for name in ("job_number", "submit_time"))
         started = submitted + np.where(numbers % 2, waits[1], waits[0]) + numbers // 7 % 2  # no two blocks quite alike
         ones = np.ones_like(numbers)
-        record.jobs = Jobs(record.plan, np.column_stack([numbers, submitted, started, started + 60, ones, ones]))
+        record.jobs = EndedJobs(record.plan, np.column_stack([numbers, submitted, started, started + 60, ones, ones]))
         records.append(record)
     means = [float(record.jobs.wait.mean()) for record in records]
     rows = {"easy": (9.0, means[0], 1_001), "other": (8.0, means[1], max(shorts, longs) + 1)}

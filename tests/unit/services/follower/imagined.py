@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from random import Random
 
-from shadowtime.services.follower.cluster.observation import Key, Sight
+from shadowtime.services.follower.cluster.observation import LifeKey, Sight
 from shadowtime.shared.accounting.machine_parts import MachineParts
 from shadowtime.shared.accounting.numbers import number_of
 from shadowtime.shared.messages.pools import Pool
@@ -17,7 +17,7 @@ SHOWN = 300
 class Lived:
     """A life as it was; one that was requeued is no longer shown once the next has begun."""
 
-    key: Key
+    key: LifeKey
     index: int
     eligible: int
     start: int | None
@@ -66,7 +66,9 @@ def lived(seed: int, jobs: int = 40) -> list[Lived]:
             ran = random.random() < 0.85
             submit_next = end + random.choice((0, 1))
             found.append(
-                Lived(Key(job, task, submit), index, eligible, start if ran else None, end, random.choice((60, 600)))
+                Lived(
+                    LifeKey(job, task, submit), index, eligible, start if ran else None, end, random.choice((60, 600))
+                )
             )
             if not ran:
                 break

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from shadowtime.services.follower.cluster.mirror import Mirror
 from shadowtime.services.follower.cluster.name_table import NameTable
-from shadowtime.services.follower.cluster.observation import Key, Node, Sight
+from shadowtime.services.follower.cluster.observation import LifeKey, Node, Sight
 from shadowtime.shared.accounting.machine_parts import MachineParts
 from shadowtime.shared.accounting.names import Names
 from shadowtime.shared.messages.envelope import (
@@ -24,7 +24,7 @@ from shadowtime.shared.messages.envelope import (
 from shadowtime.shared.messages.pools import Pool
 
 PARTS = MachineParts((Pool(name="batch", processors=16, memory=4000),), {"batch": 0}, {"n1": 0, "n2": 0})
-WAITS = Sight(Key(7, -1, 10), "waiting", eligible=10, limit=600, processors=4, partition="batch", user="eve")
+WAITS = Sight(LifeKey(7, -1, 10), "waiting", eligible=10, limit=600, processors=4, partition="batch", user="eve")
 
 
 def mirror(patience: int = 600) -> Mirror:
@@ -127,7 +127,7 @@ def test_what_comes_late_is_told_at_the_next_instant_with_its_time() -> None:
 def test_a_clock_that_is_set_back_stops_nothing() -> None:
     seen, runs = mirror(), replace(WAITS, state="running", start=12)
     look(seen, 4_000, runs)
-    after = replace(runs, key=Key(8, -1, 380), eligible=380, start=390)
+    after = replace(runs, key=LifeKey(8, -1, 380), eligible=380, start=390)
     told = look(seen, 400, runs, after)
     assert [event.time for event in told] == [4_000, 4_000]
     assert told[-1] == JobStarted(time=4_000, job_number=8, processors=4, limit=600, happened=390)
@@ -138,12 +138,12 @@ def test_a_clock_that_is_set_back_stops_nothing() -> None:
 def test_what_cannot_be_told_is_left_out_and_counted() -> None:
     seen = mirror()
     bad = [
-        replace(WAITS, key=Key(1, -1, 10), partition="nowhere"),
-        replace(WAITS, key=Key(2, -1, 10), partition="nowhere", node_list="x9", state="running", start=11),
-        replace(WAITS, key=Key(3, -1, 10), processors=17),
-        replace(WAITS, key=Key(4, -1, 10), memory=4001),
-        replace(WAITS, key=Key(5, -1, 10), processors=0),
-        replace(WAITS, key=Key(6, -1, 10), state="over", start=15, end=12),
+        replace(WAITS, key=LifeKey(1, -1, 10), partition="nowhere"),
+        replace(WAITS, key=LifeKey(2, -1, 10), partition="nowhere", node_list="x9", state="running", start=11),
+        replace(WAITS, key=LifeKey(3, -1, 10), processors=17),
+        replace(WAITS, key=LifeKey(4, -1, 10), memory=4001),
+        replace(WAITS, key=LifeKey(5, -1, 10), processors=0),
+        replace(WAITS, key=LifeKey(6, -1, 10), state="over", start=15, end=12),
     ]
     assert kinds(look(seen, 20, *bad, WAITS)) == [(JobSubmitted, 10)]
     assert look(seen, 35, *bad, WAITS) == []
@@ -172,7 +172,7 @@ def test_while_there_is_doubt_nothing_is_told_and_after_a_while_it_is_guessed() 
     seen, runs, other = (
         mirror(patience=60),
         replace(WAITS, state="running", start=12),
-        replace(WAITS, key=Key(9, -1, 15)),
+        replace(WAITS, key=LifeKey(9, -1, 15)),
     )
     look(seen, 20, runs)
     assert look(seen, 35, replace(other, eligible=25)) == []
@@ -183,7 +183,7 @@ def test_while_there_is_doubt_nothing_is_told_and_after_a_while_it_is_guessed() 
 
 
 def test_what_waited_and_left_no_trace_was_cancelled() -> None:
-    seen, runs = mirror(), replace(WAITS, key=Key(8, -1, 11), eligible=11, state="running", start=12)
+    seen, runs = mirror(), replace(WAITS, key=LifeKey(8, -1, 11), eligible=11, state="running", start=12)
     look(seen, 20, WAITS, runs)
     assert look(seen, 35) == []
     seen.answered([runs], 34)
@@ -195,7 +195,7 @@ def test_what_waited_and_left_no_trace_was_cancelled() -> None:
 
 def test_priorities_are_told_where_a_place_has_changed() -> None:
     seen = mirror()
-    first, second, third = (replace(WAITS, key=Key(job, -1, 10), priority=1000 - job) for job in (1, 2, 3))
+    first, second, third = (replace(WAITS, key=LifeKey(job, -1, 10), priority=1000 - job) for job in (1, 2, 3))
     told = look(seen, 20, first, second, third)
     assert [event.priority for event in told] == [999, 998, 997]  # type: ignore[union-attr]
     older = [replace(each, priority=(each.priority or 0) + 50) for each in (first, second, third)]
@@ -214,11 +214,11 @@ def test_what_the_cluster_expects_is_told_at_first_and_when_it_is_news() -> None
 
 def test_numbers_that_only_the_log_has_are_bound_to_their_names_again() -> None:
     first, again = mirror(), mirror()
-    eve, bob = WAITS, replace(WAITS, key=Key(8, -1, 11), eligible=11, user="bob")
+    eve, bob = WAITS, replace(WAITS, key=LifeKey(8, -1, 11), eligible=11, user="bob")
     for event in look(first, 20, eve, bob):
         again.told(event)
     look(again, 35, eve, bob)
-    (new,) = look(again, 50, eve, bob, replace(bob, key=Key(9, -1, 40), eligible=40))
+    (new,) = look(again, 50, eve, bob, replace(bob, key=LifeKey(9, -1, 40), eligible=40))
     assert new.user_id == 2  # type: ignore[union-attr]
 
 
@@ -242,7 +242,7 @@ def test_a_run_of_which_accounting_has_a_part_as_another_is_one() -> None:
     runs = replace(WAITS, state="running", start=12)
     look(seen, 20, runs)
     look(seen, 80, replace(runs, state="over", end=60, run_time=48))
-    part = replace(runs, key=Key(7, -1, 30), state="over", eligible=30, start=30, end=60, run_time=30)
+    part = replace(runs, key=LifeKey(7, -1, 30), state="over", eligible=30, start=30, end=60, run_time=30)
     assert look(seen, 90, part, whole=False) == []
     seen = mirror()
     look(seen, 40, runs)

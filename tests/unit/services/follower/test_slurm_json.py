@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from shadowtime.services.follower.cluster.observation import Key, Sight
+from shadowtime.services.follower.cluster.observation import LifeKey, Sight
 from shadowtime.services.follower.slurm.json import load_of, sinfo_rows, squeue_rows
 from shadowtime.services.follower.slurm.load import Load
 from shadowtime.services.follower.slurm.squeue import nodes_of, nodes_of_rows, sights_of_rows, tiers_of_rows
@@ -87,7 +87,7 @@ def test_tasks_that_wait_are_of_their_array_and_the_last_one_keeps_its_number(di
     waits = JOB | {"array_job_id": 286, "array_task_string": "0-2,7%2"}
     last = RUNS | {"array_job_id": 286, "array_task_id": 0}
     sights = sights_of_rows(squeue_rows([dialect(waits), dialect(last)]), {})
-    assert [sight.key for sight in sights] == [Key(286, task, 1795541140) for task in (0, 1, 2, 7, 0)]
+    assert [sight.key for sight in sights] == [LifeKey(286, task, 1795541140) for task in (0, 1, 2, 7, 0)]
     assert [sight.state for sight in sights] == ["waiting"] * 4 + ["running"]
 
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from shadowtime.services.follower.cluster.observation import Key
+from shadowtime.services.follower.cluster.observation import LifeKey
 from shadowtime.services.follower.io import rest_client as slurmrestd
-from shadowtime.services.follower.io.slurm import Slurm
+from shadowtime.services.follower.io.slurm import SlurmSource
 from shadowtime.services.follower.io.slurm_rest import ByRest
 from shadowtime.services.follower.options import Given
 from shadowtime.shared.errors import FollowError, SettingsError
@@ -182,12 +182,12 @@ def test_the_past() -> None:
     assert "&show_duplicates=true" in newer_request
     found = {sight.key: sight for sight in sights}
     assert {(key.job, key.task) for key in found} == {(39, -1), (14, 0), (14, 3), (14, 6), (14, 9), (14, 12), (16, -1)}
-    ran, waiting = found[Key(39, -1, 1795325477)], found[Key(14, 3, 1795325477)]
+    ran, waiting = found[LifeKey(39, -1, 1795325477)], found[LifeKey(14, 3, 1795325477)]
     assert (ran.state, ran.outcome, ran.start, ran.end, ran.run_time) == ("over", "killed", 1795325493, 1795325494, 1)
     assert (ran.limit, ran.processors, ran.nodes, ran.memory, ran.gpus) == (300, 16, 6, 14400, 2)
     assert (ran.user, ran.account, ran.partition, ran.node_list) == ("user2", "projecta", "batch", "n[05-10]")
     assert (waiting.state, waiting.start, waiting.unlimited, waiting.job_name) == ("waiting", None, True, "a|b")
-    assert found[Key(16, -1, 1795325477)].start is None
+    assert found[LifeKey(16, -1, 1795325477)].start is None
 
 
 def test_some_jobs_of_the_past_are_asked_for_one_by_one() -> None:
@@ -250,8 +250,8 @@ def test_the_token_is_read_anew_each_time_and_never_shown(tmp_path: Path) -> Non
 )
 def test_options_that_cannot_be_meant_are_refused(given: dict[str, Any], told: str) -> None:
     def follow() -> None:
-        Given(**given).require_only("slurm", Slurm.takes)
-        Slurm(Given(**given))
+        Given(**given).require_only("slurm", SlurmSource.takes)
+        SlurmSource(Given(**given))
 
     with pytest.raises(SettingsError, match=told) as raised:
         follow()

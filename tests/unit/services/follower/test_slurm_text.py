@@ -2,7 +2,7 @@
 
 import pytest
 
-from shadowtime.services.follower.cluster.observation import Key
+from shadowtime.services.follower.cluster.observation import LifeKey
 from shadowtime.services.follower.slurm.load import load_of
 from shadowtime.services.follower.slurm.squeue import nodes_of, sights_of, tiers_of
 from shadowtime.shared.accounting.machine_parts import gpus_of
@@ -12,7 +12,7 @@ from tests.unit.services.follower.slurm_texts import END, NODES, OVER, RUNS, WAI
 
 def test_a_job_that_waits_runs_and_is_over() -> None:
     waits, runs, over = read(WAITS), read(RUNS), read(OVER)
-    assert waits.key == Key(286, -1, 1795541140)
+    assert waits.key == LifeKey(286, -1, 1795541140)
     assert (waits.state, waits.start, waits.end, waits.expected) == ("waiting", None, None, 1795541220)
     assert (runs.state, runs.start, runs.end, runs.expected) == ("running", 1795541220, None, None)
     assert (over.state, over.start, over.end, over.run_time) == ("over", 1795541220, 1795541580, 360)
@@ -21,7 +21,7 @@ def test_a_job_that_waits_runs_and_is_over() -> None:
 
 
 def test_a_task_is_of_its_array_under_whatever_number() -> None:
-    assert read(RUNS, JobID="141", ArrayJobID="85", ArrayTaskID="4").key == Key(85, 4, 1795541140)
+    assert read(RUNS, JobID="141", ArrayJobID="85", ArrayTaskID="4").key == LifeKey(85, 4, 1795541140)
 
 
 @pytest.mark.parametrize("text", ["N/A", "NONE", "Unknown"])

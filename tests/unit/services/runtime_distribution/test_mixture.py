@@ -8,7 +8,7 @@ import pytest
 from shadowtime.services.runtime_distribution.ensembles import boosted
 from shadowtime.services.runtime_distribution.ensembles import mixture as module
 from shadowtime.services.runtime_distribution.ensembles.mixture import KINDS, Mixture, MixtureSettings
-from shadowtime.services.runtime_distribution.ensembles.recalibration import Recalibration
+from shadowtime.services.runtime_distribution.ensembles.recalibration import PitRecalibration
 from shadowtime.services.runtime_distribution.ensembles.within_bins import (
     NearRequest,
     gathered,
@@ -113,7 +113,7 @@ class ByHand:
         self.rate, self.global_rate, self.share = rate, global_rate, share
         self.common = [1 / len(kinds)] * len(kinds)
         self.own: dict[int, list[float]] = {}
-        self.recalibration, self.histories, self.near = Recalibration(), UserHistories(60), NearRequest()
+        self.recalibration, self.histories, self.near = PitRecalibration(), UserHistories(60), NearRequest()
         self.kept: dict[int, tuple[Any, Any]] = {}
         self.at_request = [2.0, 2.0]
 

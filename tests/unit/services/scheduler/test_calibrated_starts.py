@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from shadowtime.replayer.comparison.plan import Plan
+from shadowtime.replayer.comparison.plan import RunPlan
 from shadowtime.replayer.logs.swf import read_swf
 from shadowtime.replayer.logs.trace import BUNDLED
 from shadowtime.replayer.logs.workload import prepare
@@ -157,7 +157,7 @@ def test_intervals_of_a_run_hold_better_than_those_of_the_futures_alone(monkeypa
     monkeypatch.setattr(sampled_futures, "starts_in_futures", remembered(sampled_futures.starts_in_futures))
     workload, found = prepare(read_swf(BUNDLED)), []
     for forecast in ("sampled", "calibrated"):
-        plan = Plan("easy", "bundled", workload, configure(f"easy:forecast={forecast},runtime=experts"))
+        plan = RunPlan("easy", "bundled", workload, configure(f"easy:forecast={forecast},runtime=experts"))
         scores = EmbeddedReplay(plan.opened(), plan.source()).run_to_end().scores
         assert scores is not None
         assert scores.starts is not None

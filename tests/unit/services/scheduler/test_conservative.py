@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shadowtime.replayer.comparison.plan import Plan
+from shadowtime.replayer.comparison.plan import RunPlan
 from shadowtime.replayer.logs.workload import Workload
 from shadowtime.replayer.simulation.source import DEFAULT_TRAITS, JobTraits
 from shadowtime.services.catalogue import configure
 from shadowtime.services.pipeline import STAGES
 from shadowtime.services.scheduler.policies.conservative import Conservative
-from shadowtime.services.scheduler.policies.trial_runs import Attempt, Suspended, Trials
+from shadowtime.services.scheduler.policies.trial_runs import SpeculativeRun, Suspended, Trials
 from shadowtime.services.scheduler.registry import POLICIES
 from shadowtime.services.scheduler.tables.histograms import UNKNOWN
 from shadowtime.services.scheduler.tables.job_table import NEVER, Queue, Running, planned_times
@@ -59,7 +59,7 @@ MARKS = st.builds(
 
 def events_of(jobs: Workload, policy: str, seed: int = 0, traits: JobTraits = DEFAULT_TRAITS) -> list[Event]:
     """Return everything that happened in a replay."""
-    plan = Plan(policy, "c", jobs, configure(policy), seed=seed, traits=traits)
+    plan = RunPlan(policy, "c", jobs, configure(policy), seed=seed, traits=traits)
     events: list[Event] = []
 
     def note(envelope: Envelope) -> None:
@@ -148,7 +148,7 @@ def test_no_job_starts_later_than_promised(
 )
 def test_it_goes_on_from_a_snapshot_after_any_event(policy: str) -> None:
     """Also from one between a decision and the start that it brings about, as workers take them."""
-    plan = Plan(policy, "c", generated(150), configure(policy))
+    plan = RunPlan(policy, "c", generated(150), configure(policy))
     chain = Chain(plan.opened())
     trials = sum(isinstance(event, JobStarted) and event.trial is True for event, _ in chain.play(plan.source()))
     assert trials > 2
@@ -183,8 +183,8 @@ def test_without_a_seed_draws_are_those_of_seed_zero() -> None:
     opened = ClusterOpened.model_validate({"time": 0, "cluster": "c", "processors": 4})
     assert opened.seed == 0
     policy = "conservative:queue=R,guarantees=no"
-    without = Plan(policy, "c", jobs, configure(policy)).replay().run_to_end().scores
-    assert without == Plan(policy, "c", jobs, configure(policy), seed=0).replay().run_to_end().scores
+    without = RunPlan(policy, "c", jobs, configure(policy)).replay().run_to_end().scores
+    assert without == RunPlan(policy, "c", jobs, configure(policy), seed=0).replay().run_to_end().scores
 
 
 def test_a_trial_in_another_shape_does_not_outlast_the_job_s_own_place() -> None:
@@ -208,7 +208,7 @@ def test_what_nobody_limits_is_not_tried_for_ever() -> None:
 def test_a_trial_that_was_decided_but_did_not_start_keeps_no_place() -> None:
     trials = Trials()
     trials.observe(JobSubmitted(time=0, job_number=1, requested_processors=1, requested_time=1000))
-    trials.decided(1, Attempt(100, test_run=False), Suspended(500, (1,), 1000, 500, 0))
+    trials.decided(1, SpeculativeRun(100, test_run=False), Suspended(500, (1,), 1000, 500, 0))
     assert not trials.suspended
     trials.observe(JobStarted(time=3, job_number=1, processors=1, limit=1000))
     assert (trials.suspended, trials.limits) == ({}, {})
@@ -218,7 +218,7 @@ def test_a_shorter_run_teaches_nothing_after_a_longer_one() -> None:
     trials = Trials()
     trials.observe(JobSubmitted(time=0, job_number=1, requested_processors=1, requested_time=36_000))
     for seconds, test_run in ((20_000, False), (900, True)):
-        trials.decided(1, Attempt(seconds, test_run=test_run), None)
+        trials.decided(1, SpeculativeRun(seconds, test_run=test_run), None)
         trials.observe(JobStarted(time=0, job_number=1, processors=1, limit=seconds))
         trials.observe(JobEnded(time=seconds, job_number=1, run_time=seconds, outcome="limit", requeued=True))
     assert (trials.jobs[1].last, trials.jobs[1].tested, trials.jobs[1].attempts) == (20_000, True, 2)

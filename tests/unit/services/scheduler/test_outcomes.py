@@ -19,7 +19,7 @@ from shadowtime.replayer.simulation.embedded import EmbeddedReplay
 from shadowtime.replayer.simulation.machine import Machine
 from shadowtime.services.catalogue import configure
 from shadowtime.services.scheduler.handler import Scheduler
-from shadowtime.services.scheduler.probabilistic.outcomes import Outcome, Outcomes
+from shadowtime.services.scheduler.probabilistic.outcomes import CandidateOutcome, Outcomes
 from shadowtime.shared.messages.envelope import (
     CapacityChanged,
     ClusterOpened,
@@ -92,7 +92,7 @@ def told(jobs: Workload, changes: Sequence[CapacityChanged] = ()) -> tuple[Log, 
             super().__init__()
             followed.append(self)
 
-        def told(self, now: int) -> Iterator[Outcome]:
+        def told(self, now: int) -> Iterator[CandidateOutcome]:
             for each in super().told(now):
                 found.append((now, each.candidate.job_number, each.candidate.probability, each.delayed))
                 yield each
@@ -136,7 +136,7 @@ def test_no_more_are_followed_than_may_be(monkeypatch: pytest.MonkeyPatch) -> No
     most = 0
 
     class Watched(Outcomes):
-        def told(self, now: int) -> Iterator[Outcome]:
+        def told(self, now: int) -> Iterator[CandidateOutcome]:
             nonlocal most
             most = max(most, self.followed)
             yield from super().told(now)

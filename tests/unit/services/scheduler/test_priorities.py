@@ -34,7 +34,7 @@ from shadowtime.shared.messages.reasons import ProbablyHarmless
 from shadowtime.shared.stages.jobs_in_system import only_priority
 from shadowtime.shared.stages.stage import StageRun
 from shadowtime.shared.text.events import sentences
-from shadowtime.shared.text.reasons import Log
+from shadowtime.shared.text.reasons import RunContext
 from shadowtime.testing.chain import Chain
 from shadowtime.testing.examples import examples
 from tests.support import textbook_pools
@@ -337,7 +337,7 @@ def test_advice_names_the_head_and_the_probability_that_it_is_delayed() -> None:
     tell(submitted(4711, 3, 3600, pool=1, priority=5))
     tell(submitted(4702, 8, 100, pool=1, priority=70), known=False)
     answer = tell(SchedulingPoint(time=0), known=False)
-    assert [str(each) for each in sentences(answer, Log.of(run))] == [
+    assert [str(each) for each in sentences(answer, RunContext.of(run))] == [
         "job 4711 (3 procs) could start now: backfilled, delays job 4702 with 25 %, budget left 75 %"
     ]
 

@@ -16,8 +16,8 @@ from shadowtime.services.scheduler.kernels.terminations import Distributions, Ru
 from shadowtime.services.scheduler.policy import Policy
 from shadowtime.services.scheduler.probabilistic.acceptance import (
     UNITS,
+    AcceptanceRule,
     Candidates,
-    Rule,
     evaluate_candidates,
     in_units,
 )
@@ -152,7 +152,7 @@ def test_trying_candidates_is_its_plain_twin(instance: Instance, points: int, we
         RunningEnds(running.processors, running.start_time, ends, running.requested_time, running.slot),
         Candidates(queue.processors, queue.predicted_time, queue.requested_time, queue.slot, safe),
         Distributions(masses, refined_edges(points), points == 2),
-        Rule(points - 1, 0.3, 0.9, mended, bool(weigh)),
+        AcceptanceRule(points - 1, 0.3, 0.9, mended, bool(weigh)),
         1 << 62,
     )
     compiled, plain = evaluate_candidates(*arguments), evaluate_candidates.py_func(*arguments)  # type: ignore[attr-defined]

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shadowtime.replayer.comparison.plan import Plan
+from shadowtime.replayer.comparison.plan import RunPlan
 from shadowtime.replayer.logs.swf import read_swf
 from shadowtime.replayer.logs.trace import BUNDLED
 from shadowtime.replayer.logs.workload import prepare
@@ -13,7 +13,7 @@ from shadowtime.replayer.simulation.embedded import EmbeddedReplay
 from shadowtime.services.catalogue import configure
 from shadowtime.services.pipeline import STAGES
 from shadowtime.services.scheduler.forecasting.calibrated import LEVELS
-from shadowtime.services.scheduler.forecasting.forecaster import State
+from shadowtime.services.scheduler.forecasting.forecaster import SchedulerState
 from shadowtime.services.scheduler.forecasting.sampled import SAMPLES
 from shadowtime.shared.distributions.histogram import EDGES
 from shadowtime.shared.distributions.sampling import sampled_times
@@ -143,7 +143,7 @@ def test_where_run_times_are_certain_all_futures_are_the_forecast(policy: str) -
     spec = f"{policy}{',' if ':' in policy else ':'}forecast=sampled,runtime=requested"
     workload = prepare(read_swf(BUNDLED), limit=300)
     said = []
-    plan = Plan(policy, "bundled", workload, configure(spec))
+    plan = RunPlan(policy, "bundled", workload, configure(spec))
     EmbeddedReplay(plan.opened(), plan.source(), [lambda each: said.append(each.forecast)]).run_to_end()
     forecasts = [each for each in said if each is not None]
     assert any(each.wait for each in forecasts)
@@ -158,7 +158,7 @@ def test_decisions_and_forecasts_are_the_same_with_and_without_quantiles(policy:
     def told(forecast: str) -> list[tuple[object, object]]:
         found: list[tuple[object, object]] = []
         spec = f"{policy}{',' if ':' in policy else ':'}forecast={forecast}"
-        plan = Plan(policy, "bundled", workload, configure(spec))
+        plan = RunPlan(policy, "bundled", workload, configure(spec))
         watch = [lambda each: found.append((each.event, each.forecast and each.forecast.wait))]
         EmbeddedReplay(plan.opened(), plan.source(), watch).run_to_end()
         return found[1:]  # the first is the run's SPEC
@@ -174,7 +174,7 @@ def test_a_future_starts_the_job_as_soon_as_running_ahead_once_does() -> None:
     chain.submit(5, 2, 8)
     (pool,) = chain.run.handler.pools  # type: ignore[union-attr]
     futures = pool.policy.futures()
-    state = State(5, pool.queue, pool.running, pool.free)
+    state = SchedulerState(5, pool.queue, pool.running, pool.free)
     starts = futures.starts(state, 0)
     assert len(starts) == SAMPLES
     assert np.array_equal(starts, futures.drawn(state).ends[:, 0])

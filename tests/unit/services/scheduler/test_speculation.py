@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shadowtime.replayer.comparison.plan import Plan
+from shadowtime.replayer.comparison.plan import RunPlan
 from shadowtime.replayer.logs.workload import Workload
 from shadowtime.services.catalogue import configure
 from shadowtime.services.scheduler.kernels.terminations import conditional
@@ -63,7 +63,7 @@ def test_who_is_known_to_fail_early_is_tried_early() -> None:
         elif isinstance(event, JobEnded):
             ends[event.job_number] = event.time
 
-    Plan(policy, "c", workload(4, rows), configure(policy)).replay([note]).run_to_end()
+    RunPlan(policy, "c", workload(4, rows), configure(policy)).replay([note]).run_to_end()
     number, limit = trials[0]
     assert (number, ends[92]) == (92, late + 1 + 50)
     assert limit is not None
@@ -80,7 +80,7 @@ def on_test(policy: str, jobs: Workload) -> list[tuple[int, int | None]]:
             reasons = [(each, each.reason) for each in envelope.event.starts]
             found.extend((e.job_number, e.limit) for e, why in reasons if isinstance(why, Speculated) and why.test_run)
 
-    Plan(policy, "c", jobs, configure(policy)).replay([note]).run_to_end()
+    RunPlan(policy, "c", jobs, configure(policy)).replay([note]).run_to_end()
     return found
 
 

@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given
 
-from shadowtime.services.scheduler.ordering.columns import Waiting
+from shadowtime.services.scheduler.ordering.columns import WaitingColumns
 from shadowtime.services.scheduler.ordering.distribution_measures import RunTimeMeasures
 from shadowtime.services.scheduler.ordering.ordering import Ordering
 from shadowtime.services.scheduler.ordering.orders import wfp3
@@ -73,7 +73,7 @@ def test_who_has_not_waited_or_requests_nothing_comes_last() -> None:
 
 def test_long_waits_do_not_overflow() -> None:
     queue, _ = Instance(2**39, 0, [WaitingJob(1, 0, 2**20, 1, 1), WaitingJob(2, 1, 2**20, 1, 1)], [], ()).tables()
-    first, second = (-wfp3(Waiting(2**39, queue, "plan", RunTimeMeasures()))).tolist()
+    first, second = (-wfp3(WaitingColumns(2**39, queue, "plan", RunTimeMeasures()))).tolist()
     assert first == float(2**39) ** 3 * 2**20 > second > 0
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from shadowtime.replayer.comparison.plan import Plan
+from shadowtime.replayer.comparison.plan import RunPlan
 from shadowtime.replayer.logs.swf import read_swf
 from shadowtime.replayer.logs.trace import BUNDLED
 from shadowtime.replayer.logs.workload import prepare
@@ -39,7 +39,7 @@ LABELS = {metric.name: metric.labels for metric in RESULTS}
 def play(jobs: int, policy: str, every: int | None) -> list[Envelope]:
     """Return all that leaves the scoreboard in a replay of the bundled trace."""
     workload = prepare(read_swf(BUNDLED), limit=jobs)
-    plan = Plan("made", "bundled", workload, configure(policy), wait_bound="bmbp", sample_every=every)
+    plan = RunPlan("made", "bundled", workload, configure(policy), wait_bound="bmbp", sample_every=every)
     return [answer for _, answer in Chain(plan.opened()).play(plan.source())]
 
 

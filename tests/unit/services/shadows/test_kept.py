@@ -7,7 +7,7 @@ import orjson
 import pytest
 
 from shadowtime.services.shadows.comparison import stored as module
-from shadowtime.services.shadows.comparison.live_page import Shadows
+from shadowtime.services.shadows.comparison.live_page import LiveShadows
 from shadowtime.services.shadows.comparison.stored import Kept
 from shadowtime.services.shadows.comparison.text import MAX_USERS_SHOWN
 from shadowtime.shared.errors import StoreError, Unanswerable
@@ -82,7 +82,7 @@ def test_a_cluster_beside_its_shadows() -> None:
         other["opened"] |= {"name": "new", "cluster": "ctc"}
         other["source"]["side_by_side"] = orjson.loads(stored(0))["source"]["side_by_side"]
         await keeping(reader, "ctc/shadow/new", orjson.dumps(other))
-        shadows = Shadows(kept)
+        shadows = LiveShadows(kept)
         assert await shadows.counts() == {"kth": 1, "ctc": 1}
         (best,) = (await shadows.twin("kth")).shadows
         assert (best.run, best.real, best.name) == (BEST, "kth/live", "best")

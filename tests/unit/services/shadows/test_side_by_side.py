@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from shadowtime.replayer.api.api import read_log
-from shadowtime.replayer.comparison.plan import Plan, carry_out
+from shadowtime.replayer.comparison.plan import RunPlan, carry_out
 from shadowtime.services.catalogue import configure
 from shadowtime.services.shadows.comparison.open_days import PATIENCE
 from shadowtime.services.shadows.comparison.schema import Comparison
@@ -28,7 +28,7 @@ def told_of(policy: str) -> list[Event]:
         if isinstance(envelope.event, JobSubmitted | JobStarted | JobEnded):
             events.append(envelope.event)
 
-    carry_out(Plan(policy, "log", workload, configure(policy)), [note])
+    carry_out(RunPlan(policy, "log", workload, configure(policy)), [note])
     return events
 
 

@@ -10,7 +10,7 @@ from shadowtime.replayer.api.api import read_log
 from shadowtime.replayer.logs.workload import Workload
 from shadowtime.replayer.simulation.recorded import Recorded
 from shadowtime.services.catalogue import configure
-from shadowtime.services.shadows.options import ShadowOf, Wanted
+from shadowtime.services.shadows.options import ShadowOf, ShadowOptions
 from shadowtime.shared.errors import SettingsError
 from shadowtime.shared.messages.envelope import (
     CapacityChanged,
@@ -191,7 +191,7 @@ def test_a_shadow_opens_as_the_cluster_did_but_for_what_is_wanted() -> None:
         **spec._asdict(),
     )
     of = ShadowOf("mine", "mine/live", "mine/shadow/best", Settings())
-    like = Wanted(of, "best").opened(real)
+    like = ShadowOptions(of, "best").opened(real)
     kept = {
         "time": 5,
         "cluster": "mine",
@@ -203,7 +203,7 @@ def test_a_shadow_opens_as_the_cluster_did_but_for_what_is_wanted() -> None:
     assert {name: getattr(like, name) for name in kept} == kept
     assert (like.mode, like.name) == ("closed", "best")
     assert (like.policy, like.runtime) == configure("best", spec.runtime, spec.adjustment)[:2]
-    other = Wanted(of, "easy", runtime="last-two", adjustment="none", wait_bound="none", seed=9).opened(real)
+    other = ShadowOptions(of, "easy", runtime="last-two", adjustment="none", wait_bound="none", seed=9).opened(real)
     assert (other.runtime, other.adjustment, other.wait_bound, other.seed) == ("last-two", "none", "none", 9)
     with pytest.raises(SettingsError, match="is of cluster 'mine', not of 'other'"):
-        Wanted(replace(of, cluster="other"), "best").opened(real)
+        ShadowOptions(replace(of, cluster="other"), "best").opened(real)

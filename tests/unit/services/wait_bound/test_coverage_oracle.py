@@ -14,7 +14,7 @@ from numpy.random import PCG64, Generator
 
 from shadowtime.services.wait_bound.conformal import Conformal
 from shadowtime.services.wait_bound.groups.change_point import LEVELS, RUNS, replay
-from shadowtime.services.wait_bound.groups.group_bound import Group, bound, ranks
+from shadowtime.services.wait_bound.groups.group_bound import WaitGroup, bound, ranks
 from shadowtime.shared.kernels.arrays import Floats, Integers
 
 Logs = Callable[[Generator], Floats]
@@ -51,12 +51,12 @@ class Fared(NamedTuple):
 
     held: npt.NDArray[np.bool_]
     changes: list[int]
-    group: Group
+    group: WaitGroup
 
 
 def plain(waits: Integers) -> Fared:
     """Return how the plain bound fares."""
-    group, held, changes = Group(MAX_JOBS, KEEP), [], []
+    group, held, changes = WaitGroup(MAX_JOBS, KEEP), [], []
     for position, wait in enumerate(waits.tolist()):
         issued, _ = bound([group], 0, 0.95, 0.95)
         if issued is not None:
@@ -149,7 +149,7 @@ def test_false_alarms_beyond_the_true_quantile_are_one_in_8000() -> None:
     The rest is the autocorrelation: by chance, that of 500 waits is above 0.05 one time in nine, and then four count.
     """
     count, quantile = 250_000, int(math.exp(5 + 2 * NORMAL_95))
-    group, alarms, three = Group(1000, KEEP), 0, 0
+    group, alarms, three = WaitGroup(1000, KEEP), 0, 0
     for wait in waits_of(5 + 2 * keyed(7).standard_normal(count)).tolist():
         alarms += group.add(wait, quantile) > 0
         three += group.change_points.limit == 3

@@ -9,21 +9,21 @@ from numpy.random import PCG64, Generator
 
 from shadowtime.services.wait_bound.binomial import minimum_history, upper_rank
 from shadowtime.services.wait_bound.groups.change_point import EVERY, RUNS
-from shadowtime.services.wait_bound.groups.group_bound import Group, borrowed, bound, ranks
+from shadowtime.services.wait_bound.groups.group_bound import WaitGroup, borrowed, bound, ranks
 from shadowtime.shared.kernels.arrays import Integers
 from shadowtime.testing.examples import examples
 
 MAX_JOBS, KEEP = 1000, 59
 
 
-def filled(waits: list[int], most: int = MAX_JOBS) -> Group:
-    group = Group(most, KEEP)
+def filled(waits: list[int], most: int = MAX_JOBS) -> WaitGroup:
+    group = WaitGroup(most, KEEP)
     for wait in waits:
         assert group.add(wait, bound=None) == 0
     return group
 
 
-def online(waits: Integers, group: Group) -> list[int]:
+def online(waits: Integers, group: WaitGroup) -> list[int]:
     """Let a group see waits one by one, each with the bound from those before it; return its change points."""
     found = []
     for wait in waits.tolist():
@@ -41,16 +41,16 @@ def shifting(seed: int, count: int) -> Integers:
 @pytest.mark.parametrize("seed", range(10))
 def test_online_is_replay(seed: int) -> None:
     waits = shifting(seed, 900)
-    group = Group(MAX_JOBS, KEEP)
+    group = WaitGroup(MAX_JOBS, KEEP)
     online(waits, group)
-    again = Group.replayed(MAX_JOBS, KEEP, waits)
+    again = WaitGroup.replayed(MAX_JOBS, KEEP, waits)
     assert again.snapshot() == group.snapshot()
     assert online(shifting(seed + 100, 300), group) == online(shifting(seed + 100, 300), again)
     assert again.snapshot() == group.snapshot()
 
 
 def test_most_of_these_change() -> None:
-    assert sum(any(online(shifting(seed, 900), Group(MAX_JOBS, KEEP))) for seed in range(10)) >= 5
+    assert sum(any(online(shifting(seed, 900), WaitGroup(MAX_JOBS, KEEP))) for seed in range(10)) >= 5
 
 
 def test_ranks_are_those_of_the_binomial_method() -> None:
@@ -77,7 +77,7 @@ def test_as_long_as_the_bound_is_within_it() -> None:
 
 
 def test_correlated_waits_may_miss_more_often() -> None:
-    group = Group(MAX_JOBS, KEEP)
+    group = WaitGroup(MAX_JOBS, KEEP)
     assert group.change_points.limit == RUNS[0] == 3
     for wait in [1] * (EVERY // 2) + [100_000] * (EVERY // 2 - 1):
         group.add(wait, None)
@@ -97,7 +97,7 @@ def test_no_more_waits_are_remembered_than_said() -> None:
 @examples(20)
 def test_a_restored_group_goes_on(before: int, after: int) -> None:
     waits = shifting(before, 601)
-    group, again = Group(MAX_JOBS, KEEP), filled([1, 2, 3])
+    group, again = WaitGroup(MAX_JOBS, KEEP), filled([1, 2, 3])
     online(waits[:before], group)
     again.restore(orjson.loads(orjson.dumps(group.snapshot())))
     rest = waits[before : before + after]

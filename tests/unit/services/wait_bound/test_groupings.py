@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from numpy.random import PCG64, Generator
 
 from shadowtime.services.wait_bound.groups.clustering import cut
-from shadowtime.services.wait_bound.groups.group_bound import Group
+from shadowtime.services.wait_bound.groups.group_bound import WaitGroup
 from shadowtime.services.wait_bound.groups.groupings import NO_REQUEST, Grouping, groupings, nodes, rnprod, rtime
 from shadowtime.shared.messages.base import MAX_DURATION
 from shadowtime.shared.messages.envelope import JobSubmitted
@@ -72,7 +72,7 @@ def test_each_range_has_seen_its_waits_in_order() -> None:
     grouping, values, waits = recut()
     for group, (low, high) in zip(grouping.groups, [(0, 50), (50, 120), (120, 200)], strict=True):
         its = waits[(values > low) & (values <= high)]
-        assert group.snapshot() == Group.replayed(MAX_JOBS, KEEP, its).snapshot()
+        assert group.snapshot() == WaitGroup.replayed(MAX_JOBS, KEEP, its).snapshot()
         assert group.history.snapshot() == its[-len(group.history) :].tolist()
 
 

@@ -14,7 +14,7 @@ from shadowtime.services.wait_bound.bounder import Updates
 from shadowtime.services.wait_bound.coverage_monitor import LiveCoverage
 from shadowtime.services.wait_bound.groups import queue_bounds
 from shadowtime.services.wait_bound.groups.clustering import cut
-from shadowtime.services.wait_bound.groups.group_bound import Group, bound
+from shadowtime.services.wait_bound.groups.group_bound import WaitGroup, bound
 from shadowtime.services.wait_bound.groups.groupings import NO_REQUEST
 from shadowtime.services.wait_bound.groups.queue_bounds import ALL, FIVE, RECUT, TABLE, Found, QueueBounds
 from shadowtime.services.wait_bound.settings import BoundSettings
@@ -82,7 +82,7 @@ def test_the_plain_bound_is_that_of_one_group() -> None:
     """Each wait is held against the bound that was issued at its submission, when it is revealed."""
     jobs = made(1500)
     _, results = run(jobs)
-    group, issued = Group(KEYS.history, 59), dict[int, int | None]()
+    group, issued = WaitGroup(KEYS.history, 59), dict[int, int | None]()
     points = list[int]()
     for each, result in zip(happenings(jobs), results, strict=True):
         number = each.job.job_number

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from shadowtime.replayer.comparison.document import requests_as_run_times
-from shadowtime.replayer.comparison.plan import Plan
+from shadowtime.replayer.comparison.plan import RunPlan
 from shadowtime.replayer.logs.formats import read_trace
 from shadowtime.replayer.logs.workload import Workload, prepare
 from shadowtime.replayer.simulation.embedded import EmbeddedReplay
@@ -92,7 +92,7 @@ def test_arrays_het_jobs_and_requeues_are_among_them() -> None:
 
 
 def test_requests_are_scored_of_jobs_that_ran_and_had_a_limit(workload: Workload) -> None:
-    scored = requests_as_run_times(Plan("recorded", "c", workload, configure("easy"), "recorded"))
+    scored = requests_as_run_times(RunPlan("recorded", "c", workload, configure("easy"), "recorded"))
     lives = [life for life in printed().values() if life.limit is not None and life.start is not None]
     errors = [abs(life.limit - (life.end - life.start)) for life in lives if life.limit and life.start]
     assert scored["mean_absolute_error"] == pytest.approx(sum(errors) / len(errors), rel=0.01)  # one was suspended

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from shadowtime.replayer.comparison.plan import Plan, carry_out
+from shadowtime.replayer.comparison.plan import RunPlan, carry_out
 from shadowtime.replayer.logs.swf import read_swf
 from shadowtime.replayer.logs.trace import BUNDLED
 from shadowtime.replayer.logs.workload import Workload, prepare
@@ -53,7 +53,7 @@ def require_checked(envelope: Envelope) -> None:
 @pytest.mark.parametrize("policy", POLICIES)
 def test_every_envelope_of_a_replay_is_as_a_checked_one(policy: str, mode: str) -> None:
     seen: list[Envelope] = []
-    carry_out(Plan(policy, "bundled", WORKLOAD, configure(policy), mode, sample_every=86_400), [seen.append])
+    carry_out(RunPlan(policy, "bundled", WORKLOAD, configure(policy), mode, sample_every=86_400), [seen.append])
     assert len(seen) > 3 * JOBS
     for envelope in seen:
         require_checked(envelope)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import orjson
 import pytest
 
-from shadowtime.shared.errors import Refused
+from shadowtime.shared.errors import MessageRefused
 from shadowtime.shared.messages.envelope import Envelope, Event, Rejected, SchedulingPoint
 from shadowtime.shared.stages.stage import StageRun
 from shadowtime.shared.streaming.protocols import Record, Transaction
@@ -128,7 +128,7 @@ def test_finding_03_an_output_that_kafka_never_takes_ends_its_run_alone() -> Non
 
     async def refusing(partition: int, run: str, values: Sequence[bytes], times: Sequence[float | None]) -> None:
         if run == "evil" and any(b'"user_id":9' in value for value in values):
-            raise Refused("Kafka never takes one of its outputs: MessageSizeTooLargeError")
+            raise MessageRefused("Kafka never takes one of its outputs: MessageSizeTooLargeError")
         await publish(partition, run, values, times)
 
     bench.stream.publish = refusing  # type: ignore[method-assign]

@@ -33,7 +33,7 @@ from shadowtime.shared.messages.predictions import (
 )
 from shadowtime.shared.messages.reasons import Backfilled, FitsNow, ProbablyHarmless, Reason, Reserved, Speculated
 from shadowtime.shared.text.events import bounded, chosen, sentences
-from shadowtime.shared.text.reasons import Log, because
+from shadowtime.shared.text.reasons import RunContext, because
 from tests.support.strategies.events import EVENT_TYPES, envelopes
 
 
@@ -76,7 +76,7 @@ def test_every_envelope_has_words_that_a_terminal_does_not_obey(envelope: Envelo
     ],
 )
 def test_reasons(reason: Reason, words: str) -> None:
-    assert because(reason, Log(unix_start=1_704_067_200), now=0) == words
+    assert because(reason, RunContext(unix_start=1_704_067_200), now=0) == words
 
 
 def test_a_submission_tells_what_is_predicted_of_it() -> None:
@@ -178,7 +178,7 @@ def test_decisions_that_nobody_carries_out_are_advice() -> None:
         starts=(Start(job_number=3, processors=2, reason=FitsNow()),),
         kills=(Kill(job_number=4, requeue=True, reason="room"),),
     )
-    told = [str(each) for each in sentences(Envelope(run="r", sequence=1, event=decided), Log.of(opened))]
+    told = [str(each) for each in sentences(Envelope(run="r", sequence=1, event=decided), RunContext.of(opened))]
     assert told == [
         "job 4 would be killed: room",
         "job 3 (2 procs) could start now: nothing waits ahead of it, and it fits",
@@ -187,7 +187,7 @@ def test_decisions_that_nobody_carries_out_are_advice() -> None:
 
 def test_a_member_that_begins_to_decide_is_told_once() -> None:
     told: list[str] = []
-    log = Log()
+    log = RunContext()
     for chosen_now in (
         Chosen(member="easy"),
         Chosen(member="easy", jobs=300, standings=()),

@@ -10,7 +10,7 @@ from aiohttp.test_utils import TestClient, TestServer
 from rich.console import Console
 
 from shadowtime.services.processes.ask.advice import Advice
-from shadowtime.services.processes.ask.alternatives import Alternative, Shape, marked, risk_of, shapes
+from shadowtime.services.processes.ask.alternatives import Alternative, AlternativeShape, marked, risk_of, shapes
 from shadowtime.services.processes.ask.answers import Answers
 from shadowtime.services.processes.ask.once import ADVISE
 from shadowtime.services.processes.ask.openapi import document
@@ -54,7 +54,7 @@ async def _straight(stored: Stored) -> None:
     """Ask the very states, not copies of them."""
     handler: Any = stored.states["scheduler"].handler
     runs: Any = stored.states["runtime_distribution"].handler
-    job = asked().job(handler.time, Shape(8, 7200))
+    job = asked().job(handler.time, AlternativeShape(8, 7200))
     assert len(handler.starts_of([(job, runs.run_time_of(job))] * 2)) == 2
 
 
@@ -151,7 +151,7 @@ def test_marks() -> None:
 
 def test_risks_of_requests_are_what_they_were_made_for() -> None:
     histogram = (0.0,) * 8 + (0.2,) * 5
-    for shape in shapes(Shape(8, 90_000), histogram, 64, moldable=True)[1:]:
+    for shape in shapes(AlternativeShape(8, 90_000), histogram, 64, moldable=True)[1:]:
         risk = risk_of(shape, 8, histogram)
         assert risk is not None
         assert risk <= 0.25 + 1e-6

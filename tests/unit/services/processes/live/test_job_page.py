@@ -4,7 +4,7 @@ from typing import Any, Literal
 
 import pytest
 
-from shadowtime.replayer.comparison.plan import Plan
+from shadowtime.replayer.comparison.plan import RunPlan
 from shadowtime.services.catalogue import canonical, configure
 from shadowtime.services.processes.live.job_page import job_page
 from shadowtime.services.processes.live.page_data import found, overview, queue
@@ -231,7 +231,7 @@ def test_jobs_are_found_by_number_and_by_user() -> None:
 @pytest.fixture(scope="module")
 def log() -> list[Envelope]:
     told: list[Envelope] = []
-    plan = Plan(
+    plan = RunPlan(
         "easy", "kth", generated(300), configure("easy:forecast=yes", "empirical", "auto"),
         wait_bound=canonical("wait-bound", "bmbp:history=100"),
     )  # fmt: skip

@@ -7,7 +7,7 @@ import orjson
 import pytest
 from rich.console import Console
 
-from shadowtime.services.processes.watch import MAX_RUNS, Chosen, Filter, JsonLines, Sentences, Wanted
+from shadowtime.services.processes.watch import MAX_RUNS, Filter, JsonLines, MessageFilter, SelectedMessage, Sentences
 from shadowtime.shared.messages.decisions import Chosen as ChosenMember
 from shadowtime.shared.messages.decisions import Start
 from shadowtime.shared.messages.envelope import Decided, Envelope, JobStarted
@@ -15,11 +15,11 @@ from shadowtime.shared.messages.predictions import WaitForecast
 from shadowtime.shared.streaming.kafka.topic_follower import Message
 from tests.support.watched import BACKFILLED, envelopes
 
-ALL = Wanted()
+ALL = MessageFilter()
 HOSTILE = "<b>\x1b[31m\nkth[/red]"
 
 
-def let_through(wanted: Wanted, *more: Envelope) -> list[int]:
+def let_through(wanted: MessageFilter, *more: Envelope) -> list[int]:
     """Return the sequence numbers of what a filter lets through."""
     choose = Filter(wanted)
     return [each.sequence for each in (*envelopes(), *more) if choose(message(each.to_bytes())) is not None]
@@ -32,39 +32,39 @@ def message(value: bytes) -> Message:
 @pytest.mark.parametrize(
     ("wanted", "sequences"),
     [
-        (Wanted(), [0, 1, 2, 3, 4, 5, 6, 7]),
-        (Wanted(cluster="kth"), [0, 1, 2, 3, 4, 5, 6, 7]),
-        (Wanted(cluster="ctc"), []),
-        (Wanted(run="kth/easy", kind="Decided"), [4, 7]),
-        (Wanted(job=2), [2, 4, 5, 6]),
-        (Wanted(job=1), [1]),
-        (Wanted(user=8), [2, 4, 5, 6]),
-        (Wanted(user=7), [1]),
-        (Wanted(user=8, kind="JobEnded"), [6]),
-        (Wanted(predictions=True), [1, 4]),
-        (Wanted(predictions=True, user=8), [4]),
-        (Wanted(user=8, job=2), [2, 4, 5, 6]),
-        (Wanted(user=8, job=1), []),
+        (MessageFilter(), [0, 1, 2, 3, 4, 5, 6, 7]),
+        (MessageFilter(cluster="kth"), [0, 1, 2, 3, 4, 5, 6, 7]),
+        (MessageFilter(cluster="ctc"), []),
+        (MessageFilter(run="kth/easy", kind="Decided"), [4, 7]),
+        (MessageFilter(job=2), [2, 4, 5, 6]),
+        (MessageFilter(job=1), [1]),
+        (MessageFilter(user=8), [2, 4, 5, 6]),
+        (MessageFilter(user=7), [1]),
+        (MessageFilter(user=8, kind="JobEnded"), [6]),
+        (MessageFilter(predictions=True), [1, 4]),
+        (MessageFilter(predictions=True, user=8), [4]),
+        (MessageFilter(user=8, job=2), [2, 4, 5, 6]),
+        (MessageFilter(user=8, job=1), []),
     ],
 )
-def test_filters(wanted: Wanted, sequences: list[int]) -> None:
+def test_filters(wanted: MessageFilter, sequences: list[int]) -> None:
     assert let_through(wanted) == sequences
 
 
 def test_a_forecast_is_a_prediction() -> None:
     alone = envelopes()[2].model_copy(update={"sequence": 99, "forecast": WaitForecast(wait=60)})
-    assert let_through(Wanted(predictions=True), alone) == [1, 4, 99]
+    assert let_through(MessageFilter(predictions=True), alone) == [1, 4, 99]
 
 
 def test_a_user_is_known_by_the_jobs_of_each_run() -> None:
     other = Envelope(run="other", sequence=99, event=JobStarted(time=10, job_number=2, processors=1))
-    assert 99 not in let_through(Wanted(user=8), other)
+    assert 99 not in let_through(MessageFilter(user=8), other)
 
 
 def test_what_is_no_envelope_is_shown_only_where_all_is() -> None:
     for line in (b"{not json", b"[]", b'{"event":3}', b'{"event":{"kind":"x"}}'):
-        assert Filter(Wanted())(message(line)) == Chosen(message(line))
-        assert Filter(Wanted(cluster="kth"))(message(line)) is None
+        assert Filter(MessageFilter())(message(line)) == SelectedMessage(message(line))
+        assert Filter(MessageFilter(cluster="kth"))(message(line)) is None
 
 
 @pytest.mark.parametrize(
@@ -79,11 +79,11 @@ def test_what_is_no_envelope_is_shown_only_where_all_is() -> None:
 )
 def test_what_only_looks_like_an_envelope_is_not_wanted(event: bytes) -> None:
     line = b'{"run":"kth/easy","event":' + event + b"}"
-    for wanted in (Wanted(user=7), Wanted(job=1)):
+    for wanted in (MessageFilter(user=7), MessageFilter(job=1)):
         assert Filter(wanted)(message(line)) is None
 
 
-def printed(*values: bytes, wanted: Wanted = ALL, width: int = 120) -> str:
+def printed(*values: bytes, wanted: MessageFilter = ALL, width: int = 120) -> str:
     output = io.StringIO()
     console = Console(file=output, width=width, highlight=False, emoji=False)
     printer, choose = Sentences(console, "decisions"), Filter(wanted)
@@ -130,7 +130,7 @@ def test_two_runs_of_a_cluster_are_told_apart() -> None:
 
 
 def test_sentences_of_one_job() -> None:
-    shown = printed(*(each.to_bytes() for each in envelopes()), wanted=Wanted(job=1))
+    shown = printed(*(each.to_bytes() for each in envelopes()), wanted=MessageFilter(job=1))
     assert "submitted" in shown
     assert "backfilled" not in shown
 
@@ -140,7 +140,7 @@ def test_sentences_of_one_user() -> None:
     log = envelopes()
     starts = tuple(Start(job_number=number, processors=2, reason=BACKFILLED) for number in (1, 2, 3))
     log[4] = log[4].model_copy(update={"event": Decided(time=10, starts=starts)})
-    shown = printed(*(each.to_bytes() for each in log), wanted=Wanted(user=8), width=160)
+    shown = printed(*(each.to_bytes() for each in log), wanted=MessageFilter(user=8), width=160)
     assert re.findall(r"job (\d) (?:\(|completed)", shown) == ["2"] * 4
 
 
@@ -168,15 +168,15 @@ def test_what_it_remembers_is_bounded() -> None:
 
     def shown(run: str, cluster: str) -> str:
         output.truncate(output.seek(0))
-        printer.show([Chosen(message(envelopes(run, cluster)[6].to_bytes()))])
+        printer.show([SelectedMessage(message(envelopes(run, cluster)[6].to_bytes()))])
         return output.getvalue()
 
     for number in range(MAX_RUNS + 5):
         each = message(envelopes(f"r{number}", f"c{number}")[0].to_bytes())
         printer.note(each)
-        printer.show([Chosen(each)])
+        printer.show([SelectedMessage(each)])
         decided = Decided(time=0, chosen=ChosenMember(member="easy"))
-        printer.show([Chosen(message(Envelope(run=f"x{number}", sequence=0, event=decided).to_bytes()))])
+        printer.show([SelectedMessage(message(Envelope(run=f"x{number}", sequence=0, event=decided).to_bytes()))])
     oldest = MAX_RUNS // 2 + 5  # of the two runs of each turn
     assert "0 d 00:00:40" in shown(f"r{oldest - 1}", f"c{oldest - 1}")
     assert "1 Jan 00:00:40" in shown(f"r{oldest}", f"c{oldest}")
@@ -186,15 +186,15 @@ def test_what_it_remembers_is_bounded() -> None:
 
 def test_json_lines_are_what_came() -> None:
     output = io.BytesIO()
-    JsonLines(output, "decisions").show([Chosen(Message(b'{"a":1}', {"trace": "x"}, 0, 0))])
-    JsonLines(output, "dead-letters").show([Chosen(Message(b"\xff{", {"stage": "scheduler"}, 0, 0))])
+    JsonLines(output, "decisions").show([SelectedMessage(Message(b'{"a":1}', {"trace": "x"}, 0, 0))])
+    JsonLines(output, "dead-letters").show([SelectedMessage(Message(b"\xff{", {"stage": "scheduler"}, 0, 0))])
     assert output.getvalue() == '{"a":1}\n{"stage":"scheduler","value":"\ufffd{"}\n'.encode()
 
 
 def test_json_lines_are_json_and_a_line_each_whatever_came() -> None:
     output = io.BytesIO()
     came = (b'{\n "a": "\xc3\xbc"\r\n}', b"[1]\x1b[2J\nx", b"", b'{"a": 1}')
-    JsonLines(output, "jobs").show([Chosen(message(value)) for value in came])
+    JsonLines(output, "jobs").show([SelectedMessage(message(value)) for value in came])
     assert [orjson.loads(line) for line in output.getvalue().splitlines()] == [
         {"a": "ü"}, {"value": "[1]\x1b[2J\nx"}, {"value": ""}, {"a": 1},
     ]  # fmt: skip
