@@ -56,8 +56,8 @@ def processor_bars(starts: Integers, ends: Integers, processors: Integers) -> li
 
     The log does not tell which processors a job had; that there are enough of them is all that is meant.
 
-    >>> processor_bars(np.array([0, 0, 5]), np.array([5, 9, 9]), np.array([1, 1, 2]))
-    [Bar(job=0, low=0, high=1), Bar(job=1, low=1, high=2), Bar(job=2, low=0, high=1), Bar(job=2, low=2, high=3)]
+    >>> [tuple(bar) for bar in processor_bars(np.array([0, 0, 5]), np.array([5, 9, 9]), np.array([1, 1, 2]))]
+    [(0, 0, 1), (1, 1, 2), (2, 0, 1), (2, 2, 3)]
     """
     bars: list[JobBar] = []
     held: list[tuple[int, list[JobBar]]] = []  # by end

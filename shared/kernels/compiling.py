@@ -1,12 +1,15 @@
 """What numba makes of a kernel: machine code for one signature, from the cache if it is there."""
 
+import os
 from collections.abc import Callable
 from functools import cache
+from itertools import count
 from typing import Any, get_args, get_origin, get_type_hints
 
 import numba
 from numba import types
 from numba.core import typeinfer
+from numba.core.bytecode import FunctionIdentity
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import CPUDispatcher, cpu_target
 from numba.extending import register_jitable
@@ -29,6 +32,7 @@ def compiled(kernel: Kernel) -> Callable[..., Any]:
     while INLINED:
         register_jitable(inline="always")(INLINED.pop())
     kernel.being_made = made
+    _number_apart()
     try:
         with typeinfer.register_dispatcher(made):
             made.compile(signature)
@@ -36,6 +40,17 @@ def compiled(kernel: Kernel) -> Callable[..., Any]:
         kernel.being_made = None
     made.disable_compile()
     return made  # type: ignore[no-any-return]
+
+
+def _number_apart() -> None:
+    """Have numba number the functions that it compiles from here on as no other process does.
+
+    The number is part of a symbol's name. Every process of numba counts from 1, so two kernels that two processes
+    compiled can define one symbol with two bodies. The loader takes the body that it met first for both kernels, and
+    one of them then returns wrong numbers.
+    """
+    identity: Any = FunctionIdentity
+    identity._unique_ids = count(int.from_bytes(os.urandom(6)) << 16)  # noqa: SLF001 - of numba
 
 
 def is_kept(kernel: Kernel) -> bool:

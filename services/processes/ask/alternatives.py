@@ -91,7 +91,7 @@ def shapes(
 def risk_of(shape: AlternativeShape, processors: int, histogram: Histogram) -> float | None:
     """Return with which probability a job that requests `processors` is cut in another shape; None if nothing tells.
 
-    >>> risk_of(AlternativeShape(2, 7200), 4, (0.0,) * 13 + (1.0,)), risk_of(Shape(2, 7200), 4, ())
+    >>> risk_of(AlternativeShape(2, 7200), 4, (0.0,) * 13 + (1.0,)), risk_of(AlternativeShape(2, 7200), 4, ())
     (0.0, None)
     """
     masses = np.array(histogram)

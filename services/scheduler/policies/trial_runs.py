@@ -53,7 +53,7 @@ def attempt(
         Whether the job may be run speculatively, and whether it may be tested.
 
     >>> attempt(20_000, 36_000, 36_000, 7200, speculate=True, test=True)
-    Attempt(seconds=20000, test_run=False)
+    SpeculativeRun(seconds=20000, test_run=False)
     >>> attempt(5000, 36_000, 36_000, 7200, speculate=True, test=True)
     Attempt(seconds=900, test_run=True)
     """

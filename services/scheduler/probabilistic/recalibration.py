@@ -130,10 +130,10 @@ def learn(
 class DelayRecalibration:
     """Follows candidates to their outcomes and learns, for those that do not pass the criterion (row 0) and that do.
 
-    >>> from shadowtime.services.scheduler.probabilistic.outcomes import Candidate
+    >>> from shadowtime.services.scheduler.probabilistic.outcomes import FollowedCandidate
     >>> mended = DelayRecalibration()
     >>> for _ in range(200):
-    ...     mended.learn(Outcome(Candidate(7, 1, 0.1, 0.1, True, among=1), delayed=True))
+    ...     mended.learn(Outcome(FollowedCandidate(7, 1, 0.1, 0.1, True, among=1), delayed=True))
     >>> [round(recalibrated(weights, 0.1), 1) for weights in mended.weights]
     [0.1, 0.9]
     """

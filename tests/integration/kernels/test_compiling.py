@@ -205,6 +205,47 @@ def told(tmp_path: Path) -> Told:
     return run
 
 
+SORTING = """
+import numpy as np
+from shadowtime.shared.kernels import Floats, Integers, kernel
+
+
+@kernel
+def smallest(values: Floats) -> float:
+    return np.sort(values)[0]
+
+
+@kernel
+def largest(values: Floats) -> float:
+    return np.sort(values)[-1]
+"""
+
+
+SHARED_SYMBOLS = """
+import pickle
+from pathlib import Path
+from llvmlite.binding import parse_bitcode
+from shadowtime.shared.kernels.cache import DIGEST
+
+def of_numba(file):
+    payload = pickle.loads(file.read_bytes()[DIGEST:])
+    functions = parse_bitcode(payload[0][2][1]).functions
+    return {each.name for each in functions if not each.is_declaration and each.name.startswith("_ZN5numba")}
+
+first, second = map(of_numba, sorted(Path(FOLDER).rglob("sorting.*.nbc")))
+print(len(first) > 0, len(second) > 0, len(first & second))
+"""
+"""What a process prints that looks for functions of numba's own which two kernels of the cache define."""
+
+
+def test_kernels_that_two_processes_compiled_define_no_symbol_twice(told: Told, tmp_path: Path) -> None:
+    """The loader would take one definition for both, and a kernel would run the code of another."""
+    (tmp_path / "sorting.py").write_text(SORTING)
+    for name, value in (("smallest", "1.0"), ("largest", "3.0")):
+        assert told(f"import sorting, numpy\nprint(sorting.{name}(numpy.array([2.0, 1.0, 3.0])))") == value
+    assert told(SHARED_SYMBOLS.replace("FOLDER", repr(str(tmp_path / "shadowtime")))) == "True True 0"
+
+
 def test_what_was_loaded_is_compiled_into_a_caller(told: Told, tmp_path: Path) -> None:
     """Its code for callers is read then, though it runs already; its errors are raised in both."""
     both = (
