@@ -29,13 +29,18 @@ from tests.support.local_stack import new_plan, options, stack
 PICTURES = ROOT / "docs" / "pictures"
 MADE_OF = PICTURES / "made-of.json"
 
+LIVE = ("services/processes/live/*.py", "services/processes/live/assets/*", "shared/text/*.py")
 SHOWN = {
-    "terminal.svg": ("replayer/*_table.py", "shared/formatting.py"),
-    "watch.svg": ("services/watch/*.py", "shared/text/events.py", "shared/formatting.py"),
-    "report.webp": ("dashboards/report/*.py", "dashboards/report/*.css", "shared/text/colours.py"),
-    "live.webp": ("services/live/*.py", "services/live/assets/*", "shared/text/events.py", "shared/text/colours.py"),
-    "advice.webp": ("services/live/assets/*", "services/ask/ad*.py", "services/processes/ask/alternatives.py"),
-    "job.webp": ("services/live/*.py", "services/live/assets/*", "shared/text/events.py"),
+    "terminal.svg": ("replayer/presentation/*.py", "shared/cli/fitted_table.py", "shared/text/columns.py"),
+    "watch.svg": ("services/processes/watch.py", "shared/text/events.py"),
+    "report.webp": ("replayer/report/*.py", "replayer/report/*.css", "shared/text/colours.py"),
+    "live.webp": LIVE,
+    "advice.webp": (
+        "services/processes/live/assets/*",
+        "services/processes/ask/ad*.py",
+        "services/processes/ask/alternatives.py",
+    ),
+    "job.webp": LIVE,
 }
 """Which code each picture shows."""
 
@@ -49,8 +54,9 @@ UNTIL = 400
 
 def made_of(picture: str) -> str:
     """Return the SHA-256 of the code that a picture shows."""
-    files = sorted({path for pattern in SHOWN[picture] for path in ROOT.glob(pattern)})
-    assert files, picture
+    found = {pattern: set(ROOT.glob(pattern)) for pattern in SHOWN[picture]}
+    assert all(found.values()), f"{picture}: a pattern finds nothing: {found}"
+    files = sorted(set[Path]().union(*found.values()))
     digests = (f"{path.relative_to(ROOT)} {hashlib.sha256(path.read_bytes()).hexdigest()}" for path in files)
     return hashlib.sha256("\n".join(digests).encode()).hexdigest()
 

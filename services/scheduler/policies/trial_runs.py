@@ -55,7 +55,7 @@ def attempt(
     >>> attempt(20_000, 36_000, 36_000, 7200, speculate=True, test=True)
     SpeculativeRun(seconds=20000, test_run=False)
     >>> attempt(5000, 36_000, 36_000, 7200, speculate=True, test=True)
-    Attempt(seconds=900, test_run=True)
+    SpeculativeRun(seconds=900, test_run=True)
     """
     if speculate and hole >= least:
         return SpeculativeRun(min(hole, run_time), test_run=False)

@@ -133,7 +133,7 @@ class DelayRecalibration:
     >>> from shadowtime.services.scheduler.probabilistic.outcomes import FollowedCandidate
     >>> mended = DelayRecalibration()
     >>> for _ in range(200):
-    ...     mended.learn(Outcome(FollowedCandidate(7, 1, 0.1, 0.1, True, among=1), delayed=True))
+    ...     mended.learn(CandidateOutcome(FollowedCandidate(7, 1, 0.1, 0.1, True, among=1), delayed=True))
     >>> [round(recalibrated(weights, 0.1), 1) for weights in mended.weights]
     [0.1, 0.9]
     """
