@@ -62,6 +62,8 @@ def run_until_start(
         work += SEARCHING * (waits + runs)
         if work > most:
             return TOO_FAR, free, waits, runs, first
+
+        # 1. Decide by one pass, if any job fits.
         fits = False
         for job in range(waits):
             if waiting[SIZE][job] <= free:
@@ -90,6 +92,8 @@ def run_until_start(
                 order = waiting[ORDER][:waits]
                 ends = expected_ends(now, held)
                 heads, _, _, rows = easy_pass(now, idle, sizes, planned, order, held.sizes, ends)
+
+            # 2. Start what the pass chose.
             if heads + len(rows) > 0:
                 stays = np.ones(waits, dtype=np.bool_)
                 stays[:heads] = False
@@ -110,10 +114,14 @@ def run_until_start(
                             column[left] = column[job]
                             left += 1
                 waits -= heads + len(rows)
+
+        # 3. Stop once the target has started, or can never start.
         if found:
             return now, free, waits, runs, first
         if runs == 0:
             return BEYOND, free, waits, runs, first
+
+        # 4. Go on to the next end.
         now = running[END][:runs].min()
         for job in range(runs - 1, -1, -1):
             if running[END, job] == now:

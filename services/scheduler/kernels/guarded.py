@@ -75,6 +75,7 @@ def guarded_pass(
     work
         Processor seconds that each waiting job has been overtaken by.
     """
+    # 1. Return at once unless some job fits.
     count = len(waiting)
     places, reasons = np.empty(count, dtype=np.int64), np.empty(count, dtype=np.int64)
     free, none = free.copy(), np.zeros_like(free)
@@ -84,11 +85,15 @@ def guarded_pass(
             longest = max(longest, jobs.requested_times[waiting[place]])
     if longest < 0:
         return places[:0], reasons[:0], (BEYOND, none), -1, (0, none), False
+
+    # 2. Give the job that has waited longest its place, if this pass could delay it.
     by_end = np.argsort(held.ends, kind="mergesort")
     due, room = BEYOND, none.copy()
     deadline = jobs.submit_times[waiting[0]] + guards.patience
     if deadline < now + longest:
         due, room = place_of(jobs.sizes[waiting[0]], max(now, int(deadline)), free, held.sizes, held.ends, by_end)
+
+    # 3. Order the jobs: first those that a guard protects, by submission, then the others by their keys.
     first: Flags = np.empty(count, dtype=np.bool_)
     order = np.empty(count, dtype=np.int64)
     served = 0
@@ -104,6 +109,8 @@ def guarded_pass(
         if not first[place]:
             order[served] = place
             served += 1
+
+    # 4. Start jobs in this order while they fit. A job that would delay the eldest is passed over.
     started, turn, why = 0, 0, FITS
     while turn < count and has_room(free, jobs.sizes[waiting[order[turn]]]):
         place = order[turn]
@@ -123,12 +130,16 @@ def guarded_pass(
         turn += 1
     if turn >= count - 1:
         return places[:started], reasons[:started], (due, room), -1, (0, none), False
+
+    # 5. The first job that does not fit is the head. Return unless a job behind it fits.
     head = order[turn]
     fits = False
     for place in order[turn + 1 :]:
         fits = fits or has_room(free, jobs.sizes[waiting[place]])
     if not fits:
         return places[:started], reasons[:started], (due, room), -1, (0, none), False
+
+    # 6. Find the shadow time of the head. A head that has waited too long is planned with requests.
     strict = now - jobs.submit_times[waiting[head]] > guards.threshold
     begun = waiting[places[:started]]
     sizes = np.concatenate((held.sizes, jobs.sizes[begun]))
@@ -136,6 +147,8 @@ def guarded_pass(
     by_end = np.argsort(ends, kind="mergesort")
     shadow_time, extra = place_of(jobs.sizes[waiting[head]], now, free, sizes, ends, by_end)
     shadow = shadow_time, extra.copy()
+
+    # 7. Backfill: start candidates that delay neither the head nor the eldest.
     behind = order[turn + 1 :]
     if len(candidate_keys):
         behind = np.sort(behind)

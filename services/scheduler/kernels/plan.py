@@ -142,6 +142,8 @@ def plan(
     steps = begin(times, free, now, idle, running_sizes, running_ends)
     starts, shapes = np.full(waiting, UNPLANNED), promised_shapes.copy()
     idle_left, work, left = idle[0], 0, 0
+
+    # 1. Keep promises that can be kept, earliest first.
     if keep:
         for job in np.argsort(promised, kind="mergesort"):
             start, shape = promised[job], shapes[job]
@@ -155,6 +157,8 @@ def plan(
             if fits(times, free, steps, size, start, start + run_time):
                 starts[job] = start
                 steps = take(times, free, steps, start, start + run_time, size)
+
+    # 2. Move jobs, in order, to places where they end earlier and start no later.
     if compress and keep:
         moving = 0
         for job in order:
@@ -175,6 +179,8 @@ def plan(
             starts[job], shapes[job] = start, shape
             steps = take(times, free, steps, start, end, sizes[shape, job])
             steps = merged(times, free, steps)
+
+    # 3. Plan the jobs without a place, in the same order.
     for job in order:
         if starts[job] != UNPLANNED:
             continue

@@ -119,6 +119,7 @@ def walk(
     allowed
         Work at most, in steps of the loops over processors; known before anything of that size is allocated.
     """
+    # 1. Merge certain terminations of one instant into one step.
     sizes, kinds = processors.copy(), len(candidates)
     at, by, mass = np.empty_like(times), np.empty_like(jobs), np.empty_like(probabilities)
     steps = 0
@@ -128,6 +129,8 @@ def walk(
         else:
             at[steps], by[steps], mass[steps] = times[k], jobs[k], probabilities[k]
             steps += 1
+
+    # 2. Return the work alone if it exceeds what is allowed, before anything of that size is allocated.
     largest = candidates[-1] if kinds else 0
     length = needed + largest
     depths = 2
@@ -137,6 +140,8 @@ def walk(
     if work > allowed:
         nothing = np.empty((0, kinds))
         return at[:0].copy(), by[:0].copy(), mass[:0].copy(), nothing, nothing, work
+
+    # 3. Allocate the state of the walk, one row for each depth of the halving.
     # What is true of the half at each depth that the walk is in: the distribution over the jobs that have no step in
     # it, its row, its greatest value and the least that matters, processors released for certain, and the jobs that do
     # have a step in it.
@@ -156,6 +161,8 @@ def walk(
     rows = min(steps, allowed // (EACH_SIZE * max(kinds, 1)) + 1)  # for more no work is allowed
     ready, delays, bounds = np.zeros(steps), np.empty((rows, kinds)), np.empty((rows, kinds))
     waiting, row = 1.0, 0
+
+    # 4. Walk the halves, depth first and earliest first.
     while stacked > 0 and (waiting > READY or at[row] == at[row - 1]):  # an instant is walked to its end
         if work > allowed:
             break
@@ -163,6 +170,8 @@ def walk(
         first, last, depth = stack[stacked]
         half += 1
         has_step[by[first:last]] = half
+
+        # 4a. Jobs of the outer half without a step in this half take part in its distribution.
         here, free = at_row[depth - 1], 2 * depth
         top[depth], least[depth] = top[depth - 1], least[depth - 1]
         certain[depth], count[depth] = certain[depth - 1], 0
@@ -181,12 +190,16 @@ def walk(
                     work += max(top[depth] + 1 - low, 0)
                     here, free = free, 2 * depth + 1 if free == 2 * depth else 2 * depth
         at_row[depth] = here
+
+        # 4b. Halve again until one step is left.
         if last - first > 1:
             middle = (first + last) // 2
             stack[stacked] = middle, last, depth + 1
             stack[stacked + 1] = first, middle, depth + 1
             stacked += 2
             continue
+
+        # 4c. Sum the distribution of what all other jobs have released.
         job, first, lacking = by[row], max(least[depth], 0), needed - certain[depth]
         size, last = sizes[job], max(min(top[depth], lacking + largest - 1), first - 1)
         work += EACH_SIZE * kinds + max(last - first, 0)
@@ -195,11 +208,15 @@ def walk(
         for k in range(len(values)):
             so_far += values[k]
             added[k] = so_far
+
+        # 4d. The step makes the head ready if the others lack at most its own size.
         one_short = below(lacking - size, sums, first, last)
         short = below(lacking, sums, first, last)
         ready[row] = mass[row] * (short - one_short)
         waiting -= ready[row]
         ended[job] += mass[row]
+
+        # 4e. For each candidate size: the probability of a delay, and its bound.
         complete = row + 1 == steps or at[row + 1] > at[row]
         for d in range(kinds):
             both = lacking + candidates[d]

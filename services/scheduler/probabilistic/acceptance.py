@@ -152,6 +152,8 @@ def evaluate_candidates(
     work = EACH * (count + len(running.processors)) * len(edges)
     if work > allowed:
         return TOO_MUCH, np.empty((0, 4)), edges[:0], processors[:0], edges[:0], 0, work
+
+    # 1. Find when each candidate may end, and the horizon of the walk.
     ends, weights = np.empty((count, len(edges))), np.empty((count, len(edges)))
     events = np.empty(count, dtype=np.int64)
     horizon = 0.0
@@ -163,6 +165,8 @@ def evaluate_candidates(
         horizon = max(horizon, times[-1])
     if rule.measure == GAIN:
         horizon = np.inf  # its time counts until the head can start, whatever the candidates do
+
+    # 2. Count processors in the largest unit that all running jobs share, or in a coarser one on a large machine.
     unit = 0
     for size in running.processors:
         unit = np.gcd(unit, size)
@@ -174,6 +178,8 @@ def evaluate_candidates(
     lacking = -(-needed // unit)
     sizes = -(-(needed + processors) // unit) - lacking
     kinds = np.unique(sizes)
+
+    # 3. Walk the terminations of the running jobs, once for all sizes of candidates.
     at, by, ready, delays, bounds, walked = walk(
         lacking,
         in_units(running.processors, unit),
@@ -185,10 +191,12 @@ def evaluate_candidates(
     if work > allowed:
         return TOO_MUCH, np.empty((0, 4)), edges[:0], processors[:0], edges[:0], 0, work
 
+    # 4. Find the expected time until the head is ready.
     until_ready = (ready * (at - now)).sum()
     if len(at):
         until_ready += max(1.0 - ready.sum(), 0.0) * (at[-1] - now)
 
+    # 5. Measure candidates in order, until one may start.
     measures, risks = np.zeros((count, 4)), np.empty(len(at))
     for c in range(count):
         kind, last = np.searchsorted(kinds, sizes[c]), events[c]

@@ -140,6 +140,7 @@ def advance_one(
     guards = Guards(members.thresholds[member], members.overtaken[member], members.patience[member])
     steps = 0
     while steps < most:
+        # 1. Find the next instant: an arrival, a change of capacity, a withdrawal or an end.
         waits, runs = counters[WAITS], counters[RUNS]
         coming = BEYOND
         if counters[ARRIVED] < known.jobs:
@@ -157,6 +158,8 @@ def advance_one(
             break
         time = max(time, counters[CLOCK])
         counters[CLOCK] = time
+
+        # 2. End jobs. Work by which they overtook others was counted as predicted; correct it.
         for place in range(runs - 1, -1, -1):
             job = running[place]
             end = end_of(job, known, starts[job])
@@ -170,6 +173,8 @@ def advance_one(
                 for other in range(waits):
                     if waiting[other] < job:
                         work[other] += wrong
+
+        # 3. Change the capacity, and take in jobs that arrive.
         while counters[CHANGED] + 1 < capacity.shape[1] and capacity[0, counters[CHANGED] + 1] <= time:
             counters[FREE] += capacity[1, counters[CHANGED] + 1] - capacity[1, counters[CHANGED]]
             counters[CHANGED] += 1
@@ -177,6 +182,8 @@ def advance_one(
             waiting[waits], work[waits] = counters[ARRIVED], 0.0
             waits += 1
             counters[ARRIVED] += 1
+
+        # 4. Drop withdrawn jobs.
         if withdrawals:
             left = 0
             for place in range(waits):
@@ -188,12 +195,16 @@ def advance_one(
                     left += 1
             waits = left
         counters[WAITS] = waits
+
+        # 5. Skip the pass unless the smallest waiting job fits.
         least = BEYOND
         for place in range(waits):
             least = min(least, known.processors[waiting[place]])
         steps += waits
         if least > counters[FREE]:
             continue
+
+        # 6. Decide by one guarded pass.
         runs = counters[RUNS]
         sizes, latest = np.empty((runs, 1), dtype=np.int64), np.empty(runs, dtype=np.int64)
         for place in range(runs):
@@ -216,6 +227,8 @@ def advance_one(
         steps += 20 * (waits + runs)
         if len(places) == 0:
             continue
+
+        # 7. Start what was decided, and count the work by which earlier jobs were overtaken.
         over = np.zeros(waits)  # what starts, at its place; those that came before it are overtaken by it
         stays: Flags = np.ones(waits, dtype=np.bool_)
         for place in places:
