@@ -1,4 +1,4 @@
-"""What dashboards ask the store: results of the runs that are chosen on them."""
+"""Queries of the dashboards: the results of the runs that you choose on them."""
 
 from typing import NamedTuple
 

@@ -1,4 +1,4 @@
-"""What the words on the command line mean."""
+"""Parsing of command-line arguments."""
 
 import re
 from collections.abc import Callable, Iterable, Sequence

@@ -1,4 +1,4 @@
-"""What users may choose from, as they type it."""
+"""Options that users choose from, spelled as users type them."""
 
 from typing import Literal
 

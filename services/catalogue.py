@@ -1,4 +1,4 @@
-"""What a user can name: policies, predictors, adjustments and wait bounds, with their keys."""
+"""The catalogue of names: policies, predictors, adjustments and wait bounds, with their keys."""
 
 from collections.abc import Iterator
 from typing import NamedTuple

@@ -1,4 +1,4 @@
-"""What completes `shadowtime …` at the touch of TAB: `shadowtime completion SHELL`."""
+"""Shell completion of `shadowtime …`: `shadowtime completion SHELL`."""
 
 import sys
 from pathlib import Path

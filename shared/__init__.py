@@ -1,1 +1,1 @@
-"""What more than one part of Shadowtime imports: events, seams, errors."""
+"""Modules that several parts of Shadowtime import: events, protocols, errors."""

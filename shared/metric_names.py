@@ -1,4 +1,4 @@
-"""What a metric is."""
+"""Names, units and meanings of all metrics."""
 
 from typing import Final, NamedTuple
 

@@ -1,4 +1,4 @@
-"""Who may do what: one line per role, and from it the rights in Kafka and Redis and the names of the secrets.
+"""Roles: one line each, from which rights in Kafka and Redis and names of secrets follow.
 
 A stage reads its own topic (and what it wrote), writes the next one and dead letters, and keeps its state in Redis
 under its own name; nobody else does. Everyone may know that a topic exists and how many partitions it has, which is how

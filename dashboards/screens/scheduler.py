@@ -1,4 +1,4 @@
-"""What the scheduler decides, why, and whether the probabilities that it states come true."""
+"""The scheduler's decisions, their reasons, and the calibration of the stated probabilities."""
 
 from grafana_foundation_sdk.builders.common import TableSortByFieldState
 from grafana_foundation_sdk.builders.dashboard import Dashboard

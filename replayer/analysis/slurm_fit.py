@@ -1,4 +1,4 @@
-"""What a site's Slurm, or whatever it runs, is probably set to: settings by which a replay's starts come near its own.
+"""Fit the settings of a site's Slurm: the settings whose replay starts jobs closest to the site's own starts.
 
 References
 ----------

@@ -1,4 +1,4 @@
-"""What came of a replay, as Python sees it."""
+"""The result of a replay, for Python."""
 
 from functools import cached_property
 from os import PathLike

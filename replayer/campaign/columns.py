@@ -1,4 +1,4 @@
-"""What the tables of a campaign show: figures of its cells, each with a unit."""
+"""Columns of a campaign's tables: figures of its cells, each with a unit."""
 
 import re
 from typing import Annotated, Literal

@@ -1,4 +1,4 @@
-"""What a campaign leaves in its folder: a Parquet file of each cell that is done, and the table of all."""
+"""The folder of a campaign: a Parquet file for each finished cell, and the table of all cells."""
 
 from collections.abc import Mapping, Sequence
 from hashlib import sha256

@@ -1,4 +1,4 @@
-"""What a comparison leaves: files, and tables on standard output."""
+"""Outputs of a comparison: files, and tables on standard output."""
 
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""What a replay leaves behind, beside its scores: the decision log and the schedule."""
+"""Records of a replay beside its scores: the decision log and the schedule."""
 
 from array import array
 from typing import BinaryIO, Protocol

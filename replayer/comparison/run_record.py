@@ -1,4 +1,4 @@
-"""What the report needs to know of a run, gathered while it is replayed."""
+"""The record of a run for the report, gathered during the replay."""
 
 from copy import copy
 from functools import cached_property

@@ -1,4 +1,4 @@
-"""What a replay costs, by clocks that stand still while kernels are loaded: the first run of a process does that."""
+"""Timing of a replay. Its clocks stand still while kernels load, which the first run of a process does."""
 
 import time
 from collections.abc import Callable, Iterator

@@ -1,4 +1,4 @@
-"""What a log tells, what it lacks and what is odd about it: `shadowtime check`, and a line of the report."""
+"""Quality of a log: contents, gaps and oddities, for `shadowtime check` and a line of the report."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple

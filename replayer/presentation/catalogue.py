@@ -1,4 +1,4 @@
-"""What a user can name, one thing at a time: `shadowtime list`."""
+"""The catalogue of everything that a user can name: `shadowtime list`."""
 
 import re
 from collections.abc import Iterable, Sequence

@@ -1,4 +1,4 @@
-"""What jobs are told at submission, scored beside a comparison of policies: run times, waits and bounds on waits."""
+"""Predictions at submission, scored beside a comparison of policies: run times, waits and bounds on waits."""
 
 from collections.abc import Sequence
 

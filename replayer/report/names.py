@@ -1,4 +1,4 @@
-"""What things are called on the page: a SPEC that is long has a short name everywhere, and is spelled out once."""
+"""Names on the page: a long SPEC has a short name everywhere, and is spelled out once."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence

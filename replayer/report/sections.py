@@ -1,4 +1,4 @@
-"""Which member of a policy's portfolio decided when, and where the best of them stood at last."""
+"""The section on portfolios: which member decided when, and the last standings of the best members."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

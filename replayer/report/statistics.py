@@ -1,4 +1,4 @@
-"""What the report works out from when the jobs of its runs ran; times in seconds."""
+"""Statistics of the report, from the times of the jobs of its runs; times in seconds."""
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime

@@ -1,4 +1,4 @@
-"""What a report says first: what was better, by how much and how sure that is, and what it does not show."""
+"""The verdict of a report: what was better, by how much, how certain that is, and what the report does not show."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""Who submits the jobs of a generated trace, again and again, and what they request.
+"""Users of a generated trace: each submits jobs again and again, with requests of their own.
 
 Lublin's model leaves that out, but predictors live on repetition: a user runs the same few applications in
 sessions, with run times alike, and requests for each about the same, far more than it takes. The shares and

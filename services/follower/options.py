@@ -1,4 +1,4 @@
-"""What a user says of the cluster to follow."""
+"""Options that describe the cluster to follow."""
 
 from collections.abc import Collection
 from dataclasses import dataclass, fields

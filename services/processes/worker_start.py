@@ -1,4 +1,4 @@
-"""What runs a worker that a command named, once its servers answer."""
+"""The start of a worker that a command names, once its servers answer."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""What everybody's jobs say: histograms by class of job, recent jobs first."""
+"""Histograms by class of job over all users, recent jobs first."""
 
 import math
 from collections.abc import Iterator

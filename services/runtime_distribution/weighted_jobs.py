@@ -1,4 +1,4 @@
-"""What the user's last jobs say, each weighted by how like the new job it was."""
+"""Histograms of the user's last jobs, each weighted by its similarity to the new job."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple

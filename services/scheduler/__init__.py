@@ -1,4 +1,4 @@
-"""Which waiting job may start now: one pass per scheduling point."""
+"""The scheduler: which waiting jobs start now, one pass per scheduling point."""
 
 from shadowtime.services.scheduler.explain import Explaining, Following
 from shadowtime.services.scheduler.handler import Scheduler

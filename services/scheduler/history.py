@@ -1,4 +1,4 @@
-"""What the log has said of the jobs of a run beside what they are: why they start, who was refused, what was told."""
+"""The scheduler's history of a run beside the jobs themselves: reasons of starts, refused candidates, predictions."""
 
 from collections import deque
 from typing import Any, NamedTuple

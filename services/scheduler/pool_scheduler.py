@@ -1,4 +1,4 @@
-"""What the scheduler knows of one pool: who waits there and who runs, and the policy that decides."""
+"""The scheduler's state of one pool: its waiting and running jobs, and the policy that decides."""
 
 from collections.abc import Callable, Sequence
 from typing import Any

@@ -1,3 +1,3 @@
-"""What was better: the scores of a run."""
+"""The scoreboard: the scores of a run."""
 
 from shadowtime.services.scoreboard.handler import Scoreboard

@@ -1,4 +1,4 @@
-"""What has been counted of a run so far, all that its scores are made of."""
+"""All counts of a run so far, from which its scores are made."""
 
 from collections import Counter
 from math import inf

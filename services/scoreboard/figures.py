@@ -1,4 +1,4 @@
-"""What the scoreboard knows of a run, as figures for a store of time series."""
+"""Figures of a run, for a store of time series."""
 
 from collections import Counter
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Whose shadow is played, and how."""
+"""Options that say which shadow to play, and how."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""Which of n sorted observations bounds a quantile with a stated confidence: the binomial method."""
+"""The binomial method: the rank of the sorted observation that bounds a quantile with a stated confidence."""
 
 import math
 from functools import lru_cache

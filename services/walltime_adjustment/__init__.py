@@ -1,3 +1,3 @@
-"""What would this request be, had its owner asked as the record says."""
+"""Adjusted requests: the time that the owner should have requested, by the owner's record."""
 
 from shadowtime.services.walltime_adjustment.handler import ADJUSTERS, WalltimeAdjustments

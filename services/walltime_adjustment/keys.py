@@ -1,4 +1,4 @@
-"""What a job has in common with those whose record speaks for it."""
+"""Keys of a job: the traits that it shares with the jobs whose record speaks for it."""
 
 from collections.abc import Callable
 from operator import itemgetter

@@ -1,4 +1,4 @@
-"""What a plug-in keeps where it is used: in the pipeline, beside all the others."""
+"""The suite of a plug-in within the pipeline, beside all other stages."""
 
 from collections.abc import Callable
 from typing import ClassVar

@@ -1,4 +1,4 @@
-"""What every policy keeps."""
+"""The suite that every policy passes."""
 
 import orjson
 import pytest

@@ -1,4 +1,4 @@
-"""What every run-time predictor, walltime adjustment and wait bound keeps."""
+"""The suite that every run-time predictor, walltime adjustment and wait bound passes."""
 
 from collections.abc import Callable, Iterator
 from itertools import islice

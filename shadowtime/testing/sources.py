@@ -1,4 +1,4 @@
-"""What every source keeps."""
+"""The suite that every source passes."""
 
 from collections.abc import Sequence
 from itertools import pairwise

@@ -1,4 +1,4 @@
-"""Which suite tries which kind of plug-in."""
+"""The suites, by kind of plug-in."""
 
 from collections.abc import Iterable
 

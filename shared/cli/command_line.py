@@ -1,4 +1,4 @@
-"""What all command lines share: remarks go to standard error, an error is one line, a traceback reaches nobody."""
+"""The base of all command lines: remarks on standard error, errors on one line, no traceback for users."""
 
 import os
 import sys

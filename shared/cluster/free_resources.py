@@ -1,4 +1,4 @@
-"""What is free on a simulated machine, pool by pool."""
+"""Free resources of a simulated machine, pool by pool."""
 
 import math
 from collections.abc import Sequence

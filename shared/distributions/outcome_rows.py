@@ -1,4 +1,4 @@
-"""What was known of the last jobs as each was submitted, and what came of it."""
+"""Rows of the last jobs: their features at submission, and their outcomes."""
 
 import zlib
 from base64 import b64decode, b64encode

@@ -1,4 +1,4 @@
-"""What can become of a job, as far as a histogram tells: outcomes that exclude each other, one of which occurs.
+"""Outcomes of a job under a histogram: they exclude each other, and one of them occurs.
 
 A job takes up the machine for its run time, ended at `limit`, its request (infinity where it has none); a run of no
 time counts as one second. With the limit in bin b, outcome j <= b is an end in bin j before the limit, and outcome

@@ -1,4 +1,4 @@
-"""What numba makes of a kernel: machine code for one signature, from the cache if it is there."""
+"""Compilation of a kernel by numba: machine code for one signature, from the cache if it is there."""
 
 import os
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""What all messages have in common."""
+"""The base of all messages."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import FrozenInstanceError, dataclass

@@ -1,4 +1,4 @@
-"""What the scheduler decides at a scheduling point, and what it says of it."""
+"""Decisions of the scheduler at a scheduling point, with their reasons."""
 
 from typing import Annotated, Literal
 

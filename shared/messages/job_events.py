@@ -1,4 +1,4 @@
-"""What is told of a job, from its submission to its end."""
+"""Events of a job, from its submission to its end."""
 
 from typing import Annotated, Literal
 

@@ -1,4 +1,4 @@
-"""What the stages add to a job at its submission."""
+"""Predictions that the stages add to a job at its submission."""
 
 import math
 from itertools import pairwise

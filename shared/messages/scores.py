@@ -1,4 +1,4 @@
-"""What the scoreboard answers when a run closes."""
+"""Scores that the scoreboard emits when a run closes."""
 
 from typing import Annotated, Literal
 

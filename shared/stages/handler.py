@@ -1,4 +1,4 @@
-"""What a stage does in one run: each event has a method of its own."""
+"""The handler of a stage for one run: each event has a method of its own."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar

@@ -1,4 +1,4 @@
-"""What the log of a run has led to, and the rules that its events keep: checked once, whoever reads it."""
+"""The checked log of a run: its state, and the rules that its events keep. It is checked once for all readers."""
 
 from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple

@@ -1,4 +1,4 @@
-"""What every snapshot of a stage says of itself."""
+"""The head of every snapshot of a stage: schema, stage and settings."""
 
 from hashlib import sha256
 from typing import Any

@@ -1,1 +1,1 @@
-"""What the containers of docker-compose.yml need: secrets, rights, environment, health."""
+"""Needs of the containers of docker-compose.yml: secrets, rights, environment, health."""

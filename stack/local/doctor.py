@@ -1,4 +1,4 @@
-"""What is installed, which servers answer, which ports are taken, and what to do: `shadowtime doctor`."""
+"""Diagnosis of a machine: installed parts, servers that answer, taken ports, and remedies: `shadowtime doctor`."""
 
 import os
 import platform

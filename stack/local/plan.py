@@ -1,4 +1,4 @@
-"""What a local stack consists of and where it listens."""
+"""The plan of a local stack: its processes and their addresses."""
 
 import json
 from dataclasses import asdict, dataclass

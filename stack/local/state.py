@@ -1,4 +1,4 @@
-"""What the supervisor tells of itself: a lock that it holds while it lives, and a file that says how things are."""
+"""The supervisor's state: a lock that it holds while it lives, and a file that says how the processes are."""
 
 import fcntl
 import json

@@ -1,4 +1,4 @@
-"""What is known of a followed cluster, without I/O: job lives, queue order, capacity, names."""
+"""The known state of a followed cluster, without I/O: job lives, queue order, capacity, names."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""What a source is that cannot be pulled: it hears what happens, and tells an instant once all of it is known."""
+"""The protocol of a live source: it observes events, and emits an instant once all of it is known."""
 
 import logging
 from collections.abc import Sequence

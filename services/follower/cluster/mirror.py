@@ -1,4 +1,4 @@
-"""What is known of a cluster, and what is to be told of it: sans-I/O, the same for whatever is followed.
+"""The mirror of a cluster: its known state and the events still to emit. Sans-I/O, the same for every source.
 
 The rules that it keeps:
 

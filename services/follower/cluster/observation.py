@@ -1,4 +1,4 @@
-"""What a cluster says of a job at one moment."""
+"""Observations: the state of a job on a cluster at one moment."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace

@@ -1,4 +1,4 @@
-"""What the pools of a cluster have, as it was told and as it is seen."""
+"""Sizes of the pools of a cluster: the emitted ones and the observed ones."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any

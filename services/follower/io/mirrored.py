@@ -1,4 +1,4 @@
-"""What all sources share that know a cluster by a mirror of it."""
+"""The base of all sources that keep a mirror of their cluster."""
 
 import time
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""What slurmrestd answers, as the values that Slurm's commands print, so that one reader reads both.
+"""Answers of slurmrestd, converted to the values that Slurm's commands print, so that one reader reads both.
 
 Of 22.05 (v0.0.38) a number is a number, null for none, and a state a word; from 23.11 (v0.0.40) on a number is an
 object that tells whether it is set or infinite, and a state a list of words.

@@ -1,4 +1,4 @@
-"""What slurmctld spends on whoever asks it, as `sdiag` prints it."""
+"""The load that the follower puts on slurmctld, as `sdiag` prints it."""
 
 from collections.abc import Iterator
 from typing import NamedTuple

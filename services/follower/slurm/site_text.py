@@ -1,4 +1,4 @@
-"""What Slurm prints of its own settings, as keys of the policy `slurm`; numbers stand in the place of names."""
+"""Slurm's own settings, as keys of the policy `slurm`; numbers stand in the place of names."""
 
 import re
 from collections.abc import Iterable, Mapping

@@ -1,4 +1,4 @@
-"""What Slurm's commands print in their parsable form, read."""
+"""Readers of the parsable output of Slurm's commands."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 

@@ -1,4 +1,4 @@
-"""What one might ask for in the place of a job: other requests and sizes, and which of them to take."""
+"""Alternatives to a job's request: other times and sizes, and the best of them."""
 
 import math
 from collections.abc import Sequence

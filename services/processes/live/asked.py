@@ -1,4 +1,4 @@
-"""What the page asks of Redis, at `/ask/`: advice, and shadows beside a cluster. Without Redis all else goes on."""
+"""Queries of the live page to Redis, at `/ask/`: advice, and shadows. Without Redis the rest of the page works."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping

@@ -1,4 +1,4 @@
-"""What is to come: when the head of the queue can start, forecast starts, and where they are drawn.
+"""The outlook of a run: the start of the queue's head, forecast starts, and their places on the chart.
 
 It follows from what the stages said: nothing is predicted here that no stage predicted.
 """

@@ -1,4 +1,4 @@
-"""What the page shows of a run, as values for JSON: times are seconds of the log, which the page writes as dates."""
+"""Data of the live page, as values for JSON: times are seconds of the log, which the page writes as dates."""
 
 from collections.abc import Iterable
 from itertools import islice

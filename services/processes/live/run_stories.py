@@ -1,4 +1,4 @@
-"""What the live page knows of one run, kept up to date by its envelopes; sans-I/O, of bounded size, O(1) an event."""
+"""The live page's state of one run, updated by its envelopes; sans-I/O, of bounded size, O(1) an event."""
 
 import re
 from bisect import bisect_left

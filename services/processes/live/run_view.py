@@ -1,4 +1,4 @@
-"""What the live page asks of one run: its machine, who waits and runs, who is next."""
+"""The live page's view of one run: its machine, its waiting and running jobs, and the next start."""
 
 import logging
 from collections.abc import Iterator

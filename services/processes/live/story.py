@@ -1,4 +1,4 @@
-"""What is known of one job, from its submission to its end, and the prediction of each stage beside what came."""
+"""The story of one job, from its submission to its end, with the prediction of each stage beside the outcome."""
 
 from collections import deque
 from collections.abc import Iterable, Iterator

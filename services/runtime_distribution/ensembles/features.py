@@ -1,4 +1,4 @@
-"""What is known of a job as it is submitted, as a row of numbers: itself, and how jobs like it have fared so far."""
+"""Features of a job at its submission, as a row of numbers: its own, and those of like jobs so far."""
 
 import math
 from typing import Any, Final

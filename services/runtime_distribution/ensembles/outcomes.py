@@ -1,4 +1,4 @@
-"""What can become of a job as trees tell it: an end in a bin of run times, or at its request."""
+"""Outcomes of a job as classes for trees: an end in a bin of run times, or at its request."""
 
 import math
 from typing import Final

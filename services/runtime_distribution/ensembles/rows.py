@@ -1,4 +1,4 @@
-"""What is known of a job as it is submitted, what other predictors say of it among that, as a row that trees ask."""
+"""Rows for trees: a job's features at its submission, with the predictions of other predictors among them."""
 
 import math
 from typing import Any, Final, NamedTuple

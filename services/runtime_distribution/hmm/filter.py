@@ -1,4 +1,4 @@
-"""What the jobs of a slice of time say about its hidden state: the forward filter of a hidden Markov model.
+"""The forward filter of a hidden Markov model: the state of a slice of time, given its jobs.
 
 Shapes: `slices` slices of time, `states` hidden states, `bins` bins of run times. Rows of `emission` (states, bins) and
 of `transition` (states, states) add up to 1; a bin that no state can emit says nothing about the state.

@@ -1,4 +1,4 @@
-"""Which running jobs must end so that a job finds room, and with which probability they have by then."""
+"""The running jobs that must end before a job finds room, and the probability that they have ended by then."""
 
 import math
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""What an order looks at: the waiting jobs of one pass, as columns."""
+"""Columns of the waiting jobs of one pass, the input of an order."""
 
 import math
 from typing import NamedTuple

@@ -1,4 +1,4 @@
-"""What a run-time distribution says of a job as a whole: mean, slowdown at stake, rate at which it may end.
+"""Measures of a run-time distribution: mean, slowdown at stake, rate at which the job may end.
 
 The derivations: docs/ordering.md#an-index-of-the-distribution.
 """

@@ -1,4 +1,4 @@
-"""What is done with the processors that the plan of a pass leaves idle: trials, then widening, in the same order.
+"""Use of the processors that the plan of a pass leaves idle: trials, then widening, in the same order.
 
 The rules: docs/algorithms.md#speculation and docs/algorithms.md#widening.
 """

@@ -1,4 +1,4 @@
-"""Which waiting jobs to run for less time than they ask for, in holes of the plan.
+"""Trial runs: waiting jobs that run for less time than they request, in holes of the plan.
 
 The rules: docs/algorithms.md#speculation, docs/algorithms.md#expected-speculation and docs/algorithms.md#test-runs.
 """

@@ -1,4 +1,4 @@
-"""Which of the candidates of a pass may start, by the probability that it delays the head."""
+"""Acceptance of candidates by the probability that they delay the head."""
 
 from typing import NamedTuple
 

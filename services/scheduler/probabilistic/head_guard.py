@@ -1,4 +1,4 @@
-"""What heads of the queue have been put to, and promised."""
+"""Guards of the queue's head: the risk that it was put to, and its promised start."""
 
 from typing import Any
 

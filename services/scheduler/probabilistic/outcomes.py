@@ -1,4 +1,4 @@
-"""What came of candidates for backfilling: whether each would have delayed the head, once that is known.
+"""Outcomes of backfilling candidates: whether each would have delayed the head, once that is known.
 
 The head is ready when the jobs that ran at the attempt have released enough for it. A candidate would have delayed it
 if they had not released enough for both by then, and its run took longer than the head waited, whenever it ran

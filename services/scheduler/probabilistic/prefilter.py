@@ -1,4 +1,4 @@
-"""Which candidates of a pass that guards its head may be weighed at all, and which are safe whatever they run."""
+"""The prefilter of candidates in a pass that guards its head: possible ones, and safe ones."""
 
 import numpy as np
 

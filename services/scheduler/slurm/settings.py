@@ -1,4 +1,4 @@
-"""What a site's Slurm is set to: keys as slurm.conf has them, tables of numbers in the place of names."""
+"""Settings of a site's Slurm: keys as slurm.conf has them, tables of numbers in the place of names."""
 
 import tomllib
 from collections.abc import Callable, Mapping

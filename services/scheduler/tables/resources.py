@@ -1,4 +1,4 @@
-"""Which of several jobs fit into what is free of each resource."""
+"""Fits of several jobs into the free amounts of each resource."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""What is known of the jobs of a run, as columns that shadow machines work on."""
+"""The known jobs of a run, as columns that shadow machines work on."""
 
 from collections.abc import Sequence
 from dataclasses import astuple, dataclass

@@ -1,4 +1,4 @@
-"""What is scored, one module for each kind of prediction."""
+"""Scores, one module for each kind of prediction."""
 
 from shadowtime.services.scoreboard.scores.backfill_calibration import Calibration
 from shadowtime.services.scoreboard.scores.bound_coverage import BoundKind, WaitBoundCoverage

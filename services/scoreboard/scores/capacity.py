@@ -1,4 +1,4 @@
-"""What the machine could have done: its processors over time."""
+"""The capacity of the machine over time, the denominator of utilization."""
 
 from typing import Any
 

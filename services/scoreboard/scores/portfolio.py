@@ -1,4 +1,4 @@
-"""Which member of a portfolio decided when, and where all stood when one was chosen last."""
+"""Members of a portfolio: which decided when, and the standings at the last choice."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What the sums of a cluster and its shadow say, as `Comparison`."""
+"""Estimates from the sums of a cluster and its shadow, as a `Comparison`."""
 
 from collections.abc import Sequence
 from typing import NamedTuple

@@ -1,4 +1,4 @@
-"""What a shadow's process tells of both, the cluster and the shadow, to be laid side by side."""
+"""The logs of a cluster and of its shadow, paired job by job."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What a comparison of a cluster and its shadow tells, as JSON has it."""
+"""The comparison of a cluster and its shadow, as JSON has it."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""What each user's jobs have waited in both, of the users with the most work; memory is bounded."""
+"""Waits of each user's jobs in both logs, for the users with the most work; memory is bounded."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -1,4 +1,4 @@
-"""What a process with shadows says of itself: `/health`, and figures at `/metrics`."""
+"""Pages of a process with shadows: `/health`, and figures at `/metrics`."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any

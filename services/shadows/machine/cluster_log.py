@@ -1,4 +1,4 @@
-"""What the log of a cluster tells of its jobs."""
+"""The log of a cluster, as facts about its jobs."""
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any

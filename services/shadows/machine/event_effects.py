@@ -1,4 +1,4 @@
-"""What an event of the cluster's log means in the shadow, once the shadow has come to its instant.
+"""Effects of the cluster's events in the shadow, once the shadow has come to their instant.
 
 Whether a job is there waiting, runs or has ended may be otherwise than on the cluster.
 """

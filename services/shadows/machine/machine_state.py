@@ -1,4 +1,4 @@
-"""Who waits and who runs in a shadow, and what is free there."""
+"""The state of a shadow's machine: its waiting jobs, its running jobs and the free processors."""
 
 from collections.abc import Iterator, Sequence
 from math import inf

@@ -1,4 +1,4 @@
-"""What futures have come to in one queue, or in the whole cluster, and what is told by that."""
+"""Calibration of futures by their outcomes, for one queue or for the whole cluster."""
 
 from functools import partial
 from typing import Any

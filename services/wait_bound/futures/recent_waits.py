@@ -1,4 +1,4 @@
-"""What jobs have waited lately, in each queue and of each size, and how much work has come."""
+"""Recent waits in each queue and of each size, and the work that has arrived."""
 
 from typing import Any, Final
 

@@ -1,4 +1,4 @@
-"""What the replays of one process share: a producer, who hears each partition's answers, and which runs are known.
+"""Clients that the replays of one process share: a producer, readers of partitions, and the known runs.
 
 A hundred replays with clients of their own are two hundred connections, and each hears what was meant for all others.
 """

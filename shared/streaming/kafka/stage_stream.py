@@ -1,4 +1,4 @@
-"""What a stage sends to Kafka, and what it reads there again."""
+"""The stream of a stage: its outputs to Kafka, and its reads of them."""
 
 import asyncio
 import logging

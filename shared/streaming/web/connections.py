@@ -1,4 +1,4 @@
-"""Who is let in to a web server and who is put out: connections are few, and none is held by doing nothing.
+"""Admission of web connections: they are few, and idle ones make room for new ones.
 
 aiohttp parses, answers and keeps connections; it knows no limit on their number, on what they send while nothing is
 answered, or on the time that they take to read. Those are here, around its protocol and by the event loop's public

@@ -1,4 +1,4 @@
-"""What a worker of a stage works with."""
+"""The context of a stage worker: its settings, store, stream and metrics."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

@@ -1,4 +1,4 @@
-"""Whose turn it is: of all runs that wait, that which has cost least; so a run that costs much delays itself first."""
+"""Fair queueing: the run with the least accumulated cost goes next, so a costly run delays itself first."""
 
 from collections import Counter, deque
 from collections.abc import Sequence

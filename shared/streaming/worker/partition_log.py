@@ -1,4 +1,4 @@
-"""What a worker knows of the log of one partition: which records it was handed without a hole, and where runs begin."""
+"""The log of one partition: the records received without a gap, and the beginnings of runs."""
 
 from typing import NamedTuple
 

@@ -1,4 +1,4 @@
-"""What was worked out of a run goes to the store, then to the stream, while its next events are worked out.
+"""Commit of a run's outputs to the store, then to the stream, while its next events are processed.
 
 Of each run one slice at a time: it is begun with when the one before it is stored and delivered.
 """
