@@ -37,7 +37,7 @@ Override = model.DynamicConfigValue
 
 
 class Asks(NamedTuple):
-    """What a panel answers, in which unit, and what to do where there is no answer."""
+    """A panel's question: its quantity and unit, and the remedy where there is no answer."""
 
     question: str
     unit: str = "short"

@@ -24,7 +24,7 @@ NO_GRAFANA = "what answers there is no Grafana"
 
 
 class Pushed(NamedTuple):
-    """What was done with one thing: `created`, `changed`, `as it was`, or why it was left."""
+    """The result for one thing: `created`, `changed`, `as it was`, or why it was left."""
 
     what: str
     outcome: str

@@ -20,7 +20,7 @@ MOST = 7
 
 
 class Query(NamedTuple):
-    """What a panel asks, and how its series are called; `instant` asks for the last moment only."""
+    """A panel's query and the names of its series; `instant` asks for the last moment only."""
 
     expr: str
     legend: str = "{{policy}}"
@@ -28,7 +28,7 @@ class Query(NamedTuple):
 
 
 class Runs(NamedTuple):
-    """Those runs of an experiment on a cluster of whose policy the label fits.
+    """The runs of an experiment on a cluster whose policy the label fits.
 
     Grafana writes a variable that can have several values as a regular expression, and any other one as it is.
     """

@@ -36,7 +36,7 @@ class Cluster(NamedTuple):
 
 @dataclass(frozen=True)
 class Preparation:
-    """What is made of a log before it is replayed, as `prepare` takes it."""
+    """Preparation of a log before its replay, as `prepare` takes it."""
 
     processors: int | None = None
     oversized: Oversized = "drop"

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Result:
-    """What came of a replay; frames are made when they are asked for, and need the extra `frames` (pandas).
+    """The result of a replay; frames are made when they are asked for, and need the extra `frames` (pandas).
 
     Attributes
     ----------

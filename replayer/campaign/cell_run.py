@@ -93,7 +93,7 @@ Figures = dict[str, Any]
 
 
 class CellResult(NamedTuple):
-    """What came of a cell: its row, and when its jobs ran if that is kept."""
+    """The result of a cell: its row, and the times of its jobs if they are kept."""
 
     row: Figures
     jobs: JobTimes | None

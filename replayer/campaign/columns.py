@@ -44,17 +44,17 @@ class Column(BaseModel):
 
     @property
     def heading(self) -> str:
-        """What it is called."""
+        """Name of the column."""
         return self.name or self.key.replace("_", " ").replace(".", ", ")
 
     @property
     def factor(self) -> float:
-        """What a figure of the scores is to be multiplied by."""
+        """Factor by which a figure of the scores is multiplied."""
         return 100 if self.of is not None else FACTORS[self.unit]
 
     @property
     def shown_unit(self) -> str:
-        """What stands behind its name, or nothing."""
+        """Unit behind the name, or nothing."""
         return f"% of {self.of}" if self.of is not None else self.unit
 
     def matches(self, key: str) -> str | None:

@@ -59,7 +59,7 @@ class Cell:
 
     @property
     def name(self) -> str:
-        """What messages call it."""
+        """Name of the cell in messages."""
         draw = f", copy {self.copy}" if self.copy else ""
         return f"{self.log.label}, {self.label}, seed {self.seed}{draw}"
 

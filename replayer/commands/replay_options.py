@@ -23,7 +23,7 @@ def known_mode(text: str) -> str:
 
 @dataclass(frozen=True)
 class Options:
-    """What a user asks of a replay; None where an option is not given."""
+    """Options of a replay; None where an option is not given."""
 
     traces: Annotated[
         list[str] | None,

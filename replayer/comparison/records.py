@@ -42,7 +42,7 @@ UNDECIDED = {"unix_start", "sample_every", "name", "experiment"}
 
 
 class Sink(Protocol):
-    """What a log is written to: a file, or whatever else takes bytes."""
+    """A target of a log: a file, or anything else that takes bytes."""
 
     def write(self, data: bytes, /) -> object:
         """Take in the next bytes."""

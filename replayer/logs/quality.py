@@ -55,14 +55,14 @@ Columns = Mapping[str, Integers]
 
 
 class Lack(NamedTuple):
-    """What a log does not tell, of any job, and what therefore is not shown or not done."""
+    """A fact that a log gives for no job, and what is therefore not shown or not done."""
 
     what: str
     therefore: str
 
 
 class Oddity(NamedTuple):
-    """What is odd about a log: how often, and the first example."""
+    """An oddity of a log: how often it occurs, and the first example."""
 
     what: str
     times: int

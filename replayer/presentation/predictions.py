@@ -18,7 +18,7 @@ BASELINE = "what users ask for, taken as run times: what a predictor must beat"
 
 
 class _Row(NamedTuple):
-    """What is told of a predictor, None of the requests alone, and an adjustment."""
+    """A predictor's row: its predictions, None for requests alone, and an adjustment."""
 
     runtime: Spelled | None
     adjustment: Spelled

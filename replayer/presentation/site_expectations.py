@@ -13,7 +13,7 @@ from shadowtime.shared.text import NOTHING, Measure, TableColumn, Values, number
 
 
 class ExpectationRow(NamedTuple):
-    """Whose word it is about the starts of how many jobs, and how it fared: `ForetoldScores`, or a bound that held."""
+    """An author of expected starts, the number of jobs, and the scores: `ForetoldScores`, or a bound that held."""
 
     whose: str
     jobs: int

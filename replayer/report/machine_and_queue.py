@@ -32,7 +32,7 @@ EDGES = np.arange(0, DAY + STEP, STEP)
 
 
 class OneDay(NamedTuple):
-    """What a policy made of a day; times in seconds since the day began."""
+    """A day under one policy; times in seconds since the day began."""
 
     policy: str
     running: Mapping[str, Integers]

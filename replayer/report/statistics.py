@@ -48,7 +48,7 @@ def by_user(values: NDArray[np.generic], users: Integers) -> Floats:
 
 
 class PairedDifferences(NamedTuple):
-    """What jobs fared differently from the same jobs in the first run."""
+    """Differences of jobs from the same jobs in the first run."""
 
     wait: Interval
     slowdown: Interval

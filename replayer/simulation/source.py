@@ -16,7 +16,7 @@ from shadowtime.shared.stages import described
 
 
 class JobTraits(NamedTuple):
-    """What may be done to every job of a log."""
+    """Traits that a replay may give to every job of a log."""
 
     restartable: bool = True
     moldable: bool = True

@@ -34,7 +34,7 @@ QUEUE_LIMITS = np.array([3600, 12 * 3600], dtype=np.int64)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Population:
-    """Who submits each of n jobs, shape (n,), and the user of each application, shape (a,); all from 0 on."""
+    """The user of each of n jobs, shape (n,), and of each application, shape (a,); all from 0 on."""
 
     user: Integers
     group: Integers

@@ -24,7 +24,7 @@ PREDICTIONS = ("run_time", "adjustment", "wait_bounds", "forecast", "coverage", 
 
 
 class MessageFilter(NamedTuple):
-    """Which messages are to be shown; None where any is."""
+    """A filter of messages; None in a field lets any through."""
 
     run: str | None = None
     cluster: str | None = None

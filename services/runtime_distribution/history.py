@@ -15,7 +15,7 @@ UNKNOWN = -1
 
 
 class RememberedJob(NamedTuple):
-    """What is known of a job; times in seconds, `UNKNOWN` where the log does not say."""
+    """The known facts about a job; times in seconds, `UNKNOWN` where the log does not say."""
 
     run_time: int
     requested_time: int

@@ -99,7 +99,7 @@ BLOCKED = WaitForecast(reason="the site lets it not start for now")
 
 
 class Predicted(NamedTuple):
-    """What the stages before have said of a job that may not start."""
+    """Predictions of the earlier stages for a job that may not start."""
 
     run_time: RunTimePrediction | None
     adjustment: WalltimeAdjustment | None

@@ -136,7 +136,7 @@ class PoolScheduler:
 
     @property
     def idle(self) -> Integers:
-        """What is free of each resource, as `Running.free` has it. O(running jobs)."""
+        """Free amounts of each resource, as `Running.free` has them. O(running jobs)."""
         has = np.array([self.room.processors, *(getattr(self.room, each) for each in self.further)], dtype=np.int64)
         for row in self.suspended.values():
             has[1:] -= row[START + 1 :]

@@ -29,7 +29,7 @@ Reach = Literal["all", "cluster", "queue"]
 
 
 class Statistic(NamedTuple):
-    """What is watched: a share that fails, and what it is as stated, 0 where nothing is."""
+    """A watched share of failures and its stated value, 0 where none is stated."""
 
     of: Predicted
     what: str
@@ -37,7 +37,7 @@ class Statistic(NamedTuple):
 
 
 class Owner(NamedTuple):
-    """Whose job it is, as far as is known."""
+    """Owner of a job, as far as is known."""
 
     user: int | None = None
     queue: int | None = None

@@ -26,7 +26,7 @@ Scope = tuple[str, int | None, float]
 
 
 class Sampling:
-    """What a sampled run keeps beside its scores; memory is bounded by the queues and groupings of its bounds.
+    """State of a sampled run beside its scores; memory is bounded by the queues and groupings of its bounds.
 
     Samples are due at whole multiples of `every` seconds on the cluster's time line, each with all that happened up to
     then, and at the end.

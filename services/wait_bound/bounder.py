@@ -7,7 +7,7 @@ from shadowtime.shared.stages import Passthrough, Predictor
 
 
 class Updates(NamedTuple):
-    """What a revealed wait has brought to light."""
+    """News that a revealed wait has brought."""
 
     coverage: tuple[Coverage, ...] = ()
     change_points: tuple[ChangePoint, ...] = ()

@@ -50,7 +50,7 @@ class AutoSettings(AdjustmentSettings):
 
 
 class Proposals(NamedTuple):
-    """What every scheme makes of one job: adjusted requests in seconds, shape (schemes,), and the scheme followed."""
+    """Proposals of all schemes for one job: adjusted requests in seconds, shape (schemes,), and the followed scheme."""
 
     adjusted_times: Times
     chosen: int

@@ -15,7 +15,7 @@ Key = tuple[int | None, ...]
 
 
 class Traits(NamedTuple):
-    """What keys are made of; a project is the group of the Standard Workload Format."""
+    """Traits that make up keys; a project is the group of the Standard Workload Format."""
 
     user: int | None
     project: int | None

@@ -46,7 +46,7 @@ UNUSED = PolicySettings(adjust_queue=False, adjust_candidates=False, distributio
 
 
 class Instance(NamedTuple):
-    """What a policy is asked: the waiting and running jobs in order of (submit time, job number)."""
+    """A question to a policy: the waiting and running jobs in order of (submit time, job number)."""
 
     now: int
     free: int

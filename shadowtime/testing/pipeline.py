@@ -80,7 +80,7 @@ def by_wire(told: list[Envelope], every: int) -> list[Envelope]:
 
 
 class InPipeline:
-    """What policies, predictors, adjusters and bounders keep in the pipeline."""
+    """The suite that policies, predictors, adjusters and bounders pass in the pipeline."""
 
     option: ClassVar[str]
 

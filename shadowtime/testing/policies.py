@@ -75,7 +75,7 @@ class Occupancy:
 
 
 class Policies(InPipeline):
-    """What a policy keeps, by itself and in the pipeline."""
+    """The suite that a policy passes, by itself and in the pipeline."""
 
     option = "policy"
 

@@ -123,7 +123,7 @@ def check_range(job: JobSubmitted, answer: object) -> None:
 
 
 class Predictors(InPipeline):
-    """What an online estimator keeps, by itself and in the pipeline."""
+    """The suite that an online estimator passes, by itself and in the pipeline."""
 
     option = "runtime"
     history: ClassVar[int] = 500
@@ -211,13 +211,13 @@ class Predictors(InPipeline):
 
 
 class Adjusters(Predictors):
-    """What a walltime adjustment keeps."""
+    """The suite that a walltime adjustment passes."""
 
     option = "adjustment"
 
 
 class Bounders(Predictors):
-    """What a bound on waits keeps."""
+    """The suite that a bound on waits passes."""
 
     option = "wait-bound"
     history = 200  # each group of jobs remembers as many of its own, also a rare one after `SETTLED` jobs

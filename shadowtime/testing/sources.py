@@ -26,7 +26,7 @@ def plan(mode: str, jobs: Workload) -> RunPlan:
 
 
 class Sources:
-    """What a source keeps."""
+    """The suite that a source passes."""
 
     def test_its_name_is_that_of_its_mode(self, spec: str) -> None:
         assert SOURCES[spec].name == spec

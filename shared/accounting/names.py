@@ -70,7 +70,7 @@ class Names:
 
     @property
     def key_check(self) -> str | None:
-        """What tells one key from another; None without one."""
+        """A check that tells one key from another; None without a key."""
         return None if self._key is None else _hashed(self._key, CHECK)
 
     def write(self, path: Path) -> None:

@@ -43,7 +43,7 @@ class PbsWaiting(NamedTuple):
 
 
 class PbsLife(NamedTuple):
-    """What records tell of a job so far; `end` is `UNKNOWN` after Q and S. `known`: something was told before."""
+    """Facts from a job's records so far; `end` is `UNKNOWN` after Q and S. `known`: an earlier record exists."""
 
     line: int
     kind: str

@@ -23,7 +23,7 @@ TEXTS = ("user", "account", "job_name", "partition", "qos", "node_list")
 
 @dataclass(frozen=True)
 class Reading:
-    """What the user says of a file: columns of a table by our names, its zone, the pools, and where names are kept."""
+    """The user's description of a file: columns of a table by our names, its zone, the pools, and a place for names."""
 
     columns: Mapping[str, str] = field(default_factory=dict)
     time_zone: str | None = None
@@ -51,7 +51,7 @@ class Words:
 
 
 class AccountingRows:
-    """What a file says of jobs: a row for each time that one waited and ran, in the order of the file.
+    """Rows of an accounting file: one for each time that a job waited and ran, in the order of the file.
 
     Examples
     --------

@@ -21,7 +21,7 @@ class Execution(NamedTuple):
 
     @property
     def run_time(self) -> int:
-        """What it runs on these processors if nothing ends it, in seconds."""
+        """Run time on these processors if nothing ends the job, in seconds."""
         return reshaped_time(self.job.run_time, self.by)
 
     @property

@@ -8,7 +8,7 @@ from shadowtime.shared.messages import UNITS, CapacityChanged, Pool, Room, Rooms
 
 
 class RoomLeft:
-    """What is free of each resource of each pool: processors, MiB of memory, GPUs; below zero where a pool has shrunk.
+    """Free amounts of each pool: processors, MiB of memory, GPUs; below zero where a pool has shrunk.
 
     Of what a pool does not tell of there is no end.
 

@@ -14,7 +14,7 @@ OUTCOMES: dict[int | None, Outcome] = {0: "failed", 1: "completed", 5: "cancelle
 
 
 class Source(Protocol):
-    """What happens on a cluster, instant by instant, in the order of `event_order.py`; without I/O."""
+    """A source of a cluster's events, instant by instant, in the order of `event_order.py`; without I/O."""
 
     name: ClassVar[str]
 

@@ -65,7 +65,7 @@ class _Loaded(JITCodeLibrary):
 
 
 class Payload(CompileResultCacheImpl):
-    """What is kept of a kernel: as numba has it, but that no module of numba is imported to load it.
+    """The stored form of a kernel: as numba has it, but that no module of numba is imported to load it.
 
     What is called has an environment each, which has the globals of its module: for compiled code they are of no use.
     """

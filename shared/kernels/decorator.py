@@ -63,7 +63,7 @@ class Kernel:
 
     @property
     def _numba_type_(self) -> Any:
-        """What numba takes it for where another kernel calls it."""
+        """The type by which another kernel calls it."""
         return (self.being_made or self.load())._numba_type_
 
     def __reduce__(self) -> str:

@@ -16,7 +16,7 @@ class AdvisedStart(NamedTuple):
 
 @runtime_checkable
 class PredictsRunTimes(Protocol):
-    """What is asked of a stage that predicts run times."""
+    """Questions to a stage that predicts run times."""
 
     def run_time_of(self, job: JobSubmitted) -> RunTimePrediction | None:
         """Return what would be predicted of a job if it were submitted now; None for nothing."""
@@ -25,7 +25,7 @@ class PredictsRunTimes(Protocol):
 
 @runtime_checkable
 class ForecastsStarts(Protocol):
-    """What is asked of a stage that schedules."""
+    """Questions to a stage that schedules."""
 
     def starts_of(self, asked: Sequence[tuple[JobSubmitted, RunTimePrediction | None]]) -> tuple[AdvisedStart, ...]:
         """Return when each of some jobs would start if it alone were submitted now, all from the same futures."""
@@ -37,7 +37,7 @@ class ForecastsStarts(Protocol):
 
 @runtime_checkable
 class BoundsWaits(Protocol):
-    """What `ask` takes of the handler of a stage."""
+    """Questions of `ask` to the handler of a stage."""
 
     def bounds_at(self, job: JobSubmitted, quantile: float, confidence: float) -> tuple[WaitBound, ...]:
         """Return the bounds that a job would have if it were submitted now."""

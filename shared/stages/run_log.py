@@ -27,7 +27,7 @@ from shadowtime.shared.stages.jobs_in_system import JobsInSystem, RunningJob, ne
 
 
 class EventRule(NamedTuple):
-    """What is required of an event, and what it then changes."""
+    """The requirements of an event, and its effect on the log."""
 
     check: Callable[["CheckedLog", Any], Any]
     change: Callable[["CheckedLog", Any, Any], None]

@@ -18,7 +18,7 @@ class Record(Protocol):
 
 
 class Stream(Protocol):
-    """What a worker needs of Kafka."""
+    """The worker's interface to Kafka."""
 
     async def publish(self, partition: int, run: str, values: Sequence[bytes], times: Sequence[float | None]) -> None:
         """Deliver outputs to the stage's own topic, in order.
@@ -45,7 +45,7 @@ class Stream(Protocol):
 
 @dataclass(frozen=True)
 class RunState:
-    """What a store knows of one run in one stage.
+    """The stored state of one run in one stage.
 
     `snapshot` and then the inputs of `journal` give the state after `sequence`, whose input lay at `offset` of
     `partition`. `outbox` holds outputs that may not have been delivered. `quarantined` says why the run is not carried
@@ -64,7 +64,7 @@ class RunState:
 
 @dataclass(frozen=True)
 class Transaction:
-    """What one batch changes in one run.
+    """The changes of one batch in one run.
 
     Parameters
     ----------

@@ -67,7 +67,7 @@ NAMED = {
 
 
 class Sentence(NamedTuple):
-    """What happened, to which job if to one, and its details.
+    """A sentence about an event: its text, the job if there is one, and details.
 
     >>> str(Sentence("start", 4711, "(16 procs) starts now", ("backfilled, delays job 4702 with 3 %",)))
     'job 4711 (16 procs) starts now: backfilled, delays job 4702 with 3 %'

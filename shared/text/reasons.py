@@ -17,7 +17,7 @@ from shadowtime.shared.messages import (
 
 
 class RunContext(NamedTuple):
-    """What is known of a run: Unix time of second 0, whether decisions are carried out, which member decided last."""
+    """Known facts about a run: Unix time of second 0, whether decisions take effect, the last member to decide."""
 
     unix_start: int = 0
     obeyed: bool | None = None

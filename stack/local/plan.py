@@ -57,7 +57,7 @@ class StackPlan:
 
     @property
     def access(self) -> Access:
-        """Who may do what, and the secrets of it."""
+        """Rights and secrets of the stack."""
         return Access(Path(self.folder) / "access", roles(self.stages), self.tls)
 
     @classmethod

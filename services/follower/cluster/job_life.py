@@ -36,7 +36,7 @@ STAYS = ("pool", "partition_number", "priority", "blocked")
 
 @dataclass(slots=True)
 class JobLife:
-    """What was told of a life: `since` when its wait began, `at` the time of the last event, `over` its end.
+    """The emitted part of a life: `since` when its wait began, `at` the time of the last event, `over` its end.
 
     `asked` has what it asks for where that is told.
     """

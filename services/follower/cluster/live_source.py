@@ -21,7 +21,7 @@ log.addFilter(FewAMinute())
 
 
 class Opening(NamedTuple):
-    """What a run opens with: the machine, which second of Unix is 0 on its time line, and when on it the log begins.
+    """The opening of a run: the machine, the Unix second of its time 0, and the time at which its log begins.
 
     What is decided is done from `obeyed_from` on, where it is.
     """
@@ -52,7 +52,7 @@ def as_opened(parts: MachineParts, opened: ClusterOpened) -> MachineParts:
 
 @dataclass
 class SourceLoad:
-    """What it costs to follow a source, how far its log is behind, both in seconds, and what could not be told in time.
+    """The cost of a source and the lag of its log, both in seconds, and the count of late events.
 
     `share` is that of the time of the cluster's own scheduler which was spent on us, where it tells that.
     """

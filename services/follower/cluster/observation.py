@@ -81,7 +81,7 @@ class Node(NamedTuple):
 
     @property
     def has(self) -> dict[str, int]:
-        """What it has, as `parts_of_nodes` takes it."""
+        """Resources of the node, as `parts_of_nodes` takes them."""
         return {"processors": self.processors, "nodes": 1, "memory": self.memory, "gpus": self.gpus}
 
 

@@ -70,7 +70,7 @@ class JobLine(Frozen):
 
 
 class PoolLine(Frozen):
-    """What may be used of a pool now."""
+    """A line that gives the usable part of a pool now."""
 
     pool: Word
     processors: Count

@@ -36,7 +36,7 @@ class Mirrored:
 
     @property
     def mirror(self) -> Mirror:
-        """What is known of it; only once it was met, or restored."""
+        """The mirror of the cluster; only once the cluster was met, or restored."""
         if self._mirror is None:
             raise FollowError(f"{self.name} was not met yet")
         return self._mirror

@@ -36,7 +36,7 @@ BEFORE = 14 * DAY
 
 
 class ParsedLine(NamedTuple):
-    """What a line tells: sights of jobs, or a pool that has other room; and the last second of Unix that is in it.
+    """The content of a line: observations of jobs, or new pool sizes; and the last second of Unix that is in it.
 
     `known` says that whatever was before that second is told.
     """

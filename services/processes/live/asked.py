@@ -21,7 +21,7 @@ AGAIN_SECONDS = 5
 
 
 class ShadowReader(Protocol):
-    """What is known of shadows; raises `StoreError` if Redis cannot be used."""
+    """Reads the known shadows; raises `StoreError` if Redis cannot be used."""
 
     async def counts(self) -> Mapping[str, int]:
         """Return how many each cluster has that has any."""

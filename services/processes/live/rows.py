@@ -113,7 +113,7 @@ class Block(NamedTuple):
 
 
 class Picture:
-    """What has ended within the last day, the rows of what runs, and the line of waiting jobs.
+    """The picture of a day: ended jobs, the rows of running jobs, and the line of waiting jobs.
 
     O(1) an event, amortised.
 

@@ -88,7 +88,7 @@ class Expected(NamedTuple):
 
 
 class Awaited(NamedTuple):
-    """What the site's own scheduler said of a start to come: how often, first and last, when it said which second."""
+    """The site's own forecasts of a start to come: how many, the first and the last, each with its time."""
 
     first: tuple[int, int]
     last: tuple[int, int]

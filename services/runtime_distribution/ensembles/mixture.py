@@ -80,7 +80,7 @@ class MixtureSettings(SpecSettings):
 
 
 class Said(NamedTuple):
-    """What was said of a job.
+    """The predictions of a job.
 
     Parameters
     ----------

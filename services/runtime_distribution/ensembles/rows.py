@@ -24,7 +24,7 @@ WIDTH: Final = ASKED + BINS + 1
 
 
 class KnownAtSubmission(NamedTuple):
-    """What is known of a job as it is submitted.
+    """The known facts about a job at its submission.
 
     Parameters
     ----------

@@ -33,7 +33,7 @@ MUTATION = 0.01
 
 
 class Genes:
-    """What the bits of a template mean, where only some characteristics are known of the jobs.
+    """The meaning of a template's bits, where only some characteristics of the jobs are known.
 
     Two bits say what is predicted, one whether run times are relative, one for each characteristic whether the jobs of
     a category have it in common; then five for each of `RANGES`. Four bits beyond the last value begin anew.

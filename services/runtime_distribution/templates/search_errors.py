@@ -116,7 +116,7 @@ class TemplateErrors:
 
     @property
     def characteristics(self) -> list[str]:
-        """What differs among the jobs."""
+        """Characteristics in which the jobs differ."""
         return [each for each, field in CHARACTERISTICS.items() if len(np.unique(self._columns[field])) > 1]
 
     def __call__(self, sets: Sequence[tuple[Template, ...]]) -> list[float]:

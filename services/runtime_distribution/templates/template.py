@@ -92,7 +92,7 @@ class Template(SpecSettings):
 
     @property
     def characteristics(self) -> tuple[str, ...]:
-        """What the jobs of a category have in common."""
+        """Characteristics that the jobs of a category share."""
         return tuple(self.key.split("+")) if self.key else ()
 
     @property

@@ -32,7 +32,7 @@ from shadowtime.shared.kernels import BEYOND, Integers, IntegerTable
 
 
 class Backfilling(Protocol):
-    """What running a policy ahead pass by pass takes of it."""
+    """A policy's part in running ahead pass by pass."""
 
     on_requests: bool
     """Whether it plans by requests in the place of predictions."""

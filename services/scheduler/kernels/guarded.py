@@ -20,14 +20,14 @@ class JobArrays(NamedTuple):
 
 
 class HeldResources(NamedTuple):
-    """What each running job holds of each resource, shape (running, resources), and when it ends at the latest."""
+    """Resources that each running job holds, shape (running, resources), and its latest end."""
 
     sizes: IntegerTable
     ends: Integers
 
 
 class Guards(NamedTuple):
-    """What the order may do to one job, in seconds; infinity limits nothing. See `GuardedSettings`."""
+    """Limits of what the order may do to one job, in seconds; infinity limits nothing. See `GuardedSettings`."""
 
     threshold: float
     overtaken: float
@@ -35,7 +35,7 @@ class Guards(NamedTuple):
 
 
 class Pass(NamedTuple):
-    """What starts, as places in the array of waiting jobs, in this order; why; and what that must not delay."""
+    """The starts, as places in the array of waiting jobs, in order; their reasons; and the jobs they must not delay."""
 
     places: Integers
     reasons: Integers

@@ -76,7 +76,7 @@ def settled(
 
 
 class PlannedStarts(NamedTuple):
-    """What `plan` returns."""
+    """The result of `plan`."""
 
     starts: Integers
     shapes: Integers

@@ -23,7 +23,7 @@ UNBOUNDED = 1 << 62
 
 
 class Terminations(NamedTuple):
-    """What running jobs may do, in the order of the walk: event by event, shape (events,)."""
+    """Possible ends of running jobs, in the order of the walk: event by event, shape (events,)."""
 
     times: Floats
     jobs: Integers
@@ -31,7 +31,7 @@ class Terminations(NamedTuple):
 
 
 class Walk(NamedTuple):
-    """What one walk over the terminations says of candidates of every size; rows are steps in order of time.
+    """The result of one walk over the terminations, for candidates of every size; rows are steps in order of time.
 
     `ready[k]` is the probability that the head becomes ready in step k, and `delays[k, d]` that it does, but not
     beside a candidate of the d-th size; `bounds[k, d]` is the greatest probability, up to step k, that the machine is

@@ -26,7 +26,7 @@ class BackfillCandidate(NamedTuple):
 
 
 class Outlook:
-    """What is free of each resource from now on: of running jobs until their limits end, and of reservations.
+    """Free amounts of each resource from now on, by the limits of running jobs and by reservations.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ def main_pass(outlook: Outlook, queue: Sequence[BackfillCandidate], depth: int) 
 
 
 class Bounds(NamedTuple):
-    """What bounds a pass of backfill: seconds, and jobs that it tests and starts (0: as many as there are).
+    """Bounds of a backfill pass: seconds, and jobs that it tests and starts (0: as many as there are).
 
     Steps of the resolution are whole ones of Unix time, of which second 0 is `unix_start`.
     """

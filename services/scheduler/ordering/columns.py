@@ -46,7 +46,7 @@ class WaitingColumns(NamedTuple):
 
     @property
     def priorities(self) -> Floats:
-        """What the site gave each job, the largest first; negative infinity where it said nothing."""
+        """Priorities that the site gave the jobs, the largest first; negative infinity where it gave none."""
         told = self.queue.priorities
         return np.array([told.get(number, -math.inf) for number in self.queue.job_number.tolist()])
 

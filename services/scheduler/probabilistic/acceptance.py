@@ -62,7 +62,7 @@ ROUNDED = 0.5 * 10.0**-DIGITS
 
 
 class Evaluation(NamedTuple):
-    """What `evaluate_candidates` returns."""
+    """The result of `evaluate_candidates`."""
 
     accepted: int
     measures: FloatTable
@@ -101,7 +101,7 @@ class Candidates(NamedTuple):
 
 
 class AcceptanceRule(NamedTuple):
-    """Which candidate may start.
+    """The rule by which a candidate may start.
 
     One of which this `measure` of the `MEASURES`, rounded to six digits, is below `tau`, and the exact probability at
     most `most`. `weights` are those of `recalibrated` for candidates whose measure is not below `tau`, and for those

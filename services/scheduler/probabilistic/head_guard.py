@@ -19,7 +19,7 @@ def add_risk(spent: float, probability: float) -> float:
 
 
 class HeadRecord:
-    """What is known of each waiting job that is or was head, and the longest wait so far. O(1) an event."""
+    """The record of each waiting job that is or was head, and the longest wait so far. O(1) an event."""
 
     def __init__(self) -> None:
         self.spent: dict[int, float] = {}

@@ -33,7 +33,7 @@ class _Account:
 
 
 class Shares:
-    """Who has which part of the machine, and what has been used of late.
+    """Shares of users and accounts in the machine, and their recent usage.
 
     Usage is in processor seconds, of users and of all accounts above them. Users without usage are only counted, until
     they come; whoever comes and is in no account known has one share of one below the root.

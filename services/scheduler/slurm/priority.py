@@ -47,12 +47,12 @@ class KnownJob:
 
     @property
     def owner(self) -> Owner:
-        """Whose usage it is."""
+        """Owner of the usage."""
         return self.user, self.account
 
 
 class Factors(NamedTuple):
-    """What each factor adds to a priority, as `sprio` prints them but for the fractions."""
+    """Contributions of the factors to a priority, as `sprio` prints them but for the fractions."""
 
     age: float
     fairshare: float

@@ -151,7 +151,7 @@ class JobTable:
 
     @property
     def sizes(self) -> IntegerTable:
-        """What is requested, or held, of each resource, shape (jobs, resources): processors, then further ones."""
+        """Requested or held amounts of each resource, shape (jobs, resources): processors, then further ones."""
         if not self._further:
             return self.table[SIZE, : self._size, np.newaxis]
         return self.table[[SIZE, *range(len(self.COLUMNS), len(self.table))], : self._size].T.copy()

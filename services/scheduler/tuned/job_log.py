@@ -38,7 +38,7 @@ def grown(table: Any, size: int, filler: int = 0) -> Any:
 
 @dataclass(slots=True)
 class News:
-    """What has happened to one job since the last scheduling point; `user` is the row of one that came since then."""
+    """Changes of one job since the last scheduling point; `user` is the row of one that came since then."""
 
     user: int | None = None
     started: int | None = None

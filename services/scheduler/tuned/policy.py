@@ -36,7 +36,7 @@ LEAST = 1e-6
 
 
 class Aims(NamedTuple):
-    """What a choice is by; see `TunedSettings`. `slowdown` is its share in the objective, that of the wait the rest."""
+    """Aims of a choice; see `TunedSettings`. `slowdown` is its share in the objective, that of the wait the rest."""
 
     slowdown: float
     tail: float
@@ -45,7 +45,7 @@ class Aims(NamedTuple):
 
 
 class MemberComparison(NamedTuple):
-    """What each member made of the settled jobs, as shares of what the first made; shape (members,)."""
+    """Results of each member for the settled jobs, as shares of the first member's results; shape (members,)."""
 
     slowdowns: Floats
     waits: Floats

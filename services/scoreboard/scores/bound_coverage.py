@@ -20,7 +20,7 @@ MAX_OF_A_JOB = 32
 
 
 class BoundKind(NamedTuple):
-    """What bounds that are scored together have in common."""
+    """Common traits of bounds that are scored together."""
 
     grouping: str
     queue: int | None

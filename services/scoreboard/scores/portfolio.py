@@ -7,7 +7,7 @@ from shadowtime.shared.messages import Decided, MemberChange, PortfolioScores, S
 
 
 class MemberRecord:
-    """What a policy with several configurations has told of them; of other policies there is nothing.
+    """The record of a portfolio's members; empty for a policy with one configuration.
 
     >>> from shadowtime.shared.messages.decisions import Chosen
     >>> members = MemberRecord()

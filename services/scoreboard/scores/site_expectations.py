@@ -154,7 +154,7 @@ class Expectations:
 
 
 class ExpectedStarts:
-    """What was expected of the jobs that wait, and sums over those that started, in all and by queue.
+    """Expected starts of the waiting jobs, and sums over the started ones, in all and by queue.
 
     Memory is bounded by the waiting jobs and by the queues, the first `MAX_EXPECTED_QUEUES`.
 

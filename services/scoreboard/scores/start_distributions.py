@@ -116,7 +116,7 @@ class _Sums:
 
 
 class StartDistributions:
-    """What was said of the jobs whose waits are not known yet, and sums over the others: of sampled forecasts only.
+    """Forecasts of jobs whose waits are not known yet, and sums over the others: of sampled forecasts only.
 
     Memory is bounded by the waiting jobs.
 

@@ -34,7 +34,7 @@ class Twin(Frozen):
 
 
 class LiveShadows:
-    """What the live page asks of shadows."""
+    """Answers of shadows to the live page."""
 
     def __init__(self, kept: Kept) -> None:
         self._kept = kept

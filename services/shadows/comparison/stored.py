@@ -79,7 +79,7 @@ class _Seen(NamedTuple):
 
 
 class Kept:
-    """What is stored of shadows; one that has not moved on is not read again."""
+    """The stored state of shadows; one that has not moved on is not read again."""
 
     def __init__(self, reader: RunReader) -> None:
         self._reader = reader

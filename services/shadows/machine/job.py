@@ -131,7 +131,7 @@ class ShadowJob:
 
     @property
     def by(self) -> tuple[int, int]:
-        """What its times are multiplied by in the shadow, and divided."""
+        """Factor of its times in the shadow, and divisor."""
         return ratio(self.job.requested_processors, self.on, self.job.speedup)
 
     def execution(self) -> Execution:

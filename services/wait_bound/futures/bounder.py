@@ -49,7 +49,7 @@ class FutureSettings(HistorySettings):
 
 
 class SubmittedForecast(NamedTuple):
-    """What is known of a job as it is submitted: logarithms of the forecast wait and of its user's; waits alike.
+    """Known facts about a job at submission: logarithms of the forecast wait and of its user's; waits alike.
 
     Where there are trees, the numbers that they ask for, and what they say.
     """

@@ -32,7 +32,7 @@ MOST_JOBS = 5_000
 
 
 class MachineFutures:
-    """What waits and runs, and what came in earlier weeks; from there the machine is run ahead.
+    """Waiting and running jobs, and earlier weeks' arrivals, from which the machine is run ahead.
 
     In each future EASY decides on requests, first come first served. Run times are drawn from the distributions that
     are predicted, given for how long each job has run, a job's always the same in one future; arrivals are those of an

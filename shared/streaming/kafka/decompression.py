@@ -23,11 +23,11 @@ class TooLarge(Exception):
 
 
 class NotUnpacked(bytes):
-    """What stands where a message would: why there is none."""
+    """A message that could not be unpacked, with the reason."""
 
 
 class Unreadable(NamedTuple):
-    """What is told in the place of a batch."""
+    """The substitute for a batch that cannot be read."""
 
     offset: int
     timestamp: int
@@ -83,7 +83,7 @@ class _Batches:
 
 
 class PartitionRecords(fetcher.PartitionRecords):  # type: ignore[misc]
-    """What aiokafka takes the records of a fetch from."""
+    """The source of aiokafka's records of a fetch."""
 
     def __init__(self, place: Any, records: Any, *others: Any) -> None:
         super().__init__(place, _Batches(records), *others)

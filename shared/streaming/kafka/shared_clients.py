@@ -26,7 +26,7 @@ Heard = Sequence[Any] | Exception
 
 
 class PartitionFeed:
-    """What comes on `decisions` and `scores` of one partition, by run."""
+    """Messages of `decisions` and `scores` of one partition, by run."""
 
     def __init__(self, settings: Settings, partition: int) -> None:
         self.failed = False
@@ -93,7 +93,7 @@ class PartitionFeed:
 
 
 class RunClients:
-    """What replays over one Kafka share; from `shared`, and to be `released` by each."""
+    """Clients that replays over one Kafka share; from `shared`, and to be `released` by each."""
 
     def __init__(self, settings: Settings) -> None:
         self.sender = Sender(bus.producer(settings), settings.max_output_bytes)

@@ -25,7 +25,7 @@ Offsets = dict[Any, int]
 
 
 class KafkaFollower:
-    """What both kinds have in common; an asynchronous context that raises `BusError` if Kafka cannot be used."""
+    """The base of both followers: an asynchronous context that raises `BusError` if Kafka cannot be used."""
 
     def __init__(self, settings: Settings, topic: str, consumer: AIOKafkaConsumer) -> None:
         self._settings = settings

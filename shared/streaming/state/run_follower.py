@@ -50,7 +50,7 @@ class JournalEnd:
 
 
 class RunReader(Protocol):
-    """What a follower needs of a store: reading."""
+    """A follower's interface to a store: reading."""
 
     async def names(self) -> Sequence[str]:
         """Return all runs of which there is a state, in order of name."""
@@ -134,7 +134,7 @@ async def reading_later(settings: Settings, stage: str) -> AsyncIterator[RedisRe
 
 @dataclass
 class _Taken:
-    """What a follower has taken of a run; `last` is the newest entry that it took from the journal."""
+    """A follower's position in a run; `last` is the newest entry that it took from the journal."""
 
     state: StageRun
     start: int

@@ -35,7 +35,7 @@ from shadowtime.shared.streaming.worker.pages import worker_pages
 
 
 class Receiver(Protocol):
-    """Who takes records, in order of each partition."""
+    """Takes records, in order of each partition."""
 
     async def ready(self) -> None:
         """Return when there is room for a record."""

@@ -48,7 +48,7 @@ QUARANTINED_SHOWN = 20
 
 
 class WorkerLoop:
-    """What lies between faust and the stage worker."""
+    """The loop between faust and the stage worker."""
 
     def __init__(self, app: faust.App, stage: Stage, settings: Settings, metrics: WorkerMetrics) -> None:
         self._app = app

@@ -82,7 +82,7 @@ class Run:
 
 
 class PutAway(NamedTuple):
-    """What is kept of a run that is no longer held, true as long as it is stored at `sequence`."""
+    """The remainder of a run that was evicted, valid as long as the run is stored at `sequence`."""
 
     sequence: int
     searched: int
@@ -96,7 +96,7 @@ class PutAway(NamedTuple):
 
 @dataclass
 class Slice:
-    """What some events have done to one run, not yet committed."""
+    """Uncommitted changes of some events in one run."""
 
     started: int
     done: int = 0
