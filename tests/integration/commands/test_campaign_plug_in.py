@@ -22,8 +22,8 @@ import sys
 from pathlib import Path
 from shadowtime.replayer.campaign.file import read_campaign
 from shadowtime.replayer.campaign.grid import grid_of
-from shadowtime.replayer.campaign.logs import Log
-log = Log("KTH", "KTH", "/nowhere", "0" * 64, None, "drop", "as-logged", None)
+from shadowtime.replayer.campaign.logs import CampaignLog
+log = CampaignLog("KTH", "KTH", "/nowhere", "0" * 64, None, "drop", "as-logged", None)
 (mine, easy) = grid_of(read_campaign(Path("c.toml")), [log])
 print(mine.digest, easy.digest)
 """
