@@ -140,11 +140,15 @@ class BackfillPass:
         """Return the head's shadow time and extra amounts, should every running job run to its request."""
         return shadow_of(self.head_size, self.idle, self.busy.sizes, self.busy.requested_ends)
 
+    @property
+    def _by_deadline_or_resources(self) -> bool:
+        """Whether a deadline or a further resource bounds candidates, beside their probability."""
+        return self.deadline < math.inf or len(self.idle) > 1
+
     def _bounds(self, spent: float) -> tuple[int, Integers, bool]:
         """Return shadow time, extra amounts, and whether only candidates that are safe on the requests may start."""
         plain = spent >= self.settings.budget
-        several_resources = len(self.idle) > 1
-        if not (plain or self.settings.accept_easy_safe or self.deadline < math.inf or several_resources):
+        if not (plain or self.settings.accept_easy_safe or self._by_deadline_or_resources):
             return -BEYOND, -self.idle, False  # no candidate is safe by these bounds
 
         shadow_time, extra = self.shadow or self._shadow()
@@ -154,7 +158,7 @@ class BackfillPass:
     def _sift(self, rows: Integers, shadow_time: int, extra: Integers, *, plain: bool) -> tuple[Integers, Flags]:
         """Return the candidates that some rule can accept, and of each whether it is safe on the requests."""
         arguments = self.now, rows, self.queue.sizes, self.queue.requested_time, shadow_time, extra
-        if plain or not (len(self.idle) > 1 or self.deadline < math.inf):
+        if plain or not self._by_deadline_or_resources:
             return sift(*arguments, plain)
 
         # The head must find room by its deadline, should every job run to its request.

@@ -235,7 +235,7 @@ def of_numba(file):
 first, second = map(of_numba, sorted(Path(FOLDER).rglob("sorting.*.nbc")))
 print(len(first) > 0, len(second) > 0, len(first & second))
 """
-"""What a process prints that looks for functions of numba's own which two kernels of the cache define."""
+"""A program that prints how many of numba's own functions both kernels in the cache define."""
 
 
 def test_kernels_that_two_processes_compiled_define_no_symbol_twice(told: Told, tmp_path: Path) -> None:
