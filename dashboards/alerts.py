@@ -111,7 +111,7 @@ ALERTS = (
 
 def rule(alert: Alert, board: Dashboard) -> Rule:
     """Return an alert as Grafana's interface for provisioning takes it, marked on a panel of `board`."""
-    panel = next(each for each in board.panels or () if each.title == alert.panel)
+    panel = next(candidate for candidate in board.panels or () if candidate.title == alert.panel)
     question = prometheus.Dataquery().expr(alert.query).ref_id("A").instant().datasource(STORE)
     above = (
         expr.TypeThreshold()
@@ -139,7 +139,7 @@ def rule(alert: Alert, board: Dashboard) -> Rule:
 
 def provisioned(rules: list[dict[str, Any]]) -> dict[str, Any]:
     """Return rules as Grafana reads them from a file."""
-    kept = [{name: value for name, value in each.items() if name not in PLACES} for each in rules]
+    kept = [{name: value for name, value in rule.items() if name not in PLACES} for rule in rules]
     group = {"orgId": 1, "name": GROUP, "folder": "Shadowtime", "interval": "1m", "rules": kept}
     return {"apiVersion": 1, "groups": [group]}
 

@@ -41,7 +41,7 @@ def push(
             from shadowtime.dashboards.push import Push
     except ModuleNotFoundError as error:
         raise SettingsError(f"pushing takes {error.name}: pip install 'shadowtime[grafana]'") from None
-    Push(url, token, victoria_metrics).run(lambda each: say(f"{each.what}: {each.outcome}"))
+    Push(url, token, victoria_metrics).run(lambda pushed: say(f"{pushed.what}: {pushed.outcome}"))
 
 
 def main() -> None:

@@ -44,7 +44,7 @@ def generated() -> dict[str, str]:
     for board in boards.values():
         for number, panel in enumerate(board.panels or (), 1):
             panel.id_val = number
-    rules = [json.loads(_text(rule(each, boards[each.board]))) for each in ALERTS]
+    rules = [json.loads(_text(rule(alert, boards[alert.board]))) for alert in ALERTS]
     files = {f"dashboards/{name}.json": _text(board) for name, board in boards.items()}
     return files | {ALERTING: _text(provisioned(rules))}
 

@@ -144,7 +144,7 @@ def legend() -> common.VizLegendOptions:
 def _thresholds(steps: Mapping[float, str]) -> sdk.ThresholdsConfig:
     found = [
         model.Threshold(value=None, color=NEUTRAL),
-        *(model.Threshold(each, steps[each]) for each in sorted(steps)),
+        *(model.Threshold(step, steps[step]) for step in sorted(steps)),
     ]
     return sdk.ThresholdsConfig().mode(model.ThresholdsMode.ABSOLUTE).steps(found)
 

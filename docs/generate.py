@@ -38,20 +38,22 @@ def values(annotation: Any, metadata: Iterable[Any] = ()) -> str:
     """Return what a value may be: its type, or all values there are, and its bounds."""
     bounds = {
         name: bound
-        for each in metadata
+        for entry in metadata
         for name in ("ge", "gt", "le", "lt")
-        if (bound := getattr(each, name, None)) is not None
+        if (bound := getattr(entry, name, None)) is not None
     }
     if get_origin(annotation) is Literal:
-        return ", ".join(f"`{each}`" for each in get_args(annotation))
+        return ", ".join(f"`{argument}`" for argument in get_args(annotation))
     if get_origin(annotation) in (Union, types.UnionType):
-        return " or ".join(values(each, metadata) for each in get_args(annotation) if each is not type(None))
+        return " or ".join(
+            values(argument, metadata) for argument in get_args(annotation) if argument is not type(None)
+        )
     if annotation is bool:
         return "`yes`, `no`"
     name = {int: "whole number", float: "number", str: "text"}.get(annotation, "")
     name = name or {"Path": "file", "SecretStr": "secret"}[annotation.__name__]
     words = {"ge": "at least", "gt": "above", "le": "at most", "lt": "below"}
-    told = [f"{words[each]} {bound:,}".removesuffix(".0") for each, bound in sorted(bounds.items())]
+    told = [f"{words[word]} {bound:,}".removesuffix(".0") for word, bound in sorted(bounds.items())]
     return ", ".join([name, *told])
 
 
@@ -77,17 +79,20 @@ def command_parts(path: str, command: Any) -> Iterator[str]:
     """Yield what the page says of a command, or of each command of a group."""
     inner = getattr(command, "commands", None)
     if inner is not None:
-        for name, each in inner.items():
-            yield from command_parts(f"{path} {name}", each)
+        for name, subcommand in inner.items():
+            yield from command_parts(f"{path} {name}", subcommand)
         return
-    arguments = [each for each in command.params if each.param_type_name == "argument"]
-    options = [each for each in command.params if each.param_type_name == "option"]
+    arguments = [parameter for parameter in command.params if parameter.param_type_name == "argument"]
+    options = [parameter for parameter in command.params if parameter.param_type_name == "option"]
     yield f"### {path}\n"
     yield sentence(command.help) + "\n"
-    words = [path, *(spelled(each).strip("`") for each in arguments), *["[OPTIONS]"] * bool(options)]
+    words = [path, *(spelled(argument).strip("`") for argument in arguments), *["[OPTIONS]"] * bool(options)]
     yield f"```text\n{' '.join(words)}\n```\n"
     if arguments or options:
-        rows = [(spelled(each), shown(each), sentence(each.help or "")) for each in (*arguments, *options)]
+        rows = [
+            (spelled(parameter), shown(parameter), sentence(parameter.help or ""))
+            for parameter in (*arguments, *options)
+        ]
         yield table(("", "default", "meaning"), rows)
     if command.epilog:
         yield "Takes every [setting](settings.md) as a flag, too.\n"
@@ -97,7 +102,7 @@ def spelled(parameter: Any) -> str:
     """Return an argument or option as one writes it."""
     if parameter.param_type_name == "argument":
         return f"`{parameter.metavar or parameter.name.upper()}`"
-    names = ", ".join(f"`{each}`" for each in parameter.opts)
+    names = ", ".join(f"`{option}`" for option in parameter.opts)
     if parameter.is_flag:
         return names
     annotation = parameter.type_descriptor.annotation
@@ -150,25 +155,30 @@ def specs() -> str:
         parts.append(f"## {title}\n")
         parts.append(f"`{flag}`{comma}{rest}: {meaning[0].lower()}{meaning[1:]} The default is `{DEFAULTS[option]}`.\n")
         classes = dict(sorted(registry.classes.items()))
-        with_keys = [each.Settings.model_fields for each in classes.values() if each.Settings.model_fields]
+        with_keys = [kind.Settings.model_fields for kind in classes.values() if kind.Settings.model_fields]
         common = {
             name: field
             for name, field in with_keys[0].items()
-            if all(name in each and repr(each[name]) == repr(field) for each in with_keys)
+            if all(name in fields and repr(fields[name]) == repr(field) for fields in with_keys)
         }
         if option == "policy":
             parts.append(f"`best` is what the project recommends: `{BEST}`. Keys behind it replace those.\n")
         if common:
             parts.append(f"Keys of all {'policies' if option == 'policy' else 'but `none`'}:\n")
             nested = [
-                (f"`{each}`", f"`{DEFAULTS[each]}`", "SPEC", f"{OPTIONS[each][2]} It may be a SPEC in parentheses.")
-                for each in registry.common
+                (
+                    f"`{option}`",
+                    f"`{DEFAULTS[option]}`",
+                    "SPEC",
+                    f"{OPTIONS[option][2]} It may be a SPEC in parentheses.",
+                )
+                for option in registry.common
             ]
             parts.append(table(KEYS, [*nested, *(key_row(name, field) for name, field in common.items())]))
-        for name, each in classes.items():
-            fields = {key: field for key, field in each.Settings.model_fields.items() if key not in common}
+        for name, kind in classes.items():
+            fields = {key: field for key, field in kind.Settings.model_fields.items() if key not in common}
             parts.append(f"### `{name}`\n")
-            parts.append(sentence((each.__doc__ or "").partition("\n\n")[0]) + "\n")
+            parts.append(sentence((kind.__doc__ or "").partition("\n\n")[0]) + "\n")
             if fields:
                 parts.append(table(KEYS, [key_row(*pair) for pair in fields.items()]))
     return page("SPECs and their keys", *parts)
@@ -179,18 +189,23 @@ def metrics() -> str:
 
     def rows(chosen: Iterable[Metric]) -> list[tuple[str, ...]]:
         return [
-            (f"`{each.name}`", ", ".join(f"`{label}`" for label in each.labels), each.unit, sentence(each.meaning))
-            for each in chosen
+            (
+                f"`{metric.name}`",
+                ", ".join(f"`{label}`" for label in metric.labels),
+                metric.unit,
+                sentence(metric.meaning),
+            )
+            for metric in chosen
         ]
 
     head = ("metric", "labels", "unit", "meaning")
-    health = [each for each in METRICS if each not in RESULTS]
+    health = [metric for metric in METRICS if metric not in RESULTS]
     return page(
         "Metrics",
         "`share` is in 0 to 1; the unit `1` counts things. A name that ends in `_total` is a sum that only grows.\n",
         "## Results of a run\n",
         "`shadowtime serve metrics` writes them to VictoriaMetrics in the time of the log. All have the labels "
-        f"{', '.join(f'`{each}`' for each in RUN)} beside their own.\n",
+        f"{', '.join(f'`{label}`' for label in RUN)} beside their own.\n",
         table(head, rows(RESULTS)),
         "## Health of the processes\n",
         "Scraped from `/metrics` of each process, in the time of the scrape.\n",

@@ -10,7 +10,7 @@ from nbconvert import MarkdownExporter
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add `NAME.md` and its figures beside every `NAME.ipynb`."""
-    for file in [each for each in files if each.src_uri.endswith(".ipynb")]:
+    for file in [page for page in files if page.src_uri.endswith(".ipynb")]:
         page = PurePath(file.src_uri)
         text, made = MarkdownExporter().from_filename(
             str(file.abs_src_path), resources={"unique_key": page.stem, "output_files_dir": f"{page.stem}_files"}

@@ -27,31 +27,31 @@ def imported(path: Path) -> Iterator[str]:
     """Yield the path of every module of the project, and of every name in one, that a file imports."""
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("shadowtime."):
-            yield from (f"{node.module}.{each.name}".replace(".", "/").partition("/")[2] for each in node.names)
+            yield from (f"{node.module}.{alias.name}".replace(".", "/").partition("/")[2] for alias in node.names)
 
 
 def arrows(known: dict[str, Path]) -> dict[str, set[str]]:
     """Return which packages each one imports, without its own parents and parts."""
 
     def home(target: str) -> str:
-        return max((each for each in known if f"{target}/".startswith(f"{each}/")), key=len, default="")
+        return max((package for package in known if f"{target}/".startswith(f"{package}/")), key=len, default="")
 
     return {
-        each: {
+        package: {
             target
             for path in modules(folder)
             for target in map(home, imported(path))
-            if target and not f"{target}/".startswith(f"{each}/") and not each.startswith(f"{target}/")
+            if target and not f"{target}/".startswith(f"{package}/") and not package.startswith(f"{target}/")
         }
-        for each, folder in known.items()
+        for package, folder in known.items()
     }
 
 
 def layers(needs: dict[str, set[str]]) -> dict[str, int]:
     """Return the layer of each package: one above the highest that it imports."""
     found: dict[str, int] = {}
-    for each in TopologicalSorter(needs).static_order():
-        found[each] = 1 + max((found[other] for other in needs[each]), default=-1)
+    for package in TopologicalSorter(needs).static_order():
+        found[package] = 1 + max((found[other] for other in needs[package]), default=-1)
     return found
 
 
@@ -67,13 +67,13 @@ def rows() -> Iterator[tuple[str, ...]]:
     inner = layers(needs)
     outer = layers(
         {
-            whole: {place(other) for each in needs if place(each) == whole for other in needs[each]} - {whole}
+            whole: {place(other) for need in needs if place(need) == whole for other in needs[need]} - {whole}
             for whole in map(place, needs)
         }
     )
-    for each in sorted(
+    for package in sorted(
         known, key=lambda one: (FOLDERS.index(one.split("/")[0]), outer[place(one)], place(one), inner[one], one)
     ):
-        meaning = (ast.get_docstring(ast.parse((known[each] / "__init__.py").read_text())) or "").partition("\n")[0]
-        imports = ", ".join(f"`{other}`" for other in sorted(needs[each] - {"shared"}))
-        yield f"`{each}`", str(len(modules(known[each]))), meaning, imports
+        meaning = (ast.get_docstring(ast.parse((known[package] / "__init__.py").read_text())) or "").partition("\n")[0]
+        imports = ", ".join(f"`{other}`" for other in sorted(needs[package] - {"shared"}))
+        yield f"`{package}`", str(len(modules(known[package]))), meaning, imports

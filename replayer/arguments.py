@@ -90,8 +90,8 @@ def read_cluster(text: str, preparation: Preparation, say: Callable[[str], None]
         say(f"{name}: cut {workload.aligned:,} jobs to {workload.processors} processors")
     if not SOURCES[mode].obeys:
         unknown = sum(
-            int(((each.columns["wait_time"] == -1) & (each.columns.get("left_time", -1) == -1)).sum())
-            for each in workload.blocks()
+            int(((block.columns["wait_time"] == -1) & (block.columns.get("left_time", -1) == -1)).sum())
+            for block in workload.blocks()
         )
         if 0 < unknown < len(workload):
             say(f"{name}: {unknown:,} jobs without a known wait start at their submission")
@@ -201,18 +201,18 @@ def configurations(
                     f"{option} is taken once in {mode} mode; a policy can name its own, as in easy:runtime=…"
                 )
         pair = ((runtimes or [runtime])[0], (adjustments or [adjustment])[0])
-        chosen = [(each, configure(each, *pair)) for each in policies]
+        chosen = [(policy, configure(policy, *pair)) for policy in policies]
         require_different("--policy", chosen)
         return chosen
     if len(policies) > 1:
         raise SettingsError(f"--policy is taken once in {mode} mode: jobs start as they did")
     pairs = [
-        (each or runtime, other or adjustment)
-        for each, other in zip_longest(runtimes or [runtime], adjustments or [adjustment])
+        (predictor or runtime, other or adjustment)
+        for predictor, other in zip_longest(runtimes or [runtime], adjustments or [adjustment])
     ]
     made = [configure(policies[0], *pair) for pair in pairs]
     require_different("--runtime and --adjustment", zip(map(", ".join, pairs), made, strict=True))
-    return [(mode, each) for each in made]
+    return [(mode, value) for value in made]
 
 
 def require_different(what: str, given: Iterable[tuple[str, object]]) -> None:

@@ -105,12 +105,12 @@ def entries() -> Iterator[tuple[str, str, str, list[SpecKey]]]:
     """Yield option, name, one sentence and keys of everything that a SPEC can name."""
     yield "policy", "best", f"What the project recommends: {BEST}", []
     for option, registry in REGISTRIES.items():
-        for name, each in sorted(registry.classes.items()):
+        for name, chosen in sorted(registry.classes.items()):
             keys = [
                 SpecKey(key, as_text(field.default), field.description or "")
-                for key, field in each.Settings.model_fields.items()
+                for key, field in chosen.Settings.model_fields.items()
             ]
-            yield option, name, sentence_of(each), keys
+            yield option, name, sentence_of(chosen), keys
 
 
 def sentence_of(listed: object) -> str:

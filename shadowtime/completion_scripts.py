@@ -40,8 +40,8 @@ def add(parser: argparse.ArgumentParser, command: Any) -> None:
     inner = getattr(command, "commands", None)
     if inner is not None:
         added = parser.add_subparsers()
-        for name, each in inner.items():
-            add(added.add_parser(name, help=sentence_of(each.help)), each)
+        for name, subcommand in inner.items():
+            add(added.add_parser(name, help=sentence_of(subcommand.help)), subcommand)
         return
     for parameter in command.params:
         if parameter.param_type_name == "argument":
@@ -59,7 +59,7 @@ def choices(parameter: Any) -> list[str] | None:
     """Return what an option or argument may be, where that is a list."""
     annotation = parameter.type_descriptor.annotation
     if get_origin(annotation) is Literal:
-        return [str(each) for each in get_args(annotation)]
+        return [str(argument) for argument in get_args(annotation)]
     if parameter.name == "kind" and parameter.param_type_name == "argument":
         return list(KINDS)
     return NAMES.get(parameter.opts[0].removeprefix("--"))

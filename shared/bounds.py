@@ -113,7 +113,8 @@ def storable(sums: Mapping[str, Any]) -> dict[str, Any]:
     {'jobs': 2, 'wait': '1180591620717411303424', 'mean': 0.5}
     """
     return {
-        name: str(each) if type(each) is int and abs(each) >= SIXTY_FOUR_BITS else each for name, each in sums.items()
+        name: str(value) if type(value) is int and abs(value) >= SIXTY_FOUR_BITS else value
+        for name, value in sums.items()
     }
 
 
@@ -123,7 +124,7 @@ def restored(sums: Mapping[str, Any]) -> dict[str, Any]:
     >>> restored(storable({"wait": -(2**70)})) == {"wait": -(2**70)}
     True
     """
-    return {name: int(each) if isinstance(each, str) else each for name, each in sums.items()}
+    return {name: int(value) if isinstance(value, str) else value for name, value in sums.items()}
 
 
 def saturated(number: int, most: int = MAX_INTEGER) -> int:

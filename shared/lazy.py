@@ -5,7 +5,6 @@ import sys
 from collections.abc import Callable
 from functools import cache
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 
@@ -22,11 +21,11 @@ def lazy_exports(package: str) -> Callable[[str], Any]:
 
     @cache
     def homes() -> dict[str, str]:
-        tree = ast.parse(Path(str(sys.modules[package].__file__)).read_bytes())
-        imports = (each for block in tree.body if isinstance(block, ast.If) for each in block.body)
-        return {
-            alias.name: str(each.module) for each in imports if isinstance(each, ast.ImportFrom) for alias in each.names
-        }
+        with open(str(sys.modules[package].__file__), "rb") as file:  # `pathlib` is 5 ms, a third of `--help`
+            body = ast.parse(file.read()).body
+        blocks = (block for block in body if isinstance(block, ast.If))
+        imports = (line for block in blocks for line in block.body if isinstance(line, ast.ImportFrom))
+        return {alias.name: str(line.module) for line in imports for alias in line.names}
 
     def __getattr__(name: str) -> Any:  # noqa: N807 - what Python calls it
         module = homes().get(name)

@@ -252,7 +252,7 @@ FOLLOW_JOB: Final = "followers"
 ANSWERS: Final = f'up{{job="{SCRAPE_JOB}"}}'
 """VictoriaMetrics' own: 1 of a process that answered the last scrape, 0 of one that did not; by the label `worker`."""
 
-METRICS: Final = tuple(each for each in list(globals().values()) if isinstance(each, Metric))
+METRICS: Final = tuple(value for value in list(globals().values()) if isinstance(value, Metric))
 OF_PROCESSES: Final = (
     "shadowtime_worker",
     "shadowtime_metrics",
@@ -261,4 +261,4 @@ OF_PROCESSES: Final = (
     "shadowtime_shadow",
     "shadowtime_twin",
 )
-RESULTS: Final = tuple(each for each in METRICS if not each.name.startswith(OF_PROCESSES))
+RESULTS: Final = tuple(metric for metric in METRICS if not metric.name.startswith(OF_PROCESSES))

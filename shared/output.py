@@ -17,9 +17,9 @@ def require_places(results: Iterable[Path | None], read: Iterable[str | os.PathL
     wanted = [path for path in results if path is not None]
     if len(set(wanted)) < len(wanted):
         raise SettingsError(f"two results cannot go to one place: {', '.join(map(str, wanted))}")
-    files = [each for each in read if os.path.isfile(each)]
+    files = [name for name in read if os.path.isfile(name)]
     for path in filter(os.path.isfile, wanted):
-        if any(os.path.samefile(path, each) for each in files):
+        if any(os.path.samefile(path, file) for file in files):
             raise SettingsError(f"{path} is what is read: no result is written over it")
 
 

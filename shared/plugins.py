@@ -52,7 +52,7 @@ class PlugIns(UserDict[str, Of]):
     def faults(self) -> list[str]:
         """Return what is wrong with installed plug-ins, a line for each that cannot be used."""
         loaded = [self._load(name) for name in sorted(self._entry_points())]
-        return [each for each in loaded if isinstance(each, str)]
+        return [name for name in loaded if isinstance(name, str)]
 
     def __missing__(self, name: str) -> Of:
         """Return a plug-in.
@@ -139,7 +139,7 @@ class Classes(PlugIns[type[Of]]):
         base: type[Any] = object,
         settings: type[Any] | None = None,
     ) -> None:
-        super().__init__(kind, {each.name: each for each in own}, group, self._wrong_class)
+        super().__init__(kind, {plug_in.name: plug_in for plug_in in own}, group, self._wrong_class)
         self._base, self._settings = base, settings
 
     def _wrong_class(self, loaded: Any, name: str) -> str | None:
@@ -152,7 +152,7 @@ class Classes(PlugIns[type[Of]]):
             return f"its `Settings` is no subclass of {self._settings.__name__}"
         if self._settings is not None:
             settings.model_rebuild()  # which says at once what is wrong with them
-        lacking = [each for each in dir(self._base) if each[0] != "_" and not hasattr(loaded, each)]
+        lacking = [name for name in dir(self._base) if name[0] != "_" and not hasattr(loaded, name)]
         return f"it has no {', '.join(lacking)}" if lacking else None
 
 

@@ -9,7 +9,7 @@ def plain(text: str) -> str:
     >>> plain("kth\x1b[2J\n")
     'kth\ufffd[2J\ufffd'
     """
-    return "".join(each if each.isprintable() else "\ufffd" for each in text)
+    return "".join(character if character.isprintable() else "\ufffd" for character in text)
 
 
 def one_line(text: str) -> str:

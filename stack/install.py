@@ -109,7 +109,7 @@ YES = "--yes"
 
 def main(arguments: Sequence[str] = ()) -> int:
     """Install what is missing; return the exit status."""
-    if unknown := [each for each in arguments if each != YES and each not in EXTRAS]:
+    if unknown := [argument for argument in arguments if argument != YES and argument not in EXTRAS]:
         sys.stderr.write(f"shadowtime stack install knows {', '.join([YES, *EXTRAS])}, not {unknown[0][:100]!r}\n")
         return 2
     try:

@@ -140,7 +140,7 @@ def _chance(sums: names.Metric) -> str:
 
 
 def _by_shape(runs: Runs, by: str) -> str:
-    waits, jobs = (f"sum by ({by}) ({last(runs.of(each))})" for each in (names.SHAPE_WAIT, names.SHAPE_JOBS))
+    waits, jobs = (f"sum by ({by}) ({last(runs.of(metric))})" for metric in (names.SHAPE_WAIT, names.SHAPE_JOBS))
     return f"({waits} / {jobs})"
 
 

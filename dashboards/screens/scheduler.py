@@ -160,7 +160,7 @@ def _of_members(metric: names.Metric) -> str:
 
 def _share(metric: names.Metric, measure: str) -> str:
     told, of_all = (
-        f"sum by (probability) ({last(ONE.of(each, measure=measure))})" for each in (metric, names.CANDIDATES)
+        f"sum by (probability) ({last(ONE.of(counter, measure=measure))})" for counter in (metric, names.CANDIDATES)
     )
     return f"{told} / {of_all}"
 

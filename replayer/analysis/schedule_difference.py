@@ -78,7 +78,7 @@ def _moment(plan: RunPlan, now: int, at: int) -> Moment:
         if isinstance(envelope.event, Decided):
             decided[:] = [envelope.event]
 
-    stages = [replace(each, open=open_and_keep) if each.name == "scheduler" else each for each in STAGES]
+    stages = [replace(stage, open=open_and_keep) if stage.name == "scheduler" else stage for stage in STAGES]
     replay = EmbeddedReplay(plan.opened(), plan.source(), [note], stages=stages)
     replay.step()
     while (time := replay.next_time()) is not None and time <= now:
@@ -86,13 +86,13 @@ def _moment(plan: RunPlan, now: int, at: int) -> Moment:
     starts = decided[0].starts if decided and decided[0].time == now else ()
     (scheduler,) = opened
     pool = scheduler.pools[at]
-    return Moment(scheduler, pool, tuple(each for each in starts if scheduler.places.get(each.job_number) is pool))
+    return Moment(scheduler, pool, tuple(start for start in starts if scheduler.places.get(start.job_number) is pool))
 
 
 def _started(moment: Moment, number: int) -> tuple[int, str]:
     """Return how many processors were free for a job that ours starts now, and why it does."""
-    place = [each.job_number for each in moment.starts].index(number)
-    free = moment.pool.free + sum(each.processors for each in moment.starts[place:])
+    place = [start.job_number for start in moment.starts].index(number)
+    free = moment.pool.free + sum(start.processors for start in moment.starts[place:])
     log = RunContext(moment.scheduler.opened.unix_start)
     return free, f"{moment.were_free(free)}: {because(moment.starts[place].reason, log, moment.scheduler.time)}"
 
@@ -102,7 +102,7 @@ def _left(moment: Moment, number: int) -> tuple[int, str]:
     free = moment.pool.free
     told = moment.were_free(free)
     if moment.starts:
-        told += f" beside what ours starts, {_named([each.job_number for each in moment.starts])}"
+        told += f" beside what ours starts, {_named([start.job_number for start in moment.starts])}"
     why = moment.scheduler.explain(number, "", 0, brief=True)
     return free, " ".join([f"{told}.", *(reasons_of(why) if why else ())])
 

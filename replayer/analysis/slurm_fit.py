@@ -61,7 +61,7 @@ def steps(workload: Workload) -> Iterator[list[Keys]]:
 def _by_wait(workload: Workload) -> list[list[int]]:
     """Return a row for each queue, the one with the shortest median wait with the largest factor; none of one queue."""
     queues, waits = workload.columns["queue_number"], workload.columns["wait_time"]
-    known = [int(each) for each in np.unique(queues) if each >= 0]
+    known = [int(queue) for queue in np.unique(queues) if queue >= 0]
     if len(known) < 2:
         return []
     slowest_first = sorted(known, key=lambda queue: (-float(np.median(waits[queues == queue])), queue))
@@ -98,5 +98,5 @@ def fit(workload: Workload, jobs: int, say: Callable[[str], None]) -> Tried:
             keys = {**before, **change}
             tried = Tried(keys, loss_of(half, keys))
             say(f"{tried.loss:.3f}  {spelled(dict(change))}")
-            best = min(best, tried, key=lambda each: each.loss)
+            best = min(best, tried, key=lambda candidate: candidate.loss)
     return best

@@ -83,7 +83,7 @@ class Stepped(Machine):
         self._time = int(self._starts[self._begun])
         self._begun += len(numbers)
         self._decided = None
-        if decided is None or {each.job_number for each in decided.starts} != set(numbers):
+        if decided is None or {start.job_number for start in decided.starts} != set(numbers):
             soon = self._time + 1
             self._again = soon if self._again is None else min(self._again, soon)
         told = []
@@ -135,8 +135,8 @@ def stepped_starts(plan: RunPlan, patience: int) -> Integers:
 
     def note(envelope: Envelope) -> None:
         if isinstance(envelope.event, Decided):
-            for each in envelope.event.starts:
-                ours.setdefault(each.job_number, envelope.event.time)
+            for start in envelope.event.starts:
+                ours.setdefault(start.job_number, envelope.event.time)
 
     source = Stepped(plan.workload, plan.capacity, plan.traits)
     replay = _replay(plan, source, note)

@@ -45,8 +45,8 @@ class SubmissionPredictions:
                 UNKNOWN if forecast is None or forecast.wait is None else forecast.wait,
             )
         )
-        of_cluster = [each for each in envelope.wait_bounds if each.queue is None]
-        self._bounds.append({f"wait_bound_{each.grouping}": each.bound for each in of_cluster})
+        of_cluster = [wait_bound for wait_bound in envelope.wait_bounds if wait_bound.queue is None]
+        self._bounds.append({f"wait_bound_{bound.grouping}": bound.bound for bound in of_cluster})
 
     def frame(self) -> "pd.DataFrame":
         """Return a row per job, by its number; times in seconds, missing where nothing was predicted."""
@@ -71,14 +71,14 @@ class Decisions:
         event = envelope.event
         if isinstance(event, Decided):
             decided: tuple[Start | Kill, ...] = (*event.kills, *event.starts)
-            self._decided += [(envelope.sequence, event.time, each) for each in decided]
+            self._decided += [(envelope.sequence, event.time, row) for row in decided]
 
     def frame(self) -> "pd.DataFrame":
         """Return a row per decision in order; columns that its reason does not have are missing."""
         require_pandas()
         import pandas as pd
 
-        return pd.DataFrame([_row(*each) for each in self._decided]).convert_dtypes()
+        return pd.DataFrame([_row(*row) for row in self._decided]).convert_dtypes()
 
 
 def _row(sequence: int, time: int, decided: Start | Kill) -> dict[str, Any]:

@@ -93,9 +93,9 @@ class Result:
         for other in others:
             self._require_same_jobs(other)
         every = (self, *others)
-        names = [name for each in every for name in ("--policy", each.record.plan.label)]
-        document = as_json([each.replayed for each in every])
-        written = page([document], [document["trace"], *names], [[each.record for each in every]])
+        names = [name for entry in every for name in ("--policy", entry.record.plan.label)]
+        document = as_json([entry.replayed for entry in every])
+        written = page([document], [document["trace"], *names], [[entry.record for entry in every]])
         with result_file(path) as file:
             file.write(written.encode())
 

@@ -114,16 +114,16 @@ class Campaign(_Table):
     @model_validator(mode="after")
     def _names_what_there_is(self) -> "Campaign":
         for what, names in (
-            ("logs", [each.called for each in self.logs]),
-            ("policies", [each.called for each in self.policies]),
-            ("columns", [each.heading for each in self.columns]),
+            ("logs", [trace.called for trace in self.logs]),
+            ("policies", [policy.called for policy in self.policies]),
+            ("columns", [column.heading for column in self.columns]),
         ):
             if twice := {name for name in names if names.count(name) > 1}:
                 raise ValueError(f"{what}: {quoted(min(twice))} is there twice; give each a name of its own")
-        known = {each.called for each in self.logs}
+        known = {trace.called for trace in self.logs}
         if strange := self.paper.keys() - known:
             raise ValueError(f"paper.{min(strange)}: no log of that name; there are {', '.join(sorted(known))}")
-        headings = {each.heading for each in self.columns}
+        headings = {column.heading for column in self.columns}
         for log, rows in self.paper.items():
             for row, figures in rows.items():
                 if strange := figures.keys() - headings:

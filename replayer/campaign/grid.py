@@ -33,7 +33,7 @@ def code_of(loaded: type[object]) -> str | None:
 @cache
 def _code_of(package: str) -> str:
     module, found = sys.modules[package], sha256()
-    roots = [Path(each) for each in getattr(module, "__path__", ())] or [Path(str(module.__file__))]
+    roots = [Path(folder) for folder in getattr(module, "__path__", ())] or [Path(str(module.__file__))]
     for root in sorted(roots):
         for path in sorted(root.rglob("*")) if root.is_dir() else [root]:
             if path.is_file() and path.suffix != ".pyc":
@@ -84,7 +84,7 @@ class Cell:
             "speedup": None if traits.speedup is None else traits.speedup.model_dump(),
             "seed": self.seed,
         }
-        if plug_ins := [code for each in self._classes() if (code := code_of(each)) is not None]:
+        if plug_ins := [code for component in self._classes() if (code := code_of(component)) is not None]:
             settings["plug_ins"] = plug_ins
         return sha256(orjson.dumps(settings, option=orjson.OPT_SORT_KEYS)).hexdigest()
 
@@ -116,14 +116,14 @@ def grid_of(campaign: Campaign, logs: Sequence[CampaignLog]) -> list[Cell]:
     traits = JobTraits(campaign.restartable, campaign.moldable, parse_speedup(campaign.speedup))
     cells = [
         Cell(label, log, configuration, wait_bound, campaign.mode, traits, seed, copy, campaign.keep_jobs and first)
-        for each in logs
+        for trace in logs
         for label, entry, configuration, wait_bound in _rows(campaign)
-        for log in [each if entry.requests is None else replace(each, requests=entry.requests)]
+        for log in [trace if entry.requests is None else replace(trace, requests=entry.requests)]
         for copy in range(campaign.copies + 1)
         for seed in (entry.seeds or campaign.seeds)
         for first in [copy == 0 and seed == (entry.seeds or campaign.seeds)[0]]
     ]
-    require_different("cell", ((each.name, each.digest) for each in cells))
+    require_different("cell", ((cell.name, cell.digest) for cell in cells))
     return cells
 
 
@@ -133,7 +133,7 @@ def _rows(campaign: Campaign) -> Iterator[tuple[str, PolicyEntry, Configuration,
     runtimes, adjustments = campaign.runtime or (DEFAULTS["runtime"],), campaign.adjustment or (DEFAULTS["adjustment"],)
     settings = (runtimes, adjustments, bounds)
     for entry, *chosen in product(campaign.policies, *settings):
-        told = [each for each, several in zip(chosen, settings, strict=True) if len(several) > 1]
+        told = [name for name, several in zip(chosen, settings, strict=True) if len(several) > 1]
         if len(campaign.policies) > 1 or not told:
             told.insert(0, entry.called)
         runtime, adjustment, bound = chosen

@@ -80,8 +80,8 @@ def _find(entry: LogEntry, campaign: Campaign, folder: Path, first: int | None) 
 def _path_of(name: str, folder: Path) -> Path:
     archived = ARCHIVE.get(name)
     names = [name] if archived is None else [f"{archived.file}.swf.gz", f"{archived.file}.swf"]
-    for each in names:
-        if (path := (folder / each).absolute()) and os.path.isfile(path):  # which no name makes raise
+    for key in names:
+        if (path := (folder / key).absolute()) and os.path.isfile(path):  # which no name makes raise
             return path
     if archived is None:
         known = f"neither a file in {folder} nor one of {', '.join(ARCHIVE)}"

@@ -28,11 +28,11 @@ def page(
     for cell, row in zip(cells, rows, strict=True):
         by_log.setdefault(cell.log.label, []).append((cell, row))
     sections = [
-        _section(campaign, place, found, each, store)
-        for place, (found, each) in enumerate(zip(by_log.values(), of_logs, strict=True))
+        _section(campaign, place, found, of_log, store)
+        for place, (found, of_log) in enumerate(zip(by_log.values(), of_logs, strict=True))
     ]
     links = "".join(f'<li><a href="#log-{place}">{escape(log)}</a></li>' for place, log in enumerate(by_log))
-    remarks = "".join(f"<p class=note>{escape(each)}</p>" for each in remarks_of(campaign))
+    remarks = "".join(f"<p class=note>{escape(remark)}</p>" for remark in remarks_of(campaign))
     contents = f'{links}<li><a href="#repeat">To repeat this</a></li>'
     return whole(campaign.title, contents, f"{remarks}{''.join(sections)}{_repeat(campaign, cells, rows)}")
 
@@ -81,10 +81,10 @@ def _differences(found: Sequence[tuple[Cell, Figures]], store: Store) -> str:
     kept = [cell for cell, _ in found if cell.keeps_jobs]
     if len(kept) < 2:
         return ""
-    baseline = baseline_of([each.label for each in kept])
+    baseline = baseline_of([result.label for result in kept])
     first, *others = sorted(kept, key=lambda cell: cell.label != baseline)
     jobs, key = store.jobs(first), key_of(first.seed, first.log.cluster)
-    pairs = [(f"{each.label} against {first.label}", paired(jobs, store.jobs(each), key)) for each in others]
+    pairs = [(f"{other.label} against {first.label}", paired(jobs, store.jobs(other), key)) for other in others]
     return f"<h3>Each job against itself</h3>{tables.differences(pairs, baseline)}"
 
 

@@ -30,8 +30,8 @@ def reproduce(
         from shadowtime.replayer.campaign.file import read_campaign
     known = {path.stem: path for path in sorted(CAMPAIGNS.glob("*.toml"))}
     if name is None:
-        for each, path in known.items():
-            typer.echo(f"{each:24}{read_campaign(path).title}")
+        for table, path in known.items():
+            typer.echo(f"{table:24}{read_campaign(path).title}")
         return
     if name not in known:
         raise SettingsError(f"no campaign {quoted(name)} comes with Shadowtime; there are {', '.join(known)}")

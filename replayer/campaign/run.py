@@ -41,8 +41,8 @@ def with_progress(results: Iterator[Each], total: int) -> Iterator[Each]:
 
 def _in_lines(results: Iterator[Each], total: int) -> Iterator[Each]:
     began = told = CLOCKS.now()[0]
-    for done, each in enumerate(results, 1):
-        yield each
+    for done, result in enumerate(results, 1):
+        yield result
         now = CLOCKS.now()[0]
         if now - told >= EVERY and done < total:
             told = now

@@ -109,7 +109,7 @@ def figure_of(column: Column, draws: Sequence[Figures], star: str, by_label: Map
     values = [value for _, value in told]
     mean = fmean(values) / base
     if len(copies := dict.fromkeys(copy for copy, _ in told)) > 1:
-        values = [fmean(value for copy, value in told if copy == each) for each in copies]
+        values = [fmean(value for copy, value in told if copy == number) for number in copies]
     if len(values) < 2:
         return Figure(mean)
     spread = stdev(values) / base / len(values) ** 0.5
@@ -133,7 +133,7 @@ def heading(name: str, unit: str) -> str:
 def remarks_of(campaign: Campaign) -> list[str]:
     """Return what is to be said of the figures: intervals, and those in parentheses."""
     remarks = []
-    if campaign.copies or any(len(each.seeds or campaign.seeds) > 1 for each in campaign.policies):
+    if campaign.copies or any(len(policy.seeds or campaign.seeds) > 1 for policy in campaign.policies):
         remarks.append("±: half of the 95 % interval of the mean over seeds and copies.")
     if campaign.paper:
         remarks.append("In parentheses: the paper's.")
@@ -142,21 +142,21 @@ def remarks_of(campaign: Campaign) -> list[str]:
 
 def labels_of(campaign: Campaign) -> list[tuple[str, str]]:
     """Return each label of a policy and the SPEC that it stands for."""
-    return [(each.label, each.spec) for each in campaign.policies if each.label not in (None, each.spec)]
+    return [(policy.label, policy.spec) for policy in campaign.policies if policy.label not in (None, policy.spec)]
 
 
 def print_tables(campaign: Campaign, tables: Sequence[LogTable]) -> None:
     """Print a table for each log, and beneath them what their words stand for."""
     console = Console(highlight=False)
     console.print(escape(one_line(campaign.title)))
-    for each in tables:
-        table = Table(title=escape(one_line(each.title)), title_justify="left")
+    for log_table in tables:
+        table = Table(title=escape(one_line(log_table.title)), title_justify="left")
         table.add_column("", overflow="fold", min_width=9)
         for column in campaign.columns:
             table.add_column(
                 escape(one_line(heading(column.heading, column.shown_unit))), justify="right", overflow="fold"
             )
-        for row in each.rows:
+        for row in log_table.rows:
             cells = (figure.text(column.digits) for figure, column in zip(row.figures, campaign.columns, strict=True))
             table.add_row(escape(one_line(row.label)), *cells)
         console.print(table)
@@ -167,9 +167,12 @@ def print_tables(campaign: Campaign, tables: Sequence[LogTable]) -> None:
 
 
 _SPECIAL = str.maketrans(
-    {each: f"\\{each}" for each in "&%$#_{}"}
-    | {each: rf"\text{name}{{}}" for each, name in {"~": "asciitilde", "^": "asciicircum", "\\": "backslash"}.items()}
-    | {each: rf"\text{name}{{}}" for each, name in {"<": "less", ">": "greater", "|": "bar"}.items()}
+    {character: f"\\{character}" for character in "&%$#_{}"}
+    | {
+        character: rf"\text{name}{{}}"
+        for character, name in {"~": "asciitilde", "^": "asciicircum", "\\": "backslash"}.items()
+    }
+    | {character: rf"\text{name}{{}}" for character, name in {"<": "less", ">": "greater", "|": "bar"}.items()}
     | {"±": r"$\pm$"}
 )
 
@@ -177,14 +180,14 @@ _SPECIAL = str.maketrans(
 def as_latex(campaign: Campaign, tables: Sequence[LogTable]) -> str:
     r"""Return the tables as LaTeX, for the package `booktabs`."""
     columns, lines = campaign.columns, []
-    for each in tables:
+    for table in tables:
         head = ["", *(heading(column.heading, column.shown_unit) for column in columns)]
         body = [
             [row.label, *(figure.text(column.digits) for figure, column in zip(row.figures, columns, strict=True))]
-            for row in each.rows
+            for row in table.rows
         ]
         lines += [
-            f"% {campaign.name}: {one_line(each.title)}",
+            f"% {campaign.name}: {one_line(table.title)}",
             rf"\begin{{tabular}}{{l{'r' * len(columns)}}}",
             r"\toprule",
             _line(head),

@@ -93,7 +93,7 @@ def _dates(zero: int | None, span: tuple[int, int]) -> list[str] | None:
 
     if zero is None or zero + span[1] > MAX_UNIX:
         return None
-    return [datetime.fromtimestamp(zero + each, UTC).isoformat() for each in span]
+    return [datetime.fromtimestamp(zero + seconds, UTC).isoformat() for seconds in span]
 
 
 def _print(found: dict[str, Any]) -> None:
@@ -101,7 +101,7 @@ def _print(found: dict[str, Any]) -> None:
     from rich.table import Table
 
     console = Console(highlight=False, markup=False)
-    dates = " to ".join(each[:10] for each in found["dates"]) if found["dates"] else "dates not told"
+    dates = " to ".join(date[:10] for date in found["dates"]) if found["dates"] else "dates not told"
     different = ", ".join(f"{count:,} {what}" for what, count in found["different"].items())
     console.print(
         one_line(
@@ -110,7 +110,7 @@ def _print(found: dict[str, Any]) -> None:
         )
     )
     for pool in found["pools"]:
-        has = ", ".join(f"{pool[each]:,} {each}" for each in ("processors", "nodes", "gpus") if each in pool)
+        has = ", ".join(f"{pool[unit]:,} {unit}" for unit in ("processors", "nodes", "gpus") if unit in pool)
         console.print(
             one_line(f"pool {pool['name']}: {has}" + (f", {pool['memory']:,} MiB" if "memory" in pool else ""))
         )

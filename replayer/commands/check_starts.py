@@ -54,8 +54,8 @@ def check_starts(
     starts = real_starts(cluster.workload)
     of = np.arange(len(starts)) >= after * len(starts)
     rows = [
-        met_by(RunPlan(each, cluster.name, cluster.workload, configure(each)), of)
-        for each in policy or ["slurm", "easy"]
+        met_by(RunPlan(chosen, cluster.name, cluster.workload, configure(chosen)), of)
+        for chosen in policy or ["slurm", "easy"]
     ]
     if as_json:
         for row in rows:

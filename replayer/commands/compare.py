@@ -24,7 +24,9 @@ def with_defaults(command: Callable[..., None], defaults: dict[str, object], tex
         command(*arguments, **options)
 
     told = signature(command)
-    parameters = [each.replace(default=defaults.get(name, each.default)) for name, each in told.parameters.items()]
+    parameters = [
+        parameter.replace(default=defaults.get(name, parameter.default)) for name, parameter in told.parameters.items()
+    ]
     changed.__signature__ = told.replace(parameters=parameters)  # type: ignore[attr-defined]
     changed.__doc__ = text
     return changed

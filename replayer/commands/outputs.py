@@ -53,7 +53,7 @@ class Targets:
     @property
     def all(self) -> Mapping[str, Path | None]:
         """Return all of them by name."""
-        return {each.name: getattr(self, each.name) for each in fields(self)}
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     @property
     def take_standard_output(self) -> bool:
@@ -143,7 +143,7 @@ def print_tables(
         shown += drift_tables(results)
         if told:
             shown += told_at_submission.tables(told[place], exact=exact)
-        for number, each in enumerate(shown):
+        for number, part in enumerate(shown):
             if place or number:
                 console.print()
-            console.print(each)
+            console.print(part)

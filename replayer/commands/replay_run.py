@@ -73,8 +73,8 @@ def compare_logs(options: Options) -> None:
     plans = [
         RunPlan(
             label,
-            run_name(each.name),
-            each.workload,
+            run_name(cluster.name),
+            cluster.workload,
             configuration,
             options.mode,
             bounder,
@@ -82,12 +82,12 @@ def compare_logs(options: Options) -> None:
             changes,
             traits,
         )
-        for each in clusters
+        for cluster in clusters
         for label, configuration in chosen
     ]
     wanted = options.predictions and not (options.runtime or options.adjustment or options.wait_bound)
     wanted &= plans[0].obeyed and not options.in_pieces and settings is None and pace is None
-    telling_plans = [telling(each[0]) for each in in_parts(plans, len(clusters))] if wanted else []
+    telling_plans = [telling(in_part[0]) for in_part in in_parts(plans, len(clusters))] if wanted else []
     with result_files(targets, plans) as files, nullcontext() if settings is not None else interruption:
         if settings is not None:
             carry_out_all = partial(stream, settings=settings, run=options.run, pace=pace)
@@ -103,7 +103,7 @@ def compare_logs(options: Options) -> None:
             "transport": options.transport,
             "speed": options.speed,
         }
-        documents = [as_json(each, rewritten, of, baseline) for each, of in zip_longest(by_cluster, told)]
+        documents = [as_json(document, rewritten, of, baseline) for document, of in zip_longest(by_cluster, told)]
         files.write(documents, results)
     if not targets.take_standard_output:
         print_tables(by_cluster, baseline, told=told, exact=options.seconds)
@@ -116,7 +116,7 @@ def read_stream_settings(transport: str, run: str | None, given: Sequence[str] |
     if transport == "kafka":
         from shadowtime.shared.streaming import read_settings
 
-        return read_settings([f"--{each}" for each in given or ()], "replayer")
+        return read_settings([f"--{option}" for option in given or ()], "replayer")
     if run is not None or given:
         raise SettingsError("--run and --set go with --transport kafka")
     return None

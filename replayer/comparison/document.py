@@ -16,9 +16,9 @@ from shadowtime.shared.quoting import quoted
 def drift_rows(results: Sequence[RunResult]) -> list[dict[str, Any]]:
     """Return one row per result of which something was predicted, with its episodes; times in seconds of the log."""
     return [
-        {"policy": each.plan.label, "runtime": each.plan.configuration.runtime} | told.model_dump()
-        for each in results
-        if (told := each.scores.drifts) is not None
+        {"policy": result.plan.label, "runtime": result.plan.configuration.runtime} | told.model_dump()
+        for result in results
+        if (told := result.scores.drifts) is not None
     ]
 
 
@@ -130,9 +130,9 @@ def _forecast_rows(results: Sequence[RunResult]) -> list[dict[str, Any]]:
 def start_rows(results: Sequence[RunResult]) -> list[dict[str, Any]]:
     """Return one row per result and distribution of the wait; none where no quantiles were forecast."""
     return [
-        {"policy": result.plan.label, "runtime": result.plan.configuration.runtime} | each.model_dump()
+        {"policy": result.plan.label, "runtime": result.plan.configuration.runtime} | entry.model_dump()
         for result in results
-        for each in result.scores.starts or ()
+        for entry in result.scores.starts or ()
     ]
 
 
@@ -149,10 +149,10 @@ def expected_rows(results: Sequence[RunResult]) -> list[dict[str, Any]]:
     """Return one row per result and queue, the cluster as a whole first; none where the site expected nothing."""
     return [
         {"policy": result.plan.label, "runtime": result.plan.configuration.runtime}
-        | {"queue": "all" if each.queue is None else each.queue}
-        | each.model_dump(exclude={"queue"})
+        | {"queue": "all" if bound.queue is None else bound.queue}
+        | bound.model_dump(exclude={"queue"})
         for result in results
-        for each in result.scores.expected_starts or ()
+        for bound in result.scores.expected_starts or ()
     ]
 
 
@@ -186,7 +186,9 @@ def _oddities(plan: RunPlan) -> dict[str, Any]:
     columns = columns_replayed(plan.workload)
     return {
         "lacks": [lack._asdict() for lack in lacks_of(columns)],
-        "overlaps": [] if plan.obeyed else [each._asdict() for each in overlaps(columns, plan.workload.processors)],
+        "overlaps": []
+        if plan.obeyed
+        else [overlap._asdict() for overlap in overlaps(columns, plan.workload.processors)],
     }
 
 
@@ -212,27 +214,27 @@ def wait_bound_rows(result: RunResult) -> list[dict[str, Any]]:
     `coverage_low` and `coverage_high` are a 95 % interval of the coverage, of the cluster as a whole.
     """
     scores, seconds = result.scores.wait_bounds, result.wait_bound_seconds
-    plain = {(each.queue, each.quantile): each.over_rms for each in scores if each.grouping == "plain"}
+    plain = {(score.queue, score.quantile): score.over_rms for score in scores if score.grouping == "plain"}
     rows = []
-    for each in scores:
-        over_rms = plain.get((each.queue, each.quantile))
-        interval = result.coverage.get(each.grouping) if each.queue is None else None
+    for score in scores:
+        over_rms = plain.get((score.queue, score.quantile))
+        interval = result.coverage.get(score.grouping) if score.queue is None else None
         rows.append(
             {
-                "queue": "all" if each.queue is None else each.queue,
-                "grouping": each.grouping,
-                "quantile": each.quantile,
-                "confidence": each.confidence,
-                "predictions": each.predictions,
-                "coverage": each.coverage,
+                "queue": "all" if score.queue is None else score.queue,
+                "grouping": score.grouping,
+                "quantile": score.quantile,
+                "confidence": score.confidence,
+                "predictions": score.predictions,
+                "coverage": score.coverage,
                 "coverage_low": interval.low if interval else None,
                 "coverage_high": interval.high if interval else None,
-                "over_rms": each.over_rms,
-                "ratio_to_plain": over_rms / each.over_rms if over_rms is not None and each.over_rms else None,
+                "over_rms": score.over_rms,
+                "ratio_to_plain": over_rms / score.over_rms if over_rms is not None and score.over_rms else None,
                 "seconds": None if seconds is None else round(seconds, 3),
-                "without": each.without,
-                "windows": each.windows,
-                "windows_within": each.windows_within,
+                "without": score.without,
+                "windows": score.windows,
+                "windows_within": score.windows_within,
                 "policy": result.plan.label,
             }
         )

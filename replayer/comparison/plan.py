@@ -85,7 +85,7 @@ class RunPlan(NamedTuple):
 
     def replay(self, observers: Sequence[Observer] = (), stopwatch: Stopwatch | None = None) -> EmbeddedReplay:
         """Return the embedded run, at its beginning; a stopwatch measures its stage of wait bounds."""
-        stages = [stopwatch.around(each) if stopwatch and each.name == "wait_bound" else each for each in STAGES]
+        stages = [stopwatch.around(stage) if stopwatch and stage.name == "wait_bound" else stage for stage in STAGES]
         return EmbeddedReplay(self.opened(), self.source(), observers, run_name(self.cluster, self.label), stages)
 
     def stopwatch(self) -> Stopwatch | None:
@@ -122,15 +122,15 @@ def carry_out(plan: RunPlan, observers: Sequence[Observer] = ()) -> RunResult:
 def carry_out_paced(plans: Sequence[RunPlan], pace: Pace, observers: Sequence[Sequence[Observer]]) -> list[RunResult]:
     """Replay several plans side by side in real time, each from its own first instant on and seen by its observers."""
     stopwatches = [plan.stopwatch() for plan in plans]
-    each = zip(plans, observers, stopwatches, strict=True)
-    replays = [plan.replay(seen_by, stopwatch) for plan, seen_by, stopwatch in each]
+    work = zip(plans, observers, stopwatches, strict=True)
+    replays = [plan.replay(seen_by, stopwatch) for plan, seen_by, stopwatch in work]
     began = [replay.next_time() or 0 for replay in replays]
     opened = CLOCKS.now()
     open_runs = set(range(len(plans)))
     results: dict[int, RunResult] = {}
     while open_runs:
         due = {run: (replays[run].next_time() or began[run]) - began[run] for run in open_runs}
-        run = min(due, key=lambda each: (due[each], each))
+        run = min(due, key=lambda name: (due[name], name))
         pace.wait_for(due[run])
         if not replays[run].step():
             open_runs.remove(run)
@@ -166,7 +166,7 @@ async def carry_out_streamed(
         return _result(plan, name, last, *CLOCKS.since(began))
 
     async with asyncio.TaskGroup() as group:
-        tasks = [group.create_task(carry_out_one(*each)) for each in zip(plans, names, observers, strict=True)]
+        tasks = [group.create_task(carry_out_one(*work)) for work in zip(plans, names, observers, strict=True)]
     return [task.result() for task in tasks]
 
 

@@ -32,8 +32,8 @@ class ProgressBar:
         if self._task is None:
             self._task = self._progress.add_task(self._name, total=len(self._plan.workload))
         if isinstance(envelope.event, ClusterClosed):
-            for each in sentences(envelope):
-                self._progress.console.print(f"{self._name}: {each}", markup=False, highlight=False)
+            for sentence in sentences(envelope):
+                self._progress.console.print(f"{self._name}: {sentence}", markup=False, highlight=False)
         elif isinstance(envelope.event, JobEnded) and not envelope.event.requeued:
             self._ended += 1
             if self._ended % self._every == 0:

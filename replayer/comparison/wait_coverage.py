@@ -26,11 +26,13 @@ class BoundedWaits:
         """Take in an envelope."""
         event = envelope.event
         if isinstance(event, JobSubmitted) and envelope.wait_bounds:
-            bounds = {each.grouping: each.bound for each in envelope.wait_bounds if each.queue is None}
+            bounds = {
+                wait_bound.grouping: wait_bound.bound for wait_bound in envelope.wait_bounds if wait_bound.queue is None
+            }
             if not self._groupings:
                 self._groupings = {grouping: place for place, grouping in enumerate(bounds)}
             found = [bounds.get(grouping) for grouping in self._groupings]
-            self._open[event.job_number] = event.since, [NO_BOUND if each is None else each for each in found]
+            self._open[event.job_number] = event.since, [NO_BOUND if bound is None else bound for bound in found]
         elif isinstance(event, JobWithdrawn):
             self._open.pop(event.job_number, None)
         elif isinstance(event, JobStarted):

@@ -57,7 +57,7 @@ def trace_of(name: str, rows: AccountingRows, reading: Reading, names: Names, pa
         "ended before it started": lives.started & (lives.end < lives.start),
         "cancelled before it was eligible": ~lives.started & over & ~waited,
         "larger than any machine": (size > MAX_MACHINE)
-        | np.logical_or.reduce([rows.column(each) > MAX_AMOUNT for each in ("nodes", "memory", "gpus")]),
+        | np.logical_or.reduce([rows.column(unit) > MAX_AMOUNT for unit in ("nodes", "memory", "gpus")]),
         "on a node and in a partition of no pool": pool == UNKNOWN if parts else np.zeros(len(rows), dtype=np.bool_),
     }
     kept = ~joined
@@ -104,11 +104,11 @@ def trace_of(name: str, rows: AccountingRows, reading: Reading, names: Names, pa
             f"it does not say how large its machine is: {peak:,} processors were held at one time, which it is taken "
             "to have unless --processors or --pools says otherwise"
         )
-    more = {each: column[order] for each, column in more.items() if (column[order] != UNKNOWN).any() or each == "pool"}
+    more = {name: column[order] for name, column in more.items() if (column[order] != UNKNOWN).any() or name == "pool"}
     return Trace(
         name,
         ({"UnixStartTime": str(zero)} if zero else {}) | ({} if parts else {"MaxProcs": str(peak)}),
-        table_of({each: column[order] for each, column in table.items()}),
+        table_of({name: column[order] for name, column in table.items()}),
         tuple(notes),
         more or {"left_time": np.full(len(order), UNKNOWN, dtype=np.int64)},
         None if parts is None else parts.pools,

@@ -92,4 +92,4 @@ def formats() -> dict[str, Format]:
     """Return the formats of accounting by name, imported once one is needed; a table is what is none of the others."""
     from shadowtime.shared.accounting import pbs, sacct, table
 
-    return {each.NAME: Format(each.begins, each.read) for each in (sacct, pbs, table)}
+    return {reader.NAME: Format(reader.begins, reader.read) for reader in (sacct, pbs, table)}

@@ -30,7 +30,7 @@ def write_columns(file: BinaryIO, path: Path, columns: Columns) -> None:
     from pyarrow import parquet
 
     arrays = {
-        name: pyarrow.array(values, None if any(each is not None for each in values) else pyarrow.float64())
+        name: pyarrow.array(values, None if any(value is not None for value in values) else pyarrow.float64())
         for name, values in columns.items()
     }
     contents = pyarrow.BufferOutputStream()

@@ -42,7 +42,7 @@ FIELDS = (
 BLOCK = 4096
 """Jobs that are written at a time."""
 
-MAX_VALUES = np.array([MAX_TIME if each in ("submit_time", "wait_time") else MAX_INTEGER for each in FIELDS])
+MAX_VALUES = np.array([MAX_TIME if name in ("submit_time", "wait_time") else MAX_INTEGER for name in FIELDS])
 """Of each field; a float holds every integer up to there."""
 
 _HEADER = re.compile(r";\s*([A-Z]\w*):(?:\s+(.*))?$")
@@ -137,9 +137,9 @@ def read_text(path: Path) -> tuple[dict[str, str], Integers, tuple[str, ...]]:
     """
     header: dict[str, str] = {}
     pieces = list(read_pieces(path, header))
-    whole = np.concatenate([each.table for each in pieces])
-    _refuse_repeated(path, np.concatenate([each.lines for each in pieces]), whole[:, 0])
-    notes = notes_on(sum(each.longer for each in pieces))
+    whole = np.concatenate([piece.table for piece in pieces])
+    _refuse_repeated(path, np.concatenate([piece.lines for piece in pieces]), whole[:, 0])
+    notes = notes_on(sum(piece.longer for piece in pieces))
     if unordered := int(np.count_nonzero(np.diff(whole[:, 1]) < 0)):
         notes += (f"{unordered} lines were not in order of submit time",)
     return header, whole, notes

@@ -62,8 +62,8 @@ class Workload:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Let it be pickled, as mappings that can only be read cannot be."""
-        values = (getattr(self, each.name) for each in fields(self))
-        return type(self), tuple(dict(each) if isinstance(each, MappingProxyType) else each for each in values)
+        values = (getattr(self, field.name) for field in fields(self))
+        return type(self), tuple(dict(value) if isinstance(value, MappingProxyType) else value for value in values)
 
     def __len__(self) -> int:
         return len(self.columns["job_number"])

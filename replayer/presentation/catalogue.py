@@ -80,9 +80,9 @@ def print_names(kind: str | None, name: str | None) -> None:
     console = Console(highlight=False, markup=False)
     _warn()
     found = [*everything(), *orders()]
-    of_kind = {each: [entry for entry in found if entry[0] == option] for each, option in LISTED.items()}
+    of_kind = {kind: [entry for entry in found if entry[0] == option] for kind, option in LISTED.items()}
     if kind is None:
-        rows = ((each, ", ".join(entry[1] for entry in known)) for each, known in of_kind.items())
+        rows = ((kind, ", ".join(entry[1] for entry in known)) for kind, known in of_kind.items())
         console.print(_grid(rows))
         console.print("One kind: shadowtime list KIND; one of it, with its keys: shadowtime list KIND NAME")
         return

@@ -14,22 +14,22 @@ MOST = 20
 
 def drift_table(title: str, scores: Sequence[tuple[str, DriftScores]], unix_start: int = 0) -> FittedTable:
     """Return one row per episode, those of all jobs first, of runs by their names."""
-    rows = [(name, each) for name, told in scores for each in shown(told.episodes)]
+    rows = [(name, episode) for name, told in scores for episode in shown(told.episodes)]
     more = sum(len(told.episodes) + told.left_out for _, told in scores) - len(rows)
-    lasts = ["lasts" if each.until is None else clock(each.until, unix_start)[:-9] for _, each in rows]
+    lasts = ["lasts" if row.until is None else clock(row.until, unix_start)[:-9] for _, row in rows]
     names = {} if len(scores) == 1 else {"run": [name for name, _ in rows]}
     names |= {
-        "not to be trusted": [said(each.of, each.what) for _, each in rows],
-        "of": [whose(each.scope, each.number) for _, each in rows],
+        "not to be trusted": [said(row.of, row.what) for _, row in rows],
+        "of": [whose(row.scope, row.number) for _, row in rows],
     }
     return FittedTable(
         f"{title}, predictions that did not hold",
         names,
         [
-            TableColumn("since", "", [clock(each.since, unix_start)[:-9] for _, each in rows]),
+            TableColumn("since", "", [clock(row.since, unix_start)[:-9] for _, row in rows]),
             TableColumn("until", "", lasts),
-            TableColumn("failed", "%", [f"{100 * each.share:.0f}" for _, each in rows]),
-            TableColumn("may", "%", [f"{100 * each.most:.0f}" for _, each in rows]).meaning(
+            TableColumn("failed", "%", [f"{100 * row.share:.0f}" for _, row in rows]),
+            TableColumn("may", "%", [f"{100 * row.most:.0f}" for _, row in rows]).meaning(
                 "may: the share that may fail"
             ),
         ],
@@ -39,11 +39,11 @@ def drift_table(title: str, scores: Sequence[tuple[str, DriftScores]], unix_star
 
 def shown(episodes: Sequence[DriftEpisode]) -> list[DriftEpisode]:
     """Return those to be shown: those of all jobs first, each kind as they came."""
-    return sorted(episodes, key=lambda each: each.scope != "cluster")[:MOST]
+    return sorted(episodes, key=lambda episode: episode.scope != "cluster")[:MOST]
 
 
 def drift_tables(results: Sequence[RunResult]) -> list[FittedTable]:
     """Return the table of results, none where all predictions held."""
-    told = [(each.plan.label, drifts) for each in results if (drifts := each.scores.drifts) and drifts.episodes]
+    told = [(result.plan.label, drifts) for result in results if (drifts := result.scores.drifts) and drifts.episodes]
     plan = results[0].plan
     return [drift_table(plan.cluster, told, plan.workload.unix_start_time or 0)] if told else []

@@ -20,16 +20,19 @@ def tables(run: str, scores: Scores) -> Iterator[FittedTable]:
         figures = [seconds("error", [run_time.mean_absolute_error]), seconds("of a mean of", [run_time.mean_run_time])]
         figures += [numbers("log score", [run_time.log_score], 3), seconds("CRPS", [run_time.crps])]
         yield _table("Run times predicted", figures, {"run": [run]})
-    if bounds := [each for each in scores.wait_bounds if each.queue is None]:
-        held = [shares("held", [each.coverage for each in bounds])]
-        held += [numbers(name, [getattr(each, name) for each in bounds], 0) for name in ("predictions", "without")]
+    if bounds := [wait_bound for wait_bound in scores.wait_bounds if wait_bound.queue is None]:
+        held = [shares("held", [wait_bound.coverage for wait_bound in bounds])]
+        held += [
+            numbers(name, [getattr(wait_bound, name) for wait_bound in bounds], 0)
+            for name in ("predictions", "without")
+        ]
         names = {
-            "bound": [each.grouping for each in bounds],
-            "for": [f"{100 * each.quantile:.4g} %" for each in bounds],
+            "bound": [wait_bound.grouping for wait_bound in bounds],
+            "for": [f"{100 * wait_bound.quantile:.4g} %" for wait_bound in bounds],
         }
         yield _table("Bounds on waits", held, names)
     if scores.starts:
-        by = {"by": [NAMES[each.by] for each in scores.starts]}
+        by = {"by": [NAMES[start.by] for start in scores.starts]}
         yield _table("When jobs start, as told at submission", start_columns(scores.starts), by)
     if scores.cuts is not None:
         cuts = scores.cuts
@@ -38,13 +41,13 @@ def tables(run: str, scores: Scores) -> Iterator[FittedTable]:
     if scores.drifts is not None and scores.drifts.episodes:
         yield drift_table(run, [(run, scores.drifts)])
     rows = [
-        ("", "all" if each.queue is None else str(each.queue), word)
-        for each in scores.expected_starts or ()
-        for word in words(each.model_dump())
+        ("", "all" if bound.queue is None else str(bound.queue), word)
+        for bound in scores.expected_starts or ()
+        for word in words(bound.model_dump())
     ]
     if rows:
         yield starts_table(run, rows)
 
 
 def _table(title: str, columns: Sequence[TableColumn], names: Mapping[str, Sequence[str]]) -> FittedTable:
-    return FittedTable(title, names, [each.unmarked() for each in columns])
+    return FittedTable(title, names, [column.unmarked() for column in columns])

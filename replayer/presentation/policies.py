@@ -24,27 +24,29 @@ def comparison_table(results: Sequence[RunResult], *, baseline: str | None = Non
     rows = sorted(results, key=lambda result: least(result.scores.policy.mean_bounded_slowdown))
     names, scores = [short[row.plan.label] for row in rows], [row.scores.policy for row in rows]
     measure = seconds if exact else times
-    chosen = baseline_of([each.plan.label for each in results], baseline)
+    chosen = baseline_of([replayed.plan.label for replayed in results], baseline)
     of_baseline = next(row.scores.policy.mean_bounded_slowdown for row in rows if row.plan.label == chosen)
-    slowdowns = [each.mean_bounded_slowdown for each in scores]
-    compared = [each / of_baseline if each and of_baseline and len(rows) > 1 else None for each in slowdowns]
+    slowdowns = [score.mean_bounded_slowdown for score in scores]
+    compared = [
+        slowdown / of_baseline if slowdown and of_baseline and len(rows) > 1 else None for slowdown in slowdowns
+    ]
     columns = [
         numbers("slowdown", slowdowns).meaning("slowdown: bounded at 10 s"),
-        measure("mean wait", [each.mean_wait for each in scores]).meaning("waits from submission to start"),
-        measure("longest", [each.max_wait for each in scores]),
-        measure("geometric", [each.geometric_mean_wait for each in scores]).meaning(
+        measure("mean wait", [score.mean_wait for score in scores]).meaning("waits from submission to start"),
+        measure("longest", [score.max_wait for score in scores]),
+        measure("geometric", [score.geometric_mean_wait for score in scores]).meaning(
             "geometric: each counted as at least 10 s"
         ),
         shares(f"to {short[chosen]}", compared)
         .unmarked()
         .meaning(f"to {short[chosen]}: slowdown as a share of that of the baseline"),
-        shares("at once", [each.zero_wait_share for each in scores]),
+        shares("at once", [score.zero_wait_share for score in scores]),
         TableColumn("cpu", "s", [f"{row.cpu_seconds:.1f}" for row in rows]),
     ]
     price = [
-        f"{name}: {each.killed:,} runs in vain, {work(each.wasted_processor_seconds)} wasted"
-        for name, each in zip(names, scores, strict=True)
-        if each.killed
+        f"{name}: {score.killed:,} runs in vain, {work(score.wasted_processor_seconds)} wasted"
+        for name, score in zip(names, scores, strict=True)
+        if score.killed
     ]
     return FittedTable(
         _title(f"{plan.cluster}: {jobs_of(plan)}", rows, "mean bounded slowdown"),
@@ -60,15 +62,15 @@ def forecast_table(results: Sequence[RunResult], *, exact: bool = False) -> Fitt
     short = short_names(forecaster(result.plan) for result in results)
     found = [(row.plan, told) for row in results if (told := row.scores.wait_forecast) is not None]
     rows = sorted(found, key=lambda row: least(row[1].error_share))
-    names, scores = [short[forecaster(plan)] for plan, _ in rows], [each for _, each in rows]
-    measure: Measure = seconds if exact else partial(times, like=[each.mean_wait for each in scores])
+    names, scores = [short[forecaster(plan)] for plan, _ in rows], [score for _, score in rows]
+    measure: Measure = seconds if exact else partial(times, like=[score.mean_wait for score in scores])
     columns = [
-        measure("off", [each.mean_absolute_error for each in scores]).meaning("off: mean absolute error"),
-        shares("share", [each.error_share for each in scores], best=min).meaning("share: of the mean wait"),
-        measure("mean wait", [each.mean_wait for each in scores]).unmarked(),
-        measure("forecast", [each.mean_forecast for each in scores]).unmarked().meaning("forecast: their mean"),
+        measure("off", [score.mean_absolute_error for score in scores]).meaning("off: mean absolute error"),
+        shares("share", [score.error_share for score in scores], best=min).meaning("share: of the mean wait"),
+        measure("mean wait", [score.mean_wait for score in scores]).unmarked(),
+        measure("forecast", [score.mean_forecast for score in scores]).unmarked().meaning("forecast: their mean"),
         TableColumn(
-            "forecasts", "jobs", [f"{each.forecasts:,} of {each.forecasts + each.without:,}" for each in scores]
+            "forecasts", "jobs", [f"{score.forecasts:,} of {score.forecasts + score.without:,}" for score in scores]
         ),
     ]
     return FittedTable(

@@ -17,13 +17,13 @@ NAMES = {"sampled": "sampled futures", "point": "forecast alone", "bounds": "tab
 def start_table(results: Sequence[RunResult], *, exact: bool = False) -> FittedTable:
     """Return a row per distribution of the wait that a result was told of; with `exact`, times are in seconds."""
     short = short_names(forecaster(result.plan) for result in results)
-    told = [(short[forecaster(result.plan)], each) for result in results for each in result.scores.starts or ()]
-    rows = [each for _, each in told]
+    told = [(short[forecaster(result.plan)], forecast) for result in results for forecast in result.scores.starts or ()]
+    rows = [forecast for _, forecast in told]
     columns = start_columns(rows, exact=exact)
-    cuts = [each for result in results if (each := result.scores.cuts) is not None]
+    cuts = [cut for result in results if (cut := result.scores.cuts) is not None]
     return FittedTable(
         f"{results[0].plan.cluster}, when jobs start, as told at submission",
-        {"policy": [name for name, _ in told], "by": [NAMES[each.by] for each in rows]},
+        {"policy": [name for name, _ in told], "by": [NAMES[row.by] for row in rows]},
         columns,
         notes=[cut_told(cuts[0])] if len(cuts) == 1 else [],
     )
@@ -33,7 +33,7 @@ def start_columns(rows: Sequence[StartDistributionScores], *, exact: bool = Fals
     """Return the figures of distributions of the wait; with `exact`, times are in seconds."""
     measure: Measure = seconds if exact else partial(times, like=[row.mean_wait for row in rows])
     held = {
-        level: [next((each for each in row.intervals if each.level == level), None) for row in rows]
+        level: [next((interval for interval in row.intervals if interval.level == level), None) for row in rows]
         for level in (0.5, 0.8, 0.95)
     }
     columns = [
@@ -41,7 +41,7 @@ def start_columns(rows: Sequence[StartDistributionScores], *, exact: bool = Fals
             "CRPS: continuous ranked probability score of the wait; of one number the mean error"
         ),
         *(
-            shares(f"in {100 * level:g} %", [None if each is None else each.covered_by_chance for each in found])
+            shares(f"in {100 * level:g} %", [None if share is None else share.covered_by_chance for share in found])
             for level, found in held.items()
         ),
         numbers("Brier", [None if row.within is None else row.within.brier for row in rows], 3).meaning(

@@ -50,10 +50,12 @@ def whom_table(runs: Sequence[RunRecord], base: int) -> str:
     first = runs[base]
     told = [(run.plan.label, groups(first, run)) for place, run in enumerate(runs) if place != base]
     _, some = told[0]
-    body = [[escape(name), *(interval_cell(each.longer, signed_duration) for each in found)] for name, found in told]
+    body = [
+        [escape(name), *(interval_cell(change.longer, signed_duration) for change in found)] for name, found in told
+    ]
     note = (
         f"How much longer (+) or shorter (-) jobs wait than the same jobs under {first.plan.label}, on average, and in "
         f"brackets where that lies with 95 % confidence. {medians_of(first.plan.workload.columns)}: the medians."
     )
-    heads = ["policy", *(f"{each.shape} ({each.jobs:,} jobs)" for each in some)]
+    heads = ["policy", *(f"{group.shape} ({group.jobs:,} jobs)" for group in some)]
     return table(heads, body, "Who waits longer, who shorter", note)

@@ -53,7 +53,7 @@ def round_marks(low: float, high: float, most: int = 6) -> list[tuple[float, str
     """
     rough = max(high - low, 1e-9) / most
     power = 10.0 ** math.floor(math.log10(rough))
-    step = next(each * power for each in (1, 2, 5, 10) if each * power >= rough * (1 - 1e-9))
+    step = next(multiple * power for multiple in (1, 2, 5, 10) if multiple * power >= rough * (1 - 1e-9))
     first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
     return [(place * step, f"{place * step:,.10g}") for place in range(first, last + 1)]
 

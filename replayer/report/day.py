@@ -113,6 +113,6 @@ def _area_up_to(begins: Integers, weights: Integers, edges: Integers) -> Integer
     order = np.argsort(begins, kind="stable")
     begins, weights = begins[order], weights[order]
     before = np.searchsorted(begins, edges)
-    sums, moments = (np.concatenate(([0], np.cumsum(each))) for each in (weights, weights * begins))
+    sums, moments = (np.concatenate(([0], np.cumsum(array))) for array in (weights, weights * begins))
     area: Integers = edges * sums[before] - moments[before]
     return area

@@ -25,9 +25,9 @@ def wait_distribution(runs: Sequence[RunRecord], base: int) -> str:
     waits = [np.sort(run.jobs.wait) for run in runs]
     names = [run.plan.label for run in runs]
     styles = list(map(series, numbered(names)))
-    longest = max(10, max(int(each[-1]) for each in waits))
+    longest = max(10, max(int(sorted_waits[-1]) for sorted_waits in waits))
     at = np.unique(np.geomspace(1, longest, 200).astype(np.int64))
-    shares = [(np.searchsorted(each, at, side="right") / len(each)).tolist() for each in waits]
+    shares = [(np.searchsorted(sorted_waits, at, side="right") / len(sorted_waits)).tolist() for sorted_waits in waits]
 
     def drawn(shown: Sequence[int], size: Sequence[int] = ()) -> str:
         told = ", ".join(names[place] for place in shown)
@@ -43,8 +43,8 @@ def wait_distribution(runs: Sequence[RunRecord], base: int) -> str:
         return chart.svg()
 
     rows = [
-        [escape(name), *(cell(wait, duration(wait)) for wait in _quantiles(each))]
-        for name, each in zip(names, waits, strict=True)
+        [escape(name), *(cell(wait, duration(wait)) for wait in _quantiles(sample))]
+        for name, sample in zip(names, waits, strict=True)
     ]
     numbers = table(["policy", *(f"{percent(share, 0)} within" for share in QUANTILES)], rows, "Quantiles of the waits")
     caption = "Share of jobs that wait no longer than so long, on a logarithmic axis. Higher and to the left is better."
@@ -132,7 +132,7 @@ def by_shape(runs: Sequence[RunRecord]) -> str:
     drawn = "".join(bars(title, shown, styles, longest) for title, shown in groups)
     head = ["policy", *(f"{shape} ({count:,} jobs)" for shape, count in zip(SHAPES, counts.tolist(), strict=True))]
     rows = [
-        [escape(name), *(cell(each, slowdown_told(each)) for each in row)]
+        [escape(name), *(cell(value, slowdown_told(value)) for value in row)]
         for name, row in zip(names, values, strict=True)
     ]
     caption = f"Mean bounded slowdown. {medians}: the medians. Bars begin at 1 and are logarithmic."

@@ -47,7 +47,7 @@ class OneDay(NamedTuple):
 def one_day(run: RunRecord, day: Day) -> OneDay:
     """Return what ran and what waited on a day of a run."""
     jobs = run.jobs
-    submit, start, end = (each - day.start for each in (jobs.submit_time, jobs.start_time, jobs.end_time))
+    submit, start, end = (times - day.start for times in (jobs.submit_time, jobs.start_time, jobs.end_time))
     here = (end > 0) & (start < DAY)
     shades = np.searchsorted([longest for longest, _ in WAITED], jobs.wait)
     running = {
@@ -58,7 +58,7 @@ def one_day(run: RunRecord, day: Day) -> OneDay:
     busy = []
     for shade in range(len(WAITED)):
         of_shade = running["shade"] == shade
-        begun, done, size = (running[each][of_shade] for each in ("from", "to", "processors"))
+        begun, done, size = (running[key][of_shade] for key in ("from", "to", "processors"))
         busy.append(means(begun, done, size, EDGES))
     queued = (start > 0) & (submit < DAY) & (start > submit)
     begun, done, size = np.maximum(submit, 0)[queued], np.minimum(start, DAY)[queued], jobs.requested_processors[queued]
@@ -70,27 +70,27 @@ def machine_and_queue(runs: Sequence[RunRecord], day: Day) -> str:
     """Return when the jobs of that day ran and which waited, a picture for each run above the other."""
     machine = runs[0].plan.workload.processors
     days = [one_day(run, day) for run in runs]
-    bars = [processor_bars(*(each.running[key] for key in ("from", "to", "processors"))) for each in days]
+    bars = [processor_bars(*(timeline.running[key] for key in ("from", "to", "processors"))) for timeline in days]
     one_by_one = max(map(len, bars)) <= MAX_BARS
-    top = max([machine, *(bar.high for each in bars for bar in each)])
-    longest_queue = max(1.0, *(float(each.asked.max()) for each in days))
+    top = max([machine, *(bar.high for row in bars for bar in row)])
+    longest_queue = max(1.0, *(float(timeline.asked.max()) for timeline in days))
     label = f"Machine and queue on {day.name}; the numbers follow as a table"
     drawn = "".join(
-        f"<h5>{escape(each.policy)}</h5>"
-        + _drawn(each, found if one_by_one else None, day, (machine, top, longest_queue))
-        for each, found in zip(days, bars, strict=True)
+        f"<h5>{escape(timeline.policy)}</h5>"
+        + _drawn(timeline, found if one_by_one else None, day, (machine, top, longest_queue))
+        for timeline, found in zip(days, bars, strict=True)
     )
     rule = (
         f"The day on which jobs waited most{f' under {days[0].policy}' if len(days) > 1 else ''}, all waits together."
     )
-    caption = " ".join([rule, *(_told(each, machine) for each in days), _how(one_by_one)])
+    caption = " ".join([rule, *(_told(timeline, machine) for timeline in days), _how(one_by_one)])
     if top > machine:
         caption += f" As logged, jobs held more processors than the {machine:,} of the machine."
     shades = legend([*((f"fill w{shade}", name) for shade, (_, name) in enumerate(WAITED)), ("fill queued", "waiting")])
     picture = (
         f'{shades}<div class="wide" tabindex="0" role="group" aria-label="{escape(label)}"><div>{drawn}</div></div>'
     )
-    names = [each.policy for each in days]
+    names = [timeline.policy for timeline in days]
     title = f"{day.name}: {' above, '.join(names)} below" if len(days) > 1 else f"{day.name} under {names[0]}"
     return figure(title, caption, picture, _by_hour(days, day), wide=True)
 
@@ -155,13 +155,13 @@ def _how(one_by_one: bool) -> str:
 
 def _by_hour(days: Sequence[OneDay], day: Day) -> str:
     per_hour = 3600 // STEP
-    figures = [(each.busy.sum(axis=0), each.waiting, each.asked) for each in days]
-    hours = [[values.reshape(-1, per_hour).mean(axis=1).tolist() for values in each] for each in figures]
+    figures = [(timeline.busy.sum(axis=0), timeline.waiting, timeline.asked) for timeline in days]
+    hours = [[values.reshape(-1, per_hour).mean(axis=1).tolist() for values in figure] for figure in figures]
     body = [
-        [f"{hour:02}:00", *(cell(values[hour], f"{values[hour]:,.1f}") for each in hours for values in each)]
+        [f"{hour:02}:00", *(cell(values[hour], f"{values[hour]:,.1f}") for group in hours for values in group)]
         for hour in range(24)
     ]
     heads = ["processors in use", "jobs waiting", "processors that they ask for"]
     several = len(days) > 1
-    head = [day.hours, *(f"{each.policy}: {name}" if several else name for each in days for name in heads)]
+    head = [day.hours, *(f"{timeline.policy}: {name}" if several else name for timeline in days for name in heads)]
     return table(head, body, f"Hours of {day.name}", "Means of each hour.")

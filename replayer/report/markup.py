@@ -18,7 +18,8 @@ def escape(text: str) -> str:
     """
     if not text.isprintable():
         text = "".join(
-            each.encode("unicode_escape").decode() if unicodedata.category(each) in UNSEEN else each for each in text
+            character.encode("unicode_escape").decode() if unicodedata.category(character) in UNSEEN else character
+            for character in text
         )
     return html.escape(text)
 
@@ -37,7 +38,7 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]], label: str, note: 
     """
     heads = "".join(f'<th scope="col">{escape(name)}</th>' for name in head)
     body = "".join(
-        f'<tr><th scope="row">{row[0]}</th>{"".join(f"<td>{each}</td>" for each in row[1:])}</tr>' for row in rows
+        f'<tr><th scope="row">{row[0]}</th>{"".join(f"<td>{cell}</td>" for cell in row[1:])}</tr>' for row in rows
     )
     return (
         f"{f'<p class=note>{escape(note)}</p>' if note else ''}"

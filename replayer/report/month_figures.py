@@ -30,7 +30,7 @@ def by_month(runs: Sequence[RunRecord], base: int) -> str:
     counts = np.bincount(month_of(submit_times, every), minlength=len(every)).tolist()
     means = [float(run.jobs.wait.mean()) for run in runs]
     apart = max(means) > FAR_APART * min(means)
-    hours = [[None if each is None else each / 3600 for each in row] for row in waits]
+    hours = [[None if wait is None else wait / 3600 for wait in row] for row in waits]
     found = []
     for what, values, drawn, unit, floor in (
         ("wait", waits, hours, "mean wait in hours", _floor(hours) if apart else 0),
@@ -55,7 +55,7 @@ def by_month(runs: Sequence[RunRecord], base: int) -> str:
 
 
 def _floor(values: Sequence[Sequence[float | None]]) -> float:
-    return max(1 / 60, 0.8 * min(each for row in values for each in row if each))
+    return max(1 / 60, 0.8 * min(value for row in values for value in row if value))
 
 
 def _month_panels(
@@ -67,7 +67,9 @@ def _month_panels(
     floor: float,
 ) -> str:
     """Return a small chart for each policy, with the line of another for comparison; all have the same axes."""
-    high = max(2 * floor, 1.05 * max((each for row in values for each in row if each is not None), default=0.0)) or 1.0
+    high = (
+        max(2 * floor, 1.05 * max((value for row in values for value in row if value is not None), default=0.0)) or 1.0
+    )
     scale, marks = (logarithmic, logarithmic_marks(floor, high)) if floor else (linear, round_marks(0, high, 4))
     short = [month.name.removeprefix("days ").partition(" to ")[0] for month in every]
     styles = list(map(series, numbered(names)))
@@ -82,8 +84,8 @@ def _month_panels(
         marked = [(at + 0.5, name) for at, name in enumerate(short) if at % step == 0]
         chart.axes(Axis(x, marked, ""), Axis(y, marks, unit), upright=False)
         edges = [x(at) for at in range(len(every) + 1)]
-        for each in dict.fromkeys((base, place)):
-            places = [None if value is None else y(value) for value in values[each]]
-            chart.steps(edges, places, styles[each] if each == place else f"{styles[each]} beside")
+        for value in dict.fromkeys((base, place)):
+            places = [None if value is None else y(value) for value in values[value]]
+            chart.steps(edges, places, styles[value] if value == place else f"{styles[value]} beside")
         drawn.append((names[place], chart.svg()))
     return panels(drawn) if len(drawn) > 1 else lines(names) + drawn[0][1]

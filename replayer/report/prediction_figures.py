@@ -34,17 +34,17 @@ def calibration(row: Mapping[str, Any]) -> str:
     numbers = numbered(name for name, _ in kinds)
     for number, (name, key) in zip(numbers, kinds, strict=True):
         bins = scores[key]["bins"]
-        chart.line([(x(each["mean_probability"]), y(each["delayed"])) for each in bins], series(number))
-        for each in bins:
-            delayed = f"{percent(each['delayed'])} of {each['candidates']:,} candidates"
-            said = f"{name} {each['mean_probability']:.2f}: {delayed}"
-            chart.dot(x(each["mean_probability"]), y(each["delayed"]), number, said)
+        chart.line([(x(row["mean_probability"]), y(row["delayed"])) for row in bins], series(number))
+        for part in bins:
+            delayed = f"{percent(part['delayed'])} of {part['candidates']:,} candidates"
+            said = f"{name} {part['mean_probability']:.2f}: {delayed}"
+            chart.dot(x(part["mean_probability"]), y(part["delayed"]), number, said)
             rows.append(
                 [
-                    f"{name}, from {each['from_probability']:.1f}",
-                    f"{each['candidates']:,}",
-                    cell(each["mean_probability"], f"{each['mean_probability']:.3f}"),
-                    cell(each["delayed"], f"{each['delayed']:.3f}"),
+                    f"{name}, from {part['from_probability']:.1f}",
+                    f"{part['candidates']:,}",
+                    cell(part["mean_probability"], f"{part['mean_probability']:.3f}"),
+                    cell(part["delayed"], f"{part['delayed']:.3f}"),
                 ]
             )
     errors = [(name, scores[key]["calibration_error"]) for name, key in kinds]
@@ -79,7 +79,7 @@ def transforms(document: Mapping[str, Any]) -> str:
     ]
     picture = panels(drawn) if len(drawn) > 1 else legend([("fill plain", names[0])]) + drawn[0][1]
     body = [
-        [escape(name), *(cell(each, f"{each:.3f}") for each in row["pit"])]
+        [escape(name), *(cell(value, f"{value:.3f}") for value in row["pit"])]
         for name, row in zip(names, known, strict=True)
     ]
     caption = (
@@ -128,12 +128,12 @@ def _bounds_by_month(run: RunRecord, rows: Integers) -> str:
     every = months(int(rows[0, 0]), int(rows[-1, 0]), run.plan.workload.unix_start_time)
     month = month_of(rows[:, 0], every)
     body = []
-    for place, each in enumerate(every):
+    for place, item in enumerate(every):
         part = rows[month == place]
         if len(part):
             waited, bound = int(np.quantile(part[:, 1], 0.95)), int(np.median(part[:, 2]))
             covered = float((part[:, 1] <= part[:, 2]).mean())
             cells = [cell(waited, duration(waited)), cell(bound, duration(bound)), cell(covered, percent(covered))]
-            body.append([each.name, f"{len(part):,}", *cells])
+            body.append([item.name, f"{len(part):,}", *cells])
     head = ["month", "jobs", "95 % waited at most", "median bound", "covered"]
     return table(head, body, "Bounds by month")

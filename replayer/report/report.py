@@ -141,8 +141,8 @@ def _left_out(document: Mapping[str, Any]) -> str:
 def _lacks(document: Mapping[str, Any]) -> str:
     """Return what the log does not tell and what is therefore not shown, folded; aloud, what contradicts itself."""
     over = "".join(
-        f"<p>{each['times']:,} jobs {escape(each['what'])}; first {escape(each['example'])}.</p>"
-        for each in document["overlaps"]
+        f"<p>{remark['times']:,} jobs {escape(remark['what'])}; first {escape(remark['example'])}.</p>"
+        for remark in document["overlaps"]
     )
     if not document["lacks"]:
         return over

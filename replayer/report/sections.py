@@ -32,7 +32,7 @@ def who_decided(rows: Sequence[Row], unix_start: int = 0) -> str:
 
 def _changes(policy: str, told: Row, unix_start: int) -> str:
     changes = told["changes"]
-    ends = [*(each["time"] for each in changes[1:]), None]
+    ends = [*(switch["time"] for switch in changes[1:]), None]
     body = [
         [
             cell(change["time"], clock(change["time"], unix_start)),
@@ -54,17 +54,17 @@ def _changes(policy: str, told: Row, unix_start: int) -> str:
 def _standings(policy: str, told: Row) -> str:
     if not told["members"]:
         return ""
-    ahead = sorted(told["members"], key=lambda each: each["loss"])[:MOST]
-    if all(each["member"] != told["decides"] for each in ahead):
-        ahead[-1] = next(each for each in told["members"] if each["member"] == told["decides"])
+    ahead = sorted(told["members"], key=lambda member: member["loss"])[:MOST]
+    if all(member["member"] != told["decides"] for member in ahead):
+        ahead[-1] = next(member for member in told["members"] if member["member"] == told["decides"])
     body = [
         [
-            escape(each["member"]) + (" (decides)" if each["member"] == told["decides"] else ""),
-            *(cell(each[key], percent(each[key])) for key in ("slowdown", "wait", "longest_wait", "worst_user")),
-            cell(each["loss"], f"{each['loss']:.3f}"),
-            cell(each["weight"], percent(each["weight"])),
+            escape(member["member"]) + (" (decides)" if member["member"] == told["decides"] else ""),
+            *(cell(member[key], percent(member[key])) for key in ("slowdown", "wait", "longest_wait", "worst_user")),
+            cell(member["loss"], f"{member['loss']:.3f}"),
+            cell(member["weight"], percent(member["weight"])),
         ]
-        for each in ahead
+        for member in ahead
     ]
     left = len(told["members"]) - len(ahead)
     note = (

@@ -23,7 +23,7 @@ COLUMNS: Mapping[str, Callable[[Values], TableColumn]] = {
 }
 WASTE: Mapping[str, Callable[[Values], TableColumn]] = {
     "killed": lambda values: numbers("runs in vain", values, 0).unmarked(),
-    "wasted_processor_seconds": lambda values: TableColumn("work wasted", "", [work(each or 0) for each in values]),
+    "wasted_processor_seconds": lambda values: TableColumn("work wasted", "", [work(amount or 0) for amount in values]),
 }
 """Shown where any policy ran jobs in vain."""
 
@@ -49,7 +49,7 @@ def comparison(rows: Sequence[Row]) -> str:
         "Waits from submission to start. Geometric mean: of waits, each counted as at least 10 s. Slowdown: response "
         "time over run time, bounded at 10 s." + (" Bold: the best of its column." if len(rows) > 1 else "")
     )
-    heads = [f"{each.heading}, {each.unit}" if each.unit else each.heading for each in columns.values()]
+    heads = [f"{entry.heading}, {entry.unit}" if entry.unit else entry.heading for entry in columns.values()]
     return table(["policy", *heads], body, "Scores of each policy", caption)
 
 
@@ -65,7 +65,7 @@ def at_a_glance(rows: Sequence[Row]) -> str:
     for key, title in BARS.items():
         values = [row[key] for row in rows]
         column = COLUMNS[key](values)
-        shown = [f"{each} {column.unit}".rstrip() for each in column.cells]
+        shown = [f"{cell} {column.unit}".rstrip() for cell in column.cells]
         found.append(bars(title, list(zip(names, values, shown, strict=True)), styles))
     return f'<div class="at-a-glance">{"".join(found)}</div>'
 
@@ -75,14 +75,14 @@ def differences(found: Sequence[tuple[str, PairedDifferences]], baseline: str) -
     body = [
         [
             escape(name),
-            interval_cell(each.wait, signed_duration),
-            interval_cell(each.slowdown, lambda value: f"{value:+,.2f}"),
-            cell(each.sooner, percent(each.sooner)),
-            cell(each.later, percent(each.later)),
-            cell(each.users_worse, "-" if each.users_worse is None else percent(each.users_worse)),
-            cell(each.worst_user, "-" if each.worst_user is None else signed_duration(each.worst_user)),
+            interval_cell(group.wait, signed_duration),
+            interval_cell(group.slowdown, lambda value: f"{value:+,.2f}"),
+            cell(group.sooner, percent(group.sooner)),
+            cell(group.later, percent(group.later)),
+            cell(group.users_worse, "-" if group.users_worse is None else percent(group.users_worse)),
+            cell(group.worst_user, "-" if group.worst_user is None else signed_duration(group.worst_user)),
         ]
-        for name, each in found
+        for name, group in found
     ]
     caption = (
         f"The baseline is {baseline}. Each job against itself under the other policy: mean difference, and in brackets "

@@ -94,9 +94,9 @@ def _at_what_price(rows: Sequence[Row], runs: Sequence[RunRecord], base: int, lo
     longer = b["mean_wait"] - a["mean_wait"]
     mean = f"{_longer(longer)}{_bounds(found.wait, duration) if found else ''}" if longer else "as long"
     told = [
-        f"{each.shape} jobs, which waited {_longer(each.longer.mean)}{_bounds(each.longer, duration)}"
-        for each in (groups(runs[base], runs[lowest]) if found else [])
-        if each.surely_worse
+        f"{group.shape} jobs, which waited {_longer(group.longer.mean)}{_bounds(group.longer, duration)}"
+        for group in (groups(runs[base], runs[lowest]) if found else [])
+        if group.surely_worse
     ]
     whom = f"; it is worse for {_and(told)}" if told else "; no shape of job surely waited longer" if found else ""
     if found and found.later:

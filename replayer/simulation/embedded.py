@@ -137,7 +137,9 @@ class EmbeddedReplay:
             "last": None if self.last is None else self.last.model_dump(mode="json"),
             "pending": [event.model_dump() for event in self._pending],
             "source": self.source.snapshot(),
-            "stages": {each.stage.name: each.snapshot().decode() for each in self.stages} if self.sequence else {},
+            "stages": {stage_run.stage.name: stage_run.snapshot().decode() for stage_run in self.stages}
+            if self.sequence
+            else {},
         }
         return orjson.dumps(state)
 
@@ -155,7 +157,11 @@ class EmbeddedReplay:
             raise SnapshotMismatch(f"{self.run}: the snapshot has settings {state.get('settings')!r}, not {settings!r}")
         try:
             began = state["sequence"] > 0
-            stages = [StageRun(each.stage) for each in self.stages if not began or each.stage.name in state["stages"]]
+            stages = [
+                StageRun(stage_run.stage)
+                for stage_run in self.stages
+                if not began or stage_run.stage.name in state["stages"]
+            ]
             for stage in stages if began else []:
                 stage.restore(state["stages"][stage.stage.name].encode(), settings)
             read_together([stage.handler for stage in stages if stage.handler is not None])

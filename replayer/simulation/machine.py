@@ -202,7 +202,10 @@ class Machine(Archived):
 
     def snapshot(self) -> Any:
         """Return the whole state as plain values."""
-        running = [[row, each.start_time, each.processors, each.limit] for row, each in self._running.values()]
+        running = [
+            [row, execution.start_time, execution.processors, execution.limit]
+            for row, execution in self._running.values()
+        ]
         return {
             "time": self._time,
             "arrived": self._arrived,
@@ -221,12 +224,12 @@ class Machine(Archived):
         jobs = self._workload.jobs_at([*state["waiting"], *(row for row, *_ in state["running"])])
         self._waiting = {jobs[row].job_number: (row, jobs[row]) for row in state["waiting"]}
         rows = [(row, self._execution(jobs[row], *rest)) for row, *rest in state["running"]]
-        executions = [each for _, each in rows]
-        self._running = {each.job.job_number: (row, each) for row, each in rows}
-        self._ends = [(each.end_time, each.job.job_number) for each in executions]
+        executions = [execution for _, execution in rows]
+        self._running = {execution.job.job_number: (row, execution) for row, execution in rows}
+        self._ends = [(execution.end_time, execution.job.job_number) for execution in executions]
         heapify(self._ends)
         self._left = RoomLeft(self._workload.processors, self._workload.pools or ())
         for change in self._capacity[: self._changed]:
             self._left.change(change)
-        for each in executions:
-            self._left.take(each.job, each.processors)
+        for execution in executions:
+            self._left.take(execution.job, execution.processors)

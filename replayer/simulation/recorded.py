@@ -53,7 +53,7 @@ class Recorded(Archived):
         self._workload = workload
         self._capacity = capacity
         self._traits = traits
-        if not sum(_waits_told(each) for each in workload.blocks()):
+        if not sum(_waits_told(block) for block in workload.blocks()):
             raise TraceError(
                 f"{workload.name} does not say how long its jobs waited; only --mode closed can do without"
             )

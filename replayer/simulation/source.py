@@ -117,10 +117,10 @@ def in_bounds(columns: Mapping[str, Integers], traits: JobTraits) -> bool:
 
     What each field may be is all between two numbers: so it is where the least and the largest of each are.
     """
-    known = [each if name in REQUIRED else each[each != UNKNOWN] for name, each in columns.items()]
+    known = [column if name in REQUIRED else column[column != UNKNOWN] for name, column in columns.items()]
     try:
         for extreme in (np.min, np.max):
-            values = [int(extreme(each)) if len(each) else UNKNOWN for each in known]
+            values = [int(extreme(column)) if len(column) else UNKNOWN for column in known]
             submission(job_of(values, tuple(columns)[OF_ANY_LOG:]), traits)
     except ValidationError:
         return False

@@ -91,7 +91,7 @@ def _jobs(event: Mapping[str, Any]) -> frozenset[int]:
     """Return the jobs that an event is about."""
     if "job_number" in event:
         return frozenset({event["job_number"]})
-    return frozenset(each["job_number"] for each in (*event.get("starts", ()), *event.get("kills", ())))
+    return frozenset(entry["job_number"] for entry in (*event.get("starts", ()), *event.get("kills", ())))
 
 
 STYLES = {
@@ -114,7 +114,7 @@ WIDEST = 16
 MAX_RUNS = 1_000
 """Runs whose beginnings are remembered, and clusters."""
 
-KINDS: tuple[str, ...] = tuple(each.model_fields["kind"].default for each in get_args(Event))
+KINDS: tuple[str, ...] = tuple(argument.model_fields["kind"].default for argument in get_args(Event))
 
 
 class Printer(Protocol):
@@ -178,7 +178,7 @@ class Sentences:
 
     def show(self, messages: Sequence[SelectedMessage]) -> None:
         """Print the lines of messages."""
-        lines = [line for each in messages for line in self._of(each)]
+        lines = [line for message in messages for line in self._of(message)]
         self._widest = max(self._widest, *(min(cell_len(where), WIDEST) for _, where, _ in lines), 0)
         table = Table.grid(padding=(0, 1), expand=True)
         table.add_column(width=15, no_wrap=True, justify="right", style="dim")
@@ -201,9 +201,9 @@ class Sentences:
             return
         log = self._logs.get(envelope.run, UNKNOWN)
         when, where = clock(envelope.event.time, log.unix_start), plain(self._place(envelope))
-        for each in sentences(envelope, log):
-            if chosen.jobs is None or each.job in chosen.jobs:
-                yield when, where, Text(str(each), STYLES.get(each.kind, ""))
+        for sentence in sentences(envelope, log):
+            if chosen.jobs is None or sentence.job in chosen.jobs:
+                yield when, where, Text(str(sentence), STYLES.get(sentence.kind, ""))
         if isinstance(envelope.event, Decided) and (then := log.after(envelope.event)) != log:
             self._remember(envelope.run, then)
 
@@ -243,9 +243,9 @@ async def watch(
     shown = 0
     async with aclosing(subscribe(settings, topic, beginning=beginning)) as batches:
         async for batch in batches:
-            for each in batch:
-                printer.note(each)
-            found = [chosen for each in batch if (chosen := choose(each)) is not None]
+            for record in batch:
+                printer.note(record)
+            found = [chosen for record in batch if (chosen := choose(record)) is not None]
             if count is not None:
                 found = found[: count - shown]
             if found:

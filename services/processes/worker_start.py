@@ -30,7 +30,7 @@ def serve_stage(name: str, flags: list[str]) -> None:
 
 def stage_of(name: str) -> Stage:
     """Return a stage by its name."""
-    return next(each for each in STAGES if each.name == name)
+    return next(stage for stage in STAGES if stage.name == name)
 
 
 def serve_metrics(flags: list[str]) -> None:

@@ -34,7 +34,7 @@ class Empirical(SimilarJobs):
     >>> for run_time in (5, 5, 500):
     ...     predictor.learn_one(job, run_time)
     >>> prediction = predictor.predict_one(job)
-    >>> [round(prediction.histogram[bin_of(each)], 2) for each in (5, 500)], prediction.observations
+    >>> [round(prediction.histogram[bin_of(value)], 2) for value in (5, 500)], prediction.observations
     ([0.65, 0.32], 3)
 
     References

@@ -58,7 +58,7 @@ class RangeSums:
 def range_of(processors: int) -> int:
     """Return the number of the range that holds so many processors: 1, 2 to 3, 4 to 7, 8 to 15 and so on.
 
-    >>> [range_of(each) for each in (1, 2, 3, 4, 7, 8)]
+    >>> [range_of(value) for value in (1, 2, 3, 4, 7, 8)]
     [1, 2, 2, 3, 3, 4]
     """
     return processors.bit_length()
@@ -92,7 +92,7 @@ class Gibbons(Remembering):
     >>> for processors, run_time in ((1, 100), (1, 120), (4, 60), (4, 80), (4, 70), (16, 40), (16, 50)):
     ...     predictor.learn_one(job.model_copy(update={"requested_processors": processors}), run_time)
     >>> asked = [job.model_copy(update={"requested_processors": processors}) for processors in (4, 8)]
-    >>> [round(predictor.predict_one(each).point, 3) for each in asked]
+    >>> [round(predictor.predict_one(value).point, 3) for value in asked]
     [70.0, 69.101]
 
     References
@@ -116,9 +116,9 @@ class Gibbons(Remembering):
         job = remembered(x)
         if elapsed:
             among = Gibbons(GibbonsSettings(history=len(self.jobs) + 1, degree=self._degree))
-            for each in self.jobs:
-                if each.run_time > elapsed:
-                    among.add(each)
+            for other in self.jobs:
+                if other.run_time > elapsed:
+                    among.add(other)
             sums = among._sums
         else:
             sums = self._sums
@@ -130,13 +130,13 @@ class Gibbons(Remembering):
                     point=as_predicted(own.run_times / own.count, x, elapsed), observations=own.count
                 )
             known = [
-                each for _, each in sorted(ranges.items()) if each.count >= MIN_ENDED
+                statistics for _, statistics in sorted(ranges.items()) if statistics.count >= MIN_ENDED
             ]  # sums round alike at any age
             if len(known) > self._degree:
                 fit = weighted_fit(*_points(known), self._degree)
                 fitted = float(np.polyval(fit, job.requested_processors))
                 return RunTimePrediction(
-                    point=as_predicted(fitted, x, elapsed), observations=sum(each.count for each in known)
+                    point=as_predicted(fitted, x, elapsed), observations=sum(statistics.count for statistics in known)
                 )
         return None
 
@@ -164,6 +164,9 @@ def keys_of(job: RememberedJob) -> tuple[Key, ...]:
 
 def _points(known: Iterable[RangeSums]) -> tuple[Floats, Floats, Floats]:
     """Return mean processors, mean run time and weight of each range, shapes (ranges,)."""
-    rows = [(each.processors / each.count, each.run_times / each.count, 1 / each.variance) for each in known]
+    rows = [
+        (statistics.processors / statistics.count, statistics.run_times / statistics.count, 1 / statistics.variance)
+        for statistics in known
+    ]
     x, y, weights = np.array(rows).T
     return x, y, weights

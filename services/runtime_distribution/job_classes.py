@@ -89,27 +89,27 @@ class JobClasses:
 
     def masses(self, job: JobSubmitted) -> Masses:
         """Return the distribution of the job's class, backed by wider ones; shape (BINS,)."""
-        found = [self._counts.get(each) for each in islice(_classes(job), self._depth)]
-        return backed(np.array([each for each in found if each is not None] or [np.zeros(BINS)]))
+        found = [self._counts.get(key) for key in islice(_classes(job), self._depth)]
+        return backed(np.array([counts for counts in found if counts is not None] or [np.zeros(BINS)]))
 
     def learn(self, job: JobSubmitted, run_time: int, beyond: float = 0.0) -> None:
         """Count an ended job in all of its classes; `beyond` is as for `similar_jobs.weighted_masses`."""
         limit = math.inf if job.requested_time is None else job.requested_time
         bin_ = bin_of(min(run_time, limit))
         above = beyond if run_time >= limit else 0.0
-        for each in islice(_classes(job), self._depth):
-            counts = self._counts.get(each)
+        for key in islice(_classes(job), self._depth):
+            counts = self._counts.get(key)
             if counts is None:
-                counts = self._counts[each] = np.zeros(BINS)
+                counts = self._counts[key] = np.zeros(BINS)
             count(counts, self._keep, bin_, above)
 
     def snapshot(self) -> Any:
         """Return the histograms by class."""
-        return [[each, counts.tolist()] for each, counts in self._counts.items()]
+        return [[key, counts.tolist()] for key, counts in self._counts.items()]
 
     def restore(self, state: Any) -> None:
         """Take on what `snapshot` returned."""
-        self._counts = {tuple(each): np.array(counts) for each, counts in state}
+        self._counts = {tuple(key): np.array(counts) for key, counts in state}
 
 
 def _classes(job: JobSubmitted) -> Iterator[Class]:

@@ -152,7 +152,7 @@ class OwnerClassSettings(RememberingSettings):
         ((7, 4), None)
         """
         values = {"user": job.user_id, "executable": job.executable_number, "processors": job.requested_processors}
-        key = tuple(values[each] for each in self.key.split("+"))
+        key = tuple(values[name] for name in self.key.split("+"))
         return None if UNKNOWN in key else key
 
 

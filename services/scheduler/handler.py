@@ -71,11 +71,11 @@ def starts_if_submitted(
         return
     queue = deepcopy(pool.queue)
     numbers = (queue.job_number, pool.running.job_number)
-    number = 1 + max(int(each.max(initial=0)) for each in numbers)
+    number = 1 + max(int(column.max(initial=0)) for column in numbers)
     for job, prediction in asked:
         job = job.model_copy(update={"time": now, "job_number": number})
         told = Envelope(run="ask", sequence=0, event=job, run_time=prediction)
-        further = [getattr(job, each) or 0 for each in pool.further]
+        further = [getattr(job, unit) or 0 for unit in pool.further]
         enqueue(queue, job, told, pool.policy.settings, further)
         row = int(np.flatnonzero(queue.job_number == number)[0])
         starts = futures.starts(SchedulerState(now, queue, pool.running, pool.free), row)
@@ -221,14 +221,14 @@ class Scheduler(StageHandler):
 
     def _beside(self, pool: PoolScheduler, event: Event) -> None:
         """Tell policies of other pools of what happened in one, where they see all."""
-        for each in self.seeing:
-            if each is not pool:
-                each.policy.beside(event)
+        for observer in self.seeing:
+            if observer is not pool:
+                observer.policy.beside(event)
 
     def snapshot(self) -> dict[str, Any]:
         """Return the whole state as plain values."""
         blocked = [
-            [number, *(None if each is None else each.model_dump() for each in predicted)]
+            [number, *(None if prediction is None else prediction.model_dump() for prediction in predicted)]
             for number, predicted in self.blocked.items()
         ]
         pools = [pool.snapshot() for pool in self.pools]
@@ -256,16 +256,16 @@ def decided(time: int, decisions: Sequence[Output]) -> Decided:
 
     The policy is asked again at the earliest time of all.
     """
-    starts = [each for each in decisions if type(each) is Start]
+    starts = [decision for decision in decisions if type(decision) is Start]
     if len(starts) == len(decisions) <= MAX_STARTS:  # as mostly
         return trusted(Decided, time=time, starts=tuple(starts))
     sorted_: dict[type, list[Any]] = {Start: [], Kill: [], Evaluated: [], CutShort: [], Chosen: [], Again: []}
-    for each in decisions:
-        if type(each) not in sorted_:
+    for decision in decisions:
+        if type(decision) not in sorted_:
             raise TypeError("a policy decides starts and kills, and tells what it evaluated")
-        sorted_[type(each)].append(each)
+        sorted_[type(decision)].append(decision)
     _, kills, evaluated, cut, chosen, again = sorted_.values()
-    soonest = min((each.time for each in again), default=None)
+    soonest = min((event.time for event in again), default=None)
     if soonest is not None and soonest <= time:
         raise ValueError(f"a policy asks to be asked again at {soonest}, which is not after {time}")
     if len(decisions) > MAX_LIVE_JOBS:

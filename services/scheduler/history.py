@@ -126,9 +126,9 @@ class Passes:
         return {
             "starting": sorted(self.starting),
             "reasons": [[number, time, reason.model_dump()] for number, (time, reason) in self.reasons.items()],
-            "refused": [[number, [list(each) for each in found]] for number, found in self.refused.items()],
+            "refused": [[number, [list(refusal) for refusal in found]] for number, found in self.refused.items()],
             "told": [[number, told.forecast, told.within] for number, told in self.told.items()],
-            "ended": [[number, *each] for number, each in self.ended.items()],
+            "ended": [[number, *job] for number, job in self.ended.items()],
         }
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -136,17 +136,17 @@ class Passes:
         self.starting = set(state["starting"])
         self.reasons = {number: (time, REASONS.validate_python(reason)) for number, time, reason in state["reasons"]}
         self.refused = {
-            number: deque((Refusal(*each) for each in found), maxlen=KEPT) for number, found in state["refused"]
+            number: deque((Refusal(*values) for values in found), maxlen=KEPT) for number, found in state["refused"]
         }
         self.told = {
             number: ForecastWait(forecast, None if within is None else (within[0], within[1]))
             for number, forecast, within in state["told"]
         }
-        self.ended = {number: EndedJob(*each) for number, *each in state["ended"]}
+        self.ended = {number: EndedJob(*values) for number, *values in state["ended"]}
 
 
 def _within(bound: WaitBound | None) -> tuple[float, int] | None:
     """Return of a bound the probability nearest to `LIKELY`, and the wait, in seconds, that goes with it."""
     if bound is None or bound.bound is None:
         return None
-    return min(bound.starts_within or ((bound.quantile, bound.bound),), key=lambda each: abs(each[0] - LIKELY))
+    return min(bound.starts_within or ((bound.quantile, bound.bound),), key=lambda pair: abs(pair[0] - LIKELY))

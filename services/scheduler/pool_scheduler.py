@@ -74,18 +74,18 @@ def require_fit(
         If one does not; names the policy, the job and the numbers.
     """
     left = running.free(free).tolist()
-    for each in decisions:
-        if isinstance(each, Kill) and (row := running.row(each.job_number)) is not None:
+    for decision in decisions:
+        if isinstance(decision, Kill) and (row := running.row(decision.job_number)) is not None:
             held = row[SIZE], *row[START + 1 :]
             left = [free + size for free, size in zip(left, held, strict=True)]
-        elif isinstance(each, Start):
-            if (row := queue.row(each.job_number)) is None:
-                raise ValueError(f"policy {policy!r} starts job {each.job_number}, which does not wait in {where}")
-            asked = each.processors, *row[START:]
+        elif isinstance(decision, Start):
+            if (row := queue.row(decision.job_number)) is None:
+                raise ValueError(f"policy {policy!r} starts job {decision.job_number}, which does not wait in {where}")
+            asked = decision.processors, *row[START:]
             for size, free, unit in zip(asked, left, units, strict=True):
                 if size > max(free, 0):
                     raise ValueError(
-                        f"policy {policy!r} starts job {each.job_number} on {size} {unit}; {where} has {free} free"
+                        f"policy {policy!r} starts job {decision.job_number} on {size} {unit}; {where} has {free} free"
                     )
             left = [free - size for free, size in zip(left, asked, strict=True)]
 
@@ -111,7 +111,7 @@ class PoolScheduler:
     def __init__(self, opened: ClusterOpened, room: Room, name: str, at: int = 0) -> None:
         self.name = name
         self.room = room
-        self.further = tuple(each for each in UNITS if each != "processors" and getattr(room, each) is not None)
+        self.further = tuple(unit for unit in UNITS if unit != "processors" and getattr(room, unit) is not None)
         """The resources beside processors that limit jobs here."""
         self.policy = POLICIES.build(parse(opened.policy))
         self.policy.pool = at
@@ -137,7 +137,7 @@ class PoolScheduler:
     @property
     def idle(self) -> Integers:
         """Free amounts of each resource, as `Running.free` has them. O(running jobs)."""
-        has = np.array([self.room.processors, *(getattr(self.room, each) for each in self.further)], dtype=np.int64)
+        has = np.array([self.room.processors, *(getattr(self.room, unit) for unit in self.further)], dtype=np.int64)
         for row in self.suspended.values():
             has[1:] -= row[START + 1 :]
         idle: Integers = has - self.running.sizes.sum(axis=0)
@@ -182,7 +182,7 @@ class PoolScheduler:
         if new.submitted.priority is not None:
             self.queue.priorities[number] = new.submitted.priority
         if (limit := new.started.limit) is not None and limit != old.started.limit:
-            row[ADJUSTED : SHORTENED + 1] = [min(each, limit) for each in row[ADJUSTED : SHORTENED + 1]]
+            row[ADJUSTED : SHORTENED + 1] = [min(value, limit) for value in row[ADJUSTED : SHORTENED + 1]]
             row[REQUESTED] = limit
         if suspended:
             self.suspended[number] = tuple(row)
@@ -210,7 +210,7 @@ class PoolScheduler:
         number, submit_time, requested, *times = row[:SLOT]
         if started.processors != requested and job.moldable:
             self.reshaped[number] = row
-            times = [shape_of(job, started.processors).seconds(each) for each in times]
+            times = [shape_of(job, started.processors).seconds(time) for time in times]
         placed = number, submit_time, started.processors, *times, row[SLOT]
         self.running.add((*placed, moment(started), *row[START:]))
         self.used += started.processors
@@ -252,16 +252,16 @@ class PoolScheduler:
         free = self.room.processors - self.used
         decisions = self.policy.schedule(point.time, self.queue, self.running, free)
         if len(decisions):  # of an iterator nothing would be left
-            taken = sum([each.processors for each in decisions if type(each) is Start])
+            taken = sum([decision.processors for decision in decisions if type(decision) is Start])
             if self.further or taken > free:
-                units = [UNITS[each] for each in ("processors", *self.further)]
+                units = [UNITS[unit] for unit in ("processors", *self.further)]
                 require_fit(self.policy.name, decisions, self.queue, self.running, free, self.name, units)
         self.observe(point)
         return decisions
 
     def _asked(self, job: JobSubmitted) -> list[int]:
         """Return what a job asks for of each resource beside processors that limits jobs here."""
-        return [getattr(job, each) or 0 for each in self.further] if self.further else []
+        return [getattr(job, unit) or 0 for unit in self.further] if self.further else []
 
     def snapshot(self) -> dict[str, Any]:
         """Return the whole state but for the size as plain values."""

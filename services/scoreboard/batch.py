@@ -35,4 +35,4 @@ class Batched(ABC):
     def _sums(self) -> dict[str, Any]:
         """Return all that was summed, by name."""
         self.fold()
-        return {name: each for name, each in vars(self).items() if name != "_rows"}
+        return {name: value for name, value in vars(self).items() if name != "_rows"}

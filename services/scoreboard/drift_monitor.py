@@ -178,21 +178,21 @@ class PredictionsHeld:
         """Return the whole state as plain values."""
         return {
             "watch": self.watch.snapshot(),
-            "episodes": [each.model_dump() for each in self.episodes],
+            "episodes": [episode.model_dump() for episode in self.episodes],
             "left_out": self.left_out,
-            "alarms": [each.model_dump() for each in self.alarms.values()],
-            "untold": [each.model_dump() for each in self.untold],
+            "alarms": [alarm.model_dump() for alarm in self.alarms.values()],
+            "untold": [drift.model_dump() for drift in self.untold],
             "outlived": list(self.outlived.items()),
         }
 
     def restore(self, state: dict[str, Any]) -> None:
         """Take on what `snapshot` returned."""
         self.watch.restore(state["watch"])
-        self.episodes = [DriftEpisode.model_validate(each) for each in state["episodes"]]
+        self.episodes = [DriftEpisode.model_validate(episode) for episode in state["episodes"]]
         self.left_out = state["left_out"]
         alarms: Iterable[Drift] = map(Drift.model_validate, state["alarms"])
-        self.alarms = {each.key: each for each in alarms}
-        self.untold = [Drift.model_validate(each) for each in state["untold"]]
+        self.alarms = {alarm.key: alarm for alarm in alarms}
+        self.untold = [Drift.model_validate(drift) for drift in state["untold"]]
         self.outlived = dict(state["outlived"])
 
 

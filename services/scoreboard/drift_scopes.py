@@ -150,7 +150,7 @@ class DriftWatch:
         found = units.pop(number, None)
         if found is None:
             if len(units) >= PLACES[scope]:
-                idle = (each for each, shares in units.items() if all(one.since is None for one in shares.values()))
+                idle = (unit for unit, shares in units.items() if all(one.since is None for one in shares.values()))
                 oldest = next(idle, None)
                 if oldest is None:
                     return None

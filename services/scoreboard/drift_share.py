@@ -45,7 +45,7 @@ class EDetector:
     def add(self, step: int, value: float, most: float) -> float:
         """Take in the value of a step, in 0 to 1, whose expectation may be `most`, above 0; return the evidence."""
         ratio = value / most
-        self.sums = [(1.0 + each) * (1.0 - bet + bet * ratio) for each, bet in zip(self.sums, BETS, strict=True)]
+        self.sums = [(1.0 + total) * (1.0 - bet + bet * ratio) for total, bet in zip(self.sums, BETS, strict=True)]
         if self.score <= 0.0:
             self.score, self.began, self.total, self.count = 0.0, step, 0.0, 0
         self.score += log(1.0 - TRACED + TRACED * ratio)

@@ -164,7 +164,7 @@ def _expected_starts(tally: Tally, sampling: Sampling) -> Told:
         words = {"first": told.first, "last": told.last}
         if told.paired is not None:
             paired = vars(told.paired).items()
-            words |= {f"{name}, of those forecast": each for name, each in paired if name != "forecast"}
+            words |= {f"{name}, of those forecast": value for name, value in paired if name != "forecast"}
             words["forecast"] = told.paired.forecast
         for by, scores in words.items() if queue in shown else ():
             yield names.EXPECTED, (by, queue), scores.jobs
@@ -188,7 +188,9 @@ def _drifts(tally: Tally) -> Told:
     told: dict[tuple[str, str, str, int | None], bool] = {
         (of, what, "cluster", None): False for of, what, _ in of_cluster
     }
-    told |= {(each.of, each.what, each.scope, each.number): each.until is None for each in held.episodes}
+    told |= {
+        (episode.of, episode.what, episode.scope, episode.number): episode.until is None for episode in held.episodes
+    }
     for (of, what, scope, number), fails in told.items():
         whose = scope if number is None else f"{scope} {number}"
         yield names.DRIFTING, (of, label(what), whose), float(fails)

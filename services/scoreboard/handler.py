@@ -220,8 +220,8 @@ class Scoreboard(StageHandler):
 
     def _require_waiting(self, decided: Decided) -> None:
         waiting = self.jobs.waiting
-        named = [number for each in decided.evaluated for number in each.job_numbers if number not in waiting]
-        named += [each.job_number for each in decided.starts if each.job_number not in waiting]
+        named = [number for candidate in decided.evaluated for number in candidate.job_numbers if number not in waiting]
+        named += [start.job_number for start in decided.starts if start.job_number not in waiting]
         if named:
             raise RuleBroken(f"job {named[0]} was weighed or started at {decided.time}, but does not wait")
 
@@ -235,7 +235,7 @@ class Scoreboard(StageHandler):
             super().snapshot()
             | self.tally.snapshot()
             | {
-                "predictions": [[number, each.model_dump()] for number, each in self.predictions.items()],
+                "predictions": [[number, prediction.model_dump()] for number, prediction in self.predictions.items()],
                 "adjusted_times": list(self.adjusted_times.items()),
                 "sampling": None if self.sampling is None else self.sampling.snapshot(),
             }
@@ -245,7 +245,9 @@ class Scoreboard(StageHandler):
         """Take on what `snapshot` returned."""
         super().restore(state)
         self.tally.restore(state)
-        self.predictions = {number: RunTimePrediction.model_validate(each) for number, each in state["predictions"]}
+        self.predictions = {
+            number: RunTimePrediction.model_validate(prediction) for number, prediction in state["predictions"]
+        }
         self.adjusted_times = dict(state["adjusted_times"])
         if self.sampling is not None:
             self.sampling.restore(state["sampling"])

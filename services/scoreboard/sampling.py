@@ -138,7 +138,7 @@ class Sampling:
         return {
             "queues": list(self.queues),
             "waits": self.waits.snapshot(),
-            "shapes": [list(each) for each in self.shapes],
+            "shapes": [list(shape) for shape in self.shapes],
             "decisions": [[*kind, count] for kind, count in self.decisions.items()],
             "start_probability": self.start_probability,
             "bounds": [[*scope, bound] for scope, bound in self.bounds.items()],
@@ -154,7 +154,7 @@ class Sampling:
         """Take on what `snapshot` returned."""
         self.queues = dict.fromkeys(state["queues"])
         self.waits.restore(state["waits"])
-        self.shapes = [list(each) for each in state["shapes"]]
+        self.shapes = [list(row) for row in state["shapes"]]
         self.interval, self.start_probability, self.state = (
             state[name] for name in ("interval", "start_probability", "state")
         )

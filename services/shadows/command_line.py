@@ -70,21 +70,23 @@ def shadow(
         raise SettingsError("--policy: the same one is named twice")
     if seed is not None:
         require_seed(seed)
-    for each in policy:
-        configure(each, runtime or "requested", adjustment or "none")
+    for spec in policy:
+        configure(spec, runtime or "requested", adjustment or "none")
     settings = read_settings(context.args, "shadow")
     start_logging(settings.log_format, "shadow")
     real = of or run_name(cluster, "live")
     wanted = [
         ShadowOptions(
-            ShadowOf(cluster, real, run_name(cluster, name, each), settings, exact=exact, from_now=since is Since.NOW),
-            each,
+            ShadowOf(
+                cluster, real, run_name(cluster, name, policy_spec), settings, exact=exact, from_now=since is Since.NOW
+            ),
+            policy_spec,
             runtime=runtime,
             adjustment=adjustment,
             wait_bound=wait_bound,
             seed=seed,
         )
-        for each in policy
+        for policy_spec in policy
     ]
     asyncio.run(play(wanted))
 

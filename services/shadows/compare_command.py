@@ -41,15 +41,15 @@ def twin(
             return [read(run, state.snapshot) for run, state in saved if state is not None]
 
     every = asyncio.run(ask())
-    found = [each for each in every if each.of(cluster)]
+    found = [shadow for shadow in every if shadow.of(cluster)]
     if not found:
         raise SettingsError(none_of(cluster, every))
     if json:
-        told = {each.name: each.compared.model_dump(mode="json") for each in found}
+        told = {shadow.name: shadow.compared.model_dump(mode="json") for shadow in found}
         sys.stdout.buffer.write(orjson.dumps({"cluster": found[0].cluster, "shadows": told}) + b"\n")
         return
     console = Console(highlight=False, markup=False, emoji=False)
-    shown = {each.name: each.compared for each in found}
+    shown = {shadow.name: shadow.compared for shadow in found}
     for table in tables(found[0].cluster, shown, found[0].unix_start, users=users, classes=classes):
         console.print(table)
 

@@ -108,5 +108,5 @@ def two_sided_ranks(count: int, quantile: float, confidence: float) -> Ranks:
     >>> two_sided_ranks(100, 0.5, 0.95)
     Ranks(lower=40, upper=61)
     """
-    each = (1 + confidence) / 2
-    return Ranks(lower_rank(count, quantile, each), upper_rank(count, quantile, each))
+    tail = (1 + confidence) / 2
+    return Ranks(lower_rank(count, quantile, tail), upper_rank(count, quantile, tail))

@@ -24,7 +24,7 @@ Place = Literal["below", "within", "above"]
 def band(quantile: float, count: int) -> tuple[float, float]:
     """Return the least and the largest share of `count` waits that are as they should be.
 
-    >>> tuple(round(each, 3) for each in band(0.95, 1000))
+    >>> tuple(round(value, 3) for value in band(0.95, 1000))
     (0.929, 0.971)
     """
     spread = SPREADS * math.sqrt(quantile * (1 - quantile) / count)

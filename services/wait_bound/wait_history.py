@@ -72,7 +72,7 @@ def at_rank(histories: Sequence[WaitHistory], rank: int) -> int:
         low, high = 0, len(history)
         while low < high:  # the first of this history that so many of all do not exceed
             middle = (low + high) // 2
-            if sum(each.ordered.bisect_right(history.ordered[middle]) for each in histories) >= rank:
+            if sum(other.ordered.bisect_right(history.ordered[middle]) for other in histories) >= rank:
                 high = middle
             else:
                 low = middle + 1

@@ -25,10 +25,10 @@ MAX_ENDED = 100_000
 """Ended jobs that are remembered at most: half a year of them in any log of the archive. There are ten samples of
 them to be sorted anew after a silence."""
 
-NAMES = tuple(dict.fromkeys(each for chain in CHAINS for each in reversed(coarser(chain))))
+NAMES = tuple(dict.fromkeys(name for chain in CHAINS for name in reversed(coarser(chain))))
 """The keys of which ratios are kept, over every span."""
 
-COARSER = {name: [NAMES.index(each) for each in coarser(name)[1:]] for name in NAMES}
+COARSER = {name: [NAMES.index(other) for other in coarser(name)[1:]] for name in NAMES}
 
 Said = tuple[Times, list[tuple[str, int] | None]]
 """What every scheme says of a job, in seconds, and which key and how many jobs stand behind each source."""
@@ -158,7 +158,7 @@ class Auto(Predictor[JobSubmitted, JobEnded, WalltimeAdjustment]):
         """Return what `_propose` says of jobs like this one."""
         found: list[Record] = []
         for name in NAMES:  # each after the coarser ones
-            found.append(self._look_up(name, job, now, [found[each] for each in COARSER[name]]))
+            found.append(self._look_up(name, job, now, [found[index] for index in COARSER[name]]))
         shares = np.ones((len(SOURCES) + 1, len(PERCENTILES)))
         behind: list[tuple[str, int] | None] = []
         for row, source in enumerate(SOURCES):
@@ -182,7 +182,7 @@ class Auto(Predictor[JobSubmitted, JobEnded, WalltimeAdjustment]):
                 found.append(None)
                 continue
             # Of two samples of which one holds the other, those of one size are the same.
-            wider = [*found, *(each[span] for each in coarser_ones)]
-            same = next((each for each in wider if each is not None and each[0] == count), None)
+            wider = [*found, *(coarser[span] for coarser in coarser_ones)]
+            same = next((pair for pair in wider if pair is not None and pair[0] == count), None)
             found.append(same or (count, sample.at(positions(count, PERCENTILES, self._settings.rank))))
         return found

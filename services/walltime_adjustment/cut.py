@@ -42,5 +42,5 @@ def positions(count: int, percentiles: tuple[int, ...], rank: str) -> tuple[int,
     ((4, 8), (5, 8))
     """
     if rank == "cobalt":
-        return tuple(min(each * count // 100, count - 1) for each in percentiles)
-    return tuple(-(-each * count // 100) - 1 for each in percentiles)
+        return tuple(min(percentile * count // 100, count - 1) for percentile in percentiles)
+    return tuple(-(-percentile * count // 100) - 1 for percentile in percentiles)

@@ -64,10 +64,12 @@ class WalltimeAdjustments(PredictingStage):
 
     def snapshot(self) -> dict[str, Any]:
         """Return the whole state as plain values."""
-        adjustments = [[number, each.model_dump()] for number, each in self.adjustments.items()]
+        adjustments = [[number, adjustment.model_dump()] for number, adjustment in self.adjustments.items()]
         return super().snapshot() | {"adjustments": adjustments}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Take on what `snapshot` returned."""
         super().restore(state)
-        self.adjustments = {number: WalltimeAdjustment.model_validate(each) for number, each in state["adjustments"]}
+        self.adjustments = {
+            number: WalltimeAdjustment.model_validate(adjustment) for number, adjustment in state["adjustments"]
+        }

@@ -59,8 +59,8 @@ class LikeJobs:
         """Take in the newest job."""
         self.numbers.append(number)
         self._ratios.append(ratio)
-        for each in self._sorted:
-            each.add(ratio)
+        for values in self._sorted:
+            values.add(ratio)
 
     def since(self, window: int, number: int) -> "SortedList[float]":
         """Return the ratios from this entry on. O(log n) for each that has gone since; sorting all, where that is less.

@@ -59,8 +59,8 @@ class Instance(NamedTuple):
         """Return the same as tables."""
         histograms = Histograms()
         queue, running = Queue(histograms, self.uses), Running(self.corrections, histograms, self.uses)
-        for each in self.queue:
-            queue.add((*each[:3], *times_of(each), histograms.add(each.histogram)))
+        for waiting in self.queue:
+            queue.add((*waiting[:3], *times_of(waiting), histograms.add(waiting.histogram)))
         for job in self.running:
             running.add((*job[:3], *times_of(job), histograms.add(job.histogram), job.start_time))
         return queue, running
@@ -68,8 +68,8 @@ class Instance(NamedTuple):
     def on_requests(self) -> "Instance":
         """Return the same with nothing predicted and nothing adjusted."""
         return self._replace(
-            queue=[each._replace(predicted_time=each.requested_time) for each in self.queue],
-            running=[each._replace(predicted_time=each.requested_time) for each in self.running],
+            queue=[job._replace(predicted_time=job.requested_time) for job in self.queue],
+            running=[job._replace(predicted_time=job.requested_time) for job in self.running],
             uses=UNUSED,
         )
 

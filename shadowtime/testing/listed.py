@@ -9,7 +9,7 @@ from shadowtime.shared.spec import Spec, parse
 def specs(option: str) -> list[str]:
     """Return a SPEC for every class behind an option, and one more for each further choice of a key.
 
-    >>> [each for each in specs("policy") if each.startswith("fcfs")]
+    >>> [value for value in specs("policy") if value.startswith("fcfs")]
     ['fcfs', 'fcfs(distribution=prior)', 'fcfs(distribution=ignore)', 'fcfs(fallback=incremental)']
     """
     return [spec for name in sorted(REGISTRIES[option].classes) for spec in choices(option, name)]
@@ -21,6 +21,6 @@ def choices(option: str, spec: str) -> list[str]:
     found = [canonical(option, spec)]
     for key, field in REGISTRIES[option].classes[chosen.name].Settings.model_fields.items():
         if key not in chosen.keys and get_origin(field.annotation) is Literal:
-            others = [each for each in get_args(field.annotation) if each != field.default]
-            found += [canonical(option, str(Spec(chosen.name, {**chosen.keys, key: str(each)}))) for each in others]
+            others = [choice for choice in get_args(field.annotation) if choice != field.default]
+            found += [canonical(option, str(Spec(chosen.name, {**chosen.keys, key: str(value)}))) for value in others]
     return found

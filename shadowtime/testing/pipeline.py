@@ -37,9 +37,9 @@ def foresees_nothing(plan: Callable[[Workload], RunPlan], jobs: Workload, share:
     told = played(plan(jobs))[:-1]
     now = told[int(share * (len(told) - 1))].event.time
     ended = {
-        each.event.job_number
-        for each in told
-        if isinstance(each.event, JobEnded) and not each.event.requeued and each.event.time <= now
+        envelope.event.job_number
+        for envelope in told
+        if isinstance(envelope.event, JobEnded) and not envelope.event.requeued and envelope.event.time <= now
     }
     first = jobs[0].job_number
     other = workload(
@@ -51,28 +51,30 @@ def foresees_nothing(plan: Callable[[Workload], RunPlan], jobs: Workload, share:
                 job.processors,
                 job.requested_time,
                 job.run_time if job.job_number in ended else job.run_time + MORE,
-                *(-1 if each is None else each for each in (job.user_id, job.wait_time, job.status)),
+                *(-1 if value is None else value for value in (job.user_id, job.wait_time, job.status)),
             )
             for job in jobs
             if job.submit_time <= now or job.job_number == first
         ],
     )
     again = played(plan(other))[:-1]
-    assert [each for each in again if each.event.time <= now] == [each for each in told if each.event.time <= now]
+    assert [envelope for envelope in again if envelope.event.time <= now] == [
+        envelope for envelope in told if envelope.event.time <= now
+    ]
 
 
 def by_wire(told: list[Envelope], every: int) -> list[Envelope]:
     """Return what the stages say of a run again, each message as bytes, each state saved and taken up on the way."""
     runs = [StageRun(stage) for stage in STAGES]
     answers = []
-    for each in told:
-        event = SchedulingPoint(time=each.event.time) if isinstance(each.event, Decided) else each.event
-        envelope = Envelope(run=each.run, cluster=each.cluster, sequence=each.sequence, event=event)
+    for result in told:
+        event = SchedulingPoint(time=result.event.time) if isinstance(result.event, Decided) else result.event
+        envelope = Envelope(run=result.run, cluster=result.cluster, sequence=result.sequence, event=event)
         for place, run in enumerate(runs):
             answer = run.push(Envelope.from_bytes(envelope.to_bytes()))
             assert answer is not None
             envelope = answer
-            if each.sequence % every == 0:
+            if result.sequence % every == 0:
                 runs[place] = StageRun(run.stage)
                 runs[place].restore(run.snapshot())
         answers.append(Envelope.from_bytes(envelope.to_bytes()))

@@ -83,8 +83,8 @@ class Policies(InPipeline):
     @examples(60)
     def test_decisions_are_about_jobs_that_are_there(self, spec: str, instance: Instance) -> None:
         decisions = decide(policy_of(spec), instance)
-        started = [each.job_number for each in decisions if isinstance(each, Start)]
-        killed = [each.job_number for each in decisions if isinstance(each, Kill)]
+        started = [decision.job_number for decision in decisions if isinstance(decision, Start)]
+        killed = [decision.job_number for decision in decisions if isinstance(decision, Kill)]
         assert len(set(started)) == len(started)
         assert len(set(killed)) == len(killed)
         assert set(started) <= {job.job_number for job in instance.queue}
@@ -95,8 +95,8 @@ class Policies(InPipeline):
     def test_no_more_is_started_than_is_free(self, spec: str, instance: Instance) -> None:
         decisions = decide(policy_of(spec), instance)
         holding = {job.job_number: job.processors for job in instance.running}
-        taken = sum(each.processors for each in decisions if isinstance(each, Start))
-        given_back = sum(holding[each.job_number] for each in decisions if isinstance(each, Kill))
+        taken = sum(decision.processors for decision in decisions if isinstance(decision, Start))
+        given_back = sum(holding[decision.job_number] for decision in decisions if isinstance(decision, Kill))
         assert taken <= max(instance.free + given_back, 0)
 
     @given(instance=instances())
@@ -104,15 +104,15 @@ class Policies(InPipeline):
     def test_every_decision_has_its_reason_and_its_limit(self, spec: str, instance: Instance) -> None:
         requested = {job.job_number: job.requested_time for job in instance.queue}
         waiting = {job.job_number: job for job in instance.queue}
-        for each in decide(policy_of(spec), instance):
-            if isinstance(each, Again | Chosen | CutShort | Evaluated):
+        for start in decide(policy_of(spec), instance):
+            if isinstance(start, Again | Chosen | CutShort | Evaluated):
                 continue
-            assert each.reason
-            if isinstance(each, Start):
-                assert each.processors >= 1
-                assert each.limit is None or 1 <= each.limit <= requested[each.job_number]
-                head = getattr(each.reason, "head", None)
-                assert head is None or (head in waiting and head != each.job_number)
+            assert start.reason
+            if isinstance(start, Start):
+                assert start.processors >= 1
+                assert start.limit is None or 1 <= start.limit <= requested[start.job_number]
+                head = getattr(start.reason, "head", None)
+                assert head is None or (head in waiting and head != start.job_number)
 
     @given(instance=instances())
     @examples(60)
@@ -121,11 +121,11 @@ class Policies(InPipeline):
         if not policy.starts_only:
             return
         sizes = {job.job_number: job.processors for job in instance.queue}
-        for each in decide(policy, instance):
-            if isinstance(each, Chosen | Evaluated):
+        for start in decide(policy, instance):
+            if isinstance(start, Chosen | Evaluated):
                 continue
-            assert isinstance(each, Start)
-            assert each.processors == sizes[each.job_number]
+            assert isinstance(start, Start)
+            assert start.processors == sizes[start.job_number]
         too_few = instance._replace(free=min(sizes.values(), default=1) - 1)
         assert decide(policy, too_few) == []
 

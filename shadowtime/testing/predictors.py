@@ -30,7 +30,7 @@ def what_grew(before: Any, after: Any) -> str:
     >>> what_grew([[1], "ab"], [[1], "abcd"])
     '[1] grew from 4 to 6 bytes'
     """
-    plain = [orjson.loads(orjson.dumps(each, option=orjson.OPT_SERIALIZE_NUMPY)) for each in (before, after)]
+    plain = [orjson.loads(orjson.dumps(state, option=orjson.OPT_SERIALIZE_NUMPY)) for state in (before, after)]
     return max(_grown("", *plain))[1]
 
 
@@ -188,8 +188,8 @@ class Predictors(InPipeline):
         learn(again, 7, seed=9)  # to be forgotten
         again.restore(orjson.loads(orjson.dumps(predictor.snapshot(), option=orjson.OPT_SERIALIZE_NUMPY)))
         assert answers(again) == answers(predictor)
-        for each in (predictor, again):
-            learn(each, 300, seed=3)
+        for one in (predictor, again):
+            learn(one, 300, seed=3)
         assert answers(again) == answers(predictor)
         assert orjson.dumps(again.snapshot(), option=orjson.OPT_SERIALIZE_NUMPY) == orjson.dumps(
             predictor.snapshot(), option=orjson.OPT_SERIALIZE_NUMPY
@@ -233,6 +233,6 @@ class Bounders(Predictors):
             for quantile, confidence in ((0.5, 0.95), (0.95, 0.5), (0.99, 0.99)):
                 said = bounder.bounds_at(job, job.time, quantile, confidence)
                 check_range(job, said)
-                assert {(each.quantile, each.confidence) for each in said} <= {(quantile, confidence)}
+                assert {(bound.quantile, bound.confidence) for bound in said} <= {(quantile, confidence)}
                 assert bounder.bounds_at(job, job.time, quantile, confidence) == said
         assert orjson.dumps(bounder.snapshot(), option=orjson.OPT_SERIALIZE_NUMPY) == before

@@ -36,7 +36,7 @@ class Lives(NamedTuple):
 
 def in_order_of_time(rows: AccountingRows, instants: Instants) -> Lives:
     """Return the instants of rows, with hours that summer time gives twice put right."""
-    submit, eligible, start, end = (rows.column(each) for each in ("submit", "eligible", "start", "end"))
+    submit, eligible, start, end = (rows.column(name) for name in ("submit", "eligible", "start", "end"))
     run_time, suspended = rows.column("run_time"), np.maximum(rows.column("suspended"), 0)
     nodes = rows.words("node_list")
     nowhere = [code for word, code in nodes.values.items() if word.strip().lower() == NOWHERE]
@@ -44,7 +44,9 @@ def in_order_of_time(rows: AccountingRows, instants: Instants) -> Lives:
     if instants.zone is not zone_of(None):
         known = (start != UNKNOWN) & (end != UNKNOWN) & (run_time >= 0)
         for at in np.flatnonzero(known & (end - start != run_time + suspended)).tolist():
-            for begun, over in product(*((int(each[at]), instants.twice(int(each[at]))) for each in (start, end))):
+            for begun, over in product(
+                *((int(column[at]), instants.twice(int(column[at]))) for column in (start, end))
+            ):
                 if over - begun == run_time[at] + suspended[at]:
                     start[at], end[at] = begun, over
                     break

@@ -110,11 +110,11 @@ def _as_described(text: str) -> MachineParts:
         raise ValueError(f"unknown table {', '.join(sorted(set(found) - {'pool'}))}")
     described = found.get("pool", [])
     pools = tuple(
-        Pool(name=each.name, processors=each.processors, nodes=each.nodes, memory=each.memory, gpus=each.gpus)
-        for each in described
+        Pool(name=pool.name, processors=pool.processors, nodes=pool.nodes, memory=pool.memory, gpus=pool.gpus)
+        for pool in described
     )
     of_partition, of_node = (
-        _places((name, at) for at, each in enumerate(described) for name in getattr(each, names))
+        _places((name, at) for at, description in enumerate(described) for name in getattr(description, names))
         for names in ("partitions", "node_names")
     )
     return MachineParts(pools, of_partition, of_node)
@@ -165,7 +165,7 @@ def parts_of_nodes(nodes: Iterable[tuple[str, Sequence[str], Mapping[str, int]]]
     names: dict[str, list[str]] = {}
     for partition in joined:
         names.setdefault(root(partition), []).append(partition)
-    order = {each: at for at, each in enumerate(names)}
+    order = {name: at for at, name in enumerate(names)}
     sums: list[dict[str, Any]] = [dict.fromkeys(("processors", "nodes", "memory", "gpus"), 0) for _ in order]
     of_node: dict[str, int] = {}
     for node, partitions, has in nodes:
@@ -175,7 +175,7 @@ def parts_of_nodes(nodes: Iterable[tuple[str, Sequence[str], Mapping[str, int]]]
     for summed in sums:
         if summed["memory"] <= summed["nodes"]:  # Slurm's default of 1 MiB a node, where memory is not managed
             summed["memory"] = None
-    pools = tuple(Pool(name="+".join(names[each])[:MAX_NAME_LENGTH], **sums[at]) for each, at in order.items())
+    pools = tuple(Pool(name="+".join(names[pool])[:MAX_NAME_LENGTH], **sums[at]) for pool, at in order.items())
     return MachineParts(pools, {name: order[root(name)] for name in joined}, of_node)
 
 
@@ -199,5 +199,5 @@ def gpus_of(devices: str) -> int:
     >>> gpus_of("gpu:2080ti:4(S:0-1),gpu:1g.5gb:7,craynetwork:1"), gpus_of("(null)")
     (11, 0)
     """
-    parts = [each.split(":") for each in _SOCKETS.sub("", devices).split(",")]
-    return sum(int(each[-1]) for each in parts if each[0] == "gpu" and each[-1].isdecimal())
+    parts = [part.split(":") for part in _SOCKETS.sub("", devices).split(",")]
+    return sum(int(part[-1]) for part in parts if part[0] == "gpu" and part[-1].isdecimal())

@@ -28,10 +28,10 @@ def tasks_of(text: str) -> list[int] | None:
     for part in text.removeprefix("[").partition("%")[0].removesuffix("]").split(","):
         span, _, step = part.partition(":")
         first, dash, last = span.partition("-")
-        numbers = [whole_number(each) for each in (first, last if dash else first, step or "1")]
+        numbers = [whole_number(text) for text in (first, last if dash else first, step or "1")]
         if None in numbers:
             return None
-        begin, end, by = (each or 0 for each in numbers)
+        begin, end, by = (number or 0 for number in numbers)
         if not (begin <= end < TASKS - 1 and by > 0):
             return None
         found += range(begin, end + 1, by)

@@ -175,7 +175,7 @@ def _slots(hosts: str) -> int:
     >>> _slots("n1/0*4+n2/0*4"), _slots("n1/0+n1/1"), _slots("")
     (8, 2, -1)
     """
-    counts = [each.partition("*")[2] or "1" for each in hosts.split("+") if each]
+    counts = [host.partition("*")[2] or "1" for host in hosts.split("+") if host]
     return sum(whole_number(count) or 0 for count in counts) or UNKNOWN
 
 

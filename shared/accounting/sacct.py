@@ -177,7 +177,7 @@ class _Reader:
             if run_times[at] == 0 == given[at] and state not in GOING_ON:
                 started[at] = UNKNOWN
         asked, had = (columns.get(name, [""] * len(lines)) for name in ("ReqTRES", "AllocTRES"))
-        resources = [resources_of(each or before) for before, each in zip(asked, had, strict=True)]
+        resources = [resources_of(text or before) for before, text in zip(asked, had, strict=True)]
         numbers = {
             "job_number": [
                 number if own is None else own

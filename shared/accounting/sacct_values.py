@@ -46,8 +46,8 @@ def resources_of(text: str) -> tuple[int, int]:
     ((1536, 2), (-1, -1))
     """
     memory, gpus, of_kinds = UNKNOWN, UNKNOWN, 0
-    for each in text.split(","):
-        name, _, value = each.partition("=")
+    for part in text.split(","):
+        name, _, value = part.partition("=")
         if name == "mem" and (match := _MEMORY.match(value)):
             memory = _bounded(float(match[1]) * _MIB[match[2]])
         elif name == "gres/gpu" and (count := whole_number(value)) is not None:
@@ -63,7 +63,7 @@ def nodes_of(text: str) -> int:
     >>> nodes_of("billing=2,cpu=2,node=3"), nodes_of("cpu=1")
     (3, -1)
     """
-    told = [whole_number(each.removeprefix("node=")) for each in text.split(",") if each.startswith("node=")]
+    told = [whole_number(part.removeprefix("node=")) for part in text.split(",") if part.startswith("node=")]
     return _bounded(told[0]) if told and told[0] else UNKNOWN
 
 

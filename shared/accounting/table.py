@@ -157,7 +157,7 @@ def _named(path: Path, there: list[str], given: Mapping[str, str]) -> dict[str, 
     if not {"start", "wait"} & set(named) or not {"end", "run_time"} & set(named):
         missing.append("start or wait" if "end" in named or "run_time" in named else "end or run_time")
     if missing:
-        told = ", ".join(f"{each}=COLUMN" for each in missing)
+        told = ", ".join(f"{name}=COLUMN" for name in missing)
         raise TraceError(f"{path}: no column for {', '.join(missing)}; say --columns {told}")
     return named
 
@@ -172,7 +172,7 @@ def _take(
     count = len(next(iter(columns.values())))
     numbers = {name: values(name) for name in (*NUMBERS, "wait", "handed_in") if name in columns}
     if "limit" in numbers:
-        numbers["limit"] = [MAX_DURATION if each == UNKNOWN else each for each in numbers["limit"]]
+        numbers["limit"] = [MAX_DURATION if number == UNKNOWN else number for number in numbers["limit"]]
     numbers.setdefault("job_number", list(range(last, last + count)))
     if handed_in := numbers.pop("handed_in", None):
         numbers["eligible"] = numbers["submit"]
@@ -183,13 +183,13 @@ def _take(
         numbers["eligible"] = [first if since == UNKNOWN else since for since, first in pairs]
     if (waits := numbers.pop("wait", None)) and "start" not in numbers:
         since = numbers.get("eligible", numbers["submit"])
-        numbers["start"] = [UNKNOWN if UNKNOWN in each else sum(each) for each in zip(since, waits, strict=True)]
+        numbers["start"] = [UNKNOWN if UNKNOWN in part else sum(part) for part in zip(since, waits, strict=True)]
     if "end" not in numbers:
-        stopped = [max(each, 0) for each in numbers.get("suspended", [0] * count)]
+        stopped = [max(number, 0) for number in numbers.get("suspended", [0] * count)]
         parts = zip(numbers["start"], numbers["run_time"], stopped, strict=True)
         numbers["end"] = [UNKNOWN if UNKNOWN in part else sum(part) for part in parts]
     states = (
-        [str(each or "").split(" ")[0].upper() for each in columns["state"].to_pylist()] if "state" in columns else []
+        [str(state or "").split(" ")[0].upper() for state in columns["state"].to_pylist()] if "state" in columns else []
     )
     if states:
         numbers["status"] = [STATES.get(state, UNKNOWN) for state in states]

@@ -44,7 +44,7 @@ def lines_of(path: Path) -> Iterator[list[bytes]]:
         left = found.pop() + b"\r" * held
         longest = max(map(len, found), default=0)
         if max(longest, len(left)) > MAX_LINE_LENGTH:
-            number = next((n for n, each in enumerate(found, 1) if len(each) > MAX_LINE_LENGTH), len(found) + 1)
+            number = next((n for n, line in enumerate(found, 1) if len(line) > MAX_LINE_LENGTH), len(found) + 1)
             raise TraceError(f"{path}, line {before + number}: longer than {MAX_LINE_LENGTH:,} bytes")
         before += len(found)
         if before > MAX_LINES:

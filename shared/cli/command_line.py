@@ -78,10 +78,10 @@ def run_app(app: Callable[[], object], interrupted: str = "interrupted") -> None
 def _command(app: typer.Typer) -> Any:
     """Return the command of a command line, or its group of commands, with flags that are shown without a type."""
     command: Any = typer.main.get_command(app)
-    for each in (command, *getattr(command, "commands", {}).values()):
-        asks_for_help = each.get_help_option(typer.Context(each))
+    for member in (command, *getattr(command, "commands", {}).values()):
+        asks_for_help = member.get_help_option(typer.Context(member))
         asks_for_help.default = False  # with none, typer loads pydantic to make sure that it is no flag
-        for parameter in (*each.params, asks_for_help):
+        for parameter in (*member.params, asks_for_help):
             if getattr(parameter, "is_flag", False):
                 parameter.metavar = ""
     return command

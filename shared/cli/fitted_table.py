@@ -52,7 +52,7 @@ class FittedTable:
     ) -> None:
         self._title = title
         self._names = names
-        self._columns = [*columns[:1], *(each for each in columns[1:] if set(each.cells) != {NOTHING})]
+        self._columns = [*columns[:1], *(column for column in columns[1:] if set(column.cells) != {NOTHING})]
         self._notes = notes
         self._legend = legend or {}
         self._ends = ends

@@ -45,7 +45,9 @@ def _printable(text: str) -> str:
     >>> print(_printable("kth\x1b[2J\n"))
     kth\x1b[2J\n
     """
-    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)
+    return "".join(
+        character if character.isprintable() else character.encode("unicode_escape").decode() for character in text
+    )
 
 
 def start_logging(log_format: str, stage: str | None = None, level: int = logging.INFO) -> None:
@@ -64,7 +66,7 @@ def of_use(record: logging.LogRecord) -> bool:
     So it does while a topic or a group is being made, and Kafka's client calls that an error.
     """
     told = record.args if isinstance(record.args, tuple) else ()
-    again = any(getattr(each, "retriable", False) and getattr(each, "errno", None) is not None for each in told)
+    again = any(getattr(error, "retriable", False) and getattr(error, "errno", None) is not None for error in told)
     return not (again and record.name.startswith("aiokafka"))
 
 

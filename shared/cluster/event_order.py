@@ -45,7 +45,7 @@ def in_order(events: Iterable[Event]) -> list[Event]:
 
     >>> submitted = JobSubmitted(time=5, job_number=1, requested_processors=1, requested_time=60)
     >>> ended = JobEnded(time=5, job_number=2, run_time=3, outcome="completed")
-    >>> [each.kind for each in in_order([SchedulingPoint(time=5), submitted, ended])]
+    >>> [value.kind for value in in_order([SchedulingPoint(time=5), submitted, ended])]
     ['JobEnded', 'JobSubmitted', 'SchedulingPoint']
     """
     return sorted(events, key=lambda event: PLACE[type(event)])

@@ -21,7 +21,9 @@ class RoomLeft:
     def __init__(self, processors: int, pools: Sequence[Pool]) -> None:
         self.names = [pool.name for pool in pools]
         self.rooms = Rooms(processors, pools)
-        self.free: list[list[float]] = [[math.inf if each is None else each for each in room] for room in self.rooms]
+        self.free: list[list[float]] = [
+            [math.inf if amount is None else amount for amount in room] for room in self.rooms
+        ]
 
     def change(self, event: CapacityChanged) -> None:
         """Let a pool have so much from now on."""
@@ -55,5 +57,5 @@ class RoomLeft:
         """Return which of some jobs does not fit, the largest of them, where nothing runs; if all fit, the largest."""
         largest = sorted(jobs, key=lambda job: -job.processors)
         found = ((job, self.lacking(job, job.processors)) for job in largest)
-        job, lacks = next((each for each in found if each[1]), (largest[0], None))
+        job, lacks = next((pair for pair in found if pair[1]), (largest[0], None))
         return f"job {job.job_number} requests {lacks or f'{job.processors} processors; there are as many'}, all idle"

@@ -28,7 +28,7 @@ NOT_INSTALLED: Final = "it takes LightGBM, which is not installed: pip install '
 
 FULL: Final = (1 << 64) - 1
 
-LOWEST: Final = np.array([0, *((each & -each).bit_length() - 1 for each in range(1, 256))])
+LOWEST: Final = np.array([0, *((byte & -byte).bit_length() - 1 for byte in range(1, 256))])
 """The lowest bit that is set in each byte."""
 
 
@@ -84,13 +84,13 @@ def asked(nodes: FloatTable, roots: Integers) -> Trees:
         begins.append(len(leaves))
         follow(root, tree)
     questions.sort()
-    features = [each[0] for each in questions]
+    features = [question[0] for question in questions]
     ends = np.searchsorted(features, np.arange(max(features, default=-1) + 2)).astype(np.int64)
     return Trees(
         ends,
-        np.array([each[1] for each in questions], np.float64),
-        np.array([each[2] for each in questions], np.int64),
-        np.array([each[3] & FULL for each in questions], np.uint64).view(np.int64),
+        np.array([question[1] for question in questions], np.float64),
+        np.array([question[2] for question in questions], np.int64),
+        np.array([question[3] & FULL for question in questions], np.uint64).view(np.int64),
         np.array(begins, np.int64),
         np.array(leaves, np.float64),
     )
@@ -165,5 +165,5 @@ def grown(
             nodes.append([-1, tree["leaf_value"], 0, 0])
         return at
 
-    roots = [add(each["tree_structure"]) for each in model["tree_info"]]
+    roots = [add(tree["tree_structure"]) for tree in model["tree_info"]]
     return np.array(nodes, np.float64).reshape(-1, 4), np.array(roots, np.int64)

@@ -24,7 +24,7 @@ Masses = Floats
 def bin_of(run_time: float) -> int:
     """Return the bin that holds `run_time`, in seconds.
 
-    >>> [bin_of(each) for each in (0.0, 1.0, 1.8, 2.0, 3600.0)]
+    >>> [bin_of(value) for value in (0.0, 1.0, 1.8, 2.0, 3600.0)]
     [0, 0, 1, 2, 14]
     """
     low, high = 0, len(EDGES) - 2

@@ -12,6 +12,6 @@ def point_masses(table: Sequence[tuple[float, int]]) -> list[tuple[float, int]]:
     >>> point_masses([(0.25, 60), (0.75, 600)])
     [(0.5, 60), (0.5, 600)]
     """
-    shares, seconds = sorted(share for share, _ in table), sorted(each for _, each in table)
+    shares, seconds = sorted(share for share, _ in table), sorted(value for _, value in table)
     edges = [0.0, *((low + high) / 2 for low, high in pairwise(shares)), 1.0]
     return list(zip((high - low for low, high in pairwise(edges)), seconds, strict=True))

@@ -74,7 +74,7 @@ class Payload(CompileResultCacheImpl):
         """Return what is kept."""
         numbas: Any = super()
         *told, called = numbas.reduce(cres)
-        return (*told, [(each.env_name, list(each.consts)) for each in called])
+        return (*told, [(function.env_name, list(function.consts)) for function in called])
 
     def rebuild(self, target_context: Any, payload: Any) -> Any:
         """Return what was kept, ready to be called."""
@@ -84,7 +84,7 @@ class Payload(CompileResultCacheImpl):
         before = codegen._library_class  # noqa: SLF001 - of numba
         codegen._library_class = _Loaded  # noqa: SLF001 - of numba
         try:
-            return numbas.rebuild(target_context, (*told, [_environment(*each) for each in called]))
+            return numbas.rebuild(target_context, (*told, [_environment(*environment) for environment in called]))
         finally:
             codegen._library_class = before  # noqa: SLF001 - of numba
 
@@ -197,7 +197,7 @@ def digest(function: Callable[..., Any]) -> str:
             told.update(value.dtype.str.encode() + value.tobytes())
         elif isinstance(value, tuple | frozenset):
             told.update(f"{type(value).__name__} {len(value)}".encode())
-            left += [("", each) for each in (value if isinstance(value, tuple) else sorted(value, key=repr))]
+            left += [("", item) for item in (value if isinstance(value, tuple) else sorted(value, key=repr))]
         elif isinstance(code, CodeType):
             if id(value) in seen:
                 continue
@@ -205,13 +205,13 @@ def digest(function: Callable[..., Any]) -> str:
             names: set[str] = set()
             for part in _parts(code):
                 told.update(part.co_code + repr(part.co_names).encode())
-                left += [("", each) for each in part.co_consts]  # code among them says nothing again
+                left += [("", constant) for constant in part.co_consts]  # code among them says nothing again
                 names |= set(part.co_names)
             left += [("", cell.cell_contents) for cell in value.__closure__ or ()]
             left.append(("", value.__defaults__))
             left += sorted(value.__annotations__.items())
             reached = value.__globals__
-            left += [(each, reached[each]) for each in sorted(names & reached.keys(), reverse=True)]
+            left += [(member, reached[member]) for member in sorted(names & reached.keys(), reverse=True)]
         elif not isinstance(value, ModuleType) and hasattr(value, "_fields"):  # a NamedTuple
             told.update(repr(value._fields).encode())
             left += sorted(value.__annotations__.items())
@@ -221,6 +221,6 @@ def digest(function: Callable[..., Any]) -> str:
 def _parts(code: CodeType) -> Iterator[CodeType]:
     """Yield a piece of code and those inside it."""
     yield code
-    for each in code.co_consts:
-        if isinstance(each, CodeType):
-            yield from _parts(each)
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _parts(constant)

@@ -133,8 +133,8 @@ def inlined(function: Function) -> Function:
 
 def load_all() -> None:
     """Load every kernel of the modules that are imported; compile what the cache lacks."""
-    for each in MADE:
-        each.load()
+    for kernel in MADE:
+        kernel.load()
 
 
 def get_ready() -> None:
@@ -144,6 +144,6 @@ def get_ready() -> None:
     """
     with _not_interrupted():
         compiling = _compiling()
-    for each in MADE:
-        if not each.loaded and not compiling.is_kept(each):
-            each.load()
+    for kernel in MADE:
+        if not kernel.loaded and not compiling.is_kept(kernel):
+            kernel.load()

@@ -34,7 +34,7 @@ def adjustment_class(run_time: int, requested_time: int, adjusted_time: int) -> 
 
     Times in seconds. A gap of exactly 30 minutes is bad (docs/algorithms.md#classes-of-adjustments).
 
-    >>> [adjustment_class(3600, 7200, each) for each in (7200, 5000, 3000)], adjustment_class(6900, 7200, 3600)
+    >>> [adjustment_class(3600, 7200, value) for value in (7200, 5000, 3000)], adjustment_class(6900, 7200, 3600)
     (['none', 'over', 'under'], 'bad')
     """
     if adjusted_time == requested_time:

@@ -47,7 +47,10 @@ def label(value: str) -> str:
     ('kth', '___b_', '-', 200)
     """
     kept = value if len(value) <= MAX_LABEL_LENGTH else value[: MAX_LABEL_LENGTH - 1] + "…"
-    return "".join(each if each.isprintable() and each not in MEANINGFUL else "_" for each in kept) or "-"
+    return (
+        "".join(character if character.isprintable() and character not in MEANINGFUL else "_" for character in kept)
+        or "-"
+    )
 
 
 def name_label(name: str) -> str:

@@ -75,7 +75,7 @@ def ratio_over_time(over: Floats, under: Floats, times: Integers, key: int) -> I
     """
     since = times - times.min()
     _, block = np.unique(since * BLOCKS // (since.max() + 1), return_inverse=True)
-    sums, counts = (np.bincount(block, weights=each).astype(np.float64) for each in (over, under))
+    sums, counts = (np.bincount(block, weights=values).astype(np.float64) for values in (over, under))
     mean = float(over.sum() / under.sum())
     if len(sums) < MIN_BLOCKS:
         return Interval(mean, None, None)

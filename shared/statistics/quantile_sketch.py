@@ -23,7 +23,7 @@ class WaitQuantiles:
     >>> waits = WaitQuantiles()
     >>> for wait in (0, 0, 100, 1_000, 10_000):
     ...     waits.add(wait)
-    >>> [round(each) for each in waits.quantiles((0.25, 0.5, 0.9))]
+    >>> [round(value) for value in waits.quantiles((0.25, 0.5, 0.9))]
     [0, 100, 10078]
 
     References

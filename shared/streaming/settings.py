@@ -188,5 +188,5 @@ def _named(place: tuple[int | str, ...], flags: list[str]) -> str:
     if not place:
         return "settings"
     flag = f"--{str(place[0]).replace('_', '-')}"
-    given = any(each.partition("=")[0] == flag for each in flags)
+    given = any(argument.partition("=")[0] == flag for argument in flags)
     return flag if given else f"setting {'.'.join(map(str, place))}"

@@ -49,7 +49,7 @@ def times(heading: str, seconds: Values, like: Values = ()) -> TableColumn:
     ('h', ['1.60', '1.59', '-'], [1])
     """
     longest = max((value for value in (*seconds, *like) if value is not None), default=0)
-    unit, size = next((each for each in (("h", 3600), ("min", 60)) if longest >= each[1]), ("s", 1))
+    unit, size = next((pair for pair in (("h", 3600), ("min", 60)) if longest >= pair[1]), ("s", 1))
     return _column(heading, unit, [None if value is None else value / size for value in seconds], DIGITS[unit], min)
 
 
@@ -101,6 +101,6 @@ def digits_apart(values: Values, least: int) -> int:
     """
     known = {round(value, MOST_DIGITS) for value in values if value is not None} | {0.0}
     enough = (
-        digits for digits in range(least, MOST_DIGITS) if len({f"{each:.{digits}f}" for each in known}) == len(known)
+        digits for digits in range(least, MOST_DIGITS) if len({f"{value:.{digits}f}" for value in known}) == len(known)
     )
     return next(enough, MOST_DIGITS)

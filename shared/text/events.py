@@ -127,8 +127,8 @@ def chosen(bounds: Sequence[WaitBound]) -> WaitBound | None:
 
     Not the lowest: the lowest of several holds less often than each of them.
     """
-    known = [each for each in bounds if each.queue is None and each.bound is not None]
-    return next((each for each in known if each.grouping == "ensemble"), known[0] if known else None)
+    known = [entry for entry in bounds if entry.queue is None and entry.bound is not None]
+    return next((entry for entry in known if entry.grouping == "ensemble"), known[0] if known else None)
 
 
 def bounded(bound: WaitBound) -> str:
@@ -203,8 +203,9 @@ def _learned(envelope: Envelope, log: RunContext) -> Iterator[str]:
         yield f"adjusted to {to}, {ADJUSTED[outcome]}" if outcome in ADJUSTED else "not adjusted"
     if envelope.coverage:
         yield "waits within bounds: " + ", ".join(map(_covered, envelope.coverage))
-    for each in envelope.change_points:
-        yield f"change point of {_scope(each)}: {each.misses} misses in a row, {each.kept} waits kept"
+    for change_point in envelope.change_points:
+        scope, misses, kept = _scope(change_point), change_point.misses, change_point.kept
+        yield f"change point of {scope}: {misses} misses in a row, {kept} waits kept"
     for drift in envelope.drifts or ():
         yield drifted(drift, log.unix_start, envelope.event.time)
 

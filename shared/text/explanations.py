@@ -93,8 +93,8 @@ class _Words:
             yield self.shadow(why.shadow)
         if why.ends is not None:
             yield from self.ends(why.ends)
-        for each in why.refused:
-            yield self.refused(each)
+        for refusal in why.refused:
+            yield self.refused(refusal)
         yield from map(self.sooner, why.sooner)
         if why.tried and not why.sooner:
             yield "No shorter request, and no fewer processors, would start it in a pass now."
@@ -140,7 +140,7 @@ class _Words:
 
     def ends(self, ends: Endings) -> Iterator[str]:
         who = "it" if ends.job_number == self.why.job_number else f"job {ends.job_number}"
-        names = "; ".join(self.ending(each, ends.time) for each in ends.named[:SHOWN])
+        names = "; ".join(self.ending(job, ends.time) for job in ends.named[:SHOWN])
         more = f"; and {ends.jobs - SHOWN:,} more" if ends.jobs > SHOWN else ""
         verb = "is" if ends.jobs == 1 else "are"
         count = f"{ends.jobs:,} running job{'s' * (ends.jobs != 1)}"

@@ -44,7 +44,7 @@ def make_token(url: str, password: str, file: Path) -> str:
     found = _ask(url, "GET", f"/api/serviceaccounts/search?query={ACCOUNT}", admin)
     if found is None:
         raise PushError(f"Grafana at {url} refuses the administrator's password; docs/compose.md tells how to set it")
-    accounts = [each["id"] for each in found["serviceAccounts"] if each["name"] == ACCOUNT]
+    accounts = [account["id"] for account in found["serviceAccounts"] if account["name"] == ACCOUNT]
     if not accounts:
         made = _ask(url, "POST", "/api/serviceaccounts", admin, {"name": ACCOUNT, "role": "Viewer"})
         accounts = [made["id"]]

@@ -45,7 +45,9 @@ async def prepare(settings: Settings, passwords: Mapping[str, str], bindings: li
             for user, password in passwords.items():
                 name = {"sasl_mechanism": SCRAM, "sasl_plain_username": user, "sasl_plain_password": password}
                 topics = {
-                    each.name for each in bindings if (each.principal, each.resource) == (f"User:{user}", "TOPIC")
+                    binding.name
+                    for binding in bindings
+                    if (binding.principal, binding.resource) == (f"User:{user}", "TOPIC")
                 }
                 while not topics <= await _shown(host, int(port), login | name):
                     await asyncio.sleep(0.2)

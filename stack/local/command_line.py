@@ -128,9 +128,13 @@ def status(folder: Folder = STACK) -> None:
         console.print(f"nothing runs in {folder}; start it with: shadowtime stack up")
         raise typer.Exit(1)
     table = Table("process", "address", "pid", "restarts", "health", box=None)
-    for each in state.processes:
-        health = "healthy" if each.healthy else f"not healthy: {each.trouble or 'does not answer yet'}; see {each.log}"
-        table.add_row(each.name, each.address, str(each.pid or "-"), str(each.restarts), health)
+    for process in state.processes:
+        health = (
+            "healthy"
+            if process.healthy
+            else f"not healthy: {process.trouble or 'does not answer yet'}; see {process.log}"
+        )
+        table.add_row(process.name, process.address, str(process.pid or "-"), str(process.restarts), health)
     console.print(table)
     if missing := state.expected - len(state.processes):
         console.print(f"{missing} more start when the servers answer")
@@ -166,7 +170,7 @@ def wait_until_healthy(supervisor: "subprocess.Popen[bytes]", folder: Path) -> N
         if state is not None and state.supervisor == supervisor.pid:
             if state.healthy:
                 return
-            if time.monotonic() > deadline or any(each.restarts >= HOPELESS for each in state.processes):
+            if time.monotonic() > deadline or any(process.restarts >= HOPELESS for process in state.processes):
                 raise ServerError(culprit(state))
         if supervisor.poll() is not None or time.monotonic() > deadline:
             raise ServerError(f"the supervisor ended or does not start:\n{tail(folder / 'supervisor.log')}")
@@ -175,11 +179,10 @@ def wait_until_healthy(supervisor: "subprocess.Popen[bytes]", folder: Path) -> N
 
 def culprit(state: StackState) -> str:
     """Return what is said of the first process that is not healthy."""
-    each = next(each for each in state.processes if not each.healthy)
-    why = each.trouble or "it does not answer"
-    return (
-        f"{each.name} at {each.address} does not become healthy: {why}; the end of {each.log}:\n{tail(Path(each.log))}"
-    )
+    process = next(process for process in state.processes if not process.healthy)
+    why = process.trouble or "it does not answer"
+    end = tail(Path(process.log))
+    return f"{process.name} at {process.address} does not become healthy: {why}; the end of {process.log}:\n{end}"
 
 
 def tail(log: Path) -> str:

@@ -84,7 +84,7 @@ def kernels() -> Iterator[Finding]:
     from shadowtime.shared.kernels import cache_folder
 
     folder = os.environ.get("NUMBA_CACHE_DIR") or cache_folder()
-    place = next(each for each in (cache_folder(), *cache_folder().parents) if each.exists())
+    place = next(folder for folder in (cache_folder(), *cache_folder().parents) if folder.exists())
     writable = "NUMBA_CACHE_DIR" in os.environ or (place.is_dir() and os.access(place, os.W_OK))
     told = str(folder) if writable else f"{place} cannot be written, so every start compiles: set XDG_CACHE_HOME"
     yield Finding("installed", "kernels", writable, told)
@@ -122,7 +122,7 @@ def answers() -> Iterator[Finding]:
         yield Finding("servers of the settings", "all", None, told)
         return
     for name, check in CHECKS.items():
-        named = any(each.startswith(f"SHADOWTIME_{name.upper().replace('-', '_')}_") for each in os.environ)
+        named = any(variable.startswith(f"SHADOWTIME_{name.upper().replace('-', '_')}_") for variable in os.environ)
         try:
             place = check(PATIENCE)
         except ShadowtimeError as error:
@@ -151,15 +151,15 @@ def doctor() -> None:
     console.print(f"shadowtime {__version__}, Python {platform.python_version()}, {os.cpu_count()} cores")
     wrong = False
     everything = chain(extras(), kernels(), plug_ins(), answers(), programs(), ports())
-    for section, findings in groupby(everything, lambda each: each.section):
+    for section, findings in groupby(everything, lambda finding: finding.section):
         table = Table.grid(padding=(0, 1))
         for _ in range(3):
             table.add_column(no_wrap=True)
         table.add_column(overflow="fold")
         missing = False
-        for each in findings:
-            table.add_row(" ", MARKS[each.good], each.name, Text(each.told))
-            wrong, missing = wrong or each.good is False, missing or each.good is None
+        for finding in findings:
+            table.add_row(" ", MARKS[finding.good], finding.name, Text(finding.told))
+            wrong, missing = wrong or finding.good is False, missing or finding.good is None
         console.print(f"\n{section}")
         console.print(table)
         if missing and section in REMEDIES:

@@ -39,7 +39,7 @@ class StackState:
     @property
     def healthy(self) -> bool:
         """Whether every process is there and healthy."""
-        return len(self.processes) == self.expected and all(each.healthy for each in self.processes)
+        return len(self.processes) == self.expected and all(process.healthy for process in self.processes)
 
 
 @contextmanager
@@ -87,4 +87,4 @@ def read_state(folder: Path) -> StackState | None:
         told = json.loads((folder / "state.json").read_text())
     except FileNotFoundError:
         return None
-    return StackState(told["supervisor"], told["expected"], tuple(Process(**each) for each in told["processes"]))
+    return StackState(told["supervisor"], told["expected"], tuple(Process(**values) for values in told["processes"]))

@@ -113,13 +113,13 @@ async def grant(
         try:
             altered = await connection.send(_Made(_AlterUsers([], users, {})))
             refused = [(name, code, said) for name, code, said, _ in altered.results if code]
-            created = await connection.send(_Made(CreateAclsRequest_v1([_acl(each) for each in acls])))
+            created = await connection.send(_Made(CreateAclsRequest_v1([_acl(acl) for acl in acls])))
             answers = zip(acls, created.creation_responses, strict=True)
-            refused += [(" ".join(each), code, said) for each, (code, said) in answers if code]
+            refused += [(" ".join(answer), code, said) for answer, (code, said) in answers if code]
             # What is not meant goes last, one by one: whoever is at work keeps every right that stays.
             there = await connection.send(_Made(DescribeAclsRequest_v1(ANY, None, ANY, None, None, ANY, ANY)))
-            found = {(kind, name, pattern, *each) for kind, name, pattern, some in there.resources for each in some}
-            if old := sorted(found - {_acl(each) for each in acls}):
+            found = {(kind, name, pattern, *rule) for kind, name, pattern, some in there.resources for rule in some}
+            if old := sorted(found - {_acl(acl) for acl in acls}):
                 deleted = await connection.send(_Made(DeleteAclsRequest_v1(old)))
                 refused += [("the end of an ACL", code, said) for code, said, _ in deleted.filter_responses if code]
         finally:
@@ -139,6 +139,6 @@ def _salted(password: str, salt: bytes) -> bytes:
     return hashlib.pbkdf2_hmac("sha512", password.encode(), salt, ITERATIONS)
 
 
-def _acl(each: Binding) -> tuple[Any, ...]:
-    resource, pattern, operation = RESOURCES[each.resource], PATTERNS[each.pattern], OPERATIONS[each.operation]
-    return resource, each.name, pattern, each.principal, "*", operation, ALLOW
+def _acl(binding: Binding) -> tuple[Any, ...]:
+    resource, pattern, operation = RESOURCES[binding.resource], PATTERNS[binding.pattern], OPERATIONS[binding.operation]
+    return resource, binding.name, pattern, binding.principal, "*", operation, ALLOW

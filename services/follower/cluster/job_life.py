@@ -98,7 +98,7 @@ class JobLife:
 
     def snapshot(self) -> list[Any]:
         """Return it as plain values."""
-        return [list(self.key), *(getattr(self, each.name) for each in fields(self)[1:])]
+        return [list(self.key), *(getattr(self, field.name) for field in fields(self)[1:])]
 
     @classmethod
     def restored(cls, values: list[Any]) -> "JobLife":

@@ -42,8 +42,8 @@ class KnownLives:
         """
         job, task, submit = sight.key
         of_job = self.of_job(sight.key)
-        later = [each.index for each in of_job if each.key.submit > submit]
-        index = min(later) - 1 if later else max((each.index for each in of_job), default=-1) + 1
+        later = [other.index for other in of_job if other.key.submit > submit]
+        index = min(later) - 1 if later else max((other.index for other in of_job), default=-1) + 1
         index = max(index, 0) if sight.life is None else sight.life
         while (number := number_of(job, None if task < 0 else task, index)) in self.by_number:
             found = self._found_again.get(number)
@@ -60,7 +60,7 @@ class KnownLives:
     def order(self, sight: Sight) -> tuple[int, int]:
         """Let the lives of a job come in order; those before one that is known, the last of them first."""
         submit = sight.key.submit
-        before = any(each.key.submit > submit for each in self.of_job(sight.key))
+        before = any(other.key.submit > submit for other in self.of_job(sight.key))
         return (0, -submit) if before else (1, submit)
 
     def found_again(self, event: JobSubmitted) -> JobLife:
@@ -90,14 +90,14 @@ class KnownLives:
 
     def has_before(self, life: JobLife) -> bool:
         """Return whether the life before one is known."""
-        return any(each.index == life.index - 1 for each in self.of_job(life.key))
+        return any(other.index == life.index - 1 for other in self.of_job(life.key))
 
     def is_part(
         self, life: JobLife, start: int | None, sights: Mapping[LifeKey, Sight], shown: Collection[LifeKey]
     ) -> bool:
         """Return whether a life that started then is a part of a run that is told, or seen, or `shown` to go on."""
-        before = (each for each in self.of_job(life.key) if each.key.submit < life.key.submit)
-        return any(each.runs_at(start, sights.get(each.key), shown=each.key in shown) for each in before)
+        before = (other for other in self.of_job(life.key) if other.key.submit < life.key.submit)
+        return any(other.runs_at(start, sights.get(other.key), shown=other.key in shown) for other in before)
 
     def forget(self, before: int) -> None:
         """Forget what was over before a time. O(lives)."""
@@ -107,5 +107,7 @@ class KnownLives:
 
     def end_before(self, life: JobLife) -> int:
         """Return when the life before one was over; its own submission where that is not known."""
-        ends = [each.over for each in self.of_job(life.key) if each.index == life.index - 1 and each.over is not None]
+        ends = [
+            other.over for other in self.of_job(life.key) if other.index == life.index - 1 and other.over is not None
+        ]
         return max(ends, default=life.key.submit)

@@ -81,7 +81,7 @@ class Mirror:
         known = self.lives.by_key
         self._missing = {key: since for key, since in self._missing.items() if key in known}  # or found again
         if whole:
-            self._shown = {each.key for each in sights}
+            self._shown = {other.key for other in sights}
             seen = self._shown | {key for key, sight in self._sights.items() if sight.state == "over"}
             for life in self.lives:
                 if life.open and life.key not in seen:
@@ -128,10 +128,10 @@ class Mirror:
                 life.told, life.over = "left out", sight.end  # it was never in the queue, or left it while it was held
                 del self._sights[key]
             found += [(event.time, PLACE[type(event)], life.number, event) for event in events]
-        found += [(until, PLACE[CapacityChanged], each.pool or 0, each) for each in self.rooms.changes(until)]
+        found += [(until, PLACE[CapacityChanged], change.pool or 0, change) for change in self.rooms.changes(until)]
         for time in {time for time, *_ in found} | ({until} if beat else set()):
             found.append((time, PLACE[SchedulingPoint], 0, SchedulingPoint(time=time)))
-        found.sort(key=lambda each: each[:3])
+        found.sort(key=lambda row: row[:3])
         for time, _, _, event in found:
             if not self._due or self._due[-1][0] != time:
                 self._due.append((time, []))
@@ -209,7 +209,7 @@ class Mirror:
         for key in [key for key, since in self._after_unknown.items() if until - since > patience]:
             del self._after_unknown[key]
         for key in [key for key, since in self._missing.items() if until - since > patience]:
-            after = [each.key.submit for each in self.lives.of_job(key) if each.key.submit > key.submit]
+            after = [other.key.submit for other in self.lives.of_job(key) if other.key.submit > key.submit]
             self.guessed += self.lives.by_key[key].in_system
             self._let_go(key, min(after, default=until))
 

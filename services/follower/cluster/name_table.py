@@ -59,7 +59,7 @@ class NameTable:
 
     def restore(self, stored: Mapping[str, bytes]) -> None:
         """Take on names that were stored."""
-        for text, number in sorted(stored.items(), key=lambda each: int(each[1])):
+        for text, number in sorted(stored.items(), key=lambda entry: int(entry[1])):
             kind, _, shown = text.partition(":")
             if kind in KINDS:
                 self._fill(kind, int(number) - 1)

@@ -56,7 +56,7 @@ class Sight:
 
     def plain(self) -> list[Any]:
         """Return it as plain values."""
-        return [list(self.key), *(getattr(self, each.name) for each in fields(self)[1:])]
+        return [list(self.key), *(getattr(self, field.name) for field in fields(self)[1:])]
 
     @classmethod
     def of_plain(cls, values: list[Any]) -> "Sight":
@@ -93,13 +93,13 @@ def shifted(sights: Iterable[Sight], zero: int) -> list[Sight]:
 
     return [
         replace(
-            each,
-            key=each.key._replace(submit=each.key.submit - zero),
-            eligible=own(each.eligible),
-            start=own(each.start),
-            end=own(each.end),
-            expected=own(each.expected),
-            resized=tuple((instant - zero, processors) for instant, processors in each.resized),
+            sight,
+            key=sight.key._replace(submit=sight.key.submit - zero),
+            eligible=own(sight.eligible),
+            start=own(sight.start),
+            end=own(sight.end),
+            expected=own(sight.expected),
+            resized=tuple((instant - zero, processors) for instant, processors in sight.resized),
         )
-        for each in sights
+        for sight in sights
     ]

@@ -28,7 +28,7 @@ class RoomsSeen:
             if at is not None:
                 for place, value in enumerate((node.usable, node.memory, node.gpus)):
                     sums[at][place] += value
-        self._seen = [_managed(Room(*each), told) for each, told in zip(sums, self._told, strict=True)]
+        self._seen = [_managed(Room(*amounts), told) for amounts, told in zip(sums, self._told, strict=True)]
 
     def see_pool(self, name: str, room: Room) -> None:
         """Take in what a pool has now; raise `ValueError` if there is none of that name."""

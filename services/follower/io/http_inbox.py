@@ -106,7 +106,7 @@ class Inbox:
         """Write lines to the file of today, and wait until they are on the disk."""
         if not lines:
             return
-        names = [each.name for each in self._folder.iterdir() if DAILY.fullmatch(each.name)]
+        names = [path.name for path in self._folder.iterdir() if DAILY.fullmatch(path.name)]
         today = time.strftime("%Y%m%d.jsonl", time.gmtime())  # or the last there was, should a clock be set back
         path = self._folder / max([*names, today])
         with path.open("ab+") as file:

@@ -109,7 +109,7 @@ def read_line(text: str) -> ParsedLine:
     """
     try:
         fields = _OBJECT.validate_json(text)
-        kind = next((each for each in KINDS if each in fields), None)
+        kind = next((candidate for candidate in KINDS if candidate in fields), None)
         if kind is None:
             has = quoted(", ".join(sorted(fields)[:5])) if fields else "nothing"
             raise ValueError(f"expected a job, a pool or now; it has {has}")

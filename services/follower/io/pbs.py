@@ -44,7 +44,7 @@ class Pbs(Tailed):
             return ParsedLine()
         sights = self._sights(life)
         return ParsedLine(
-            [each for each in sights if each.processors > 0 and each.key.submit > 0], time=self._jobs.time
+            [sight for sight in sights if sight.processors > 0 and sight.key.submit > 0], time=self._jobs.time
         )
 
     def _sights(self, life: PbsLife) -> list[Sight]:

@@ -144,7 +144,7 @@ async def follow_all(
                     bodies={route.path for route in routes},
                 )
             )
-        works = [asyncio.create_task(_followed(each, alone=len(followers) == 1)) for each in followers]
+        works = [asyncio.create_task(_followed(follower, alone=len(followers) == 1)) for follower in followers]
         waiting = asyncio.create_task(ended.wait())
         left: set[asyncio.Task[Any]] = set(works)
         while left and not ended.is_set():
@@ -168,4 +168,4 @@ async def _followed(follower: Follower, *, alone: bool) -> None:
 
 # All sources that can be followed, by name.
 
-FOLLOWED: dict[str, type[LiveSource]] = {each.name: each for each in (SlurmSource, Pbs, Lines)}
+FOLLOWED: dict[str, type[LiveSource]] = {source.name: source for source in (SlurmSource, Pbs, Lines)}

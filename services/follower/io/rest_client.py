@@ -131,12 +131,12 @@ def _part(path: str, part: str, status: int, reason: str, body: bytes) -> Any:
     except (ValueError, RecursionError):
         answer = None
     errors = answer.get("errors") if isinstance(answer, dict) else None
-    told = [each for each in errors if isinstance(each, dict)] if isinstance(errors, list) else []
-    if told and all(each.get("error_number") == NOTHING_FOUND for each in told):
+    told = [error for error in errors if isinstance(error, dict)] if isinstance(errors, list) else []
+    if told and all(error.get("error_number") == NOTHING_FOUND for error in told):
         return []
     refusal = NotThere if status == 404 else FollowError
     if told:
-        said = dict.fromkeys(str(each[name]) for each in told for name in ("error", "description") if each.get(name))
+        said = dict.fromkeys(str(error[name]) for error in told for name in ("error", "description") if error.get(name))
         raise refusal(f"{path}: {_line('; '.join(said) or 'an error that is not told')}")
     if status != 200:
         said_so = "" if isinstance(answer, dict) or not text.strip() else f": {_line(text)}"
@@ -151,4 +151,4 @@ def _part(path: str, part: str, status: int, reason: str, body: bytes) -> Any:
 def _line(text: str) -> str:
     """Return what was said as one line that can be shown."""
     line = " ".join(text.split())
-    return shortened("".join(each if each.isprintable() else "?" for each in line[: 2 * SHOWN]), SHOWN)
+    return shortened("".join(character if character.isprintable() else "?" for character in line[: 2 * SHOWN]), SHOWN)

@@ -105,7 +105,7 @@ class ByRest:
                 raise FollowError(f"{LISTING}: its paths are none")
             found = {int(match[1]) for path in paths if (match := re.match(r"/slurm/v0\.0\.(\d{1,4})/", path))}
             if not found & KNOWN:
-                has, known = (", ".join(f"v0.0.{each}" for each in sorted(some)) for some in (found, KNOWN))
+                has, known = (", ".join(f"v0.0.{version}" for version in sorted(some)) for some in (found, KNOWN))
                 raise FollowError(f"{LISTING}: it has {has or 'no version'}; known are {known}")
             self._version = max(found & KNOWN)
         return self._version

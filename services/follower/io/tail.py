@@ -189,19 +189,19 @@ class Tail:
         return sorted(self._path.parent.glob(f"{escape(self._path.name)}*"))
 
     def _files(self) -> list[Path]:
-        names = (each for each in self._path.iterdir() if self._named.fullmatch(each.name) and each.name.isprintable())
-        return sorted(each for each in names if each.is_file())
+        names = (path for path in self._path.iterdir() if self._named.fullmatch(path.name) and path.name.isprintable())
+        return sorted(path for path in names if path.is_file())
 
     def _first(self) -> Path | None:
         if not self._path.is_dir():
             return self._path if self._path.stat() else None
         files = self._files()
-        return next((each for each in files if each.stat().st_mtime >= self._since), files[-1] if files else None)
+        return next((file for file in files if file.stat().st_mtime >= self._since), files[-1] if files else None)
 
     def _follower(self) -> Path | None:
         """Return the file that comes after the one that is read; None if there is none yet."""
         if self._path.is_dir():
-            return next((each for each in self._files() if each.name > self.place.name), None)
+            return next((file for file in self._files() if file.name > self.place.name), None)
         if not self._path.exists():
             return None
         if self._file is None:

@@ -63,7 +63,7 @@ def state_of(value: Any) -> str:
     ('PENDING', 'COMPLETING', 'RUNNING')
     """
     told = words_of(value)
-    found = [*(flag for flag in FLAGS if flag in told), *(each for each in told if each in BASE), *told]
+    found = [*(flag for flag in FLAGS if flag in told), *(word for word in told if word in BASE), *told]
     return found[0] if found else ""
 
 
@@ -91,7 +91,7 @@ def squeue_rows(jobs: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, str]]:
 
 def sinfo_rows(nodes: Iterable[Mapping[str, Any]], partitions: Iterable[Mapping[str, Any]]) -> list[list[str]]:
     """Return what sinfo prints of nodes: a row for each partition of a node."""
-    tiers = {word(each.get("name")): _tier(each) for each in partitions}
+    tiers = {word(partition.get("name")): _tier(partition) for partition in partitions}
     rows: list[list[str]] = []
     for node in nodes:
         total, held = count_of(node.get("effective_cpus", node.get("cpus"))), count_of(node.get("alloc_cpus"))
@@ -109,8 +109,8 @@ def load_of(statistics: Mapping[str, Any], user: str) -> Load | None:
     """Return what slurmctld says of its clock, and of what it spent on a user; None if it tells no time."""
     now = count_of(statistics.get("req_time"))
     by_user = statistics.get("rpcs_by_user")
-    rows = [each for each in by_user if isinstance(each, Mapping)] if isinstance(by_user, list) else []
-    spent = next((each for each in rows if each.get("user") == user), {})
+    rows = [row for row in by_user if isinstance(row, Mapping)] if isinstance(by_user, list) else []
+    spent = next((row for row in rows if row.get("user") == user), {})
     if not now:
         return None
     return Load(
@@ -125,7 +125,7 @@ def load_of(statistics: Mapping[str, Any], user: str) -> Load | None:
 def _job(job: Mapping[str, Any]) -> dict[str, str]:
     limit, status = plain(job.get("time_limit", "")), job.get("exit_code")
     resources = word(job.get("tres_alloc_str")) or word(job.get("tres_req_str"))
-    told = dict(each.partition("=")[::2] for each in resources.split(","))
+    told = dict(part.partition("=")[::2] for part in resources.split(","))
     if job.get("time_limit", "") is None:  # 22.05
         limit = UNLIMITED
     return {
@@ -212,7 +212,7 @@ def part_of(value: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 
 def words_of(value: Any) -> list[str]:
     """Return the words of a list of them, or the one."""
-    return [word(each) for each in (value if isinstance(value, list) else [value] if value else [])]
+    return [word(item) for item in (value if isinstance(value, list) else [value] if value else [])]
 
 
 # What slurmrestd answers of accounting, as the rows that sacct prints.
@@ -239,7 +239,10 @@ def sacct_rows(jobs: Iterable[Mapping[str, Any]]) -> Iterator[list[str]]:
             asked.get("cpu") or digits(part_of(job, "required").get("CPUs")),
             given.get("cpu") or asked.get("cpu", "0"),
             given.get("node") or asked.get("node") or digits(job.get("allocation_nodes")),
-            *(",".join(f"{name}={_sized(name, count)}" for name, count in each.items()) for each in (asked, given)),
+            *(
+                ",".join(f"{name}={_sized(name, count)}" for name, count in resources.items())
+                for resources in (asked, given)
+            ),
             *(word(job.get(name)) for name in ("nodes", "user", "account", "partition", "qos")),
         ]
         yield [*(value.replace("|", " ").replace("\n", " ") for value in values), first_line(job.get("name"))]
@@ -263,11 +266,11 @@ def _with_task(job: Mapping[str, Any]) -> str:
 def _resources(told: Any) -> dict[str, str]:
     """Return how much there is of each trackable resource."""
     found: dict[str, str] = {}
-    for each in told if isinstance(told, list) else ():
-        count = plain(each.get("count")) if isinstance(each, Mapping) else None
+    for error in told if isinstance(told, list) else ():
+        count = plain(error.get("count")) if isinstance(error, Mapping) else None
         if count is not None:
-            name = word(each.get("name"))
-            found[word(each.get("type")) + (f"/{name}" if name else "")] = str(count)
+            name = word(error.get("name"))
+            found[word(error.get("type")) + (f"/{name}" if name else "")] = str(count)
     return found
 
 

@@ -66,7 +66,7 @@ def seconds_of(text: str) -> int:
     match = re.fullmatch(r"(?:(\d+)-)?(?:(\d+):)?(?:(\d+):)?(\d+)", text.strip())
     if match is None:
         return 0
-    days, hours, minutes, seconds = (int(each or 0) for each in match.groups())
+    days, hours, minutes, seconds = (int(group or 0) for group in match.groups())
     return ((days * 24 + hours) * 60 + minutes) * 60 + seconds
 
 
@@ -97,7 +97,7 @@ def site_of(texts: Mapping[str, str], parts: MachineParts, names: Names) -> Site
     multifactor = config.get("PriorityType") == "priority/multifactor"
     flags = config.get("PriorityFlags", "").upper().split(",")
     parameters = dict(
-        each.partition("=")[::2] for each in config.get("SchedulerParameters", "").split(",") if "=" in each
+        part.partition("=")[::2] for part in config.get("SchedulerParameters", "").split(",") if "=" in part
     )
     keys: dict[str, Any] = {"backfill": config["SchedulerType"] == "sched/backfill"}
     if multifactor:
@@ -116,8 +116,12 @@ def site_of(texts: Mapping[str, str], parts: MachineParts, names: Names) -> Site
     keys["processors"] = sum(pool.processors for pool in parts.pools)
     keys["nodes"] = sum(pool.nodes or 0 for pool in parts.pools)
     keys["partitions"] = [
-        [_of(names, "partition", each["PartitionName"]), int(each["PriorityJobFactor"]), int(each["PriorityTier"])]
-        for each in _records(texts["partitions"], "PartitionName", ("PriorityJobFactor", "PriorityTier"))
+        [
+            _of(names, "partition", record["PartitionName"]),
+            int(record["PriorityJobFactor"]),
+            int(record["PriorityTier"]),
+        ]
+        for record in _records(texts["partitions"], "PartitionName", ("PriorityJobFactor", "PriorityTier"))
     ]
     keys["qos"] = [
         [_of(names, "qos", name), int(priority or 0), round(1000 * float(usage or 1))]
@@ -190,12 +194,12 @@ def _shares(text: str) -> int:
 
 def _reservations(text: str, parts: MachineParts) -> Iterable[list[int]]:
     """Yield a row for each reservation of whole nodes, and pool that they are in."""
-    for each in _records(text, "ReservationName", ("StartTime", "EndTime", "Nodes", "NodeCnt", "CoreCnt")):
-        if each["Nodes"] == NONE or not (_number(each["StartTime"]) and _number(each["EndTime"])):
+    for record in _records(text, "ReservationName", ("StartTime", "EndTime", "Nodes", "NodeCnt", "CoreCnt")):
+        if record["Nodes"] == NONE or not (_number(record["StartTime"]) and _number(record["EndTime"])):
             continue
-        pool = parts.pool_of(each["Nodes"], "")
+        pool = parts.pool_of(record["Nodes"], "")
         if pool is not None:
-            yield [pool, int(each["StartTime"]), int(each["EndTime"]), int(each["CoreCnt"])]
+            yield [pool, int(record["StartTime"]), int(record["EndTime"]), int(record["CoreCnt"])]
 
 
 def _notes(

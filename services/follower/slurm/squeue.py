@@ -222,7 +222,7 @@ def _rows(text: str) -> Iterator[list[str]]:
 
 def _node(name: str, partitions: Sequence[str], values: Sequence[str]) -> Node:
     state, processors, memory, devices = values[:4]
-    counts = [whole_number(each) for each in processors.split("/")]
+    counts = [whole_number(count) for count in processors.split("/")]
     if len(counts) != 4 or None in counts:
         raise FollowError(f"sinfo: node {quoted(name)} has {quoted(processors)} processors")
     held, _, _, total = (count or 0 for count in counts)

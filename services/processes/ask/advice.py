@@ -135,7 +135,7 @@ def run_time_told(prediction: RunTimePrediction | None, requested_time: int) -> 
     masses = np.array(prediction.histogram)
     return RunTime(
         mean=mean_run_time(masses, np.inf),
-        quantiles=tuple((each, round(quantile_of(masses, each), 1)) for each in RUN_TIME_QUANTILES),
+        quantiles=tuple((quantile, round(quantile_of(masses, quantile), 1)) for quantile in RUN_TIME_QUANTILES),
         cut=_cut(prediction, AlternativeShape(1, requested_time), AlternativeShape(1, requested_time)),
         observations=prediction.observations,
     )

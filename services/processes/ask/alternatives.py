@@ -107,15 +107,18 @@ def marked(alternatives: Sequence[Alternative], risk: float) -> tuple[Alternativ
     Advised is the one that ends earliest of those that are cut with at most `risk`, the first where none is or
     nothing tells of it.
     """
-    told = [None if each.mean_end is None or each.cut is None else (each.mean_end, each.cut) for each in alternatives]
-    known = [each for each in told if each is not None]
-    best = [
-        each is not None and not any(all(map(float.__le__, other, each)) and other != each for other in known)
-        for each in told
+    told = [
+        None if alternative.mean_end is None or alternative.cut is None else (alternative.mean_end, alternative.cut)
+        for alternative in alternatives
     ]
-    low = [at for at, each in enumerate(told) if each is not None and each[1] <= risk]
+    known = [figures for figures in told if figures is not None]
+    best = [
+        figures is not None and not any(all(map(float.__le__, other, figures)) and other != figures for other in known)
+        for figures in told
+    ]
+    low = [at for at, figures in enumerate(told) if figures is not None and figures[1] <= risk]
     advised = min(low, key=lambda at: (told[at] or (0.0, 0.0))[0], default=0)
     return tuple(
-        each.model_copy(update={"pareto_best": best[at], "advised": at == advised})
-        for at, each in enumerate(alternatives)
+        option.model_copy(update={"pareto_best": best[at], "advised": at == advised})
+        for at, option in enumerate(alternatives)
     )

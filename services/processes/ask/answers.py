@@ -133,12 +133,12 @@ class Answers:
     async def _latest_first(self, cluster: str) -> list[str]:
         """Return the runs of a cluster by the times of their last events."""
         await self._look()
-        found = [(each.time, name) for name, each in self._seen.items() if each.cluster == cluster]
+        found = [(state.time, name) for name, state in self._seen.items() if state.cluster == cluster]
         if found:
             return [name for _, name in sorted(found, reverse=True)]
         if not self._seen:
             raise Unanswerable(404, f"there is no run yet: stage {self._stage.name} has stored none", "cluster")
-        known = sorted({each.cluster for each in self._seen.values()})
+        known = sorted({entry.cluster for entry in self._seen.values()})
         raise Unanswerable(404, f"there is no cluster {quoted(cluster)}; known: {_listed(known)}", "cluster")
 
     async def _others(self, cluster: str, run: str) -> str:

@@ -14,7 +14,7 @@ TEMPLATE = "#/components/schemas/{model}"
 def document() -> dict[str, Any]:
     """Return the endpoint as an OpenAPI 3.1 document, made from the models.
 
-    >>> [each["name"] for each in document()["paths"]["/bound"]["get"]["parameters"] if each["required"]]
+    >>> [value["name"] for value in document()["paths"]["/bound"]["get"]["parameters"] if value["required"]]
     ['cluster', 'processors']
     """
     schemas: dict[str, Any] = {}
@@ -53,8 +53,8 @@ def document() -> dict[str, Any]:
         "openapi": "3.1.0",
         "info": {"title": "Shadowtime", "version": "1", "description": "Waits of jobs, live: bounds, advice, and why."},
         "paths": {
-            path: {"get": each}
-            for path, each in {"/bound": bound, "/advice": advice, "/why": why, "/health": health}.items()
+            path: {"get": operation}
+            for path, operation in {"/bound": bound, "/advice": advice, "/why": why, "/health": health}.items()
         },
         "components": {"schemas": schemas},
     }
@@ -84,7 +84,7 @@ def _parameters(model: type[Frozen]) -> list[dict[str, Any]]:
 def _parameter(name: str, schema: dict[str, Any], *, required: bool) -> dict[str, Any]:
     """Return a query parameter; one that may be left out is never null, but absent."""
     kind = {key: value for key, value in schema.items() if key not in ("anyOf", "title", "description")}
-    kind |= next((each for each in schema.get("anyOf", ()) if each != {"type": "null"}), {})
+    kind |= next((variant for variant in schema.get("anyOf", ()) if variant != {"type": "null"}), {})
     if kind.get("default", 0) is None:
         del kind["default"]
     return {"name": name, "in": "query", "required": required, "description": schema["description"], "schema": kind}

@@ -16,17 +16,19 @@ SHOWN = (0.5, 0.9)
 
 def advice_table(question: AdviceQuestion, advice: Advice) -> RenderableType:
     """Return the advice for people."""
-    states = ", ".join(f"{each.stage} at {clock(each.time)} (event {each.sequence})" for each in advice.as_of)
+    states = ", ".join(f"{state.stage} at {clock(state.time)} (event {state.sequence})" for state in advice.as_of)
     lines = [
         f"cluster {one_line(advice.cluster)}, run {one_line(advice.run)}; state of {states}",
         run_time_line(advice.run_time, question.requested_time),
         *(
-            f"bound ({each.grouping}): 95 % of such jobs wait no longer than {duration(each.bound)}"
-            for each in advice.bounds
-            if each.bound is not None and each.queue is None and each.grouping in ("ensemble", "conformal")
+            f"bound ({wait_bound.grouping}): 95 % of such jobs wait no longer than {duration(wait_bound.bound)}"
+            for wait_bound in advice.bounds
+            if wait_bound.bound is not None
+            and wait_bound.queue is None
+            and wait_bound.grouping in ("ensemble", "conformal")
         ),
     ]
-    reasons = dict.fromkeys(each.reason for each in advice.alternatives if each.reason is not None)
+    reasons = dict.fromkeys(alternative.reason for alternative in advice.alternatives if alternative.reason is not None)
     lines += [f"no start is forecast: {reason}" for reason in reasons]
     caption = (
         f"*: ends earliest of those cut with at most {percent(question.risk)} %; +: no other ends as early at as small "
@@ -49,19 +51,26 @@ def run_time_line(told: RunTime, requested_time: int) -> str:
 def alternatives_table(alternatives: tuple[Alternative, ...], caption: str) -> Table:
     """Return one row per way to ask for the job."""
     table = Table(caption=caption, caption_justify="left")
-    for heading in ("", "processors", "request", "cut", "mean wait", *(f"{100 * each:g} % start in" for each in SHOWN)):
+    for heading in (
+        "",
+        "processors",
+        "request",
+        "cut",
+        "mean wait",
+        *(f"{100 * share:g} % start in" for share in SHOWN),
+    ):
         table.add_column(heading, justify="right")
     table.add_column("mean end", justify="right")
-    for each in alternatives:
-        within = dict(each.starts_within)
+    for alternative in alternatives:
+        within = dict(alternative.starts_within)
         table.add_row(
-            "*" if each.advised else "+" if each.pareto_best else "",
-            str(each.processors),
-            duration(each.requested_time),
-            "-" if each.cut is None else f"{each.cut:.3f}",
-            "-" if each.mean_wait is None else duration(each.mean_wait),
+            "*" if alternative.advised else "+" if alternative.pareto_best else "",
+            str(alternative.processors),
+            duration(alternative.requested_time),
+            "-" if alternative.cut is None else f"{alternative.cut:.3f}",
+            "-" if alternative.mean_wait is None else duration(alternative.mean_wait),
             *("-" if share not in within else duration(within[share]) for share in SHOWN),
-            "-" if each.mean_end is None else duration(each.mean_end),
+            "-" if alternative.mean_end is None else duration(alternative.mean_end),
         )
     return table
 
@@ -72,10 +81,10 @@ def alternatives_table(alternatives: tuple[Alternative, ...], caption: str) -> T
 def answer_table(question: Question, answer: Answer) -> Table:
     """Return the answer for people."""
     starts = [
-        f"{_scope(each)}: starts with probability "
-        + ", ".join(f"{share:g} within {duration(seconds)}" for share, seconds in each.starts_within)
-        for each in answer.bounds
-        if each.starts_within
+        f"{_scope(wait_bound)}: starts with probability "
+        + ", ".join(f"{share:g} within {duration(seconds)}" for share, seconds in wait_bound.starts_within)
+        for wait_bound in answer.bounds
+        if wait_bound.starts_within
     ]
     cluster, run = one_line(answer.cluster), one_line(answer.run)
     table = Table(
@@ -85,13 +94,13 @@ def answer_table(question: Question, answer: Answer) -> Table:
     )
     for heading in ("queue", "grouping", "wait", "waits behind it"):
         table.add_column(heading, justify="right" if heading.startswith("wait") else "left")
-    explained = any(each.reason for each in answer.bounds)
+    explained = any(wait_bound.reason for wait_bound in answer.bounds)
     if explained:
         table.add_column("why none")
-    for each in answer.bounds:
-        wait = "none" if each.bound is None else duration(each.bound)
-        row = _scope(each), each.grouping, wait, str(each.observations)
-        table.add_row(*row, each.reason) if explained else table.add_row(*row)
+    for wait_bound in answer.bounds:
+        wait = "none" if wait_bound.bound is None else duration(wait_bound.bound)
+        row = _scope(wait_bound), wait_bound.grouping, wait, str(wait_bound.observations)
+        table.add_row(*row, wait_bound.reason) if explained else table.add_row(*row)
     return table
 
 

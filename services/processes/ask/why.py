@@ -84,5 +84,5 @@ def why_text(why: Why) -> str:
     """Return the answer for people, in lines of at most 80 columns."""
     at = clock(why.time, why.unix_start)
     title = f"cluster {one_line(why.cluster)}, run {one_line(why.run)}, at {at}, after event {why.sequence:,}"
-    lines = [line for each in (title, *why.sentences) for line in wrap(each, COLUMNS, subsequent_indent="  ")]
+    lines = [line for sentence in (title, *why.sentences) for line in wrap(sentence, COLUMNS, subsequent_indent="  ")]
     return "\n".join(lines)

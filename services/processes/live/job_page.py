@@ -29,8 +29,8 @@ def job_page(view: LiveView, number: int) -> dict[str, Any] | None:
         "state": state_of(story),
         "head": headline(view, story),
         "why": view.why(number),
-        "story": sorted(_story(view, story, machine), key=lambda each: each[0]),
-        "predictions": [_marked(view, story, each) for each in _predictions(view, story, machine)],
+        "story": sorted(_story(view, story, machine), key=lambda entry: entry[0]),
+        "predictions": [_marked(view, story, prediction) for prediction in _predictions(view, story, machine)],
         "marks": {
             "submitted": story.job.since,
             "started": None if story.started is None else story.started.time,
@@ -68,7 +68,7 @@ def headline(view: LiveView, story: Story) -> list[str]:
         return told
     if job.job_number in view.starting:
         return [f"It starts now, having waited {duration(now - job.since)}."]
-    place = 1 + sum(1 for _ in takewhile(lambda each: each != job.job_number, view.jobs.waiting))
+    place = 1 + sum(1 for _ in takewhile(lambda number: number != job.job_number, view.jobs.waiting))
     waiting = len(view.jobs.waiting)
     told = [f"It has waited for {duration(now - job.since)} and is number {place:,} of {waiting:,} that wait."]
     if (by := story.start_by()) is not None:
@@ -142,9 +142,9 @@ def _predictions(view: LiveView, story: Story, machine: MachineMoment) -> Iterat
         verdict = "" if story.adjustment is None else ADJUSTED.get(story.adjustment, "as requested")
         yield "request as adjusted", duration(story.adjusted), came, verdict
     waited = f"has waited {duration(now - story.job.since)}" if wait is None else f"waited {duration(wait)}"
-    for each in story.bounds:
+    for wait_bound in story.bounds:
         so_long = now - story.job.since if wait is None else wait
-        yield _scope(each), _limit(each), waited, _held(each, so_long, known=wait is not None)
+        yield _scope(wait_bound), _limit(wait_bound), waited, _held(wait_bound, so_long, known=wait is not None)
     if story.forecast is not None:
         start = clock(story.job.since + story.forecast, machine.unix_start)[:-3]
         yield "forecast start", start, waited, "" if wait is None else off(story.forecast - wait, "late")
@@ -160,7 +160,7 @@ def _predictions(view: LiveView, story: Story, machine: MachineMoment) -> Iterat
 def _marked(view: LiveView, story: Story, row: tuple[str, str, str, str]) -> list[str]:
     """Return a row, with a word at what it said where that is not to be trusted; nothing once the job has ended."""
     what, told, *rest = row
-    groupings = {_scope(each): each.grouping for each in story.bounds}
+    groupings = {_scope(wait_bound): wait_bound.grouping for wait_bound in story.bounds}
     of = "wait_bound" if what in groupings else PREDICTED.get(what)
     since = None if of is None else view.trust.since(story.job, of, groupings.get(what))
     if since is not None and story.ended is None:
@@ -199,7 +199,7 @@ def off(seconds: float, more: str) -> str:
 def ordinal(number: int) -> str:
     """Return which one it is.
 
-    >>> [ordinal(each) for each in (1, 2, 3, 11, 22, 113)]
+    >>> [ordinal(value) for value in (1, 2, 3, 11, 22, 113)]
     ['1st', '2nd', '3rd', '11th', '22nd', '113th']
     """
     ending = "th" if number // 10 % 10 == 1 else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")

@@ -69,17 +69,19 @@ def planned(
 ) -> Iterator[Planned]:
     """Yield the next starts to come, each with a place in the picture where it finds one."""
     blocks = [
-        (rows, each.started.time, now_or_later(each, machine.now)) for each in running if each.started
-        for rows in each.ranges
+        (rows, execution.started.time, now_or_later(execution, machine.now))
+        for execution in running
+        if execution.started
+        for rows in execution.ranges
     ]  # fmt: skip
-    for start, forecast, story in sorted(_starts(machine, head, waiting), key=lambda each: each[:2])[:MAX_PLANNED]:
+    for start, forecast, story in sorted(_starts(machine, head, waiting), key=lambda entry: entry[:2])[:MAX_PLANNED]:
         run_time = story.run_time or story.job.requested_time
         if run_time is None:
             continue
         end = start + max(1, round(run_time))
         taken = [rows for rows, begin, until in blocks if begin < end and until > start]
         rows = free_rows(taken, story.job.requested_processors, machine.processors)
-        blocks += [(each, start, end) for each in rows]
+        blocks += [(row, start, end) for row in rows]
         yield Planned(story.job.job_number, start, end, forecast, rows)
 
 

@@ -53,7 +53,7 @@ def changes(before: Mapping[str, Any] | None, after: Mapping[str, Any]) -> dict[
 PAGE = Path(__file__).with_name("assets")
 KINDS = {".css": "text/css", ".html": "text/html", ".js": "text/javascript", ".svg": "image/svg+xml"}
 FILES = {
-    f"/{each.name}".replace("/page.html", "/"): each.name for each in sorted(PAGE.iterdir()) if each.suffix in KINDS
+    f"/{file.name}".replace("/page.html", "/"): file.name for file in sorted(PAGE.iterdir()) if file.suffix in KINDS
 }
 
 MAX_VISITORS = 32
@@ -177,8 +177,8 @@ class LivePage:
         """Return whether another visitor may come in; who does not read makes room, then who has been here for long."""
         if len(self._visitors) < MAX_VISITORS:
             return True
-        reading_nothing = [each for each in self._visitors if each.get_write_buffer_size()]
-        here_for_long = [each for each, since in self._visitors.items() if now - since > STAY_SECONDS]
+        reading_nothing = [other for other in self._visitors if other.get_write_buffer_size()]
+        here_for_long = [visitor for visitor, since in self._visitors.items() if now - since > STAY_SECONDS]
         for visitor in (*reading_nothing, *here_for_long):  # each in the order in which they came
             del self._visitors[visitor]
             visitor.abort()
@@ -210,7 +210,7 @@ class LivePage:
         if run is not None and run not in self.runs:  # visitors can think of any number of names
             return self.runs.state(run)
         if self._states.get(run, (-1,))[0] != version:
-            self._states = {each: made for each, made in self._states.items() if made[0] == version}
+            self._states = {name: made for name, made in self._states.items() if made[0] == version}
             self._states[run] = version, self.runs.state(run)
         return self._states[run][1]
 

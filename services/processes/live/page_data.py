@@ -46,19 +46,24 @@ def overview(view: LiveView) -> dict[str, Any]:
         "longest_waiting": next((view.time - job.since for job in view.jobs.waiting.values()), None),
         "scores": None if scores is None else scores.model_dump(),
         "queue": queue(view, 0, head),
-        "running": {each.job.job_number: _running(view, each) for each in view.next_to_end(PAGE)},
+        "running": {execution.job.job_number: _running(view, execution) for execution in view.next_to_end(PAGE)},
         "decisions": {
-            number: [time, each.job, each.kind, each.what, "; ".join(each.details)]
-            for number, time, each in view.decisions
+            number: [time, decision.job, decision.kind, decision.what, "; ".join(decision.details)]
+            for number, time, decision in view.decisions
         },
         "covered_from": view.picture.covered_from,
         "blocks": _blocks(view),
         "history": dict(view.picture.history),
-        "planned": [[each.job, each.start, each.end, each.forecast, _flat(each.rows)] for each in view.planned(head)],
+        "planned": [[plan.job, plan.start, plan.end, plan.forecast, _flat(plan.rows)] for plan in view.planned(head)],
         "bounds": [
-            {"grouping": each.grouping, "quantile": each.quantile, "bound": each.bound, "reason": each.reason}
-            | _covered(view, each.grouping)
-            for each in view.last_bounds
+            {
+                "grouping": last_bound.grouping,
+                "quantile": last_bound.quantile,
+                "bound": last_bound.bound,
+                "reason": last_bound.reason,
+            }
+            | _covered(view, last_bound.grouping)
+            for last_bound in view.last_bounds
         ],
         "sizes": _by_size(view),
     }
@@ -68,7 +73,7 @@ def queue(view: LiveView, start: int, head: Head | None = None) -> dict[int, dic
     """Return a page of the waiting jobs, from the one in this place on."""
     head, machine = head or view.head(), view.machine()
     jobs = islice(view.waiting(), start, start + PAGE)
-    return {each.job.job_number: _waiting(view, each, machine, head) for each in jobs}
+    return {other.job.job_number: _waiting(view, other, machine, head) for other in jobs}
 
 
 def _waiting(view: LiveView, story: Story, machine: MachineMoment, head: Head | None) -> dict[str, Any]:
@@ -106,9 +111,9 @@ def _running(view: LiveView, story: Story) -> dict[str, Any]:
 def _blocks(view: LiveView) -> dict[str, list[Any]]:
     """Return who ran when on which rows: user, start, end (of running jobs the expected one, and 1 behind it), rows."""
     found: dict[str, list[Any]] = {
-        f"{each.job}/{each.start}": [each.job, each.user, each.start, each.end, 0, _flat(each.rows)]
-        for each in view.picture.blocks
-        if each.end > each.start
+        f"{block.job}/{block.start}": [block.job, block.user, block.start, block.end, 0, _flat(block.rows)]
+        for block in view.picture.blocks
+        if block.end > block.start
     }
     for job, started, *_ in islice(view.jobs.running.values(), MAX_BLOCKS):
         story = view.stories[job.job_number]
@@ -120,7 +125,7 @@ def _blocks(view: LiveView) -> dict[str, list[Any]]:
 
 
 def _flat(rows: Iterable[tuple[int, int]]) -> list[int]:
-    return [number for each in rows for number in each]
+    return [number for row in rows for number in row]
 
 
 def _covered(view: LiveView, grouping: str) -> dict[str, Any]:
@@ -139,7 +144,7 @@ def _by_size(view: LiveView) -> list[list[Any]]:
         return []
     least, most = [1, *(size + 1 for size in SIZES)], [*SIZES, view.processors]
     told = sorted(view.by_size.items())
-    return [[least[each], most[each], bound.bound, bound.quantile, time] for each, (time, bound) in told]
+    return [[least[kind], most[kind], bound.bound, bound.quantile, time] for kind, (time, bound) in told]
 
 
 def found(view: LiveView, number: int) -> dict[str, Any]:
@@ -149,7 +154,7 @@ def found(view: LiveView, number: int) -> dict[str, Any]:
         "number": number,
         "job": _line(view.stories[number]) if number in view.stories else None,
         "count": len(jobs),
-        "jobs": [_line(view.stories[each]) for each in islice(reversed(jobs), MAX_FOUND)],
+        "jobs": [_line(view.stories[job]) for job in islice(reversed(jobs), MAX_FOUND)],
     }
 
 

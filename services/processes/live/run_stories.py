@@ -85,7 +85,7 @@ class Stories(StageHandler):
         if job.user_id is not None:
             self.of_user.setdefault(job.user_id, {})[job.job_number] = None
         if envelope.wait_bounds:
-            self.last_bounds = tuple(each for each in envelope.wait_bounds if each.queue is None)
+            self.last_bounds = tuple(wait_bound for wait_bound in envelope.wait_bounds if wait_bound.queue is None)
         if (bound := chosen(envelope.wait_bounds)) is not None:
             self.by_size[bisect_left(SIZES, job.requested_processors)] = (job.time, bound)
         return envelope
@@ -144,9 +144,9 @@ class Stories(StageHandler):
         story.ranges = self.picture.rows.take(started.processors)
 
     def _tell_of(self, story: Story, envelope: Envelope) -> None:
-        for each in sentences(envelope, self.log):
-            story.note(envelope.event.time, "; ".join((each.what, *each.details)))
-            self._tell(envelope.event.time, each)
+        for sentence in sentences(envelope, self.log):
+            story.note(envelope.event.time, "; ".join((sentence.what, *sentence.details)))
+            self._tell(envelope.event.time, sentence)
 
     def on_started(self, envelope: Envelope, started: JobStarted, job: JobSubmitted) -> Envelope:
         """Give it a place in the picture."""
@@ -161,7 +161,7 @@ class Stories(StageHandler):
         self.count_started += 1
         self.wait += wait
         self.longest_wait = max(self.longest_wait, wait)
-        self.coverage |= {(each.grouping, each.queue): each for each in envelope.coverage}
+        self.coverage |= {(entry.grouping, entry.queue): entry for entry in envelope.coverage}
         return envelope
 
     def on_ended(self, envelope: Envelope, ended: JobEnded, job: RunningJob) -> Envelope:
@@ -201,19 +201,19 @@ class Stories(StageHandler):
 
     def on_decided(self, envelope: Envelope, decided: Decided) -> Envelope:
         """Tell what was decided, and of each candidate that was not started, why; advice once per job."""
-        for each in sentences(envelope, self.log):
-            story = None if each.job is None else self.stories.get(each.job)
+        for sentence in sentences(envelope, self.log):
+            story = None if sentence.job is None else self.stories.get(sentence.job)
             if story is not None:
-                if each.kind == "start" and not self.log.obeyed:
+                if sentence.kind == "start" and not self.log.obeyed:
                     if story.advised is not None:
                         continue
                     story.advised = decided.time
                 verb = "decided" if self.log.obeyed else "advised"
-                story.note(decided.time, f"{verb} to {each.kind} it: {'; '.join(each.details)}")
-            self._tell(decided.time, each)
+                story.note(decided.time, f"{verb} to {sentence.kind} it: {'; '.join(sentence.details)}")
+            self._tell(decided.time, sentence)
         self.log = self.log.after(decided)
         if self.log.obeyed:
-            self.starting = {each.job_number: each.processors for each in decided.starts}
+            self.starting = {other.job_number: other.processors for other in decided.starts}
         for start in decided.starts:
             head = getattr(start.reason, "head", None)
             if head in self.jobs.waiting:
@@ -231,9 +231,9 @@ class Stories(StageHandler):
         return envelope
 
     def _tell(self, time: int, *told: Sentence) -> None:
-        for each in told:
+        for change in told:
             self.decided += 1
-            self.decisions.append((self.decided, time, each))
+            self.decisions.append((self.decided, time, change))
 
     def on_rejected(self, envelope: Envelope, rejected: Rejected) -> Envelope:
         """Note that a stage has quarantined the run: nothing more will come of it."""

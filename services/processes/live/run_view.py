@@ -75,11 +75,11 @@ class LiveView(Stories):
     def head(self) -> Head | None:
         """Return the first job in line, and when it can start by the ends that are expected. O(running log running)."""
         may_start = (number for number, job in self.jobs.waiting.items() if not job.blocked)
-        number = next((each for each in may_start if self.in_order or each == self.named_head), None)
+        number = next((candidate for candidate in may_start if self.in_order or candidate == self.named_head), None)
         if number is None:
             return None
         story = self.stories[number]
-        held = [(each.started.processors, now_or_later(each, self.time)) for each in self.running() if each.started]
+        held = [(job.started.processors, now_or_later(job, self.time)) for job in self.running() if job.started]
         sizes = np.array([size for size, _ in held], dtype=np.int64).reshape(-1, 1)
         ends = np.array([end for _, end in held], dtype=np.int64)
         needed, free = np.array([story.job.requested_processors]), np.array([self.machine().free])
@@ -88,7 +88,7 @@ class LiveView(Stories):
 
     def next_to_end(self, count: int) -> list[Story]:
         """Return the running jobs that are expected to end first."""
-        return nsmallest(count, self.running(), key=lambda each: now_or_later(each, self.time))
+        return nsmallest(count, self.running(), key=lambda job: now_or_later(job, self.time))
 
     def planned(self, head: Head | None) -> list[Planned]:
         """Return the next starts to come; none where so many jobs run that finding them room would take too long."""

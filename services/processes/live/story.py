@@ -113,7 +113,7 @@ class Story:
         told = envelope.adjustment
         self.adjusted = None if told is None or told.key is None else told.adjusted_time
         self.adjustment: str | None = None
-        self.bounds = tuple(_bounded(each) for each in envelope.wait_bounds if each.queue is None)
+        self.bounds = tuple(_bounded(wait_bound) for wait_bound in envelope.wait_bounds if wait_bound.queue is None)
         bound = chosen(envelope.wait_bounds)
         self.within = () if bound is None else bound.starts_within or _only(bound)
         self.forecast = None if envelope.forecast is None else envelope.forecast.wait
@@ -156,7 +156,7 @@ class Story:
         """Return by when it starts, a second of the log, and with which probability, as told at its submission."""
         if not self.within:
             return None
-        share, seconds = min(self.within, key=lambda each: abs(each[0] - LIKELY))
+        share, seconds = min(self.within, key=lambda pair: abs(pair[0] - LIKELY))
         return self.job.since + seconds, share
 
     def forecast_start(self) -> int | None:
@@ -252,25 +252,25 @@ class Trust:
 
     def take_in(self, drifts: Iterable[Drift]) -> None:
         """Take in alarms that began or ended."""
-        for each in drifts:
-            self._alarms.pop(each.key, None)
-            if not each.holds:
-                self._alarms[each.key] = each
+        for drift in drifts:
+            self._alarms.pop(drift.key, None)
+            if not drift.holds:
+                self._alarms[drift.key] = drift
 
     def of(self, job: JobSubmitted, of: str, what: str | None = None) -> Iterator[Drift]:
         """Yield the alarms that concern predictions of a job; of bounds on waits those of one grouping."""
         owners = {"user": job.user_id, "queue": job.queue_number, "partition": job.partition_number, "cluster": None}
-        for each in self._alarms.values():
-            if each.of == of and each.number == owners[each.scope] and what in (None, each.what):
-                yield each
+        for alarm in self._alarms.values():
+            if alarm.of == of and alarm.number == owners[alarm.scope] and what in (None, alarm.what):
+                yield alarm
 
     def since(self, job: JobSubmitted, of: str, what: str | None = None) -> int | None:
         """Return the second of the log since when that is not to be trusted; None where it is."""
-        return min((each.since for each in self.of(job, of, what)), default=None)
+        return min((record.since for record in self.of(job, of, what)), default=None)
 
     def marks(self, story: Story) -> dict[str, int]:
         """Return, of what the page shows of a job, since when it is not to be trusted."""
-        known = [each.grouping for each in story.bounds if each.bound is not None]
+        known = [entry.grouping for entry in story.bounds if entry.bound is not None]
         named = "ensemble" if "ensemble" in known else known[0] if known else ""
         told = {
             of: self.since(story.job, of, named if of == "wait_bound" else None)
@@ -280,9 +280,9 @@ class Trust:
 
     def words(self, unix_start: int) -> list[str]:
         """Return the alarms in words, those of all jobs first, then of a few others, the latest first."""
-        alarms = sorted(self._alarms.values(), key=lambda each: (each.scope != "cluster", -each.since))
-        words = (f"{said(each.of, each.what)}, of {whose(each.scope, each.number)}" for each in alarms)
+        alarms = sorted(self._alarms.values(), key=lambda alarm: (alarm.scope != "cluster", -alarm.since))
+        words = (f"{said(alarm.of, alarm.what)}, of {whose(alarm.scope, alarm.number)}" for alarm in alarms)
         return [
-            f"{what}, since {clock(each.since, unix_start)[:-9]}"
-            for what, each in zip(words, alarms[:SHOWN], strict=False)
+            f"{what}, since {clock(alarm.since, unix_start)[:-9]}"
+            for what, alarm in zip(words, alarms[:SHOWN], strict=False)
         ]

@@ -87,12 +87,12 @@ class LiveRuns:
         found = self.chosen(name)
         runs = [
             {
-                "run": each,
+                "run": run,
                 "cluster": view.opened.cluster,
                 "name": view.opened.name or view.opened.policy,
                 "closed": view.closed,
             }
-            for each, view in ((each, self.view(each)) for each in self.names())
+            for run, view in ((run, self.view(run)) for run in self.names())
         ]
         shown: dict[str, Any] = {}
         if found is not None:

@@ -109,7 +109,7 @@ def live_lines(envelope: Envelope, unix_start: int) -> Iterator[str]:
     elif isinstance(event, JobSubmitted):
         run_time = float(UNKNOWN if envelope.run_time is None else envelope.run_time.point)
         adjusted = UNKNOWN if envelope.adjustment is None else envelope.adjustment.adjusted_time
-        bounds = [each.bound for each in envelope.wait_bounds if each.queue is None and each.bound is not None]
+        bounds = [entry.bound for entry in envelope.wait_bounds if entry.queue is None and entry.bound is not None]
         wait_bound = bounds[0] if bounds else UNKNOWN
         fields = f"{run_time=!r},adjusted_time={adjusted}i,wait_bound={wait_bound}i"
         yield f"prediction,{tags} job={event.job_number}i,{fields} {time}"
@@ -118,7 +118,7 @@ def live_lines(envelope: Envelope, unix_start: int) -> Iterator[str]:
 def _tag(value: str) -> str:
     """Return the value of a tag: separators escaped, line breaks as blanks, never empty."""
     plain = " ".join(label(value).split()) or "-"
-    return "".join(f"\\{each}" if each in "\\,= " else each for each in plain)
+    return "".join(f"\\{character}" if character in "\\,= " else character for character in plain)
 
 
 def _text(value: str) -> str:

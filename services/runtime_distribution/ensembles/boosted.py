@@ -211,10 +211,10 @@ class Boosted(Predictor[JobSubmitted, int, RunTimePrediction]):
     def _grow(self) -> None:
         rows, outcomes = self._ended.in_order()
         asked_of, started = rows[:, :ASKED], rows[:, ASKED:]
-        scales = np.array([scale(each) for each in outcomes[:, 1].tolist()])
+        scales = np.array([scale(run_time) for run_time in outcomes[:, 1].tolist()])
         shares = outcomes[:, 0] / scales
         self._point = grown(asked_of, shares, self._settings.trees, weights=scales / scales.mean(), **POINT)
-        self._classes, labels = np.unique([outcome(*each) for each in outcomes.tolist()], return_inverse=True)
+        self._classes, labels = np.unique([outcome(*row) for row in outcomes.tolist()], return_inverse=True)
         if len(self._classes) == 1:  # nothing to tell apart
             self._histogram = np.array([[-1.0, 0.0, 0.0, 0.0]]), np.zeros(1, np.int64)
         else:
@@ -232,15 +232,15 @@ class Boosted(Predictor[JobSubmitted, int, RunTimePrediction]):
             **self._rows.snapshot(),
             "followed": [
                 [
-                    *(number, list(each.job), None if each.row is None else packed_rows(each.row)),
-                    None if each.said is None else packed_numbers(each.said),
+                    *(number, list(entry.job), None if entry.row is None else packed_rows(entry.row)),
+                    None if entry.said is None else packed_numbers(entry.said),
                 ]
-                for number, each in self._followed.items()
+                for number, entry in self._followed.items()
             ],
             "ended": self._ended.snapshot(),
             "recalibration": self._recalibration.snapshot(),
             "counts": [self._grown, self._period],
-            "trees": [packed_numbers(each) for each in (*self._point, *self._histogram)],
+            "trees": [packed_numbers(numbers) for numbers in (*self._point, *self._histogram)],
             "classes": self._classes.tolist(),
         }
 

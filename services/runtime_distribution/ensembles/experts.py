@@ -205,7 +205,9 @@ class Experts(Predictor[JobSubmitted, int, RunTimePrediction]):
         if isinstance(event, JobSubmitted) and len(self._said) < MAX_JUDGED:
             masses = self.masses(event)
             if masses is not None:
-                self._said[event.job_number] = np.array([outcome_masses(each, limit(event)) for each in masses])
+                self._said[event.job_number] = np.array(
+                    [outcome_masses(predicted, limit(event)) for predicted in masses]
+                )
         elif isinstance(event, JobWithdrawn) or (isinstance(event, JobEnded) and not event.requeued):
             self._said.pop(event.job_number, None)
         for other in self._others:

@@ -169,7 +169,7 @@ class JobGroups:
 
     def features(self, job: RememberedJob, now: int) -> Floats:
         """Return the features of a job, were it submitted now."""
-        rows = np.array([self._rows.get(each, -1) for each in groups_of(job)])
+        rows = np.array([self._rows.get(group, -1) for group in groups_of(job)])
         return described(self._table, rows, np.array(job), float(now), self._running, self._waiting)
 
     def submitted(self, job: RememberedJob, now: int) -> None:

@@ -37,7 +37,7 @@ from shadowtime.shared.spec import SpecSettings, wrong_key
 from shadowtime.shared.stages import LastAnswer, Predictor
 
 KINDS: Final[dict[str, type[Any]]] = {
-    each.name: each for each in (Boosted, Empirical, EmpiricalRequest, Experts, Hmm, Templates)
+    predictor.name: predictor for predictor in (Boosted, Empirical, EmpiricalRequest, Experts, Hmm, Templates)
 }
 """All that predict distributions, by name."""
 
@@ -53,7 +53,7 @@ LEAST: Final = 1e-9
 
 def _mixed(kinds: str) -> str:
     """Return names of kinds with a plus between them, or raise `ValueError` that names the one at fault."""
-    names = [each.strip() for each in kinds.split("+")]
+    names = [kind.strip() for kind in kinds.split("+")]
     for number, name in enumerate(names):
         if name not in KINDS:
             raise ValueError(f"{quoted(name)} predicts no distributions that can be mixed; known: {', '.join(KINDS)}")
@@ -114,7 +114,7 @@ class Mixture(Predictor[JobSubmitted, int, RunTimePrediction]):
     ...     mixture.observe(job)
     ...     mixture.learn_one(job, run_time)
     >>> prediction = mixture.predict_one(job)
-    >>> [round(each) for each in prediction.quantiles[::6]], mixture.weights(job).round(2).tolist()
+    >>> [round(value) for value in prediction.quantiles[::6]], mixture.weights(job).round(2).tolist()
     ([5, 5, 489, 514], [0.51, 0.49])
 
     References
@@ -128,9 +128,9 @@ class Mixture(Predictor[JobSubmitted, int, RunTimePrediction]):
     def __init__(self, settings: MixtureSettings) -> None:
         self.kinds: list[Predictor[JobSubmitted, int, RunTimePrediction]] = []
         """What is mixed, in the order of the setting."""
-        for each in (KINDS[name] for name in settings.kinds.split("+")):
-            keys = {"history": settings.history} if each in REMEMBERING else {}
-            self.kinds.append(each(each.Settings(**keys)))
+        for predictor in (KINDS[name] for name in settings.kinds.split("+")):
+            keys = {"history": settings.history} if predictor in REMEMBERING else {}
+            self.kinds.append(predictor(predictor.Settings(**keys)))
         self._user_weights = UserWeights(len(self.kinds), settings.rate, settings.global_rate, settings.share)
         self._histories = UserHistories(REMEMBERED)
         self._near, self._at_request = NearRequest(), AtRequest()
@@ -145,14 +145,14 @@ class Mixture(Predictor[JobSubmitted, int, RunTimePrediction]):
         return self._user_weights.of(x)
 
     def _says(self, x: JobSubmitted) -> Said | None:
-        outcomes = [self._said_by(each.predict_one(x), x) for each in self.kinds]
-        spoken = [number for number, each in enumerate(outcomes) if each is not None]
+        outcomes = [self._said_by(kind.predict_one(x), x) for kind in self.kinds]
+        spoken = [number for number, outcome in enumerate(outcomes) if outcome is not None]
         if not spoken:
             return None
         weights = np.maximum(self.weights(x)[spoken], LEAST)
         mixed = weights / weights.sum() @ np.array([outcomes[number] for number in spoken])
         fine = spread(mixed, parts_of(self._histories.of(x), self._near.counts, limit(x)))
-        return Said(np.array([mixed if each is None else each for each in outcomes]), fine)
+        return Said(np.array([mixed if outcome is None else outcome for outcome in outcomes]), fine)
 
     def _said_by(self, told: RunTimePrediction | None, x: JobSubmitted) -> Floats | None:
         if told is None or not any(told.histogram):
@@ -178,8 +178,8 @@ class Mixture(Predictor[JobSubmitted, int, RunTimePrediction]):
                 self._said[event.job_number] = said
         elif isinstance(event, JobWithdrawn) or (isinstance(event, JobEnded) and not event.requeued):
             self._said.pop(event.job_number, None)
-        for each in self.kinds:
-            each.observe(event)
+        for kind in self.kinds:
+            kind.observe(event)
         self.says.forget()
 
     def learn_one(self, x: JobSubmitted, y: int) -> None:
@@ -192,14 +192,14 @@ class Mixture(Predictor[JobSubmitted, int, RunTimePrediction]):
         self._histories.learn(x, y)
         self._near.learn(y, limit(x))
         self._at_request.learn(y, limit(x))
-        for each in self.kinds:
-            each.learn_one(x, y)
+        for kind in self.kinds:
+            kind.learn_one(x, y)
         self.says.forget()
 
     def snapshot(self) -> Any:
         """Return what the kinds know, the weights, and what was said of the jobs in the system."""
         return {
-            "kinds": [each.snapshot() for each in self.kinds],
+            "kinds": [kind.snapshot() for kind in self.kinds],
             **self._user_weights.snapshot(),
             "histories": self._histories.snapshot(),
             "near": self._near.snapshot(),
@@ -211,8 +211,8 @@ class Mixture(Predictor[JobSubmitted, int, RunTimePrediction]):
 
     def restore(self, state: Any) -> None:
         """Take on what `snapshot` returned."""
-        for each, known in zip(self.kinds, state["kinds"], strict=True):
-            each.restore(known)
+        for kind, known in zip(self.kinds, state["kinds"], strict=True):
+            kind.restore(known)
         self._user_weights.restore(state)
         self._histories.restore(state["histories"])
         self._near.restore(state["near"])

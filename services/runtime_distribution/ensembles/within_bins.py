@@ -145,7 +145,7 @@ def transformed_within(fine: Floats, run_time: float, limit: float) -> tuple[flo
     """Return what `run_time_outcomes.transformed` does, of fine masses.
 
     >>> fine = np.array([0.1] + [0.8] + [0.0] * 7 + [0.1])
-    >>> [round(each, 3) for time in (1.0, 1.26**0.5, 1.5, 1.8) for each in transformed_within(fine, time, 1.8)]
+    >>> [round(value, 3) for time in (1.0, 1.26**0.5, 1.5, 1.8) for value in transformed_within(fine, time, 1.8)]
     [0.0, 0.1, 0.5, 0.5, 0.9, 0.9, 0.9, 1.0]
     """
     time, last = occupied_time(run_time, limit), (len(fine) - 2) // PARTS

@@ -107,11 +107,11 @@ UNIT = 1 << 20
 def rules_of(templates: Sequence[Template], history: int) -> IntegerTable:
     """Return what the templates ask, where so many jobs are remembered in all; shape (templates, 6)."""
     rows = []
-    for each in templates:
-        most = min(each.history or history, history)
+    for template in templates:
+        most = min(template.history or history, history)
         largest = math.isqrt(2**62 // most)
-        prediction = PREDICTIONS.index(each.prediction)
-        rows.append((each.relative, prediction, most, each.fewest, each.running or 0, largest))
+        prediction = PREDICTIONS.index(template.prediction)
+        rows.append((template.relative, prediction, most, template.fewest, template.running or 0, largest))
     return np.array(rows, np.int64)
 
 

@@ -75,8 +75,8 @@ def key_of(template: Template) -> Callable[[RememberedJob], Key | None]:
     >>> key(RememberedJob(60, -1, 4, 7, -1, -1, -1, -1)), key(RememberedJob(60, -1, 5, -1, -1, -1, -1, -1))
     ((7, 0), None)
     """
-    fields = [CHARACTERISTICS[each] for each in template.characteristics]
-    columns = [RememberedJob._fields.index(each) for each in fields]
+    fields = [CHARACTERISTICS[characteristic] for characteristic in template.characteristics]
+    columns = [RememberedJob._fields.index(field) for field in fields]
     size, relative = template.processors, template.relative
 
     of = itemgetter(*columns) if len(columns) > 1 else lambda job: tuple(job[column] for column in columns)
@@ -112,7 +112,7 @@ class Templates(Remembering):
     >>> for user, run_time in ((7, 100), (7, 110), (8, 3000), (7, 120), (7, 130)):
     ...     predictor.learn_one(job.model_copy(update={"user_id": user}), run_time)
     >>> prediction = predictor.predict_one(job)
-    >>> prediction.point, [round(each) for each in prediction.interval], prediction.observations
+    >>> prediction.point, [round(value) for value in prediction.interval], prediction.observations
     (115.0, [81, 149], 4)
 
     References
@@ -126,7 +126,7 @@ class Templates(Remembering):
     def __init__(self, settings: TemplatesSettings) -> None:
         super().__init__(settings.history)
         templates = templates_of(settings.set)
-        self._settings = [key_of(each) for each in templates]
+        self._settings = [key_of(template) for template in templates]
         self._categories: list[dict[Key | None, int]] = [{} for _ in templates]
         self._free: list[int] = []  # rows of `sums` without a category
         self._rules = rules_of(templates, settings.history)
@@ -167,7 +167,9 @@ class Templates(Remembering):
         """Return the job's categories, the job as a row, and the surest estimate."""
         if len(self._quantiles) <= len(self.jobs):
             self._quantiles = t_quantiles(self._confidence, min(2 * len(self.jobs), len(self._jobs)))
-        found = np.array([each.get(key(job), NONE) for each, key in zip(self._categories, self._settings, strict=True)])
+        found = np.array(
+            [category.get(key(job), NONE) for category, key in zip(self._categories, self._settings, strict=True)]
+        )
         like = np.array(DESCRIBED(job))
         best = surest(found, like, elapsed, self._rules, self._jobs, self._chains, self._sums, self._quantiles)
         return found, like, best

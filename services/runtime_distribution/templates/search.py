@@ -48,13 +48,15 @@ class Genes:
     """
 
     def __init__(self, characteristics: Sequence[str]) -> None:
-        self.characteristics = tuple(each for each in CHARACTERISTICS if each in characteristics)
+        self.characteristics = tuple(
+            characteristic for characteristic in CHARACTERISTICS if characteristic in characteristics
+        )
         self.bits = 3 + len(self.characteristics) + 5 * len(RANGES)
 
     def template(self, bits: Individual) -> Template:
         """Return the template that so many bits spell; any bits spell one."""
         prediction, (relative, *flags) = bits[:2], bits[2 : 3 + len(self.characteristics)]
-        chosen = [each for each, flag in zip(self.characteristics, flags, strict=True) if flag]
+        chosen = [characteristic for characteristic, flag in zip(self.characteristics, flags, strict=True) if flag]
         parts: dict[str, int] = {}
         for (name, values), (there, *which) in zip(
             RANGES.items(), bits[3 + len(self.characteristics) :].reshape(-1, 5), strict=True
@@ -125,7 +127,7 @@ def crossover(first: Individual, second: Individual, at: Cut) -> tuple[Individua
     """Return the two children: each begins as one parent and goes on, from the cut, as the other.
 
     >>> children = crossover(np.zeros((3, 4), np.uint8), np.ones((2, 4), np.uint8), Cut(i=1, j=0, p=1))
-    >>> [[bits.tolist() for bits in each] for each in children]
+    >>> [[bits.tolist() for bits in value] for value in children]
     [[[0, 0, 0, 0], [0, 1, 1, 1], [1, 1, 1, 1]], [[1, 0, 0, 0], [0, 0, 0, 0]]]
     """
     i, j, p = at
@@ -178,15 +180,15 @@ def search(genes: Genes, errors: Errors, population: int, generations: int, seed
     chance = Generator(PCG64([seed, 0]))
     individuals = [genes.random(chance) for _ in range(population)]
     for number in range(1, generations + 1):
-        found = [genes.templates(each) for each in individuals]
+        found = [genes.templates(individual) for individual in individuals]
         error = list(errors(found))
         best = sorted(range(population), key=error.__getitem__)[:ELITE]
         yield Generation(number, error[best[0]], found[best[0]])
         chance = Generator(PCG64([seed, number]))
-        parents = [individuals[each] for each in chosen(fitness(error), population - ELITE, chance)]
+        parents = [individuals[index] for index in chosen(fitness(error), population - ELITE, chance)]
         children = [
             mutated(child, chance)
             for first, second in zip(parents[::2], parents[1::2], strict=True)
             for child in crossover(first, second, cut(first, second, chance))
         ]
-        individuals = [individuals[each] for each in best] + children
+        individuals = [individuals[index] for index in best] + children

@@ -117,15 +117,15 @@ class TemplateErrors:
     @property
     def characteristics(self) -> list[str]:
         """Characteristics in which the jobs differ."""
-        return [each for each, field in CHARACTERISTICS.items() if len(np.unique(self._columns[field])) > 1]
+        return [name for name, field in CHARACTERISTICS.items() if len(np.unique(self._columns[field])) > 1]
 
     def __call__(self, sets: Sequence[tuple[Template, ...]]) -> list[float]:
         """Return the error of each set."""
-        every = list(dict.fromkeys(each for templates in sets for each in templates))
-        new = [each for each in every if each not in self._known]
+        every = list(dict.fromkeys(template for templates in sets for template in templates))
+        new = [name for name in every if name not in self._known]
         known = self._known | dict(zip(new, self._map(self.estimates, new), strict=True))
-        self._known = {each: known[each] for each in every}
-        return [self._error([self._known[each] for each in templates]) for templates in sets]
+        self._known = {name: known[name] for name in every}
+        return [self._error([self._known[template] for template in templates]) for templates in sets]
 
     def estimates(self, template: Template) -> Floats:
         """Return what `estimates` does for a template."""
@@ -136,7 +136,7 @@ class TemplateErrors:
         """Return what is predicted of each job where these are the estimates of a set; the request where nothing is."""
         values, reaches = np.array(found).transpose(1, 0, 2)
         narrowest = reaches.argmin(axis=0)[None]
-        value, reach = (np.take_along_axis(each, narrowest, axis=0)[0] for each in (values, reaches))
+        value, reach = (np.take_along_axis(array, narrowest, axis=0)[0] for array in (values, reaches))
         limit = np.where(self._columns["requested_time"] == UNKNOWN, np.inf, self._columns["requested_time"])
         return np.where(np.isinf(reach), limit, np.maximum(np.minimum(value, limit), 1.0))
 
@@ -146,7 +146,7 @@ class TemplateErrors:
 
     def _categories(self, template: Template) -> IntegerTable:
         """Return the category of each job, or `NONE`."""
-        fields = [CHARACTERISTICS[each] for each in template.characteristics]
+        fields = [CHARACTERISTICS[characteristic] for characteristic in template.characteristics]
         numbers = np.zeros(len(self._jobs), np.int64)
         parts = [self._codes[field] for field in fields]
         if template.processors is not None:

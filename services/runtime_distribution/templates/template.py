@@ -58,10 +58,10 @@ def power_of_two(value: int) -> int:
 def known(key: str) -> str:
     """Return the characteristics in the order of `CHARACTERISTICS`."""
     asked = key.split("+") if key else []
-    for each in asked:
-        if each not in CHARACTERISTICS:
-            raise ValueError(f"unknown characteristic {quoted(each)}; known: {', '.join(CHARACTERISTICS)}")
-    return "+".join(each for each in CHARACTERISTICS if each in asked)
+    for name in asked:
+        if name not in CHARACTERISTICS:
+            raise ValueError(f"unknown characteristic {quoted(name)}; known: {', '.join(CHARACTERISTICS)}")
+    return "+".join(characteristic for characteristic in CHARACTERISTICS if characteristic in asked)
 
 
 PowerOfTwo = Annotated[int, AfterValidator(power_of_two)]
@@ -120,7 +120,7 @@ def template_of(text: str) -> Template:
         If the SPEC has an unknown name, key or characteristic, or a value out of range; names it.
     """
     spec = parse(text)
-    keys = [each for each in Template.model_fields if each != "prediction"]
+    keys = [name for name in Template.model_fields if name != "prediction"]
     if spec.name not in PREDICTIONS:
         raise SettingsError(
             f"template {quoted(text)}: unknown prediction {quoted(spec.name)}; known: {', '.join(PREDICTIONS)}"
@@ -142,7 +142,7 @@ def templates_of(text: str) -> tuple[Template, ...]:
     SettingsError
         If there is none, or more than `MAX_TEMPLATES`, or one is wrong; names it.
     """
-    texts = [each for each in (DEFAULT_SET if text == DEFAULT else text).split(";") if each.strip()]
+    texts = [part for part in (DEFAULT_SET if text == DEFAULT else text).split(";") if part.strip()]
     if not 1 <= len(texts) <= MAX_TEMPLATES:
         raise SettingsError(f"{len(texts)} templates in {quoted(text)}; a set has 1 to {MAX_TEMPLATES}")
     return tuple(map(template_of, texts))

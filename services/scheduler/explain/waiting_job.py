@@ -81,7 +81,7 @@ def waiting(
     }
     if what_if is not None and what_if.starts(number):
         return told | {"waits_for": "pass"}
-    has = [pool.room.processors, *(getattr(pool.room, each) for each in pool.further)]
+    has = [pool.room.processors, *(getattr(pool.room, unit) for unit in pool.further)]
     for what, asks, all_there_is, free in zip(("processors", *pool.further), size, has, line.idle, strict=True):
         if asks > max(free, 0):
             short = asks > (all_there_is or 0)
@@ -134,6 +134,6 @@ def refused_of(pool: PoolScheduler, number: int, passes: Passes) -> tuple[Refuse
     if not isinstance(settings, ProbabilisticSettings):
         return ()
     return tuple(
-        Refused(**each._asdict(), criterion=settings.criterion, tau=settings.tau)
-        for each in passes.refused.get(number, ())
+        Refused(**candidate._asdict(), criterion=settings.criterion, tau=settings.tau)
+        for candidate in passes.refused.get(number, ())
     )

@@ -49,7 +49,7 @@ class WhatIf:
         if self._idle is not None:
             pool.running.idle[:] = self._idle
         decisions = policy.schedule(self._now, queue, pool.running, pool.free)
-        return any(isinstance(each, Start) and each.job_number == number for each in decisions)
+        return any(isinstance(decision, Start) and decision.job_number == number for decision in decisions)
 
     def sooner(self, number: int, shortest: int | None) -> list[Sooner]:
         """Return the requests with which a pass now would start the job, the largest that were found.
@@ -116,7 +116,7 @@ def changed(queue: Queue, number: int, requested_time: int | None, processors: i
     other.table, other.rows = queue.table.copy(), dict(queue.rows)
     row = list(other.remove(number))
     if requested_time is not None:
-        row[REQUESTED : SHORTENED + 1] = [min(each, requested_time) for each in row[REQUESTED : SHORTENED + 1]]
+        row[REQUESTED : SHORTENED + 1] = [min(value, requested_time) for value in row[REQUESTED : SHORTENED + 1]]
         row[REQUESTED] = requested_time
     if processors is not None:
         row[SIZE] = processors

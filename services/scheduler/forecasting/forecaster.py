@@ -178,7 +178,7 @@ def starts_within(now: int, starts: Integers) -> Within:
     >>> starts_within(100, np.arange(101, 301))[7]
     (0.5, 100)
     """
-    if any(why_none(now, each) for each in (int(starts.min()), int(starts.max()))):
+    if any(why_none(now, instant) for instant in (int(starts.min()), int(starts.max()))):
         return ()
     rising = np.sort(starts) - now
     return tuple((level, int(rising[int(np.ceil(round(level * len(rising), 6))) - 1])) for level in LEVELS)

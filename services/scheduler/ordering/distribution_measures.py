@@ -148,7 +148,7 @@ class RunTimeMeasures:
 
         >>> queue = Queue()
         >>> queue.add((1, 0, 2, 300, 300, 20, 20, -1))
-        >>> [each.round(3).tolist() for each in RunTimeMeasures().of(queue)]
+        >>> [value.round(3).tolist() for value in RunTimeMeasures().of(queue)]
         [[20.0], [0.05], [0.05]]
         """
         points = queue.predicted_time.astype(np.float64)

@@ -187,8 +187,8 @@ def wrong(loaded: Any, name: str) -> str | None:
 ORDERS: PlugIns[Key] = PlugIns(
     "order",
     {
-        **{each.__name__: each for each in (fcfs, lcfs, spf, sqf, saf, srf, exp, wfp3, unicep, f1, f2, f3, f4)},
-        **{each.__name__: each for each in (area, saved, gittins, priority)},
+        **{order.__name__: order for order in (fcfs, lcfs, spf, sqf, saf, srf, exp, wfp3, unicep, f1, f2, f3, f4)},
+        **{order.__name__: order for order in (area, saved, gittins, priority)},
         "BF": fcfs,
         "P": drawn_priority,
         "R": random,

@@ -100,7 +100,7 @@ class Shapes:
         self.jobs[job.job_number] = job
         every = sizes(self.mode, job.requested_processors, job.requested_time)
         if every != (job.requested_processors,):
-            self.shapes[job.job_number] = tuple(shape_of(job, each) for each in every)
+            self.shapes[job.job_number] = tuple(shape_of(job, shape) for shape in every)
 
     def of(self, job_number: int, processors: int) -> tuple[JobShape, ...]:
         """Return the shapes of a job that requests so many processors."""
@@ -117,13 +117,13 @@ class Shapes:
         if not self.shapes:
             return sizes[None], run_times[None]
         found = [self.shapes.get(number) for number in job_numbers.tolist()]
-        most = max((len(each) for each in found if each), default=1)
+        most = max((len(entries) for entries in found if entries), default=1)
         times, over = np.ones((2, most, len(found)), dtype=np.int64)
         every = np.repeat(sizes[None], most, axis=0)
         every[1:, :, 0] = 0
         for job, shapes in enumerate(found):
-            for place, each in enumerate(shapes or ()):
-                every[place, job, 0], times[place, job], over[place, job] = each
+            for place, shape in enumerate(shapes or ()):
+                every[place, job, 0], times[place, job], over[place, job] = shape
         return every, np.where(run_times >= NEVER, NEVER, np.minimum(-(-run_times * times // over), MAX_DURATION))
 
     def wider(self, job_number: int, shape: JobShape) -> Iterator[JobShape]:

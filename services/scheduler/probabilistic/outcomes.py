@@ -133,7 +133,7 @@ class Outcomes:
             self.seen_by.setdefault(job_number, self.next_attempt)
         among = min(len(candidates), EACH_ATTEMPT)
         if self.followed + among <= MAX_FOLLOWED:
-            chosen = ((each + 1) * len(candidates) // among - 1 for each in range(among))  # the last one always
+            chosen = ((index + 1) * len(candidates) // among - 1 for index in range(among))  # the last one always
             self._keep(
                 CandidateGroup(
                     self.next_attempt,
@@ -141,7 +141,7 @@ class Outcomes:
                     needed,
                     running,
                     0,
-                    [FollowedCandidate(*candidates[each], among) for each in chosen],
+                    [FollowedCandidate(*candidates[index], among) for index in chosen],
                 )
             )
         self.next_attempt += 1
@@ -150,8 +150,8 @@ class Outcomes:
         self.settled = False
         self.attempts.append(attempt)
         self.followed += len(attempt.candidates)
-        for each in attempt.candidates:
-            self.open[each.job_number] = self.open.get(each.job_number, 0) + 1
+        for candidate in attempt.candidates:
+            self.open[candidate.job_number] = self.open.get(candidate.job_number, 0) + 1
 
     def start(self, event: JobStarted) -> None:
         """Take in the start of a job."""
@@ -166,7 +166,7 @@ class Outcomes:
         self.followed -= len(self.waiting.pop(job_number, ()))
         if self.open.pop(job_number, None) is not None:
             for attempt in self.attempts:
-                left = [each for each in attempt.candidates if each.job_number != job_number]
+                left = [candidate for candidate in attempt.candidates if candidate.job_number != job_number]
                 self.followed -= len(attempt.candidates) - len(left)
                 attempt.candidates[:] = left
 
@@ -250,10 +250,19 @@ class Outcomes:
                 for number, rows in self.waiting.items()
             ],
             "attempts": [
-                (each.id, each.time, each.needed, each.running, each.released, [tuple(one) for one in each.candidates])
-                for each in self.attempts
+                (
+                    entry.id,
+                    entry.time,
+                    entry.needed,
+                    entry.running,
+                    entry.released,
+                    [tuple(one) for one in entry.candidates],
+                )
+                for entry in self.attempts
             ],
-            "pending": [(each.due, each.attempt, tuple(each.candidate), each.delayed) for *_, each in self.pending],
+            "pending": [
+                (entry.due, entry.attempt, tuple(entry.candidate), entry.delayed) for *_, entry in self.pending
+            ],
         }
 
     def restore(self, state: Any) -> None:
@@ -261,19 +270,19 @@ class Outcomes:
         self.next_attempt, self.last_end = state["next_attempt"], state["last_end"]
         self.seen_by, self.running, self.ran = (dict(state[name]) for name in ("seen_by", "running", "ran"))
         self.waiting = {
-            number: [(attempt, ready_after, FollowedCandidate(*each)) for attempt, ready_after, each in rows]
+            number: [(attempt, ready_after, FollowedCandidate(*row)) for attempt, ready_after, row in rows]
             for number, rows in state["waiting"]
         }
         self.pending = [
-            Pending(due, attempt, FollowedCandidate(*each), delayed).ranked()
-            for due, attempt, each, delayed in state["pending"]
+            Pending(due, attempt, FollowedCandidate(*candidate), delayed).ranked()
+            for due, attempt, candidate, delayed in state["pending"]
         ]
-        self.followed = len(self.pending) + sum(len(each) for each in self.waiting.values())
+        self.followed = len(self.pending) + sum(len(entries) for entries in self.waiting.values())
         self.attempts, self.open, self.runs = [], {}, {}
         for number, time, needed, running, released, candidates in state["attempts"]:
             self._keep(
                 CandidateGroup(
-                    number, time, needed, running, released, [FollowedCandidate(*each) for each in candidates]
+                    number, time, needed, running, released, [FollowedCandidate(*values) for values in candidates]
                 )
             )
         for *_, pending in self.pending:

@@ -116,8 +116,8 @@ class Shares:
         factor = self._decay**seconds
         for account in self._accounts.values():
             account.usage *= factor
-        for each in self._users.values():
-            each[1] *= factor
+        for user in self._users.values():
+            user[1] *= factor
 
     def factors(self) -> dict[Owner, float]:
         """Return the factor of each user who has come, from 0 to 1. O(n log n) in users and accounts."""
@@ -132,7 +132,7 @@ class Shares:
         """Return the shares of all that are directly in an account."""
         account = self._accounts[number]
         told = sum(self._users[user, number][0] for user in account.members)
-        children = sum(self._accounts[each].shares for each in account.children)
+        children = sum(self._accounts[child].shares for child in account.children)
         return int(told) + account.users - len(account.members) + children
 
     def _rank(self, accounts: list[int], ranks: "_Ranks", *, tied: bool) -> None:
@@ -183,10 +183,18 @@ class Shares:
         """Return the whole state as plain values."""
         return {
             "accounts": [
-                [number, each.parent, each.shares, each.users, each.usage, list(each.children), list(each.members)]
-                for number, each in self._accounts.items()
+                [
+                    number,
+                    account.parent,
+                    account.shares,
+                    account.users,
+                    account.usage,
+                    list(account.children),
+                    list(account.members),
+                ]
+                for number, account in self._accounts.items()
             ],
-            "users": [[*owner, *each] for owner, each in self._users.items()],
+            "users": [[*owner, *user] for owner, user in self._users.items()],
         }
 
     def restore(self, state: Any) -> None:

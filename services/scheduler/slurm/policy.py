@@ -149,9 +149,13 @@ class Slurm(Policy):
         self.chance = key_of(opened.seed, opened.cluster)
         self.bounds = _bounds(self.settings, opened.unix_start)
         self.held = [
-            (max(each.begins - opened.unix_start, 0), each.ends - opened.unix_start, each.processors)
-            for each in self.settings.table("reservations")
-            if each.pool == self.pool
+            (
+                max(reservation.begins - opened.unix_start, 0),
+                reservation.ends - opened.unix_start,
+                reservation.processors,
+            )
+            for reservation in self.settings.table("reservations")
+            if reservation.pool == self.pool
         ]
         self.edges = sorted({edge for begins, ends, _ in self.held for edge in (begins, ends)})
 
@@ -159,7 +163,7 @@ class Slurm(Policy):
         """Return the starts of the passes that are due, and when the next one is that could start anything."""
         if self.priorities.advance(now) and self.weighs:
             self.times.moved = True
-        cooling = [each for each in self.cooling if each[0] > now]
+        cooling = [entry for entry in self.cooling if entry[0] > now]
         if len(cooling) < len(self.cooling):
             self.times.note()
         if now in self.edges:
@@ -177,28 +181,30 @@ class Slurm(Policy):
         if main:
             depth = len(self.priorities.jobs) + len(queue) if full else self.settings.sched_depth
             begun = main_pass(outlook, candidates, depth)
-            starts += [start(queue, each.row, FITS_NOW) for each in begun]
+            starts += [start(queue, trial.row, FITS_NOW) for trial in begun]
         if backfill:
-            rows = {each.row for each in begun}
-            more = backfill_pass(outlook, [each for each in candidates if each.row not in rows], self.bounds)
-            starts += [start(queue, each.row, RESERVED) for each in more]
+            rows = {trial.row for trial in begun}
+            more = backfill_pass(
+                outlook, [candidate for candidate in candidates if candidate.row not in rows], self.bounds
+            )
+            starts += [start(queue, trial.row, RESERVED) for trial in more]
             begun += more
         self.times.done(now, main=main, full=full, backfill=backfill, started=bool(begun))
         if len(begun) > MAX_STARTS:
             del starts[MAX_STARTS:], begun[MAX_STARTS:]
             starts.append(CutShort(by="starts", left=len(candidates) - MAX_STARTS))
-        left = running.free(free) - sum((each.size for each in begun), np.zeros(queue.sizes.shape[1], dtype=np.int64))
+        left = running.free(free) - sum((trial.size for trial in begun), np.zeros(queue.sizes.shape[1], dtype=np.int64))
         waits = np.ones(len(queue), dtype=np.bool_)
-        waits[[each.row for each in begun]] = False
+        waits[[trial.row for trial in begun]] = False
         fits = bool((queue.sizes[waits] <= np.maximum(left, 0)).all(axis=1).any())
         self.times.owed = fits and self.times.moved
-        if fits and (times := [each for each in self._next(now) if each <= MAX_TIME]):
+        if fits and (times := [instant for instant in self._next(now) if instant <= MAX_TIME]):
             starts.append(Again(time=min(times)))
         return starts
 
     def _next(self, now: int) -> list[int]:
         """Return when somebody might start next, if nothing happens: none who has just been passed over before that."""
-        times = [each for each in self.edges if each > now] + [until for until, _ in self.cooling]
+        times = [edge for edge in self.edges if edge > now] + [until for until, _ in self.cooling]
         if self.times.moved:
             times.append(self.times.next(now))
         elif self.weighs:
@@ -264,7 +270,7 @@ class Slurm(Policy):
         return {
             "priorities": self.priorities.snapshot(),
             "times": self.times.snapshot(),
-            "cooling": [list(each) for each in self.cooling],
+            "cooling": [list(entry) for entry in self.cooling],
         }
 
     def restore(self, state: Any) -> None:

@@ -78,10 +78,10 @@ class Priorities:
         self._settings = settings
         self._processors = settings.processors or processors
         self._nodes = settings.nodes or self._processors
-        self._partitions = {each.number: each for each in settings.table("partitions")}
-        self._qos = {each.number: each for each in settings.table("qos")}
-        self._top_partition = max((each.factor for each in self._partitions.values()), default=0)
-        self._top_qos = max((each.priority for each in self._qos.values()), default=0)
+        self._partitions = {row.number: row for row in settings.table("partitions")}
+        self._qos = {row.number: row for row in settings.table("qos")}
+        self._top_partition = max((partition.factor for partition in self._partitions.values()), default=0)
+        self._top_qos = max((qos.priority for qos in self._qos.values()), default=0)
         self._phase = (settings.calc_at - unix_start) % settings.calc_period
         self._shares = Shares(
             settings.table("accounts"),

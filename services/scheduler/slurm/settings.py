@@ -166,7 +166,7 @@ def rows_of(table: str, text: str) -> list[Any]:
     found = []
     for part in text.split(";"):
         numbers = part.split(":")
-        if len(numbers) != len(row._fields) or not all(each.isascii() and each.isdecimal() for each in numbers):
+        if len(numbers) != len(row._fields) or not all(text.isascii() and text.isdecimal() for text in numbers):
             raise ValueError(f"{quoted(part)} is not {':'.join(row._fields)}, whole numbers")
         if max(map(int, numbers)) > MAX_TIME:
             raise ValueError(f"{quoted(part)}: no number is beyond {MAX_TIME}")
@@ -233,10 +233,10 @@ class SlurmSettings(PolicySettings):
     def _rows(cls, text: str, info: Any) -> str:
         found = rows_of(info.field_name, text)
         if info.field_name == "accounts":
-            known = {each.number for each in found} | {0}
-            if len({each.number for each in found}) < len(found):
+            known = {association.number for association in found} | {0}
+            if len({association.number for association in found}) < len(found):
                 raise ValueError("an account comes twice")
-            parents = {each.number: each.parent for each in found if each.number}
+            parents = {association.number: association.parent for association in found if association.number}
             for number in parents:
                 above, steps = number, 0
                 while above:

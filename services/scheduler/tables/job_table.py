@@ -29,8 +29,8 @@ def insert_row(table: IntegerTable, size: int, row: Integers) -> None:
     while at > 0 and (table[1, at - 1], table[0, at - 1]) > (row[1], row[0]):
         at -= 1
     for column in range(len(table)):
-        for each in range(size, at, -1):
-            table[column, each] = table[column, each - 1]
+        for index in range(size, at, -1):
+            table[column, index] = table[column, index - 1]
         table[column, at] = row[column]
 
 

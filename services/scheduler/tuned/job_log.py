@@ -100,7 +100,7 @@ class KnownJobs:
             user = self.users.get(event.user_id, len(self.users))
             if user < MAX_USERS:
                 self.users[event.user_id] = user
-            before = [each for each in self.news.get(event.job_number, ()) if each.user is None]
+            before = [update for update in self.news.get(event.job_number, ()) if update.user is None]
             self.news[event.job_number] = [*before, News(min(user, MAX_USERS))]
         elif isinstance(event, JobWithdrawn):
             self._end(event.job_number, News(withdrawn=event.time))
@@ -134,9 +134,9 @@ class KnownJobs:
             if first.user is None:
                 self._learn(number, first)
         if new:
-            self._add(now, {number: each.user or 0 for number, each in new}, queue, running)
-            for number, each in new:
-                self._learn(number, each)
+            self._add(now, {number: update.user or 0 for number, update in new}, queue, running)
+            for number, update in new:
+                self._learn(number, update)
         self.news.clear()
 
     def _learn(self, number: int, news: News) -> None:
@@ -174,7 +174,7 @@ class KnownJobs:
     def snapshot(self) -> Any:
         """Return the whole state as plain values."""
         return {
-            "news": [[number, [astuple(each) for each in news]] for number, news in self.news.items()],
+            "news": [[number, [astuple(update) for update in news]] for number, news in self.news.items()],
             "index": list(self.index.items()),
             "users": list(self.users.items()),
             "tables": [packed_numbers(table[:, : self.size]) for table in (self.facts, self.planned, self.numbers)],
@@ -182,7 +182,7 @@ class KnownJobs:
 
     def restore(self, state: Any) -> None:
         """Take on what `snapshot` returned."""
-        self.news = {number: [News(*each) for each in news] for number, news in state["news"]}
+        self.news = {number: [News(*values) for values in news] for number, news in state["news"]}
         self.index, self.users = dict(state["index"]), dict(state["users"])
         tables = [unpacked_numbers(table) for table in state["tables"]]
         self.size = tables[0].shape[1]

@@ -129,8 +129,8 @@ class Tuned(Policy):
 
     def open(self, opened: ClusterOpened) -> None:
         """Take note of the run: its draws of chance, when it begins, and how large the machine is."""
-        for each in self.passes:
-            each.ordering.open(opened)
+        for entry in self.passes:
+            entry.ordering.open(opened)
         self.shadows.open(opened)
         self.processors = opened.processors
         self.next_choice = opened.time + self.settings.every

@@ -92,12 +92,12 @@ class TunedSettings(PolicySettings):
 
     @model_validator(mode="after")
     def _few_and_different(self) -> "TunedSettings":
-        count = 1 + math.prod(len(each.split(BETWEEN)) for each in self._lists())
+        count = 1 + math.prod(len(text.split(BETWEEN)) for text in self._lists())
         if count > MAX_MEMBERS:
             raise ValueError(f"a portfolio of {count:,} configurations; at most {MAX_MEMBERS}")
         for key, parts in zip(("orders", "thresholds", "overtaken", "patience", "taus"), self._lists(), strict=True):
-            meant = [ORDERS[each] if key == "orders" else float(each) for each in parts.split(BETWEEN)]
-            if any(each in meant[:place] for place, each in enumerate(meant)):
+            meant = [ORDERS[part] if key == "orders" else float(part) for part in parts.split(BETWEEN)]
+            if any(order in meant[:place] for place, order in enumerate(meant)):
                 raise ValueError(f"{key}={shortened(parts, QUOTED)} has one of them twice")
         return self
 
@@ -110,7 +110,7 @@ class TunedSettings(PolicySettings):
         >>> [member.name for member in TunedSettings(orders="spf", thresholds="36000+72000").portfolio()]
         ['easy', 'spf 10 h', 'spf 20 h']
         """
-        parts = [each.split(BETWEEN) for each in self._lists()]
+        parts = [text.split(BETWEEN) for text in self._lists()]
         several = [len(part) > 1 for part in parts]
         members = [EASY]
         for order, threshold, overtaken, patience, tau in product(*parts):

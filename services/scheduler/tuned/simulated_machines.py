@@ -128,16 +128,16 @@ class SimulatedMachines:
         self.count = len(members)
         bases: list[tuple[Ordering, Key]] = []
         rows: dict[tuple[str, str], int] = {}
-        taus = sorted({each.settings.tau for each in members} - {0.0})
+        taus = sorted({member.settings.tau for member in members} - {0.0})
         columns, guards = [], []
-        for _, each, predicted in members:
-            kind, key = compiled(ORDERS[each.queue])
-            row = rows.setdefault((each.queue, each.by), len(bases))
+        for _, member, predicted in members:
+            kind, key = compiled(ORDERS[member.queue])
+            row = rows.setdefault((member.queue, member.by), len(bases))
             if row == len(bases):
-                bases.append((Ordering(each), key))
-            plan = 2 + taus.index(each.tau) if each.tau else AS_PREDICTED if predicted else AS_REQUESTED
+                bases.append((Ordering(member), key))
+            plan = 2 + taus.index(member.tau) if member.tau else AS_PREDICTED if predicted else AS_REQUESTED
             columns.append((kind, row, plan))
-            guards.append((each.threshold, each.overtaken, each.patience))
+            guards.append((member.threshold, member.overtaken, member.patience))
         whole, parts = np.array(columns, dtype=np.int64).T, np.array(guards, dtype=np.float64).T
         self.members = MemberArrays(*np.ascontiguousarray(whole), *np.ascontiguousarray(parts))
         self.jobs = KnownJobs(bases, tuple(taus), settings, MAX_OPEN)

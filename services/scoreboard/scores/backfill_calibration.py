@@ -26,9 +26,9 @@ ID, TIME, NEEDED, RELEASED, READY_AFTER = range(5)
 @kernel
 def settle(attempts: IntegerTable, last_end: int) -> None:
     """Note, in place, which heads could have started at the last instant at which jobs ended. O(attempts)."""
-    for each in attempts:
-        if each[READY_AFTER] < 0 and each[RELEASED] >= each[NEEDED]:
-            each[READY_AFTER] = last_end - each[TIME]
+    for attempt in attempts:
+        if attempt[READY_AFTER] < 0 and attempt[RELEASED] >= attempt[NEEDED]:
+            attempt[READY_AFTER] = last_end - attempt[TIME]
 
 
 @kernel
@@ -105,20 +105,20 @@ class Calibration:
             if obeyed:
                 self.seen_by.update(dict.fromkeys([start.job_number for start in decided.starts], self.next_attempt))
             return
-        kept = self._with_room([each for each in decided.evaluated if obeyed or each.after == 0])
+        kept = self._with_room([candidate for candidate in decided.evaluated if obeyed or candidate.after == 0])
         if obeyed:
             for number, start in enumerate(decided.starts):
-                before = sum(each.after <= number for each in kept)
+                before = sum(candidate.after <= number for candidate in kept)
                 self.seen_by[start.job_number] = self.next_attempt + before
-        for each in kept:
-            self.followed.update(each.job_numbers)
-            self.new_attempts.append((self.next_attempt, decided.time, each.needed, 0, -1))
-            last = len(each.job_numbers) - 1 if each.accepted else -1
-            for row, job_number in enumerate(each.job_numbers):
+        for entry in kept:
+            self.followed.update(entry.job_numbers)
+            self.new_attempts.append((self.next_attempt, decided.time, entry.needed, 0, -1))
+            last = len(entry.job_numbers) - 1 if entry.accepted else -1
+            for row, job_number in enumerate(entry.job_numbers):
                 processors = waiting[job_number].requested_processors
                 candidate = self.next_attempt, job_number, processors, int(row == last)
-                mended = NOT_STATED if each.recalibrated is None else each.recalibrated[row]
-                self.new_candidates.append((*candidate, each.probabilities[row], each.bounds[row], mended))
+                mended = NOT_STATED if entry.recalibrated is None else entry.recalibrated[row]
+                self.new_candidates.append((*candidate, entry.probabilities[row], entry.bounds[row], mended))
             self.next_attempt += 1
         if len(self.new_candidates) > CHUNK:
             self._put_together()
@@ -174,10 +174,10 @@ class Calibration:
         """Return those whose candidates can be followed; the others' outcomes stay open."""
         room = MAX_FOLLOWED - len(self.candidates) - self.fresh - len(self.new_candidates)
         kept = []
-        for each in evaluated:
-            count = len(each.job_numbers)
+        for candidate in evaluated:
+            count = len(candidate.job_numbers)
             if count <= room:
-                kept.append(each)
+                kept.append(candidate)
                 room -= count
             else:
                 self.passed_over += count
@@ -222,7 +222,7 @@ class Calibration:
         waiting = np.unique(self.candidates["attempt"])
         self.attempts = self.attempts[np.isin(self.attempts[:, ID], waiting)]
         self.followed = set(self.candidates["job_number"].tolist())
-        self.run_times = {number: each for number, each in self.run_times.items() if number in self.followed}
+        self.run_times = {number: run_time for number, run_time in self.run_times.items() if number in self.followed}
 
     def snapshot(self) -> dict[str, Any]:
         """Return the whole state as plain values."""

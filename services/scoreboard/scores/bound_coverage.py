@@ -110,14 +110,17 @@ class WaitBoundCoverage:
     def submit(self, job_number: int, bounds: Iterable[WaitBound]) -> None:
         """Keep the bounds that a job was given, until its wait is known."""
         kept = [
-            (BoundKind(each.grouping, each.queue, each.quantile, each.confidence), each.bound)
-            for each in islice(bounds, MAX_OF_A_JOB)
+            (
+                BoundKind(wait_bound.grouping, wait_bound.queue, wait_bound.quantile, wait_bound.confidence),
+                wait_bound.bound,
+            )
+            for wait_bound in islice(bounds, MAX_OF_A_JOB)
         ]
         for kind, _ in kept:
             if kind not in self.sums and len(self.sums) < MAX_KINDS:
                 self.sums[kind] = CoverageSums(kind.quantile)
         if len(self.sums) == MAX_KINDS:
-            kept = [each for each in kept if each[0] in self.sums]
+            kept = [candidate for candidate in kept if candidate[0] in self.sums]
         if kept:
             self.waiting[job_number] = kept
 
@@ -125,7 +128,7 @@ class WaitBoundCoverage:
         """Return the bound to name of a job whose wait is not known yet, as `shared.text.events.chosen` does."""
         kept = self.waiting.get(job_number, ())
         known = [(kind, bound) for kind, bound in kept if kind.queue is None and bound is not None]
-        ensemble = (each for each in known if each[0].grouping == "ensemble")
+        ensemble = (pair for pair in known if pair[0].grouping == "ensemble")
         chosen = next(ensemble, known[0] if known else None)
         return None if chosen is None else Bound(chosen[0].quantile, chosen[1])
 
@@ -155,7 +158,7 @@ class WaitBoundCoverage:
 
     def restore(self, state: dict[str, Any]) -> None:
         """Take on what `snapshot` returned."""
-        self.waiting = {number: [_kept(each) for each in kept] for number, kept in state["waiting"]}
+        self.waiting = {number: [_kept(candidate) for candidate in kept] for number, kept in state["waiting"]}
         self.sums = {}
         for kind, sums in state["sums"]:
             restored = self.sums[BoundKind(*kind)] = CoverageSums(kind[2])

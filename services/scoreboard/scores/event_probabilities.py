@@ -84,7 +84,9 @@ Table = Sequence[tuple[float, int]]
 
 def table_of(bounds: Iterable[WaitBound]) -> Table:
     """Return what a job's bounds say of its start, over all of the cluster; empty where they say nothing."""
-    return next((each.starts_within for each in bounds if each.starts_within and each.queue is None), ())
+    return next(
+        (wait_bound.starts_within for wait_bound in bounds if wait_bound.starts_within and wait_bound.queue is None), ()
+    )
 
 
 class ProbabilitySums(NamedTuple):

@@ -13,7 +13,7 @@ class MemberRecord:
     >>> members = MemberRecord()
     >>> for time, name in ((0, "easy"), (60, "easy"), (90, "wfp3 60 h")):
     ...     members.decide(Decided(time=time, chosen=Chosen(member=name)))
-    >>> [(each.time, each.member) for each in members.changes], members.decides
+    >>> [(value.time, value.member) for value in members.changes], members.decides
     ([(0, 'easy'), (90, 'wfp3 60 h')], 'wfp3 60 h')
     """
 

@@ -121,10 +121,10 @@ class Expectations:
 
     def scores(self, queue: int | None) -> ExpectedStartScores:
         """Return what the sums give."""
-        paired = {name: each.scores() for name, each in self.paired.items()}
+        paired = {name: score.scores() for name, score in self.paired.items()}
         return ExpectedStartScores(
             queue=queue,
-            **{name: each.scores() for name, each in self.site.items()},
+            **{name: score.scores() for name, score in self.site.items()},
             paired=PairedStartScores(**paired) if paired else None,
             bounded=self.bounded,
             bound_coverage=self.covered / self.bounded if self.bounded else None,
@@ -136,16 +136,16 @@ class Expectations:
     def snapshot(self) -> dict[str, Any]:
         """Return the sums as plain values."""
         return {
-            "site": [each.snapshot() for each in self.site.values()],
-            "paired": [[name, each.snapshot()] for name, each in self.paired.items()],
+            "site": [score.snapshot() for score in self.site.values()],
+            "paired": [[name, score.snapshot()] for name, score in self.paired.items()],
             "bounds": [self.bounded, self.covered, self.quantiles, self.bounds],
             "within": self.within.snapshot(),
         }
 
     def restore(self, state: dict[str, Any]) -> None:
         """Take on what `snapshot` returned."""
-        for each, sums in zip(self.site.values(), state["site"], strict=True):
-            each.restore(sums)
+        for score, sums in zip(self.site.values(), state["site"], strict=True):
+            score.restore(sums)
         self.paired = {name: ForetoldStarts() for name, _ in state["paired"]}
         for name, sums in state["paired"]:
             self.paired[name].restore(sums)
@@ -194,11 +194,11 @@ class ExpectedStarts:
     ) -> None:
         """Score what was expected of a job of `waiting`, now that it is known when it started."""
         words, table = self.waiting.pop(job_number), self.tables.pop(job_number, ())
-        for each in dict.fromkeys((None, queue)):
-            if each not in self.sums and len(self.sums) <= MAX_EXPECTED_QUEUES:
-                self.sums[each] = Expectations()
-            if each in self.sums:
-                self.sums[each].add(*words, start, wait, forecast, bound, table)
+        for name in dict.fromkeys((None, queue)):
+            if name not in self.sums and len(self.sums) <= MAX_EXPECTED_QUEUES:
+                self.sums[name] = Expectations()
+            if name in self.sums:
+                self.sums[name].add(*words, start, wait, forecast, bound, table)
 
     def withdraw(self, job_number: int) -> None:
         """Forget what was said of a job that leaves without starting, or of whose start the site said nothing."""
@@ -215,7 +215,7 @@ class ExpectedStarts:
         return {
             "waiting": [[number, *first, *last] for number, (first, last) in self.waiting.items()],
             "tables": [[number, [list(pair) for pair in table]] for number, table in self.tables.items()],
-            "sums": [[queue, each.snapshot()] for queue, each in self.sums.items()],
+            "sums": [[queue, score.snapshot()] for queue, score in self.sums.items()],
         }
 
     def restore(self, state: dict[str, Any]) -> None:

@@ -81,8 +81,8 @@ class _Sums:
             if low in seconds and high in seconds:
                 self.covered[at] += seconds[low] <= wait <= seconds[high]
                 self.by_chance[at] += share_within(rank, low, high)
-        for each, probability in {seconds: share for share, seconds in sorted(table)}.items():
-            self.within.add(probability, came=wait <= each)  # of several with the same seconds the highest
+        for level, probability in {seconds: share for share, seconds in sorted(table)}.items():
+            self.within.add(probability, came=wait <= level)  # of several with the same seconds the highest
 
     def scores(self, by: By) -> StartDistributionScores:
         """Return the means; intervals of the sampled forecast only, which has them of every job."""
@@ -123,7 +123,7 @@ class StartDistributions:
     >>> starts = StartDistributions()
     >>> starts.submit(1, WaitForecast(wait=90, starts_within=((0.25, 60), (0.75, 600))), ())
     >>> starts.reveal(1, wait=60)
-    >>> [(each.by, each.crps) for each in starts.scores() or ()]
+    >>> [(value.by, value.crps) for value in starts.scores() or ()]
     [('sampled', 135.0), ('point', 30.0), ('bounds', None)]
     """
 
@@ -167,7 +167,7 @@ class StartDistributions:
     def snapshot(self) -> dict[str, Any]:
         """Return tables and sums as plain values."""
         waiting = [[number, [[list(row) for row in table] for table in said]] for number, said in self.waiting.items()]
-        return {"waiting": waiting, "sums": [each.snapshot() for each in self.sums.values()]}
+        return {"waiting": waiting, "sums": [score.snapshot() for score in self.sums.values()]}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Take on what `snapshot` returned."""

@@ -104,7 +104,7 @@ class WaitScores(Batched):
         self.max_wait = max(self.max_wait, int(waits.max()))
         self.zero_waits += int(np.count_nonzero(waits == 0))
         self.response += int((jobs[:, END] - jobs[:, SUBMIT]).sum())
-        self.processor_seconds += sum([each[3] * (each[2] - each[1] - each[6]) for each in rows])
+        self.processor_seconds += sum([row[3] * (row[2] - row[1] - row[6]) for row in rows])
         first_submit, last_end = int(jobs[:, SUBMIT].min()), int(jobs[:, END].max())
         if self.first_submit is not None:
             first_submit, last_end = min(first_submit, self.first_submit), max(last_end, self.last_end)

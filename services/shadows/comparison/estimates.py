@@ -47,8 +47,12 @@ def told(
     ]
     utilization, difference = _utilization(parts, horizon // DAY, key)
     wait, slowdown = (
-        Real(since=None if each.since is None else each.since * DAY, shorter=each.sooner, evidence=each.times)
-        for each in evidence
+        Real(
+            since=None if expectation.since is None else expectation.since * DAY,
+            shorter=expectation.sooner,
+            evidence=expectation.times,
+        )
+        for expectation in evidence
     )
     return Comparison(
         horizon=horizon,

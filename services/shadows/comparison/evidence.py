@@ -69,7 +69,7 @@ class Evidence:
     def times(self) -> float:
         """How many times the first capital there is by now, of all stakes together."""
         most = max(self._log_capital)
-        return exp(min(most, 700.0)) * sum(exp(each - most) for each in self._log_capital) / len(STAKES)
+        return exp(min(most, 700.0)) * sum(exp(capital - most) for capital in self._log_capital) / len(STAKES)
 
     def snapshot(self) -> dict[str, Any]:
         """Return the whole state."""

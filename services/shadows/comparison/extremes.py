@@ -43,13 +43,13 @@ class ShapeExtremes:
 
     def medians(self, place: int) -> Sequence[float]:
         """Return the median wait of a shape in the real cluster and in the shadow."""
-        return [each.quantiles((0.5,))[0] for each in self.waits[place]]
+        return [wait.quantiles((0.5,))[0] for wait in self.waits[place]]
 
     def snapshot(self) -> dict[str, Any]:
         """Return the whole state."""
         return {
-            "waits": [[each.snapshot() for each in both] for both in self.waits],
-            "longest": [list(each) for each in self.longest],
+            "waits": [[histogram.snapshot() for histogram in both] for both in self.waits],
+            "longest": [list(row) for row in self.longest],
             "sooner": self.sooner.snapshot(),
             "later": self.later.snapshot(),
         }
@@ -57,8 +57,8 @@ class ShapeExtremes:
     def restore(self, state: dict[str, Any]) -> None:
         """Take on what `snapshot` returned."""
         for both, saved in zip(self.waits, state["waits"], strict=True):
-            for each, counts in zip(both, saved, strict=True):
-                each.restore(counts)
-        self.longest = [list(each) for each in state["longest"]]
+            for histogram, counts in zip(both, saved, strict=True):
+                histogram.restore(counts)
+        self.longest = [list(row) for row in state["longest"]]
         self.sooner.restore(state["sooner"])
         self.later.restore(state["later"])

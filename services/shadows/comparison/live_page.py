@@ -41,7 +41,7 @@ class LiveShadows:
 
     async def counts(self) -> Mapping[str, int]:
         """Return how many shadows each cluster has that has any; raises `StoreError` if Redis cannot be used."""
-        return Counter(each.cluster for each in await self._kept.shadows())
+        return Counter(shadow.cluster for shadow in await self._kept.shadows())
 
     async def twin(self, cluster: str) -> Twin:
         """Return a cluster beside its shadows.
@@ -54,7 +54,7 @@ class LiveShadows:
             If Redis cannot be used.
         """
         every = await self._kept.shadows()
-        found = [each for each in every if each.of(cluster)]
+        found = [shadow for shadow in every if shadow.of(cluster)]
         if not found:
             raise Unanswerable(404, none_of(cluster, every))
         return Twin(cluster=cluster, shadows=tuple(map(beside, sorted(found, key=_longer))))

@@ -139,9 +139,9 @@ class SideBySide:
             "users": self._users.snapshot(),
             "wait": self._wait.snapshot(),
             "slowdown": self._slowdown.snapshot(),
-            "busy": [each.snapshot() for each in self._busy],
+            "busy": [counter.snapshot() for counter in self._busy],
             "machine": self._machine.snapshot(),
-            "held": [list(each.items()) for each in self._held],
+            "held": [list(jobs.items()) for jobs in self._held],
             "asked": [[number, *asked] for number, asked in self._asked.items()],
         }
 
@@ -157,6 +157,6 @@ class SideBySide:
         for level, saved in zip(self._busy, state["busy"], strict=True):
             level.restore(saved)
         self._machine.restore(state["machine"])
-        real, shadow = (dict(map(tuple, each)) for each in state["held"])
+        real, shadow = (dict(map(tuple, pairs)) for pairs in state["held"])
         self._held = real, shadow
         self._asked = {number: asked for number, *asked in state["asked"]}

@@ -35,7 +35,7 @@ class StoredShadow(NamedTuple):
 
 def none_of(cluster: str, every: Sequence[StoredShadow]) -> str:
     """Return that a cluster has no shadow, and which have."""
-    known = shortened(", ".join(sorted({each.cluster for each in every}))) if every else "none"
+    known = shortened(", ".join(sorted({shadow.cluster for shadow in every}))) if every else "none"
     return f"cluster {quoted(cluster)} has no shadow; clusters that have: {known}. shadowtime shadow starts one"
 
 
@@ -98,7 +98,7 @@ class Kept:
         if self._looking is None or (self._looking.done() and asyncio.get_running_loop().time() >= self._rested):
             self._looking = asyncio.create_task(self._look())
         await asyncio.shield(self._looking)  # whoever leaves, the others wait for it
-        return [each.shadow for each in self._seen.values() if each.shadow is not None]
+        return [entry.shadow for entry in self._seen.values() if entry.shadow is not None]
 
     async def _look(self) -> None:
         try:

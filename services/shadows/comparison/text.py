@@ -37,7 +37,7 @@ def notes_of(name: str, compared: Comparison) -> Iterator[str]:
 
 def _waits(change: Between) -> str:
     word, sign = ("shorter", -100) if change.mean < 0 else ("longer", 100)
-    bounds = sorted(sign * each for each in (change.low, change.high) if each is not None)
+    bounds = sorted(sign * end for end in (change.low, change.high) if end is not None)
     within = f" ({bounds[0]:.0f} to {bounds[1]:.0f})" if bounds else ""
     return f"waits {abs(100 * change.mean):.0f} % {word}{within}"
 
@@ -95,32 +95,32 @@ def _columns(fares: Fares) -> list[TableColumn]:
 
 def _by_class(title: str, classes: Sequence[Fares]) -> FittedTable:
     columns = [
-        numbers("jobs", [each.jobs for each in classes], 0),
-        times("real wait", [each.wait.real for each in classes], [each.wait.shadow for each in classes]),
-        times("shadow", [each.wait.shadow for each in classes], [each.wait.real for each in classes]),
-        TableColumn("change", "%", [_change(each) for each in classes]),
-        shares("sooner", [each.sooner.share for each in classes]),
-        shares("later", [each.later.share for each in classes]),
-        times("longest", [each.longest_wait.shadow for each in classes]),
+        numbers("jobs", [group.jobs for group in classes], 0),
+        times("real wait", [group.wait.real for group in classes], [group.wait.shadow for group in classes]),
+        times("shadow", [group.wait.shadow for group in classes], [group.wait.real for group in classes]),
+        TableColumn("change", "%", [_change(group) for group in classes]),
+        shares("sooner", [group.sooner.share for group in classes]),
+        shares("later", [group.later.share for group in classes]),
+        times("longest", [group.longest_wait.shadow for group in classes]),
     ]
-    shapes = {"class": [each.shape for each in classes]}
-    return FittedTable(title, shapes, [each.unmarked() for each in columns], notes=[SHAPES_MEAN])
+    shapes = {"class": [group.shape for group in classes]}
+    return FittedTable(title, shapes, [column.unmarked() for column in columns], notes=[SHAPES_MEAN])
 
 
 def _by_user(title: str, compared: Comparison) -> FittedTable:
     shown = [*compared.users[:MAX_USERS_SHOWN]]
-    names = ["others" if each.others else "unknown" if each.user is None else str(each.user) for each in shown]
+    names = ["others" if user.others else "unknown" if user.user is None else str(user.user) for user in shown]
     columns = [
-        numbers("jobs", [each.jobs for each in shown], 0),
-        seconds("real wait", [each.wait.real for each in shown]),
-        seconds("shadow", [each.wait.shadow for each in shown]),
-        shares("sooner", [each.sooner for each in shown]),
-        shares("later", [each.later for each in shown]),
-        seconds("longest", [each.longest_wait.shadow for each in shown]),
+        numbers("jobs", [user.jobs for user in shown], 0),
+        seconds("real wait", [user.wait.real for user in shown]),
+        seconds("shadow", [user.wait.shadow for user in shown]),
+        shares("sooner", [user.sooner for user in shown]),
+        shares("later", [user.later for user in shown]),
+        seconds("longest", [user.longest_wait.shadow for user in shown]),
     ]
     more = len(compared.users) - len(shown)
     notes = ["those with the most work first" + (f"; {more} more in --json" if more else "")]
-    return FittedTable(title, {"user": names}, [each.unmarked() for each in columns], notes)
+    return FittedTable(title, {"user": names}, [column.unmarked() for column in columns], notes)
 
 
 def _change(fares: Fares) -> str:

@@ -48,7 +48,7 @@ class UserSums:
 
     def by_work(self) -> Iterator[tuple[int, list[int]]]:
         """Yield users and their sums, those with the most work first, the others last."""
-        yield from sorted(self._users.items(), key=lambda each: (each[0] == OTHERS, -each[1][WORK], each[0]))
+        yield from sorted(self._users.items(), key=lambda entry: (entry[0] == OTHERS, -entry[1][WORK], entry[0]))
 
     def snapshot(self) -> Any:
         """Return the sums."""

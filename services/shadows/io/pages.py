@@ -66,16 +66,16 @@ class ShadowCollector(Collector):
         """Yield each figure."""
         for metric, kind in ((names.SHADOW_EVENTS, CounterMetricFamily), (names.SHADOW_BEHIND, GaugeMetricFamily)):
             family = kind(metric.name, metric.meaning, labels=metric.labels)
-            for each in self._followers:
-                value = each.sequence + 1 if metric is names.SHADOW_EVENTS else each.source.load.behind
-                family.add_metric([each.run], float(value))
+            for follower in self._followers:
+                value = follower.sequence + 1 if metric is names.SHADOW_EVENTS else follower.source.load.behind
+                family.add_metric([follower.run], float(value))
             yield family
         families: dict[str, GaugeMetricFamily] = {}
-        for each in self._followers:
-            if isinstance(shadow := each.source, ShadowSource) and shadow.met:
+        for follower in self._followers:
+            if isinstance(shadow := follower.source, ShadowSource) and shadow.met:
                 for metric, labels, value in figures(shadow.paired.compared()):
                     family = GaugeMetricFamily(metric.name, metric.meaning, labels=metric.labels)
-                    families.setdefault(metric.name, family).add_metric([each.run, *labels], value)
+                    families.setdefault(metric.name, family).add_metric([follower.run, *labels], value)
         yield from families.values()
 
 
@@ -91,6 +91,7 @@ def health_of(followers: Sequence[Follower]) -> tuple[bool, dict[str, Any]]:
     return True, {
         "healthy": True,
         "shadows": {
-            each.run: {"sequence": each.sequence, "behind_seconds": each.source.load.behind} for each in followers
+            follower.run: {"sequence": follower.sequence, "behind_seconds": follower.source.load.behind}
+            for follower in followers
         },
     }

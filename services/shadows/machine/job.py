@@ -169,7 +169,7 @@ class ShadowJob:
         start, surely = self.stood + (0 if self.start is None else self.start), self.surely(now)
         predicted = [] if self.predicted is None else [ceil(self.predicted), ceil(2 * self.predicted)]
         requested = [] if self.job.requested_time is None else [self.job.requested_time]
-        lengths = [each for each in predicted + requested if each > surely]
+        lengths = [length for length in predicted + requested if length > surely]
         if not lengths:
             return None, False
         run_time = max(reshaped_time(lengths[0], self.by), SHORTEST)

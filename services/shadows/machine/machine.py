@@ -141,11 +141,11 @@ class TwinMachine:
             return
         batch, self._batch = self._batch, []
         self.horizon, self._closing = event.time, isinstance(event, ClusterClosed)
-        for each in batch:
-            if each.time < self.takes_over:
-                self._caused += self._happened(each)
+        for record in batch:
+            if record.time < self.takes_over:
+                self._caused += self._happened(record)
             else:
-                self._note(each)
+                self._note(record)
 
     def _note(self, event: Event) -> None:
         """Take in what happened on the cluster; what concerns the shadow happens there as it comes to that instant."""
@@ -232,7 +232,7 @@ class TwinMachine:
             ended = life.execution().ended(self._clock, killed=True, requeue=kill.requeue)
             self._leave_machine(life, ended)
             self._caused.append(ended)
-        self._caused += [self._machine.carry_out(each, self._clock) for each in decided.starts]
+        self._caused += [self._machine.carry_out(start, self._clock) for start in decided.starts]
 
     def _finish(self, life: ShadowJob) -> Event:
         """End a job, or stop it, or let it go on."""
@@ -283,7 +283,7 @@ class TwinMachine:
         """Take on what `snapshot` returned."""
         self.horizon, self._clock, self.deciding = state["horizon"], state["clock"], state["deciding"]
         self._closing, self.closed, self._again = state["closing"], state["closed"], state["again"]
-        lives = [ShadowJob.of(each) for each in state["lives"]]
+        lives = [ShadowJob.of(values) for values in state["lives"]]
         self.actual = Actual(lives)
         self._machine.restore(state["machine"], lives)
         self._coming.restore(state["coming"], lives)

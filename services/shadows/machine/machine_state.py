@@ -105,7 +105,7 @@ class MachineState:
             "waiting": [places[id(life)] for life in self.waiting.values()],
             "running": [places[id(life)] for life in self.running.values()],
             "rooms": self._rooms.rooms.snapshot(),
-            "free": [[None if each == inf else each for each in free] for free in self._rooms.free],
+            "free": [[None if amount == inf else amount for amount in free] for free in self._rooms.free],
         }
 
     def restore(self, state: Any, lives: Sequence[ShadowJob]) -> None:
@@ -113,4 +113,4 @@ class MachineState:
         self.waiting = {lives[at].job.job_number: lives[at] for at in state["waiting"]}
         self.running = {lives[at].job.job_number: lives[at] for at in state["running"]}
         self._rooms.rooms.restore(state["rooms"])
-        self._rooms.free = [[inf if each is None else each for each in free] for free in state["free"]]
+        self._rooms.free = [[inf if amount is None else amount for amount in free] for free in state["free"]]

@@ -111,7 +111,7 @@ class FuturesBound(Bounder):
         told = self._told.pop(x.job_number, None)
         if told is not None:
             self._near.add(*told, submitted=x.since, wait=y)
-        self.updates = Updates(tuple(each for scope in self._scopes(x) for each in scope.learn(x.job_number, y)))
+        self.updates = Updates(tuple(update for scope in self._scopes(x) for update in scope.learn(x.job_number, y)))
         log_wait = float(np.log(y + NEAR))
         if self._trees is not None:
             self._trees.learn(x.job_number, y)
@@ -179,7 +179,7 @@ class FuturesBound(Bounder):
         self, job: JobSubmitted, asked: SubmittedForecast, quantile: float, confidence: float
     ) -> tuple[WaitBound, ...]:
         scopes = self._scopes(job)
-        told = [each.message(each.quantiles(asked.alike, asked.trees), quantile, confidence) for each in scopes]
+        told = [scope.message(scope.quantiles(asked.alike, asked.trees), quantile, confidence) for scope in scopes]
         if job.queue_number is not None and len(scopes) == 1:
             reason = f"bounds of their own have the first {MAX_QUEUES} queues"
             queue = job.queue_number
@@ -194,7 +194,7 @@ class FuturesBound(Bounder):
             "machine": self.machine.snapshot(),
             "near": self._near.snapshot(),
             "cluster": self._cluster.snapshot(),
-            "queues": [[queue, each.snapshot()] for queue, each in self._queues.items()],
+            "queues": [[queue, bounds_of_queue.snapshot()] for queue, bounds_of_queue in self._queues.items()],
             "users": list(self._users.items()),
             "told": [[number, *told] for number, told in self._told.items()],
             "trees": None if self._trees is None else [self._trees.snapshot(), self._recent.snapshot()],

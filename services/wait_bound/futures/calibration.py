@@ -111,14 +111,14 @@ class JudgedFutures:
         if not least <= quantile <= most:
             return at(observations=count, reason=f"quantiles are told from {least:g} to {most:g}")
         seconds = self._tracked.seconds(quantiles)
-        within = tuple((level, int(each)) for level, each in zip(self._levels, seconds.tolist(), strict=True))
+        within = tuple((level, int(bound)) for level, bound in zip(self._levels, seconds.tolist(), strict=True))
         bound = int(np.interp(quantile, self._levels, seconds))
         return at(bound=bound, observations=count, starts_within=within)
 
     def snapshot(self) -> Any:
         """Return everything as plain values."""
         parts = self._history, self._tracked, self._coverage
-        return {"parts": [each.snapshot() for each in parts], "bounds": list(self._bounds.items())}
+        return {"parts": [part.snapshot() for part in parts], "bounds": list(self._bounds.items())}
 
     def restore(self, state: Any) -> None:
         """Take on what `snapshot` returned."""

@@ -55,7 +55,7 @@ class JobsThere:
         row = group[job.job_number] = self._new_row()
         self._table[row, :USER] = job.job_number, job.requested_processors, limit, 0, 0, 0
         self._masses[row, : len(histogram)] = histogram
-        user, queue = (UNKNOWN if each is None else each for each in (job.user_id, job.queue_number))
+        user, queue = (UNKNOWN if value is None else value for value in (job.user_id, job.queue_number))
         expected = mean_run_time(self._masses[row], float(limit)) if any(histogram) else limit
         self._table[row, USER:] = user, queue, job.since, int(expected)
 
@@ -146,14 +146,14 @@ class JobsThere:
 
     def snapshot(self) -> Any:
         """Return the jobs as plain values."""
-        groups = [_rows(each) for each in self._groups]
+        groups = [_rows(group) for group in self._groups]
         rows = np.concatenate(groups)
         tables = packed_numbers(self._table[rows]), packed_numbers(self._masses[rows])
-        return {"counts": [len(each) for each in groups], "tables": list(tables)}
+        return {"counts": [len(group) for group in groups], "tables": list(tables)}
 
     def restore(self, state: Any) -> None:
         """Take on what `snapshot` returned, where no job is known yet."""
-        table, masses = (unpacked_numbers(each) for each in state["tables"])
+        table, masses = (unpacked_numbers(numbers) for numbers in state["tables"])
         saved = zip(table, masses, strict=True)
         for group, count in zip(self._groups, state["counts"], strict=True):
             for values, histogram in islice(saved, count):

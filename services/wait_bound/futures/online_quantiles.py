@@ -41,15 +41,15 @@ def count_missed(now: float, jobs: FloatTable, shifts: FloatTable, levels: Float
         if now <= jobs[job, NEXT]:
             continue
         waited, least = np.log(max(now - jobs[job, SINCE], 0.0) + NEAR), np.inf
-        for each in range(told):
-            if jobs[job, TOLD + told + each] > 0.0:
-                if waited > jobs[job, TOLD + each] + 1e-9:
-                    jobs[job, TOLD + told + each] = 0.0
-                    level, expert = each // experts, each % experts
+        for index in range(told):
+            if jobs[job, TOLD + told + index] > 0.0:
+                if waited > jobs[job, TOLD + index] + 1e-9:
+                    jobs[job, TOLD + told + index] = 0.0
+                    level, expert = index // experts, index % experts
                     moved = shifts[level, expert] + steps[expert % len(steps)] * levels[level]
                     shifts[level, expert] = min(moved, FARTHEST)
                 else:
-                    least = min(least, jobs[job, TOLD + each])
+                    least = min(least, jobs[job, TOLD + index])
         jobs[job, NEXT] = jobs[job, SINCE] + np.exp(least) - NEAR - 1.0  # a second before, for rounding
 
 
@@ -73,11 +73,11 @@ def learn_wait(
     for level in range(len(levels)):
         square = 0.0
         for expert in range(experts):
-            each = level * experts + expert
-            if job[TOLD + told + each] > 0.0:
+            cell = level * experts + expert
+            if job[TOLD + told + cell] > 0.0:
                 moved = shifts[level, expert] - steps[expert % len(steps)] * (1.0 - levels[level])
                 shifts[level, expert] = max(moved, -FARTHEST)
-            short = log_wait - job[TOLD + each]
+            short = log_wait - job[TOLD + cell]
             losses[expert] = levels[level] * short if short > 0.0 else (levels[level] - 1.0) * short
             square += weights[level, expert] * losses[expert] ** 2
         squares[level] += (square - squares[level]) / LAST
@@ -182,11 +182,11 @@ class TrackedQuantiles:
     def snapshot(self) -> Any:
         """Return what was learned, and the waiting jobs."""
         tables = self.shifts, self.weights, self._squares, self._jobs[: len(self._numbers)]
-        return {"tables": [packed_numbers(each) for each in tables], "numbers": self._numbers.copy()}
+        return {"tables": [packed_numbers(table) for table in tables], "numbers": self._numbers.copy()}
 
     def restore(self, state: Any) -> None:
         """Take on what `snapshot` returned."""
-        self.shifts, self.weights, self._squares, jobs = (unpacked_numbers(each) for each in state["tables"])
+        self.shifts, self.weights, self._squares, jobs = (unpacked_numbers(numbers) for numbers in state["tables"])
         self._numbers = list(state["numbers"])
         self._rows = {number: row for row, number in enumerate(self._numbers)}
         self._jobs = np.zeros((max(16, len(jobs)), TOLD + 2 * self.shifts.size))

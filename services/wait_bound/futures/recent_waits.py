@@ -54,7 +54,7 @@ class RecentWaits:
     def features(self, job: JobSubmitted, now: int) -> Floats:
         """Return the means, of all first, median and latest of the last waits, and what came; shape (OF_WAITS,)."""
         nothing = np.full(len(SPEEDS), UNKNOWN)
-        means = [self._means.get(each, nothing) for each in self._groups(job)]
+        means = [self._means.get(group, nothing) for group in self._groups(job)]
         last = [float(np.median(self._last)), self._last[-1]] if self._last else [UNKNOWN, UNKNOWN]
         return np.concatenate((*means, last, [self._left(now)]))
 
@@ -65,9 +65,9 @@ class RecentWaits:
 
     def learn(self, job: JobSubmitted, log_wait: float) -> None:
         """Learn the logarithm of a wait."""
-        for each in self._groups(job):
-            before = self._means.get(each, np.full(len(SPEEDS), log_wait))
-            self._means[each] = before + SPEEDS * (log_wait - before)
+        for group in self._groups(job):
+            before = self._means.get(group, np.full(len(SPEEDS), log_wait))
+            self._means[group] = before + SPEEDS * (log_wait - before)
         self._last = [*self._last[1 - LAST :], log_wait]
 
     def _left(self, now: int) -> float:
@@ -75,12 +75,12 @@ class RecentWaits:
 
     def snapshot(self) -> Any:
         """Return means, last waits and work."""
-        means = [[*group, *each.tolist()] for group, each in self._means.items()]
+        means = [[*group, *moments.tolist()] for group, moments in self._means.items()]
         return {"means": means, "last": self._last, "work": [self._work, self._at]}
 
     def restore(self, state: Any) -> None:
         """Take on what `snapshot` returned."""
-        self._means = {(kind, value): np.array(each) for kind, value, *each in state["means"]}
+        self._means = {(kind, value): np.array(values) for kind, value, *values in state["means"]}
         self._last, (self._work, self._at) = list(state["last"]), state["work"]
 
 

@@ -88,7 +88,7 @@ class MachineFutures:
             self._pools[event.pool or 0] = event.processors
         elif isinstance(event, ClusterOpened):
             self._key = key_of(event.seed, event.cluster)
-            self._pools = dict(enumerate([each.processors for each in event.pools or (event,)]))
+            self._pools = dict(enumerate([pool.processors for pool in event.pools or (event,)]))
             self.arrivals = Arrivals(self._key)
 
     def starts(self, job: JobSubmitted, histogram: tuple[float, ...], now: int) -> Integers:
@@ -100,9 +100,9 @@ class MachineFutures:
         if job.requested_processors > processors or len(jobs) > MOST_JOBS:
             return np.full(futures, NEVER)
         last = _alone(job, histogram)
-        waiting, running = (each[:, NUMBER] for each in jobs.rows())
+        waiting, running = (row[:, NUMBER] for row in jobs.rows())
         draws = uniform_table(self._key, np.concatenate((waiting, [job.job_number], running)), futures)
-        before, own, held = (np.ascontiguousarray(each) for each in _parted(draws, len(waiting)))
+        before, own, held = (np.ascontiguousarray(part) for part in _parted(draws, len(waiting)))
         table, firsts, shifts = self.arrivals.coming(now, futures)
         return starts_ahead(
             now,

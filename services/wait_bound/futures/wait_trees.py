@@ -68,7 +68,7 @@ class WaitTrees:
     ...     trees.submit(number, np.array([number % 2], np.float32))
     ...     trees.learn(number, (600 if number % 2 else 6_000) + number % 101)
     ...     trees.grow_if_due(60 * number)
-    >>> [(np.exp(trees.quantiles(np.array([each], np.float32))) - NEAR).round(-1).tolist() for each in (0, 1)]
+    >>> [(np.exp(trees.quantiles(np.array([value], np.float32))) - NEAR).round(-1).tolist() for value in (0, 1)]
     [[6050.0, 6090.0], [650.0, 690.0]]
 
     References
@@ -89,7 +89,7 @@ class WaitTrees:
         if not self._grown:
             return None
         numbers = row.astype(np.float64)
-        return np.array([said(each, 1, numbers)[0] for each in self._asked])
+        return np.array([said(share, 1, numbers)[0] for share in self._asked])
 
     def submit(self, job_number: int, row: Rows) -> None:
         """Remember what is known of a job until it starts."""
@@ -115,7 +115,7 @@ class WaitTrees:
             rows, waits = self._known.in_order()
             logs = np.log(waits[:, 0] + NEAR)
             self._trees = [grown(rows, logs, ROUNDS, alpha=level, **QUANTILE) for level in self._levels]
-            self._asked = [asked(*each) for each in self._trees]
+            self._asked = [asked(*tree) for tree in self._trees]
             self._period, self._grown = period, count
 
     def snapshot(self) -> Any:
@@ -135,4 +135,4 @@ class WaitTrees:
         self._trees = [
             (unpacked_numbers(nodes).reshape(-1, 4), unpacked_numbers(roots)) for nodes, roots in state["trees"]
         ]
-        self._asked = [asked(*each) for each in self._trees]
+        self._asked = [asked(*tree) for tree in self._trees]

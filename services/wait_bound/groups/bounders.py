@@ -28,7 +28,7 @@ class BmbpBounds(Bounder):
     ...     job = JobSubmitted(time=number, job_number=number, requested_processors=1, requested_time=60)
     ...     bounder.observe(job)
     ...     bounder.learn_one(job, 10 * number)
-    >>> [(each.grouping, each.bound) for each in bounder.predict_one(job)][:2]
+    >>> [(value.grouping, value.bound) for value in bounder.predict_one(job)][:2]
     [('plain', 990), ('static', 990)]
 
     References
@@ -51,15 +51,15 @@ class BmbpBounds(Bounder):
 
     def bounds_at(self, x: JobSubmitted, now: int, quantile: float, confidence: float) -> tuple[WaitBound, ...]:
         """Return the bounds that a job would have now, in seconds, at any quantile and confidence."""
-        said = [(each, each.find(x, now, quantile, confidence)) for each in self._scopes(x)]
+        said = [(scope, scope.find(x, now, quantile, confidence)) for scope in self._scopes(x)]
         return self._published(x, said, quantile, confidence)
 
     def learn_one(self, x: JobSubmitted, y: int) -> None:
         """Learn the wait `y` in seconds."""
-        news = [each.reveal(x, y) for each in self._scopes(x)]
+        news = [scope.reveal(x, y) for scope in self._scopes(x)]
         self.updates = Updates(
-            tuple(told for each in news for told in each.coverage),
-            tuple(told for each in news for told in each.change_points),
+            tuple(told for update in news for told in update.coverage),
+            tuple(told for update in news for told in update.change_points),
         )
         self._latest = None
 
@@ -79,7 +79,7 @@ class BmbpBounds(Bounder):
 
     def snapshot(self) -> Any:
         """Return the state of the cluster and of each queue."""
-        queues = [[queue, each.snapshot()] for queue, each in self._queues.items()]
+        queues = [[queue, bounds_of_queue.snapshot()] for queue, bounds_of_queue in self._queues.items()]
         return {"cluster": self._cluster.snapshot(), "queues": queues}
 
     def restore(self, state: Any) -> None:
@@ -104,7 +104,7 @@ class BmbpBounds(Bounder):
         """Return what is found for a job in each scope; found once, though asked for at prediction and afterwards."""
         if self._latest is None or self._latest[0] is not x:
             settings = self._settings
-            said = [(each, each.find(x, x.time, settings.quantile, settings.confidence)) for each in self._scopes(x)]
+            said = [(scope, scope.find(x, x.time, settings.quantile, settings.confidence)) for scope in self._scopes(x)]
             self._latest = x, said
         return self._latest[1]
 

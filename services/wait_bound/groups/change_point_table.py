@@ -52,8 +52,8 @@ def run_lengths(autocorrelation: float, observations: int) -> Counter[int]:
     length = 0
     for start in range(0, observations, _DRAWN_AT_ONCE):
         noise = innovation * chance.standard_normal(min(_DRAWN_AT_ONCE, observations - start))
-        for each in noise.tolist():
-            value = autocorrelation * value + each
+        for innovation in noise.tolist():
+            value = autocorrelation * value + innovation
             if value > level:
                 length += 1
             elif length:
@@ -80,7 +80,7 @@ def rare_run(runs: Counter[int], observations: int) -> int:
 
 def simulated(observations: int = OBSERVATIONS) -> dict[float, int]:
     """Return the table by simulation of that many observations for each of its entries."""
-    return {each: rare_run(run_lengths(each, observations), observations) for each in THRESHOLDS}
+    return {threshold: rare_run(run_lengths(threshold, observations), observations) for threshold in THRESHOLDS}
 
 
 if __name__ == "__main__":

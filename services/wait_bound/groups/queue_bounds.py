@@ -58,18 +58,18 @@ class Ensemble:
         if None in bounds:
             return
         self._scored += 1
-        for each, seconds in enumerate(bounds):
-            self._counts[each] *= 1 - 1 / LAST
-            self._squares[each] *= 1 - 1 / LAST
+        for index, seconds in enumerate(bounds):
+            self._counts[index] *= 1 - 1 / LAST
+            self._squares[index] *= 1 - 1 / LAST
             if seconds is not None and seconds >= wait:
-                self._covered[each] += 1
-                self._counts[each] += 1.0
-                self._squares[each] += float(seconds - wait) ** 2
+                self._covered[index] += 1
+                self._counts[index] += 1.0
+                self._squares[index] += float(seconds - wait) ** 2
 
     def chosen(self) -> int:
         """Return the grouping to follow; if none holds its coverage, the one that comes nearest."""
         least = (self._quantile - ROUNDING) * self._scored
-        holding = [each for each, covered in enumerate(self._covered) if covered >= least]
+        holding = [index for index, covered in enumerate(self._covered) if covered >= least]
         if not holding:
             return max(range(len(self._covered)), key=self._covered.__getitem__)
         return min(holding, key=self._over_rms)
@@ -85,7 +85,7 @@ class Ensemble:
     def restore(self, state: Any) -> None:
         """Take on what `snapshot` returned."""
         self._scored = state[0]
-        self._covered, self._counts, self._squares = (list(each) for each in state[1:])
+        self._covered, self._counts, self._squares = (list(values) for values in state[1:])
 
 
 RECUT = 1000
@@ -134,7 +134,7 @@ class QueueBounds:
         self.published = ALL if settings.publish == "all" else (settings.publish,)
         self._computed = (*FIVE, "ensemble") if settings.publish == "ensemble" else self.published
         keep = max(minimum_history(settings.quantile, settings.confidence), minimum_history(DETECTING, DETECTING))
-        self.groupings = [each for each in groupings(settings.history, keep) if each.name in self._computed]
+        self.groupings = [grouping for grouping in groupings(settings.history, keep) if grouping.name in self._computed]
         """Those that are computed, in the order of `FIVE`."""
         self._ensemble = Ensemble(len(FIVE), settings.quantile)
         self._conformal = Conformal(settings.quantile, settings.gamma, settings.history)
@@ -146,7 +146,7 @@ class QueueBounds:
 
     def find(self, job: JobSubmitted, now: int, quantile: float, confidence: float) -> list[Found]:
         """Return the computed bounds in the order of `ALL`; the conformal one at its own quantile alone."""
-        found = [Found(*bound(each.groups, each.at(job), quantile, confidence)) for each in self.groupings]
+        found = [Found(*bound(grouping.groups, grouping.at(job), quantile, confidence)) for grouping in self.groupings]
         if "ensemble" in self._computed:
             found.append(found[self._ensemble.chosen()])
         if "conformal" in self._computed and quantile == self._settings.quantile:
@@ -162,23 +162,25 @@ class QueueBounds:
                 queue=self.queue,
                 quantile=quantile,
                 confidence=confidence,
-                bound=each.bound,
-                observations=each.observations,
+                bound=answer.bound,
+                observations=answer.observations,
                 reason=None
-                if each.bound is not None
-                else f"not enough history: {each.observations} of {need[name]} waits",
+                if answer.bound is not None
+                else f"not enough history: {answer.observations} of {need[name]} waits",
                 starts_within=self._table(job, confidence) if name == "ensemble" else (),
             )
-            for name, each in zip(self._computed, found, strict=False)
+            for name, answer in zip(self._computed, found, strict=False)
             if name in self.published
         ]
 
     def submit(self, job: JobSubmitted, found: list[Found]) -> None:
         """Remember what was said of a job until it starts; cut the ranges anew when it is time."""
-        bounds = tuple(each.bound for each in found)
+        bounds = tuple(bound.bound for bound in found)
         detecting = bounds[: len(self.groupings)]
         if (self._settings.quantile, self._settings.confidence) != (DETECTING, DETECTING):
-            detecting = tuple(bound(each.groups, each.at(job), DETECTING, DETECTING)[0] for each in self.groupings)
+            detecting = tuple(
+                bound(grouping.groups, grouping.at(job), DETECTING, DETECTING)[0] for grouping in self.groupings
+            )
         self._open[job.job_number] = Issued(bounds, detecting)
         if "conformal" in self._computed and bounds[-1] is not None:
             self._conformal.submit(job.job_number, job.since, bounds[-1])
@@ -199,19 +201,19 @@ class QueueBounds:
         if len(self._revealed) > 2 * self._settings.history:
             del self._revealed[: -self._settings.history]
         change_points = []
-        for each, detecting in zip(self.groupings, issued.detecting, strict=True):
-            at = each.at(job)
-            misses = each.groups[at].add(wait, detecting)
-            if misses and each.name in self.published:
-                lowest, highest = each.span(at)
+        for group, detecting in zip(self.groupings, issued.detecting, strict=True):
+            at = group.at(job)
+            misses = group.groups[at].add(wait, detecting)
+            if misses and group.name in self.published:
+                lowest, highest = group.span(at)
                 change_points.append(
                     ChangePoint(
-                        grouping=each.name,
+                        grouping=group.name,
                         queue=self.queue,
                         lowest=lowest,
                         highest=highest,
                         misses=misses,
-                        kept=len(each.groups[at].history),
+                        kept=len(group.groups[at].history),
                     )
                 )
         return Updates(tuple(self._cover(issued.bounds, wait)), tuple(change_points))
@@ -227,9 +229,9 @@ class QueueBounds:
 
     def _cover(self, bounds: tuple[int | None, ...], wait: int) -> list[Coverage]:
         told = []
-        for name, each in zip(self._computed, bounds, strict=True):
+        for name, seconds in zip(self._computed, bounds, strict=True):
             live = self._coverage.get(name)
-            if live is not None and each is not None and live.add(covered=each >= wait):
+            if live is not None and seconds is not None and live.add(covered=seconds >= wait):
                 low, high = live.band
                 told.append(
                     Coverage(
@@ -249,10 +251,10 @@ class QueueBounds:
         grouping = self.groupings[self._ensemble.chosen()]
         at = grouping.at(job)
         table: list[tuple[float, int]] = []
-        for each in TABLE:
-            seconds, _ = bound(grouping.groups, at, each, confidence)
+        for row in TABLE:
+            seconds, _ = bound(grouping.groups, at, row, confidence)
             if seconds is not None:  # what a higher quantile borrows may be shorter, its bound is not
-                table.append((each, max(seconds, table[-1][1] if table else 0)))
+                table.append((row, max(seconds, table[-1][1] if table else 0)))
         return tuple(table)
 
     def _recut(self) -> None:
@@ -265,14 +267,14 @@ class QueueBounds:
             "rtime": requests,
             "rnprod": np.minimum(1.0 * processors * requests, MAX_PRODUCT).astype(np.int64),
         }
-        for each in self.groupings:
-            if each.follows:
-                each.recut(values[each.name], waits)
+        for grouping in self.groupings:
+            if grouping.follows:
+                grouping.recut(values[grouping.name], waits)
 
     def snapshot(self) -> Any:
         """Return everything as plain values."""
         return {
-            "groupings": [each.snapshot() for each in self.groupings],
+            "groupings": [grouping.snapshot() for grouping in self.groupings],
             "ensemble": self._ensemble.snapshot(),
             "conformal": self._conformal.snapshot(),
             "coverage": [live.snapshot() for live in self._coverage.values()],
@@ -283,8 +285,8 @@ class QueueBounds:
 
     def restore(self, state: Any) -> None:
         """Take on what `snapshot` returned."""
-        for each, saved in zip(self.groupings, state["groupings"], strict=True):
-            each.restore(saved)
+        for grouping, saved in zip(self.groupings, state["groupings"], strict=True):
+            grouping.restore(saved)
         self._ensemble.restore(state["ensemble"])
         self._conformal.restore(state["conformal"])
         for live, saved in zip(self._coverage.values(), state["coverage"], strict=True):

@@ -95,7 +95,7 @@ class Sender:
             span.append((first, len(sent)))
         sent.append(await self.producer.send_batch(batch, topic, partition=partition))
         # aiokafka gives one future for a batch: whoever is cancelled while he waits for it cancels it for himself alone
-        return [[asyncio.shield(each) for each in sent[first : last + 1]] for first, last in span]
+        return [[asyncio.shield(future) for future in sent[first : last + 1]] for first, last in span]
 
 
 async def send_alone(

@@ -51,9 +51,9 @@ async def keep_topics(settings: Settings) -> None:
     async def alter(admin: AIOKafkaAdminClient) -> int:
         kinds = [
             ConfigResource(
-                ConfigResourceType.TOPIC, each["topic"], _configs(settings, len(each["partitions"][0]["replicas"]))
+                ConfigResourceType.TOPIC, topic["topic"], _configs(settings, len(topic["partitions"][0]["replicas"]))
             )
-            for each in await admin.describe_topics([*FLOW, DEAD_LETTERS])
+            for topic in await admin.describe_topics([*FLOW, DEAD_LETTERS])
         ]
         for answer in await admin.alter_configs(kinds):
             for why in (why for code, why, *_ in answer.resources if code):
@@ -149,7 +149,7 @@ async def _prepare(admin: AIOKafkaAdminClient, settings: Settings) -> int:
     if new:
         _require_created(await admin.create_topics(new), settings)
     while True:  # new topics take a moment to be known
-        described = {each["topic"]: len(each["partitions"]) for each in await admin.describe_topics(list(FLOW))}
+        described = {topic["topic"]: len(topic["partitions"]) for topic in await admin.describe_topics(list(FLOW))}
         if all(described.get(name) for name in FLOW):
             break
         await asyncio.sleep(0.1)

@@ -218,13 +218,13 @@ class Connections:
             await asyncio.sleep(SWEEP_SECONDS)
             now = loop.time()
             self._most = min(MAX_CONNECTIONS, self._most + 1)
-            for each in [each for each in self._there.values() if each.is_overdue(now)]:
-                each.put_out()
+            for connection in [connection for connection in self._there.values() if connection.is_overdue(now)]:
+                connection.put_out()
 
     def end(self) -> None:
         """Put out everybody."""
-        for each in list(self._there.values()):
-            each.put_out()
+        for connection in list(self._there.values()):
+            connection.put_out()
 
     def _connection(self) -> Connection:
         return Connection(self._make(), self._there)
@@ -232,7 +232,7 @@ class Connections:
     def _make_room(self) -> None:
         """Put out who has been idle for longest until one more may come; where all are being answered, of these."""
         while len(self._there) >= self._most:
-            min(self._there.values(), key=lambda each: (each.answering, each.idle_since)).put_out()
+            min(self._there.values(), key=lambda connection: (connection.answering, connection.idle_since)).put_out()
 
 
 def _bound(connection: socket.socket) -> None:

@@ -107,7 +107,7 @@ class Turns(Generic[Item]):
         else:
             del self._waiting[key]
         if len(self._costs) > MAX_IDLE:
-            self._costs = {each: spent for each, spent in self._costs.items() if spent > self._now}
+            self._costs = {run: spent for run, spent in self._costs.items() if spent > self._now}
 
     def _line_up(self, key: bytes | None) -> None:
         self._count += 1

@@ -65,8 +65,8 @@ class BatchConsumer(driver.Consumer):
                 # whoever is told that partitions move must not wait until there is room
                 await self.wait_first(self._hand_over(place, batch, generation), self.suspend_flow.wait())
         nothing: list[Any] = []
-        for each in nothing:  # faust iterates over what is left
-            yield each
+        for record in nothing:  # faust iterates over what is left
+            yield record
 
     async def _hand_over(self, place: Any, batch: Sequence[Any], generation: int) -> None:
         """Hand over the records of one partition that were not handed over before."""

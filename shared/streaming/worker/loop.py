@@ -68,7 +68,9 @@ class WorkerLoop:
 
     def assigned(self, partitions: Any) -> None:
         """Note partitions that this worker now owns."""
-        self._new_partitions |= {each.partition for each in partitions if each.topic == self._stage.reads}
+        self._new_partitions |= {
+            assignment.partition for assignment in partitions if assignment.topic == self._stage.reads
+        }
         self._arrived.set()
 
     async def ready(self) -> None:

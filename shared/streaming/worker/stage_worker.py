@@ -166,11 +166,11 @@ class Handling:
     async def handle(self, received: Sequence[Received]) -> None:
         """Handle records, those of a run in order; they are stored and delivered when this is called again."""
         works: dict[str, list[tuple[int, Work]]] = {}
-        for each, envelope in zip(received, await self._read([each.record for each in received]), strict=True):
+        for entry, envelope in zip(received, await self._read([entry.record for entry in received]), strict=True):
             if isinstance(envelope, Envelope):
-                works.setdefault(envelope.run, []).append((each.epoch, (each.record, envelope)))
+                works.setdefault(envelope.run, []).append((entry.epoch, (entry.record, envelope)))
             else:
-                self._letters.add(each.record, envelope)
+                self._letters.add(entry.record, envelope)
         others = [run for name, run in self._settling.items() if name not in works]
         handling = [self._handle_run(name, epochs, self._settling.pop(name, None)) for name, epochs in works.items()]
         handling += [self._settle_run(run) for run in others]
@@ -283,8 +283,8 @@ class Handling:
         unsearched = places.unsearched()
         if unsearched.start < unsearched.stop:
             async for records in self._context.stream.replay(record.partition, *unsearched):
-                for each in records:
-                    places.find(each.offset, each.key, each.value)
+                for entry in records:
+                    places.find(entry.offset, entry.key, entry.value)
             places.searched(unsearched.stop)
         return places.beginning(run.name.encode())
 
