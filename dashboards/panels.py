@@ -142,11 +142,11 @@ def legend() -> common.VizLegendOptions:
 
 
 def _thresholds(steps: Mapping[float, str]) -> sdk.ThresholdsConfig:
-    found = [
+    panels_of_kind = [
         model.Threshold(value=None, color=NEUTRAL),
         *(model.Threshold(step, steps[step]) for step in sorted(steps)),
     ]
-    return sdk.ThresholdsConfig().mode(model.ThresholdsMode.ABSOLUTE).steps(found)
+    return sdk.ThresholdsConfig().mode(model.ThresholdsMode.ABSOLUTE).steps(panels_of_kind)
 
 
 def _target(query: Query, letter: str, form: PromQueryFormat) -> prometheus.Dataquery:

@@ -52,12 +52,12 @@ class Push:
         if "@" in urlsplit(url).netloc:
             raise PushError(f"leave the user out of {url!r}; the token says who it is")
         try:
-            given = bearer_token(token)
+            authorization = bearer_token(token)
         except ValueError as error:
             raise PushError(f"the token is none of a service account: {error}") from None
-        self._grafana = GrafanaApi.from_url(url, credential=given, timeout=TIMEOUT)
+        self._grafana = GrafanaApi.from_url(url, credential=authorization, timeout=TIMEOUT)
 
-    def run(self, told: Callable[[Pushed], None]) -> None:
+    def run(self, report: Callable[[Pushed], None]) -> None:
         """Bring everything to the state of the committed files, once; `told` hears of each thing.
 
         Raises
@@ -66,14 +66,14 @@ class Push:
             If Grafana is away, refuses the token or something else; what was told before has been done.
         """
         try:
-            told(self._folder())
-            told(self._source())
+            report(self._folder())
+            report(self._source())
             for path in sorted((PROVISIONING / "dashboards").glob("*.json")):
-                told(self._dashboard(json.loads(path.read_text())))
-            told(self._home())
+                report(self._dashboard(json.loads(path.read_text())))
+            report(self._home())
             (group,) = json.loads((PROVISIONING / "alerting" / "alerts.json").read_text())["groups"]
             for rule in group["rules"]:
-                told(self._rule(rule | {"folderUID": FOLDER, "ruleGroup": group["name"], "orgID": group["orgId"]}))
+                report(self._rule(rule | {"folderUID": FOLDER, "ruleGroup": group["name"], "orgID": group["orgId"]}))
         except GrafanaUnauthorizedError:
             raise PushError(f"Grafana at {self._url} refuses the token; make one for a service account") from None
         except GrafanaException as error:
@@ -184,5 +184,5 @@ def _first_line(error: Exception) -> str:
     root: BaseException = error
     while (behind := root.__cause__ or root.__context__) is not None:
         root = behind
-    said = root.strerror if isinstance(root, OSError) else None
-    return (said or reason_of(error)).splitlines()[0]
+    reason = root.strerror if isinstance(root, OSError) else None
+    return (reason or reason_of(error)).splitlines()[0]

@@ -53,8 +53,8 @@ def values(annotation: Any, metadata: Iterable[Any] = ()) -> str:
     name = {int: "whole number", float: "number", str: "text"}.get(annotation, "")
     name = name or {"Path": "file", "SecretStr": "secret"}[annotation.__name__]
     words = {"ge": "at least", "gt": "above", "le": "at most", "lt": "below"}
-    told = [f"{words[word]} {bound:,}".removesuffix(".0") for word, bound in sorted(bounds.items())]
-    return ", ".join([name, *told])
+    limits = [f"{words[word]} {bound:,}".removesuffix(".0") for word, bound in sorted(bounds.items())]
+    return ", ".join([name, *limits])
 
 
 def page(title: str, *parts: str) -> str:

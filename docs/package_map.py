@@ -49,10 +49,10 @@ def arrows(known: dict[str, Path]) -> dict[str, set[str]]:
 
 def layers(needs: dict[str, set[str]]) -> dict[str, int]:
     """Return the layer of each package: one above the highest that it imports."""
-    found: dict[str, int] = {}
+    heights: dict[str, int] = {}
     for package in TopologicalSorter(needs).static_order():
-        found[package] = 1 + max((found[other] for other in needs[package]), default=-1)
-    return found
+        heights[package] = 1 + max((heights[other] for other in needs[package]), default=-1)
+    return heights
 
 
 def place(package: str) -> str:

@@ -103,7 +103,7 @@ def _prepared(
 ) -> tuple[Workload, tuple[str, ...]]:
     """Return the jobs of a log, read whole or in pieces, and remarks on it."""
     processors = preparation.processors if size is None else size
-    given: dict[str, Any] = {
+    options: dict[str, Any] = {
         "oversized": preparation.oversized,
         "requests": preparation.requests,
         "limit": preparation.jobs,
@@ -111,12 +111,12 @@ def _prepared(
     }
     if not preparation.in_pieces:
         trace = read_trace(path, preparation.reading)
-        return prepare(trace, processors, **given), trace.notes
+        return prepare(trace, processors, **options), trace.notes
     from shadowtime.replayer.logs import read_in_pieces  # here, as few logs are
 
     if preparation.reading != AS_READ or format_of(path) is not None:
         raise SettingsError(f"{path}: only a log in the Standard Workload Format is read in pieces")
-    return read_in_pieces(path, processors, **given)
+    return read_in_pieces(path, processors, **options)
 
 
 def split_size(text: str) -> tuple[str, int | None]:
@@ -195,8 +195,8 @@ def configurations(
     """
     runtime, adjustment = DEFAULTS["runtime"], DEFAULTS["adjustment"]
     if SOURCES[mode].obeys:
-        for option, given in (("--runtime", runtimes), ("--adjustment", adjustments)):
-            if given and len(given) > 1:
+        for option, values in (("--runtime", runtimes), ("--adjustment", adjustments)):
+            if values and len(values) > 1:
                 raise SettingsError(
                     f"{option} is taken once in {mode} mode; a policy can name its own, as in easy:runtime=…"
                 )
@@ -215,10 +215,10 @@ def configurations(
     return [(mode, value) for value in made]
 
 
-def require_different(what: str, given: Iterable[tuple[str, object]]) -> None:
+def require_different(what: str, values: Iterable[tuple[str, object]]) -> None:
     """Raise `SettingsError` if two texts, each with what it stands for, stand for the same."""
     texts: dict[object, str] = {}
-    for text, meaning in given:
+    for text, meaning in values:
         if meaning in texts:
             same = "" if texts[meaning] == text else f": {quoted(texts[meaning])} is the same"
             raise SettingsError(f"{what} {quoted(text)} is given twice{same}")

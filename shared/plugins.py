@@ -97,16 +97,16 @@ class PlugIns(UserDict[str, Of]):
     def _load(self, name: str) -> Of | str:
         """Return a plug-in, or what is wrong with it."""
         points = self._entry_points()[name]
-        found = self._loaded
-        if name not in found:
+        classes = self._loaded
+        if name not in classes:
             others = [_told(point) for point in sorted(points, key=_told)]
             if name in self._own:
                 others.insert(0, "shadowtime itself")
             if len(others) > 1:
-                found[name] = f"{self._kind} {quoted(name)} is there twice: {' and '.join(others)}"
+                classes[name] = f"{self._kind} {quoted(name)} is there twice: {' and '.join(others)}"
             else:
-                found[name] = self._imported(points[0])
-        return found[name]
+                classes[name] = self._imported(points[0])
+        return classes[name]
 
     def _imported(self, point: "EntryPoint") -> Of | str:
         whose = f"{self._kind} {quoted(point.name)} of {_told(point)}"

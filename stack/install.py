@@ -83,9 +83,9 @@ def unpack_axe(package: Path) -> None:
     ServerError
         If it is not the package that is meant.
     """
-    found = "sha512-" + base64.b64encode(hashlib.sha512(package.read_bytes()).digest()).decode()
-    if found != AXE_INTEGRITY:
-        raise ServerError(f"{package.name} has the integrity {found}, not {AXE_INTEGRITY}")
+    checksum = "sha512-" + base64.b64encode(hashlib.sha512(package.read_bytes()).digest()).decode()
+    if checksum != AXE_INTEGRITY:
+        raise ServerError(f"{package.name} has the integrity {checksum}, not {AXE_INTEGRITY}")
     target = axe_file()
     target.parent.mkdir(parents=True, exist_ok=True)
     with tarfile.open(package) as archive, tempfile.NamedTemporaryFile(dir=target.parent, delete=False) as part:

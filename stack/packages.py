@@ -36,12 +36,12 @@ def consent(environment: Mapping[str, str], *, yes: bool) -> bool | None:
     ServerError
         If SHADOWTIME_APT is neither yes nor no.
     """
-    said = environment.get(VARIABLE, "")
-    if said not in ("", "yes", "no"):
-        raise ServerError(f"{VARIABLE} is yes or no, not {said[:100]!r}")
-    if said == "no":
+    text = environment.get(VARIABLE, "")
+    if text not in ("", "yes", "no"):
+        raise ServerError(f"{VARIABLE} is yes or no, not {text[:100]!r}")
+    if text == "no":
         return False
-    return True if yes or said == "yes" or environment.get("CI") else None
+    return True if yes or text == "yes" or environment.get("CI") else None
 
 
 def install_packages(needed: Mapping[str, str], allowed: bool | None) -> None:

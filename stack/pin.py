@@ -63,10 +63,10 @@ def version(env: str, variable: str) -> tuple[str, str]:
     >>> version("REDIS_VERSION=7.4", "REDIS_VERSION"), version("REDIS_VERSION=7.4@sha256:0", "REDIS_VERSION")
     (('7.4', ''), ('7.4', 'sha256:0'))
     """
-    found = re.search(rf"^{variable}=([^\s@]+)(?:@(\S*))?$", env, re.MULTILINE)
-    if found is None:
+    match = re.search(rf"^{variable}=([^\s@]+)(?:@(\S*))?$", env, re.MULTILINE)
+    if match is None:
         raise PinError(f"expected a line {variable}=TAG and found none")
-    return found[1], found[2] or ""
+    return match[1], match[2] or ""
 
 
 def resolve(image: str) -> str:

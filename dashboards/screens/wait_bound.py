@@ -23,9 +23,9 @@ def dashboard() -> Dashboard:
         ("experiment", "cluster", "policy", "queue"),
     )
     queue = {"queue": "$queue"}
-    found = f"sum by (grouping, queue) (increase({ONE.of(names.CHANGE_POINTS, **queue)}[$__interval]))"
+    change_points = f"sum by (grouping, queue) (increase({ONE.of(names.CHANGE_POINTS, **queue)}[$__interval]))"
     made = made.annotation(
-        mark("Change points", Query(f"{found} > 0", "{{grouping}}, queue {{queue}}"), "Change point", WARNING)
+        mark("Change points", Query(f"{change_points} > 0", "{{grouping}}, queue {{queue}}"), "Change point", WARNING)
     )
     for panel in (
         number(

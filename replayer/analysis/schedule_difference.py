@@ -100,11 +100,11 @@ def _started(moment: Moment, number: int) -> tuple[int, str]:
 def _left(moment: Moment, number: int) -> tuple[int, str]:
     """Return how many processors are free beside what ours starts now, and why it lets a job wait."""
     free = moment.pool.free
-    told = moment.were_free(free)
+    were_free = moment.were_free(free)
     if moment.starts:
-        told += f" beside what ours starts, {_named([start.job_number for start in moment.starts])}"
+        were_free += f" beside what ours starts, {_named([start.job_number for start in moment.starts])}"
     why = moment.scheduler.explain(number, "", 0, brief=True)
-    return free, " ".join([f"{told}.", *(reasons_of(why) if why else ())])
+    return free, " ".join([f"{were_free}.", *(reasons_of(why) if why else ())])
 
 
 def _named(numbers: list[int]) -> str:

@@ -31,8 +31,8 @@ def as_toml(site: Site, names: Names) -> str:
     """Return a site as a file has it, with whose numbers they are."""
     lines = [*(f"# not modelled: {note}" for note in site.notes), *toml_of(site.keys)]
     for kind in ("user", "account", "partition", "qos"):
-        told = ", ".join(f"{number} {name}" for name, number in names.of[kind].items())
-        lines.append(f"# {kind}: {told or 'none'}")
+        listed = ", ".join(f"{number} {name}" for name, number in names.of[kind].items())
+        lines.append(f"# {kind}: {listed or 'none'}")
     return "\n".join([*lines, ""])
 
 

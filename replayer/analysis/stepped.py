@@ -86,11 +86,11 @@ class Stepped(Machine):
         if decided is None or {start.job_number for start in decided.starts} != set(numbers):
             soon = self._time + 1
             self._again = soon if self._again is None else min(self._again, soon)
-        told = []
+        changes = []
         for number in numbers:
             row, job = self._waiting[number]
-            told.append(self._run(row, job, job.processors, job.limit))
-        return told
+            changes.append(self._run(row, job, job.processors, job.limit))
+        return changes
 
     def apply(self, decided: Decided) -> Sequence[Event]:
         """Note what was decided; carry it out if free."""
@@ -146,8 +146,8 @@ def stepped_starts(plan: RunPlan, patience: int) -> Integers:
         late = [number for number in source.starting() if number not in ours]
         if late:
             until = real[late[0]] + patience
-            found = _alone(plan, replay.snapshot(), late, until)
-            ours |= {number: found.get(number, until + 1) for number in late}
+            alone = _alone(plan, replay.snapshot(), late, until)
+            ours |= {number: alone.get(number, until + 1) for number in late}
     return np.array([ours[number] for number in numbers], dtype=np.int64)
 
 

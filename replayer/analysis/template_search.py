@@ -31,7 +31,7 @@ MIN_JOBS = 100
 """Jobs; of fewer, too few end before others are submitted."""
 
 
-def told(workload: Workload) -> Iterator[tuple[int, int]]:
+def events_of(workload: Workload) -> Iterator[tuple[int, int]]:
     """Yield submissions and ends as recorded, each with the number of the job in the workload."""
     numbers = {int(job_number): row for row, job_number in enumerate(workload.columns["job_number"])}
     for events in iter(Recorded(workload).next_instant, ()):
@@ -53,7 +53,7 @@ def errors_on(workload: Workload, pool: ThreadPoolExecutor, settings: TemplatesS
     """
     if len(workload) < MIN_JOBS:
         raise TraceError(f"{workload.name}: {len(workload)} jobs are too few to search on; at least {MIN_JOBS}")
-    jobs, events = [remembered(submission(job), job.run_time) for job in workload], list(told(workload))
+    jobs, events = [remembered(submission(job), job.run_time) for job in workload], list(events_of(workload))
     if all(kind == SUBMITTED for kind, _ in events[: len(jobs)]):
         raise TraceError(f"{workload.name}: there is nothing to learn from: no job ends before the last is submitted")
     return TemplateErrors(jobs, events, settings, pool.map)

@@ -82,11 +82,11 @@ class Decisions:
 
 
 def _row(sequence: int, time: int, decided: Start | Kill) -> dict[str, Any]:
-    told = decided.model_dump(exclude_none=True)
-    reason = told.pop("reason")
+    fields = decided.model_dump(exclude_none=True)
+    reason = fields.pop("reason")
     why = reason if isinstance(reason, dict) else {"reason": reason}
     why = {("reason" if name == "kind" else name): value for name, value in why.items()}
-    return {"sequence": sequence, "time": time, "decision": type(decided).__name__.lower()} | told | why
+    return {"sequence": sequence, "time": time, "decision": type(decided).__name__.lower()} | fields | why
 
 
 def jobs_frame(record: RunRecord, predictions: SubmissionPredictions) -> "pd.DataFrame":

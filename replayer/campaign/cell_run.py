@@ -78,15 +78,15 @@ class Delays:
 
     def figures(self) -> dict[str, float | None]:
         """Return the mean bounded slowdown of each shape, not clamped, and how promises compared with delays."""
-        found: dict[str, float | None] = {}
+        values: dict[str, float | None] = {}
         for shape, slowdowns in self._slowdowns.items():
-            found[f"slowdown.{shape}"] = float(np.mean(slowdowns)) if slowdowns else None
-            found[f"jobs_of_shape.{shape}"] = len(slowdowns)
+            values[f"slowdown.{shape}"] = float(np.mean(slowdowns)) if slowdowns else None
+            values[f"jobs_of_shape.{shape}"] = len(slowdowns)
         ratios = self._ratios
-        found["guaranteed_to_actual.mean"] = float(np.mean(ratios)) if ratios else None
+        values["guaranteed_to_actual.mean"] = float(np.mean(ratios)) if ratios else None
         for share in SHARES:
-            found[f"guaranteed_to_actual.{share}"] = float(np.quantile(ratios, share / 100)) if ratios else None
-        return found
+            values[f"guaranteed_to_actual.{share}"] = float(np.quantile(ratios, share / 100)) if ratios else None
+        return values
 
 
 Figures = dict[str, Any]
@@ -156,7 +156,7 @@ def figures(result: RunResult) -> Iterator[tuple[str, float | int | None]]:
     rows = wait_bound_rows(result)
     for row in rows:
         other = "" if row["quantile"] == rows[0]["quantile"] else f" {row['quantile']:g}"
-        told = ("coverage", "over_rms", "ratio_to_plain", "predictions", "without", "windows", "windows_within")
-        parts[f"wait_bounds.{row['queue']}.{row['grouping']}{other}"] = {key: row[key] for key in told}
-    for part, found in parts.items():
-        yield from ((f"{part}.{key}", value) for key, value in found.items())
+        names = ("coverage", "over_rms", "ratio_to_plain", "predictions", "without", "windows", "windows_within")
+        parts[f"wait_bounds.{row['queue']}.{row['grouping']}{other}"] = {key: row[key] for key in names}
+    for part, part_scores in parts.items():
+        yield from ((f"{part}.{key}", value) for key, value in part_scores.items())

@@ -67,8 +67,8 @@ class Column(BaseModel):
         ''
         """
         before, star, after = self.key.partition("*")
-        found = re.fullmatch(f"{re.escape(before)}{'(.+)' if star else '()'}{re.escape(after)}", key)
-        return None if found is None else found[1]
+        match = re.fullmatch(f"{re.escape(before)}{'(.+)' if star else '()'}{re.escape(after)}", key)
+        return None if match is None else match[1]
 
 
 DEFAULT_COLUMNS = (

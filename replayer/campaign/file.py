@@ -38,7 +38,7 @@ def _known_mode(text: str) -> str:
 
 def _named_by(field: str) -> BeforeValidator:
     """Return what takes a text alone for the table that has it under this name."""
-    return BeforeValidator(lambda given: {field: given} if isinstance(given, str) else given)
+    return BeforeValidator(lambda value: {field: value} if isinstance(value, str) else value)
 
 
 class _Table(BaseModel):
@@ -156,5 +156,5 @@ def _first_of(error: ValidationError) -> str:
     place, message = ".".join(map(str, first["loc"])), first["msg"].removeprefix("Value error, ")
     if not place:
         return str(message)
-    given = "" if first["type"] == "missing" else f", not {quoted(str(first['input']))}"
-    return f"{place}: {message}{given}"
+    found_text = "" if first["type"] == "missing" else f", not {quoted(str(first['input']))}"
+    return f"{place}: {message}{found_text}"

@@ -32,15 +32,15 @@ def code_of(loaded: type[object]) -> str | None:
 
 @cache
 def _code_of(package: str) -> str:
-    module, found = sys.modules[package], sha256()
+    module, digest = sys.modules[package], sha256()
     roots = [Path(folder) for folder in getattr(module, "__path__", ())] or [Path(str(module.__file__))]
     for root in sorted(roots):
         for path in sorted(root.rglob("*")) if root.is_dir() else [root]:
             if path.is_file() and path.suffix != ".pyc":
                 contents = path.read_bytes()
-                found.update(f"{path.relative_to(root.parent)} {len(contents)}\n".encode(errors="surrogateescape"))
-                found.update(contents)
-    return found.hexdigest()
+                digest.update(f"{path.relative_to(root.parent)} {len(contents)}\n".encode(errors="surrogateescape"))
+                digest.update(contents)
+    return digest.hexdigest()
 
 
 @dataclass(frozen=True)
@@ -133,8 +133,8 @@ def _rows(campaign: Campaign) -> Iterator[tuple[str, PolicyEntry, Configuration,
     runtimes, adjustments = campaign.runtime or (DEFAULTS["runtime"],), campaign.adjustment or (DEFAULTS["adjustment"],)
     settings = (runtimes, adjustments, bounds)
     for entry, *chosen in product(campaign.policies, *settings):
-        told = [name for name, several in zip(chosen, settings, strict=True) if len(several) > 1]
-        if len(campaign.policies) > 1 or not told:
-            told.insert(0, entry.called)
+        varied = [name for name, several in zip(chosen, settings, strict=True) if len(several) > 1]
+        if len(campaign.policies) > 1 or not varied:
+            varied.insert(0, entry.called)
         runtime, adjustment, bound = chosen
-        yield ", ".join(told), entry, configure(entry.spec, runtime, adjustment), canonical("wait-bound", bound)
+        yield ", ".join(varied), entry, configure(entry.spec, runtime, adjustment), canonical("wait-bound", bound)

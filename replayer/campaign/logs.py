@@ -108,8 +108,8 @@ def workload_of(log: CampaignLog) -> Workload:
         If it cannot be read, or is another.
     """
     path = Path(log.path)
-    if (found := sha256_of(path)) != log.sha256:
-        raise TraceError(f"{path}: another file than the campaign's: SHA-256 {found[:12]}…, not {log.sha256[:12]}…")
+    if (digest := sha256_of(path)) != log.sha256:
+        raise TraceError(f"{path}: another file than the campaign's: SHA-256 {digest[:12]}…, not {log.sha256[:12]}…")
     return prepare(read_trace(path), log.processors, oversized=log.filter, requests=log.requests, limit=log.jobs)
 
 

@@ -28,8 +28,8 @@ def page(
     for cell, row in zip(cells, rows, strict=True):
         by_log.setdefault(cell.log.label, []).append((cell, row))
     sections = [
-        _section(campaign, place, found, of_log, store)
-        for place, (found, of_log) in enumerate(zip(by_log.values(), of_logs, strict=True))
+        _section(campaign, place, of_cells, of_log, store)
+        for place, (of_cells, of_log) in enumerate(zip(by_log.values(), of_logs, strict=True))
     ]
     links = "".join(f'<li><a href="#log-{place}">{escape(log)}</a></li>' for place, log in enumerate(by_log))
     remarks = "".join(f"<p class=note>{escape(remark)}</p>" for remark in remarks_of(campaign))
@@ -38,7 +38,7 @@ def page(
 
 
 def _section(
-    campaign: Campaign, place: int, found: Sequence[tuple[Cell, Figures]], of_log: LogTable, store: Store
+    campaign: Campaign, place: int, of_cells: Sequence[tuple[Cell, Figures]], of_log: LogTable, store: Store
 ) -> str:
     columns = campaign.columns
     body = [
@@ -55,16 +55,16 @@ def _section(
     parts = [
         f'<section aria-labelledby="log-{place}"><h2 id="log-{place}">{escape(of_log.title)}</h2>',
         table(head, body, of_log.title),
-        _differences(found, store) if campaign.keep_jobs else "",
-        _frontier(found) if SOURCES[campaign.mode].obeys else "",
+        _differences(of_cells, store) if campaign.keep_jobs else "",
+        _frontier(of_cells) if SOURCES[campaign.mode].obeys else "",
     ]
     return "".join([*parts, "</section>"])
 
 
-def _frontier(found: Sequence[tuple[Cell, Figures]]) -> str:
+def _frontier(of_cells: Sequence[tuple[Cell, Figures]]) -> str:
     """Return mean slowdown against longest wait of each row, both means over draws; nothing for a single row."""
     by_label: dict[str, list[Figures]] = {}
-    for cell, row in found:
+    for cell, row in of_cells:
         by_label.setdefault(cell.label, []).append(row)
     points: list[Mapping[str, Any]] = []
     for label, draws in by_label.items():
@@ -76,9 +76,9 @@ def _frontier(found: Sequence[tuple[Cell, Figures]]) -> str:
     return f'<div class="figures">{figures.frontier(points)}</div>'
 
 
-def _differences(found: Sequence[tuple[Cell, Figures]], store: Store) -> str:
+def _differences(of_cells: Sequence[tuple[Cell, Figures]], store: Store) -> str:
     """Return how the jobs of the log itself fared in each row against the baseline."""
-    kept = [cell for cell, _ in found if cell.keeps_jobs]
+    kept = [cell for cell, _ in of_cells if cell.keeps_jobs]
     if len(kept) < 2:
         return ""
     baseline = baseline_of([result.label for result in kept])

@@ -40,12 +40,12 @@ def with_progress(results: Iterator[Each], total: int) -> Iterator[Each]:
 
 
 def _in_lines(results: Iterator[Each], total: int) -> Iterator[Each]:
-    began = told = CLOCKS.now()[0]
+    began = reported = CLOCKS.now()[0]
     for done, result in enumerate(results, 1):
         yield result
         now = CLOCKS.now()[0]
-        if now - told >= EVERY and done < total:
-            told = now
+        if now - reported >= EVERY and done < total:
+            reported = now
             say(f"{done:,} of {total:,} cells, about {duration((now - began) / done * (total - done))} left")
 
 

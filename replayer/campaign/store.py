@@ -56,8 +56,8 @@ class Store:
         if table is None or (cell.keeps_jobs and self._read_of(cell, self._jobs(cell)) is None):
             return None
         (row,) = table.to_pylist()
-        found: Figures = row
-        return found
+        figures: Figures = row
+        return figures
 
     def jobs(self, cell: Cell) -> JobTimes:
         """Return when the jobs of a cell ran that keeps them.

@@ -51,12 +51,12 @@ class LogTable(NamedTuple):
 
 def tables_of(campaign: Campaign, cells: Sequence[Cell], rows: Sequence[Figures]) -> list[LogTable]:
     """Return a table for each log, in the order of the file."""
-    found: dict[str, dict[str, list[Figures]]] = {}
+    figures: dict[str, dict[str, list[Figures]]] = {}
     for cell, row in zip(cells, rows, strict=True):
-        found.setdefault(cell.log.label, {}).setdefault(cell.label, []).append(row)
+        figures.setdefault(cell.log.label, {}).setdefault(cell.label, []).append(row)
     return [
         LogTable(_title(log, by_label), tuple(rows_of(campaign, by_label, campaign.paper.get(log, {}))))
-        for log, by_label in found.items()
+        for log, by_label in figures.items()
     ]
 
 
@@ -80,11 +80,11 @@ def rows_of(
         )
         for star in stars or [""]:
             name = " ".join(part for part in (label if len(by_label) > 1 or not star else "", star) if part)
-            said = paper.get(name, {})
+            published = paper.get(name, {})
             yield Row(
                 name,
                 tuple(
-                    figure_of(column, draws, star, by_label)._replace(paper=said.get(column.heading))
+                    figure_of(column, draws, star, by_label)._replace(paper=published.get(column.heading))
                     for column in campaign.columns
                 ),
             )
@@ -103,13 +103,13 @@ def figure_of(column: Column, draws: Sequence[Figures], star: str, by_label: Map
     if column.of is not None:
         others = [value for row in by_label.get(column.of, ()) if (value := row.get(key)) is not None]
         base = fmean(others) if others else 0.0
-    told = [(row["copy"], value * column.factor) for row in draws if (value := row.get(key)) is not None]
-    if not told or not base:
+    figures = [(row["copy"], value * column.factor) for row in draws if (value := row.get(key)) is not None]
+    if not figures or not base:
         return Figure(None)
-    values = [value for _, value in told]
+    values = [value for _, value in figures]
     mean = fmean(values) / base
-    if len(copies := dict.fromkeys(copy for copy, _ in told)) > 1:
-        values = [fmean(value for copy, value in told if copy == number) for number in copies]
+    if len(copies := dict.fromkeys(copy for copy, _ in figures)) > 1:
+        values = [fmean(value for copy, value in figures if copy == number) for number in copies]
     if len(values) < 2:
         return Figure(mean)
     spread = stdev(values) / base / len(values) ** 0.5

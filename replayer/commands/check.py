@@ -50,25 +50,25 @@ def check(
     trace = read_trace(Path(path), reading_of(columns, time_zone, pools, names, names_key))
     for note in trace.notes:
         say(f"{trace.name}: {note}")
-    found = told_of(trace, size)
+    facts = told_of(trace, size)
     if as_json:
-        typer.echo(orjson.dumps(found).decode())
+        typer.echo(orjson.dumps(facts).decode())
     else:
-        _print(found)
+        _print(facts)
 
 
 def told_of(trace: "Trace", size: int | None) -> dict[str, Any]:
     """Return what `--json` tells of a log; on a machine of this size, or else of its own."""
     import numpy as np
 
-    from shadowtime.replayer.logs import columns_of, given, lacks_of, oddities_of
+    from shadowtime.replayer.logs import columns_of, lacks_of, oddities_of, processors_of_jobs
 
     columns = columns_of(trace)
     processors = size or trace.processors or int(columns["requested_processors"].max())
     submit, zero = columns["submit_time"], trace.unix_start_time
     span = int(submit[0]), int(submit[-1])
     ran = columns["run_time"] > 0
-    work = float((given(columns)[ran] * columns["run_time"][ran].astype(float)).sum())
+    work = float((processors_of_jobs(columns)[ran] * columns["run_time"][ran].astype(float)).sum())
     return {
         "log": trace.name,
         "processors": processors,
@@ -96,30 +96,30 @@ def _dates(zero: int | None, span: tuple[int, int]) -> list[str] | None:
     return [datetime.fromtimestamp(zero + seconds, UTC).isoformat() for seconds in span]
 
 
-def _print(found: dict[str, Any]) -> None:
+def _print(facts: dict[str, Any]) -> None:
     from rich.console import Console
     from rich.table import Table
 
     console = Console(highlight=False, markup=False)
-    dates = " to ".join(date[:10] for date in found["dates"]) if found["dates"] else "dates not told"
-    different = ", ".join(f"{count:,} {what}" for what, count in found["different"].items())
+    dates = " to ".join(date[:10] for date in facts["dates"]) if facts["dates"] else "dates not told"
+    different = ", ".join(f"{count:,} {what}" for what, count in facts["different"].items())
     console.print(
         one_line(
-            f"{found['log']}: {found['jobs']:,} jobs on {found['processors']:,} processors, {dates}, "
-            f"load {100 * found['load']:.0f} %{'; ' + different if different else ''}"
+            f"{facts['log']}: {facts['jobs']:,} jobs on {facts['processors']:,} processors, {dates}, "
+            f"load {100 * facts['load']:.0f} %{'; ' + different if different else ''}"
         )
     )
-    for pool in found["pools"]:
+    for pool in facts["pools"]:
         has = ", ".join(f"{pool[unit]:,} {unit}" for unit in ("processors", "nodes", "gpus") if unit in pool)
         console.print(
             one_line(f"pool {pool['name']}: {has}" + (f", {pool['memory']:,} MiB" if "memory" in pool else ""))
         )
     lacks = Table("it does not tell", "therefore", box=None, pad_edge=False, title="Lacks", title_justify="left")
-    for lack in found["lacks"]:
+    for lack in facts["lacks"]:
         lacks.add_row(lack["what"], lack["therefore"])
     odd = Table("what", "", "first example", box=None, pad_edge=False, title="Odd", title_justify="left")
     odd.columns[1].header, odd.columns[1].justify = "jobs", "right"
-    for oddity in found["odd"]:
+    for oddity in facts["odd"]:
         odd.add_row(oddity["what"], f"{oddity['times']:,}", one_line(oddity["example"]))
     for table, none in ((lacks, "It lacks nothing that Shadowtime uses."), (odd, "Nothing is odd about it.")):
         console.print()

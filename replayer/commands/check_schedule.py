@@ -50,13 +50,13 @@ def check_schedule(
     different = int((theirs != ours).sum())
     first = first_deviation(plan, theirs, ours)
     if as_json:
-        told = {
+        summary = {
             "policy": str(spelled_out(plan.configuration)),
             "jobs": len(ours),
             "different": different,
             "first": None if first is None else first._asdict(),
         }
-        sys.stdout.write(orjson.dumps(told).decode() + "\n")
+        sys.stdout.write(orjson.dumps(summary).decode() + "\n")
     elif first is None:
         typer.echo(f"{schedule}: all {len(ours):,} jobs start as under {policy}")
     else:

@@ -23,11 +23,12 @@ def with_defaults(command: Callable[..., None], defaults: dict[str, object], tex
     def changed(*arguments: Any, **options: Any) -> None:
         command(*arguments, **options)
 
-    told = signature(command)
+    described = signature(command)
     parameters = [
-        parameter.replace(default=defaults.get(name, parameter.default)) for name, parameter in told.parameters.items()
+        parameter.replace(default=defaults.get(name, parameter.default))
+        for name, parameter in described.parameters.items()
     ]
-    changed.__signature__ = told.replace(parameters=parameters)  # type: ignore[attr-defined]
+    changed.__signature__ = described.replace(parameters=parameters)  # type: ignore[attr-defined]
     changed.__doc__ = text
     return changed
 

@@ -121,7 +121,11 @@ def in_parts(items: Sequence[Each], count: int) -> list[Sequence[Each]]:
 
 
 def print_tables(
-    by_cluster: Sequence[Sequence[RunResult]], baseline: str, *, told: Sequence[RunResult] = (), exact: bool = False
+    by_cluster: Sequence[Sequence[RunResult]],
+    baseline: str,
+    *,
+    predicted: Sequence[RunResult] = (),
+    exact: bool = False,
 ) -> None:
     """Print what there is to compare of each cluster, and how predictions fared in the replay of it that is in `told`.
 
@@ -141,8 +145,8 @@ def print_tables(
             tables.append(expected_table)
         shown: list[RenderableType] = [table(results, exact=exact) for table in tables]
         shown += drift_tables(results)
-        if told:
-            shown += told_at_submission.tables(told[place], exact=exact)
+        if predicted:
+            shown += told_at_submission.tables(predicted[place], exact=exact)
         for number, part in enumerate(shown):
             if place or number:
                 console.print()

@@ -95,7 +95,7 @@ def compare_logs(options: Options) -> None:
             carry_out_all = partial(replay, pace=pace, interruption=interruption)
         observers = [*files.observers, *[[]] * len(telling_plans)]
         results = with_progress([*plans, *telling_plans], observers, carry_out_all, exact=pace is not None)
-        results, told = results[: len(plans)], results[len(plans) :]
+        results, predicted = results[: len(plans)], results[len(plans) :]
         by_cluster = in_parts(results, len(clusters))
         rewritten = {
             "requests": options.requests,
@@ -103,21 +103,21 @@ def compare_logs(options: Options) -> None:
             "transport": options.transport,
             "speed": options.speed,
         }
-        documents = [as_json(document, rewritten, of, baseline) for document, of in zip_longest(by_cluster, told)]
+        documents = [as_json(document, rewritten, of, baseline) for document, of in zip_longest(by_cluster, predicted)]
         files.write(documents, results)
     if not targets.take_standard_output:
-        print_tables(by_cluster, baseline, told=told, exact=options.seconds)
+        print_tables(by_cluster, baseline, predicted=predicted, exact=options.seconds)
     if options.report is not None:
         say(f"wrote {options.report}")
 
 
-def read_stream_settings(transport: str, run: str | None, given: Sequence[str] | None) -> "Settings | None":
+def read_stream_settings(transport: str, run: str | None, flags: Sequence[str] | None) -> "Settings | None":
     """Return the settings of a replay over Kafka; None for an embedded one."""
     if transport == "kafka":
         from shadowtime.shared.streaming import read_settings
 
-        return read_settings([f"--{option}" for option in given or ()], "replayer")
-    if run is not None or given:
+        return read_settings([f"--{option}" for option in flags or ()], "replayer")
+    if run is not None or flags:
         raise SettingsError("--run and --set go with --transport kafka")
     return None
 

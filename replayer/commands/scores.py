@@ -40,18 +40,18 @@ def scores(
 
     async def ask() -> "tuple[Scores | None, list[str]]":
         async with reading(settings, stage.name) as reader:
-            found = await RunFollower(stage, reader, run).ask(standing)
-            return found, [] if found else list(await reader.names())
+            answer = await RunFollower(stage, reader, run).ask(standing)
+            return answer, [] if answer else list(await reader.names())
 
-    found, others = asyncio.run(ask())
-    if found is None:
+    answer, others = asyncio.run(ask())
+    if answer is None:
         known = shortened(", ".join(others)) if others else "none"
         raise SettingsError(f"there is no run {quoted(run)}; known: {known}")
     if json:
-        sys.stdout.buffer.write(found.as_json() + b"\n")
+        sys.stdout.buffer.write(answer.as_json() + b"\n")
         return
     console = Console(highlight=False, markup=False, emoji=False)
-    for table in tables(run, found):
+    for table in tables(run, answer):
         console.print(table)
 
 

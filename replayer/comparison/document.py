@@ -16,9 +16,9 @@ from shadowtime.shared.quoting import quoted
 def drift_rows(results: Sequence[RunResult]) -> list[dict[str, Any]]:
     """Return one row per result of which something was predicted, with its episodes; times in seconds of the log."""
     return [
-        {"policy": result.plan.label, "runtime": result.plan.configuration.runtime} | told.model_dump()
+        {"policy": result.plan.label, "runtime": result.plan.configuration.runtime} | bound.model_dump()
         for result in results
-        if (told := result.scores.drifts) is not None
+        if (bound := result.scores.drifts) is not None
     ]
 
 
@@ -51,7 +51,7 @@ def baseline_of(policies: Sequence[str], wanted: str | None = None) -> str:
 def as_json(
     results: Sequence[RunResult],
     rewritten: Mapping[str, str] | None = None,
-    told: RunResult | None = None,
+    predicted: RunResult | None = None,
     baseline: str | None = None,
 ) -> dict[str, Any]:
     """Return the results of one trace as `--json` gives them; times in seconds, shares in 0 to 1.
@@ -92,11 +92,11 @@ def as_json(
         "wait_bounds": [row for result in schedules for row in wait_bound_rows(result)],
         "wait_forecasts": _forecast_rows(results),
         "told_at_submission": None
-        if told is None
+        if predicted is None
         else {
-            "run_time_predictions": [_run_time_row(told)],
-            "wait_bounds": wait_bound_rows(told),
-            "wait_forecasts": _forecast_rows([told]),
+            "run_time_predictions": [_run_time_row(predicted)],
+            "wait_bounds": wait_bound_rows(predicted),
+            "wait_forecasts": _forecast_rows([predicted]),
         },
     } | {
         name: rows
@@ -177,8 +177,8 @@ def _policy_row(result: RunResult) -> dict[str, Any]:
 
 def _portfolio(result: RunResult) -> dict[str, Any]:
     """Return what a policy that moves between several configurations says of them; nothing of another."""
-    told = result.scores.portfolio
-    return {} if told is None else {"portfolio": told.model_dump()}
+    standings = result.scores.portfolio
+    return {} if standings is None else {"portfolio": standings.model_dump()}
 
 
 def _oddities(plan: RunPlan) -> dict[str, Any]:
@@ -200,8 +200,8 @@ def requests_as_run_times(plan: RunPlan) -> dict[str, float]:
     jobs = error = ran = 0
     for block in plan.workload.blocks():
         columns = block.columns
-        told = (columns["run_time"] >= 0) & (columns["requested_time"] < MAX_DURATION)
-        requested, run_time = columns["requested_time"][told], columns["run_time"][told]
+        known = (columns["run_time"] >= 0) & (columns["requested_time"] < MAX_DURATION)
+        requested, run_time = columns["requested_time"][known], columns["run_time"][known]
         run_time = np.minimum(run_time, requested) if plan.obeyed else run_time
         jobs, ran = jobs + len(run_time), ran + int(run_time.sum())
         error += int(np.abs(requested - run_time).sum())

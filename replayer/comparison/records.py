@@ -63,8 +63,8 @@ class DecisionLog:
         """Take in an envelope that has left the scheduler."""
         event = envelope.event
         if isinstance(event, Decided | ClusterOpened):
-            told = event.model_dump(exclude_none=True, exclude=UNDECIDED)
-            self._file.write(orjson.dumps({"sequence": envelope.sequence} | told))
+            fields = event.model_dump(exclude_none=True, exclude=UNDECIDED)
+            self._file.write(orjson.dumps({"sequence": envelope.sequence} | fields))
             self._file.write(b"\n")
 
 

@@ -31,8 +31,8 @@ class BoundedWaits:
             }
             if not self._groupings:
                 self._groupings = {grouping: place for place, grouping in enumerate(bounds)}
-            found = [bounds.get(grouping) for grouping in self._groupings]
-            self._open[event.job_number] = event.since, [NO_BOUND if bound is None else bound for bound in found]
+            of_groupings = [bounds.get(grouping) for grouping in self._groupings]
+            self._open[event.job_number] = event.since, [NO_BOUND if bound is None else bound for bound in of_groupings]
         elif isinstance(event, JobWithdrawn):
             self._open.pop(event.job_number, None)
         elif isinstance(event, JobStarted):
@@ -90,9 +90,9 @@ def coverage_told(rows: Iterable[Mapping[str, Any]]) -> str:
     below = [row for row in known if row["coverage"] < row["quantile"]]
     surely = [row["grouping"] for row in below if row["coverage_high"] < row["quantile"]]
     perhaps = [row["grouping"] for row in below if row["grouping"] not in surely]
-    told = [f"Below {stated}: {', '.join(surely)}."] if surely else []
+    notes = [f"Below {stated}: {', '.join(surely)}."] if surely else []
     if len(perhaps) == len(known) > 1:
         return f"All are below {stated}, which may be chance."
     if perhaps:
-        told.append(f"Below {stated}, which may be chance: {', '.join(perhaps)}.")
-    return " ".join(told) or f"All cover {stated}."
+        notes.append(f"Below {stated}, which may be chance: {', '.join(perhaps)}.")
+    return " ".join(notes) or f"All cover {stated}."

@@ -9,7 +9,14 @@ if TYPE_CHECKING:
     from shadowtime.replayer.logs.formats import AS_READ, format_of, read_trace
     from shadowtime.replayer.logs.frame_files import require_parquet, write_columns
     from shadowtime.replayer.logs.other_schedule import read_starts, real_starts
-    from shadowtime.replayer.logs.quality import columns_of, columns_replayed, given, lacks_of, oddities_of, overlaps
+    from shadowtime.replayer.logs.quality import (
+        columns_of,
+        columns_replayed,
+        lacks_of,
+        oddities_of,
+        overlaps,
+        processors_of_jobs,
+    )
     from shadowtime.replayer.logs.swf import FIELDS, table_of, write_jobs, write_swf
     from shadowtime.replayer.logs.trace import BUNDLED, Trace
     from shadowtime.replayer.logs.workload import YEAR_2000, Workload, prepare

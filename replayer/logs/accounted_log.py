@@ -47,7 +47,7 @@ def trace_of(name: str, rows: AccountingRows, reading: Reading, names: Names, pa
     size, over = rows.column("processors"), lives.end != UNKNOWN
     again = repeated(numbers, lives)
     changes, joined = joined_sizes(numbers, lives, status, limit, size, over & ~again)
-    waited = (lives.eligible != UNKNOWN) & (lives.eligible <= lives.end) if rows.told("eligible") else over
+    waited = (lives.eligible != UNKNOWN) & (lives.eligible <= lives.end) if rows.has("eligible") else over
     reasons = {
         "told twice": again,
         "without a number": numbers == UNKNOWN,
@@ -62,8 +62,8 @@ def trace_of(name: str, rows: AccountingRows, reading: Reading, names: Names, pa
     }
     kept = ~joined
     for reason, applies in reasons.items():
-        if (found := np.flatnonzero(applies & kept)).size:
-            rows.leave_out(reason, len(found), _example(rows, int(found[0])))
+        if (invalid := np.flatnonzero(applies & kept)).size:
+            rows.leave_out(reason, len(invalid), _example(rows, int(invalid[0])))
         kept &= ~applies
     since = np.where(lives.eligible > 0, np.maximum(lives.eligible, lives.submit), lives.submit)
     own = own_numbers(numbers, lives, since, kept, rows.column("life_step"))
@@ -131,10 +131,10 @@ def _pools(rows: AccountingRows, parts: MachineParts | None, started: Flags) -> 
     pools = np.empty(len(rows), dtype=np.int64)
     pairs = np.where(started, nodes.codes, UNKNOWN).tolist(), partitions.codes.tolist()
     for row, (node, partition) in enumerate(zip(*pairs, strict=True)):
-        if (found := known.get((node, partition))) is None:
+        if (pool := known.get((node, partition))) is None:
             there = parts.pool_of(node_texts[node] if node != UNKNOWN else "", partition_texts[partition])
-            found = known[node, partition] = UNKNOWN if there is None else there
-        pools[row] = found
+            pool = known[node, partition] = UNKNOWN if there is None else there
+        pools[row] = pool
     return pools
 
 

@@ -56,13 +56,13 @@ class LongWorkload(Workload):
 
     def jobs_at(self, rows: Collection[int]) -> dict[int, Job]:
         """Return the jobs of rows, by row."""
-        left, found, before = sorted(rows, reverse=True), dict[int, Job](), 0
+        left, jobs, before = sorted(rows, reverse=True), dict[int, Job](), 0
         for block in self.read() if left else ():
             while left and left[-1] < before + len(block):
                 row = left.pop()
-                found[row] = block[row - before]
+                jobs[row] = block[row - before]
             before += len(block)
-        return found
+        return jobs
 
 
 class NotWhole(Mapping[str, Integers]):

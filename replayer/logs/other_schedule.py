@@ -55,8 +55,8 @@ def read_starts(path: Path, workload: Workload) -> Integers:
         if wrong.any():
             job = int(np.argmax(wrong))
             values = {"submitted": submitted[job], "started": started[job], "processors": processors[job]}
-            told = words.format(**values, submit_time=columns["submit_time"][job], machine=workload.processors)
-            raise TraceError(f"{path}: job {columns['job_number'][job]} {told}")
+            reason = words.format(**values, submit_time=columns["submit_time"][job], machine=workload.processors)
+            raise TraceError(f"{path}: job {columns['job_number'][job]} {reason}")
     _require_room(path, workload, started)
     starts: Integers = started
     return starts

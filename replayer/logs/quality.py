@@ -117,7 +117,7 @@ def columns_of(trace: Trace) -> dict[str, Integers]:
     return columns | dict(trace.more)
 
 
-def given(columns: Columns) -> Integers:
+def processors_of_jobs(columns: Columns) -> Integers:
     """Return how many processors each job had, or else asked for."""
     allocated = columns["allocated_processors"]
     return np.where(allocated > 0, allocated, columns["requested_processors"])
@@ -126,10 +126,10 @@ def given(columns: Columns) -> Integers:
 def oddities_of(trace: Trace, processors: int) -> list[Oddity]:
     """Return what is odd about a log on a machine of a size. O(jobs log jobs)."""
     columns = columns_of(trace)
-    found = [Oddity(f"left out: {reason}", count, example) for reason, (count, example) in trace.left_out.items()]
+    oddities = [Oddity(f"left out: {reason}", count, example) for reason, (count, example) in trace.left_out.items()]
     for look in ODD if trace.more else ODD + ODD_IN_ARCHIVES:
-        found += look(columns, processors)
-    return found
+        oddities += look(columns, processors)
+    return oddities
 
 
 def _of_rows(what: str, columns: Columns, rows: Flags, tell: Callable[[int], str]) -> Iterator[Oddity]:
@@ -172,7 +172,7 @@ def _impossible(columns: Columns, processors: int) -> Iterator[Oddity]:
 def overlaps(columns: Columns, processors: int) -> Iterator[Oddity]:
     """Yield starts at which more processors were held than there are, by what is recorded."""
     ran = np.flatnonzero((columns["wait_time"] >= 0) & (columns["run_time"] > 0))
-    size = given(columns)
+    size = processors_of_jobs(columns)
     start = columns["submit_time"][ran] + columns["wait_time"][ran]
     end = start + columns["run_time"][ran] + np.maximum(_of(columns, "suspended")[ran], 0)
     held = held_at_starts(start, end, size[ran])

@@ -106,7 +106,7 @@ def read_pieces(path: Path, header: dict[str, str]) -> Iterator[SwfBlock]:
     of_header, last, empty = 0, 0, True
     for lines in lines_of(path):
         rows: list[bytes] = []
-        found: list[int] = []
+        values: list[int] = []
         for number, row in [(number, row) for number, line in enumerate(lines, last + 1) if (row := line.strip())]:
             if row.startswith(b";"):
                 if match := _HEADER.match(row.decode(errors="replace")):
@@ -116,11 +116,11 @@ def read_pieces(path: Path, header: dict[str, str]) -> Iterator[SwfBlock]:
                         msg = f"{path}, line {number}: the header is larger than {MAX_HEADER_SIZE:,} bytes"
                         raise TraceError(msg)
             else:
-                found.append(number)
+                values.append(number)
                 rows.append(row)
         last += len(lines)
         if rows:
-            yield SwfBlock(np.array(found, dtype=np.int64), *_table(path, found, rows, hint=empty))
+            yield SwfBlock(np.array(values, dtype=np.int64), *_table(path, values, rows, hint=empty))
             empty = False
     if empty:
         msg = f"{path}: no job line in it"

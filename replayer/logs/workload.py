@@ -195,13 +195,13 @@ def selected(
         largest = np.array([pool.processors for pool in pools], dtype=np.int64)[logged["pool"]]
         too_large = size > largest
     left = logged["left_time"] >= 0 if "left_time" in logged else np.zeros(len(size), dtype=np.bool_)
-    told = recorded and bool(trace.more)
+    has_more = recorded and bool(trace.more)
     bounded = np.where(requested_time == MAX_DURATION, 1, requested_time)
     reasons = {
         "submit time negative": logged["submit_time"] < 0,
         "no processors": size <= 0,
-        "never started": left & (not told),
-        "run time not positive": (run_time < (0 if told else 1)) & ~left,
+        "never started": left & (not has_more),
+        "run time not positive": (run_time < (0 if has_more else 1)) & ~left,
         "no request": requested_time <= 0,
         f"longer than {MAX_DURATION} s": np.maximum(run_time, bounded) > MAX_DURATION // 2,
     }

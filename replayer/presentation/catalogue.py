@@ -55,12 +55,12 @@ def print_catalogue(names: Sequence[str]) -> None:
     SettingsError
         If there is no such name.
     """
-    found = everything()
-    if unknown := set(names) - {name for _, name, _, _ in found}:
+    entries = everything()
+    if unknown := set(names) - {name for _, name, _, _ in entries}:
         raise SettingsError(f"--list {', '.join(sorted(unknown))}: there is no such name; see --list")
     console = Console(highlight=False, markup=False)
     for option in KINDS.values():
-        chosen = [entry for entry in found if entry[0] == option and (not names or entry[1] in names)]
+        chosen = [entry for entry in entries if entry[0] == option and (not names or entry[1] in names)]
         if chosen:
             console.print(f"--{option} {'NAME' if option == 'mode' else 'SPEC'}")
             console.print(_table(chosen, with_keys=bool(names)))
@@ -79,8 +79,8 @@ def print_names(kind: str | None, name: str | None) -> None:
     """
     console = Console(highlight=False, markup=False)
     _warn()
-    found = [*everything(), *orders()]
-    of_kind = {kind: [entry for entry in found if entry[0] == option] for kind, option in LISTED.items()}
+    entries = [*everything(), *orders()]
+    of_kind = {kind: [entry for entry in entries if entry[0] == option] for kind, option in LISTED.items()}
     if kind is None:
         rows = ((kind, ", ".join(entry[1] for entry in known)) for kind, known in of_kind.items())
         console.print(_grid(rows))

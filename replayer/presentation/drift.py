@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from shadowtime.replayer.comparison import RunResult
 from shadowtime.shared.cli import FittedTable
 from shadowtime.shared.formatting import clock
-from shadowtime.shared.messages import DriftEpisode, DriftScores, said, whose
+from shadowtime.shared.messages import DriftEpisode, DriftScores, describe_drift, whose
 from shadowtime.shared.text import TableColumn
 
 MOST = 20
@@ -14,12 +14,12 @@ MOST = 20
 
 def drift_table(title: str, scores: Sequence[tuple[str, DriftScores]], unix_start: int = 0) -> FittedTable:
     """Return one row per episode, those of all jobs first, of runs by their names."""
-    rows = [(name, episode) for name, told in scores for episode in shown(told.episodes)]
-    more = sum(len(told.episodes) + told.left_out for _, told in scores) - len(rows)
+    rows = [(name, episode) for name, drifts in scores for episode in shown(drifts.episodes)]
+    more = sum(len(drifts.episodes) + drifts.left_out for _, drifts in scores) - len(rows)
     lasts = ["lasts" if row.until is None else clock(row.until, unix_start)[:-9] for _, row in rows]
     names = {} if len(scores) == 1 else {"run": [name for name, _ in rows]}
     names |= {
-        "not to be trusted": [said(row.of, row.what) for _, row in rows],
+        "not to be trusted": [describe_drift(row.of, row.what) for _, row in rows],
         "of": [whose(row.scope, row.number) for _, row in rows],
     }
     return FittedTable(
@@ -44,6 +44,8 @@ def shown(episodes: Sequence[DriftEpisode]) -> list[DriftEpisode]:
 
 def drift_tables(results: Sequence[RunResult]) -> list[FittedTable]:
     """Return the table of results, none where all predictions held."""
-    told = [(result.plan.label, drifts) for result in results if (drifts := result.scores.drifts) and drifts.episodes]
+    drifting = [
+        (result.plan.label, drifts) for result in results if (drifts := result.scores.drifts) and drifts.episodes
+    ]
     plan = results[0].plan
-    return [drift_table(plan.cluster, told, plan.workload.unix_start_time or 0)] if told else []
+    return [drift_table(plan.cluster, drifting, plan.workload.unix_start_time or 0)] if drifting else []

@@ -60,8 +60,8 @@ def comparison_table(results: Sequence[RunResult], *, baseline: str | None = Non
 def forecast_table(results: Sequence[RunResult], *, exact: bool = False) -> FittedTable:
     """Return one row per result whose policy forecast waits, by error; with `exact`, times are in seconds."""
     short = short_names(forecaster(result.plan) for result in results)
-    found = [(row.plan, told) for row in results if (told := row.scores.wait_forecast) is not None]
-    rows = sorted(found, key=lambda row: least(row[1].error_share))
+    known = [(row.plan, forecast) for row in results if (forecast := row.scores.wait_forecast) is not None]
+    rows = sorted(known, key=lambda row: least(row[1].error_share))
     names, scores = [short[forecaster(plan)] for plan, _ in rows], [score for _, score in rows]
     measure: Measure = seconds if exact else partial(times, like=[score.mean_wait for score in scores])
     columns = [
@@ -115,7 +115,7 @@ def wait_bound_table(results: Sequence[RunResult], *, exact: bool = False, whole
         f"{plan.cluster}, bounds on the wait{under(plan)}: {bound.short}",
         ({} if whole else {"queue": queues}) | {"grouping": [row["grouping"] for row in rows]},
         [column.unmarked() for column in columns],
-        notes=[told] if (told := coverage_told(rows)) else [],
+        notes=[note] if (note := coverage_told(rows)) else [],
         ends=[row for row, (queue, following) in enumerate(pairwise(queues)) if queue != following],
         legend={bound.name: bound} if bound.defaults else {},
     )

@@ -39,11 +39,11 @@ def words(row: Mapping[str, Any]) -> Iterator[ExpectationRow]:
             yield ExpectationRow("site, last, of those forecast", jobs, paired["last"])
         yield ExpectationRow("forecast", jobs, paired["forecast"])
     if bounded:
-        said = f"bound, {100 * row['bound_quantile']:.4g} %"
-        yield ExpectationRow(said, bounded, {}, row["bound_coverage"], row.get("mean_bound"))
+        bound = f"bound, {100 * row['bound_quantile']:.4g} %"
+        yield ExpectationRow(bound, bounded, {}, row["bound_coverage"], row.get("mean_bound"))
     if within:
-        said = f"starts by then, {100 * within['mean_probability']:.3g} %"
-        yield ExpectationRow(said, within["jobs"], {}, within["started_share"], brier=within["brier"])
+        bound = f"starts by then, {100 * within['mean_probability']:.3g} %"
+        yield ExpectationRow(bound, within["jobs"], {}, within["started_share"], brier=within["brier"])
 
 
 def expected_table(results: Sequence[RunResult], *, exact: bool = False) -> FittedTable:
@@ -60,24 +60,24 @@ def expected_table(results: Sequence[RunResult], *, exact: bool = False) -> Fitt
 
 def starts_table(cluster: str, rows: Sequence[tuple[str, str, ExpectationRow]], *, exact: bool = False) -> FittedTable:
     """Return the table of words by policy and queue; the policy is named if there are several."""
-    told = [word for _, _, word in rows]
+    words = [word for _, _, word in rows]
 
     def values(key: str) -> Values:
-        return [word.scores.get(key) for word in told]
+        return [word.scores.get(key) for word in words]
 
     measure: Measure = seconds if exact else _durations
     signed: Measure = seconds if exact else _signed
     columns = [
         measure("off", values("mean_absolute_error")).meaning("off: mean absolute error"),
-        TableColumn("jobs", "", [f"{word.jobs:,}" for word in told]),
-        shares("held", [word.held for word in told]).meaning("held: share of bounds, or of starts by then, that held"),
-        numbers("Brier", [word.brier for word in told], 3).meaning(
+        TableColumn("jobs", "", [f"{word.jobs:,}" for word in words]),
+        shares("held", [word.held for word in words]).meaning("held: share of bounds, or of starts by then, that held"),
+        numbers("Brier", [word.brier for word in words], 3).meaning(
             "Brier: mean squared error of probabilities of starting by then; the site's word taken for certain"
         ),
         shares("too late", values("late_share")).meaning("too late: told so of so many"),
         measure("median", values("median_absolute_error")).meaning("median: of these errors"),
         signed("signed", values("mean_error")).meaning("signed: mean error, positive where it was told too late"),
-        measure("mean bound", [word.mean_bound for word in told]),
+        measure("mean bound", [word.mean_bound for word in words]),
         measure("ahead", values("mean_ahead")).meaning("ahead: how long before the start it was told"),
     ]
     policies, queues = [policy for policy, _, _ in rows], [queue for _, queue, _ in rows]
@@ -85,7 +85,7 @@ def starts_table(cluster: str, rows: Sequence[tuple[str, str, ExpectationRow]], 
     names = {"policy": policies} if len(set(policies)) > 1 else {}
     return FittedTable(
         f"{cluster}, against the site's own word on when jobs start",
-        names | {"queue": queues, "word": [word.whose for word in told]},
+        names | {"queue": queues, "word": [word.whose for word in words]},
         [column.unmarked() for column in columns],
         ends=[row for row, (place, following) in enumerate(pairwise(places)) if place != following],
     )

@@ -17,13 +17,15 @@ NAMES = {"sampled": "sampled futures", "point": "forecast alone", "bounds": "tab
 def start_table(results: Sequence[RunResult], *, exact: bool = False) -> FittedTable:
     """Return a row per distribution of the wait that a result was told of; with `exact`, times are in seconds."""
     short = short_names(forecaster(result.plan) for result in results)
-    told = [(short[forecaster(result.plan)], forecast) for result in results for forecast in result.scores.starts or ()]
-    rows = [forecast for _, forecast in told]
+    forecasts = [
+        (short[forecaster(result.plan)], forecast) for result in results for forecast in result.scores.starts or ()
+    ]
+    rows = [forecast for _, forecast in forecasts]
     columns = start_columns(rows, exact=exact)
     cuts = [cut for result in results if (cut := result.scores.cuts) is not None]
     return FittedTable(
         f"{results[0].plan.cluster}, when jobs start, as told at submission",
-        {"policy": [name for name, _ in told], "by": [NAMES[row.by] for row in rows]},
+        {"policy": [name for name, _ in forecasts], "by": [NAMES[row.by] for row in rows]},
         columns,
         notes=[cut_told(cuts[0])] if len(cuts) == 1 else [],
     )
@@ -41,8 +43,10 @@ def start_columns(rows: Sequence[StartDistributionScores], *, exact: bool = Fals
             "CRPS: continuous ranked probability score of the wait; of one number the mean error"
         ),
         *(
-            shares(f"in {100 * level:g} %", [None if share is None else share.covered_by_chance for share in found])
-            for level, found in held.items()
+            shares(
+                f"in {100 * level:g} %", [None if share is None else share.covered_by_chance for share in group_shares]
+            )
+            for level, group_shares in held.items()
         ),
         numbers("Brier", [None if row.within is None else row.within.brier for row in rows], 3).meaning(
             "in …: waits within that interval, ties shared out; Brier: of the probabilities of starting within so long"

@@ -36,22 +36,23 @@ def groups(first: RunRecord, other: RunRecord) -> list[JobClass]:
     longer = (b.wait[there] - a.wait[here]).astype(np.float64)
     submit_times = a.submit_time[here]
     key = key_of(first.plan.seed, first.plan.cluster)
-    found = []
+    changes = []
     for number, shape in enumerate(SHAPES):
         of_shape = shapes == number
         if of_shape.any():
             interval = mean_over_time(longer[of_shape], submit_times[of_shape], key)
-            found.append(JobClass(shape, int(of_shape.sum()), interval))
-    return found
+            changes.append(JobClass(shape, int(of_shape.sum()), interval))
+    return changes
 
 
 def whom_table(runs: Sequence[RunRecord], base: int) -> str:
     """Return how much longer jobs of each shape wait under each policy than under that at the place `base`."""
     first = runs[base]
-    told = [(run.plan.label, groups(first, run)) for place, run in enumerate(runs) if place != base]
-    _, some = told[0]
+    compared = [(run.plan.label, groups(first, run)) for place, run in enumerate(runs) if place != base]
+    _, some = compared[0]
     body = [
-        [escape(name), *(interval_cell(change.longer, signed_duration) for change in found)] for name, found in told
+        [escape(name), *(interval_cell(change.longer, signed_duration) for change in changes)]
+        for name, changes in compared
     ]
     note = (
         f"How much longer (+) or shorter (-) jobs wait than the same jobs under {first.plan.label}, on average, and in "

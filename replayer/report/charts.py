@@ -91,10 +91,10 @@ class Chart:
 
     def line(self, points: Iterable[tuple[float, float]], style: str, steps: bool = False) -> None:
         """Draw a line through places on the chart; with `steps`, along first and up then."""
-        found = list(points)
-        rest = "".join(f"H{x:.1f}V{y:.1f}" if steps else f"L{x:.1f} {y:.1f}" for x, y in found[1:])
-        if found:
-            self._parts.append(f'<path class="line {style}" d="M{found[0][0]:.1f} {found[0][1]:.1f}{rest}"/>')
+        corners = list(points)
+        rest = "".join(f"H{x:.1f}V{y:.1f}" if steps else f"L{x:.1f} {y:.1f}" for x, y in corners[1:])
+        if corners:
+            self._parts.append(f'<path class="line {style}" d="M{corners[0][0]:.1f} {corners[0][1]:.1f}{rest}"/>')
 
     def steps(self, edges: Sequence[float], values: Sequence[float | None], style: str) -> None:
         """Draw a value from each edge to the next, each a place on the chart; nothing where there is none."""
@@ -113,8 +113,8 @@ class Chart:
 
     def cloud(self, points: Iterable[tuple[float, float]], style: str) -> None:
         """Draw many small dots as one path."""
-        found = "".join(f"M{x:.1f} {y:.1f}h0" for x, y in points)
-        self._parts.append(f'<path class="cloud {style}" d="{found}"/>')
+        path = "".join(f"M{x:.1f} {y:.1f}h0" for x, y in points)
+        self._parts.append(f'<path class="cloud {style}" d="{path}"/>')
 
     def dot(self, x: float, y: float, number: int, name: str) -> None:
         """Draw the dot of a series, that says its name under the pointer."""
@@ -122,9 +122,9 @@ class Chart:
 
     def bar(self, x: float, y: float, width: float, height: float, style: str, name: str = "") -> None:
         """Draw a rectangle from its upper left corner, that says its name under the pointer."""
-        said = f"<title>{escape(name)}</title>" if name else ""
+        title = f"<title>{escape(name)}</title>" if name else ""
         size = f'width="{max(width, 0.4):.1f}" height="{max(height, 0):.1f}"'
-        self._parts.append(f'<rect class="{style}" x="{x:.1f}" y="{y:.1f}" {size}>{said}</rect>')
+        self._parts.append(f'<rect class="{style}" x="{x:.1f}" y="{y:.1f}" {size}>{title}</rect>')
 
     def text(self, x: float, y: float, text: str, anchor: str = "start") -> None:
         """Write beside a mark."""
@@ -193,8 +193,8 @@ def legend(names: Sequence[tuple[str, str]]) -> str:
 
 
 def _numbered(names: Iterable[str]) -> Iterable[tuple[str, int]]:
-    found = list(names)
-    return zip(found, numbered(found), strict=True)
+    indices = list(names)
+    return zip(indices, numbered(indices), strict=True)
 
 
 def lines(names: Iterable[str]) -> str:
@@ -219,9 +219,9 @@ def _legend(names: Iterable[tuple[str, str]]) -> str:
     return f'<ul class="legend">{items}</ul>'
 
 
-def _dot(x: float, y: float, number: int, said: str = "") -> str:
+def _dot(x: float, y: float, number: int, label: str = "") -> str:
     symbol = SYMBOLS[number // len(DASHES) % len(SYMBOLS)]
-    return f'<path class="dot {series(number)}" transform="translate({x:.1f} {y:.1f})" d="{symbol}">{said}</path>'
+    return f'<path class="dot {series(number)}" transform="translate({x:.1f} {y:.1f})" d="{symbol}">{label}</path>'
 
 
 def _swatch(style: str) -> str:

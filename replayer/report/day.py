@@ -104,8 +104,8 @@ def means(from_: Integers, to: Integers, weights: Integers, edges: Integers) -> 
     array([4., 0.])
     """
     area = _area_up_to(from_, weights, edges) - _area_up_to(to, weights, edges)
-    found: Floats = np.diff(area) / np.diff(edges)
-    return found
+    heights: Floats = np.diff(area) / np.diff(edges)
+    return heights
 
 
 def _area_up_to(begins: Integers, weights: Integers, edges: Integers) -> Integers:

@@ -30,9 +30,9 @@ def wait_distribution(runs: Sequence[RunRecord], base: int) -> str:
     shares = [(np.searchsorted(sorted_waits, at, side="right") / len(sorted_waits)).tolist() for sorted_waits in waits]
 
     def drawn(shown: Sequence[int], size: Sequence[int] = ()) -> str:
-        told = ", ".join(names[place] for place in shown)
+        listed = ", ".join(names[place] for place in shown)
         chart = Chart(
-            f"Share of jobs that wait no longer than so long, under {told}; the numbers follow as a table", *size
+            f"Share of jobs that wait no longer than so long, under {listed}; the numbers follow as a table", *size
         )
         x, y = logarithmic(1, longest, chart.left, chart.right), linear(0, 1, chart.bottom, chart.top)
         marks = time_marks(1, longest)
@@ -57,8 +57,8 @@ def wait_distribution(runs: Sequence[RunRecord], base: int) -> str:
 def _quantiles(waits: Integers) -> list[int]:
     """Return the waits within which at least such shares of the jobs started, from sorted ones."""
     places = np.ceil(np.array(QUANTILES) * len(waits)).astype(np.int64) - 1
-    found: list[int] = waits[np.maximum(places, 0)].tolist()
-    return found
+    quantiles: list[int] = waits[np.maximum(places, 0)].tolist()
+    return quantiles
 
 
 def frontier(rows: Sequence[Mapping[str, Any]]) -> str:

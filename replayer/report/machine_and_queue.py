@@ -77,8 +77,8 @@ def machine_and_queue(runs: Sequence[RunRecord], day: Day) -> str:
     label = f"Machine and queue on {day.name}; the numbers follow as a table"
     drawn = "".join(
         f"<h5>{escape(timeline.policy)}</h5>"
-        + _drawn(timeline, found if one_by_one else None, day, (machine, top, longest_queue))
-        for timeline, found in zip(days, bars, strict=True)
+        + _drawn(timeline, job_bars if one_by_one else None, day, (machine, top, longest_queue))
+        for timeline, job_bars in zip(days, bars, strict=True)
     )
     rule = (
         f"The day on which jobs waited most{f' under {days[0].policy}' if len(days) > 1 else ''}, all waits together."
@@ -95,9 +95,9 @@ def machine_and_queue(runs: Sequence[RunRecord], day: Day) -> str:
     return figure(title, caption, picture, _by_hour(days, day), wide=True)
 
 
-def _drawn(told: OneDay, bars: Sequence[JobBar] | None, day: Day, tops: tuple[int, int, float]) -> str:
+def _drawn(one_day: OneDay, bars: Sequence[JobBar] | None, day: Day, tops: tuple[int, int, float]) -> str:
     machine, top, longest_queue = tops
-    chart = Chart(f"Machine and queue on {day.name} under {told.policy}", width=960, height=390)
+    chart = Chart(f"Machine and queue on {day.name} under {one_day.policy}", width=960, height=390)
     foot = chart.bottom
     x = linear(0, DAY, chart.left, chart.right)
     hours = [(hour * 3600, f"{hour}:00") for hour in range(0, 25, 3)]
@@ -106,22 +106,22 @@ def _drawn(told: OneDay, bars: Sequence[JobBar] | None, day: Day, tops: tuple[in
     chart.axes(Axis(x, [(at, "") for at, _ in hours], ""), Axis(y, _marks(machine, top), "processors in use"))
     edges = list(map(x, EDGES.tolist()))
     if bars is None:
-        heights = np.cumsum(np.vstack([np.zeros(len(EDGES) - 1), told.busy]), axis=0).tolist()
+        heights = np.cumsum(np.vstack([np.zeros(len(EDGES) - 1), one_day.busy]), axis=0).tolist()
         for shade in range(len(WAITED)):
             low, high = (list(map(y, heights[shade + above])) for above in (0, 1))
             chart.area(edges, low, high, f"fill w{shade}")
-    running = {name: values.tolist() for name, values in told.running.items()}
+    running = {name: values.tolist() for name, values in one_day.running.items()}
     for bar in bars or ():
         job, size, wait, shade, *when = (values[bar.job] for values in running.values())
         left, right = map(x, when)
-        said = f"job {job}: {size} processors, waited {duration(wait)}"
-        chart.bar(left, y(bar.high), right - left, y(bar.low) - y(bar.high), f"job w{shade}", said)
+        label = f"job {job}: {size} processors, waited {duration(wait)}"
+        chart.bar(left, y(bar.high), right - left, y(bar.low) - y(bar.high), f"job w{shade}", label)
     chart.line([(chart.left, y(machine)), (chart.right, y(machine))], "front")
     chart.top, chart.bottom = 268, foot
     y = linear(0, longest_queue, chart.bottom, chart.top)
     marks = round_marks(0, longest_queue, 3)
     chart.axes(Axis(x, hours, f"{day.name}, {day.hours}"), Axis(y, marks, "processors that waiting jobs ask for"))
-    chart.area(edges, [y(0)] * len(told.asked), list(map(y, told.asked.tolist())), "fill queued")
+    chart.area(edges, [y(0)] * len(one_day.asked), list(map(y, one_day.asked.tolist())), "fill queued")
     return chart.svg()
 
 

@@ -31,7 +31,7 @@ def by_month(runs: Sequence[RunRecord], base: int) -> str:
     means = [float(run.jobs.wait.mean()) for run in runs]
     apart = max(means) > FAR_APART * min(means)
     hours = [[None if wait is None else wait / 3600 for wait in row] for row in waits]
-    found = []
+    figures = []
     for what, values, drawn, unit, floor in (
         ("wait", waits, hours, "mean wait in hours", _floor(hours) if apart else 0),
         ("slowdown", slows, slows, "mean bounded slowdown", 1),
@@ -50,8 +50,8 @@ def by_month(runs: Sequence[RunRecord], base: int) -> str:
             )
         several = len(names) > 2
         caption += f" {beside(names[base])}" if several else ""
-        found.append(figure(title, caption, picture, table(["month", "jobs", *names], rows, title), wide=several))
-    return "".join(found)
+        figures.append(figure(title, caption, picture, table(["month", "jobs", *names], rows, title), wide=several))
+    return "".join(figures)
 
 
 def _floor(values: Sequence[Sequence[float | None]]) -> float:

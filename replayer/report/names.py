@@ -48,19 +48,19 @@ def spelled_out(document: Document) -> str:
     """Return what each name stands for: policies where they decided; predictors and schemes that none of them has."""
     policies = _policies(document)
     rows = [*document["policies"], *document["wait_forecasts"]] if document["settings"]["obeyed"] else []
-    told = list({policies[row["policy"]]: row["configuration"] for row in rows}.items())
-    known = "".join(spec for _, spec in told)
-    told += [
+    configured = list({policies[row["policy"]]: row["configuration"] for row in rows}.items())
+    known = "".join(spec for _, spec in configured)
+    configured += [
         (name, spec)
         for names in _kinds(document).values()
         for spec, name in names.items()
         if spec != name and spec not in known
     ]
-    if not told:
+    if not configured:
         return ""
     body = [
         [escape(name), f"<code class=spec>{escape(spec.replace(',', ', ')).replace('(', '(<wbr>')}</code>"]
-        for name, spec in told
+        for name, spec in configured
     ]
     note = "Every key spelled out; what differs from the defaults comes first."
     return table(["name", "SPEC"], body, "What the names stand for", note)

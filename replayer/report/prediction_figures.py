@@ -37,8 +37,8 @@ def calibration(row: Mapping[str, Any]) -> str:
         chart.line([(x(row["mean_probability"]), y(row["delayed"])) for row in bins], series(number))
         for part in bins:
             delayed = f"{percent(part['delayed'])} of {part['candidates']:,} candidates"
-            said = f"{name} {part['mean_probability']:.2f}: {delayed}"
-            chart.dot(x(part["mean_probability"]), y(part["delayed"]), number, said)
+            label = f"{name} {part['mean_probability']:.2f}: {delayed}"
+            chart.dot(x(part["mean_probability"]), y(part["delayed"]), number, label)
             rows.append(
                 [
                     f"{name}, from {part['from_probability']:.1f}",
@@ -48,11 +48,11 @@ def calibration(row: Mapping[str, Any]) -> str:
                 ]
             )
     errors = [(name, scores[key]["calibration_error"]) for name, key in kinds]
-    told = ", ".join(f"{name} {error:.3f}" for name, error in errors if error is not None)
+    listed = ", ".join(f"{name} {error:.3f}" for name, error in errors if error is not None)
     caption = (
         "Candidates that were weighed, by the probability with which they were said to delay the head of the queue, "
         "and the share that would have. On the line, what is said is what happens."
-        + (f" Calibration error, the mean distance from it: {told}." if told else "")
+        + (f" Calibration error, the mean distance from it: {listed}." if listed else "")
     )
     head = ["probability", "candidates", "stated", "happened"]
     picture = lines(name for name, _ in kinds) + chart.svg()
@@ -102,7 +102,7 @@ def bounds_over_time(run: RunRecord, policy: str, charts: int) -> str:
     """
     most = max(1, min(MAX_DOTS, MAX_DOTS_IN_ALL // charts))
     clock = clock_of(run.plan.workload.unix_start_time)
-    found = []
+    figures = []
     for grouping, rows in run.bounded_waits.by_grouping().items():
         if not len(rows):
             continue
@@ -120,8 +120,8 @@ def bounds_over_time(run: RunRecord, policy: str, charts: int) -> str:
             "." if len(shown) == len(rows) else f"; {len(shown):,} of them are drawn, evenly."
         )
         picture = legend([("cloud waited", "wait"), ("cloud bounded", "bound")]) + chart.svg()
-        found.append(figure(title, caption, picture, _bounds_by_month(run, rows)))
-    return "".join(found)
+        figures.append(figure(title, caption, picture, _bounds_by_month(run, rows)))
+    return "".join(figures)
 
 
 def _bounds_by_month(run: RunRecord, rows: Integers) -> str:

@@ -48,9 +48,10 @@ def page(
     title = "Predictions scored against what happened" if recorded else replayed
     per_document = list(runs) or [()] * len(documents)
     typed = list(map(_with_told, documents))
-    told = [named(document, records) for document, records in zip(typed, per_document, strict=True)]
+    named_documents = [named(document, records) for document, records in zip(typed, per_document, strict=True)]
     sections = [
-        _cluster(place, document, records, spelled_out(typed[place])) for place, (document, records) in enumerate(told)
+        _cluster(place, document, records, spelled_out(typed[place]))
+        for place, (document, records) in enumerate(named_documents)
     ]
     links = "".join(
         f'<li><a href="#cluster-{place}">{escape(document["cluster"])}</a></li>'
@@ -58,7 +59,9 @@ def page(
     )
     contents = f'{links}<li><a href="#repeat">To repeat this</a></li>'
     return whole(
-        title, contents, f"{''.join(sections)}{_repeat(documents, arguments, [records for _, records in told])}"
+        title,
+        contents,
+        f"{''.join(sections)}{_repeat(documents, arguments, [records for _, records in named_documents])}",
     )
 
 
@@ -79,7 +82,7 @@ def _cluster(place: int, document: Mapping[str, Any], runs: Sequence[RunRecord],
     schedules = runs[:1] if recorded else runs  # the recorded one is the same in every pass
     ended = bool(schedules) and all(len(run.jobs) for run in schedules)
     compared, base = len(rows) > 1, baseline(document)
-    told = verdict(document, runs if ended else [])
+    conclusion = verdict(document, runs if ended else [])
     predictions = [
         _part("Predicted run times", tables.run_times(document) + _grid(prediction_figures.transforms(document))),
         _part("Adjusted requests", tables.adjustments(document)),
@@ -93,7 +96,7 @@ def _cluster(place: int, document: Mapping[str, Any], runs: Sequence[RunRecord],
         f"<p>{document['jobs']:,} jobs on {document['processors']:,} processors"
         f"{', as they ran' if recorded else ''}. {_left_out(document)}</p>",
         _lacks(document),
-        f'<p class="verdict">{escape(told)} <small>{escape(limits(document))}</small></p>' if told else "",
+        f'<p class="verdict">{escape(conclusion)} <small>{escape(limits(document))}</small></p>' if conclusion else "",
         _part("The schedule as logged" if recorded else "Scores", tables.comparison(rows)),
         tables.at_a_glance(rows) if compared else "",
         _part("What the names stand for", names),
@@ -111,16 +114,16 @@ def _with_told(document: Mapping[str, Any]) -> Mapping[str, Any]:
     What was learned depends on when jobs end, so a predictor has other scores under each policy: shown are those that
     the terminal shows.
     """
-    told = document["told_at_submission"]
-    if told is None:
+    predicted = document["told_at_submission"]
+    if predicted is None:
         return document
-    known = {row["predictor"] for row in told["run_time_predictions"]}
+    known = {row["predictor"] for row in predicted["run_time_predictions"]}
     more = [row for row in document["run_time_predictions"] if row["predictor"] not in known]
     return {
         **document,
-        "run_time_predictions": [*told["run_time_predictions"], *more],
-        "wait_forecasts": [*document["wait_forecasts"], *told["wait_forecasts"]],
-        "wait_bounds": [row for row in told["wait_bounds"] if row["queue"] == "all"],
+        "run_time_predictions": [*predicted["run_time_predictions"], *more],
+        "wait_forecasts": [*document["wait_forecasts"], *predicted["wait_forecasts"]],
+        "wait_bounds": [row for row in predicted["wait_bounds"] if row["queue"] == "all"],
     }
 
 
@@ -154,8 +157,8 @@ def _differences(runs: Sequence[RunRecord], base: int) -> str:
     first, others = runs[base], [run for place, run in enumerate(runs) if place != base]
     key = key_of(first.plan.seed, first.plan.cluster)
     pairs = combinations([first, *others], 2) if len(runs) <= MAX_IN_PAIRS else ((first, run) for run in others)
-    found = [(f"{b.plan.label} against {a.plan.label}", paired(a.jobs, b.jobs, key)) for a, b in pairs]
-    return tables.differences(found, first.plan.label)
+    compared = [(f"{b.plan.label} against {a.plan.label}", paired(a.jobs, b.jobs, key)) for a, b in pairs]
+    return tables.differences(compared, first.plan.label)
 
 
 def _bounds(document: Mapping[str, Any], runs: Sequence[RunRecord]) -> str:

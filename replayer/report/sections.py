@@ -30,8 +30,8 @@ def who_decided(rows: Sequence[Row], unix_start: int = 0) -> str:
     )
 
 
-def _changes(policy: str, told: Row, unix_start: int) -> str:
-    changes = told["changes"]
+def _changes(policy: str, portfolio: Row, unix_start: int) -> str:
+    changes = portfolio["changes"]
     ends = [*(switch["time"] for switch in changes[1:]), None]
     body = [
         [
@@ -41,36 +41,37 @@ def _changes(policy: str, told: Row, unix_start: int) -> str:
         ]
         for change, end in zip(changes, ends, strict=True)
     ][-MOST:]
-    count = len(changes) + told["left_out"]
+    count = len(changes) + portfolio["left_out"]
     note = f"{policy} had {count:,} turn{'s' * (count != 1)} of its members" + (
-        f"; the first {len(changes):,} are known" if told["left_out"] else ""
+        f"; the first {len(changes):,} are known" if portfolio["left_out"] else ""
     )
-    if told["left_out"]:  # nobody knows when the last of those that are known was over
+    if portfolio["left_out"]:  # nobody knows when the last of those that are known was over
         body[-1][-1] = "-"
     note += f"; here are the last {MOST} of these." if len(changes) > MOST else "."
     return table(["from", "decided", "for"], body, f"Who decided, {policy}", note)
 
 
-def _standings(policy: str, told: Row) -> str:
-    if not told["members"]:
+def _standings(policy: str, portfolio: Row) -> str:
+    if not portfolio["members"]:
         return ""
-    ahead = sorted(told["members"], key=lambda member: member["loss"])[:MOST]
-    if all(member["member"] != told["decides"] for member in ahead):
-        ahead[-1] = next(member for member in told["members"] if member["member"] == told["decides"])
+    ahead = sorted(portfolio["members"], key=lambda member: member["loss"])[:MOST]
+    if all(member["member"] != portfolio["decides"] for member in ahead):
+        ahead[-1] = next(member for member in portfolio["members"] if member["member"] == portfolio["decides"])
     body = [
         [
-            escape(member["member"]) + (" (decides)" if member["member"] == told["decides"] else ""),
+            escape(member["member"]) + (" (decides)" if member["member"] == portfolio["decides"] else ""),
             *(cell(member[key], percent(member[key])) for key in ("slowdown", "wait", "longest_wait", "worst_user")),
             cell(member["loss"], f"{member['loss']:.3f}"),
             cell(member["weight"], percent(member["weight"])),
         ]
         for member in ahead
     ]
-    left = len(told["members"]) - len(ahead)
+    left = len(portfolio["members"]) - len(ahead)
     note = (
-        f"Mean bounded slowdown, mean wait and longest wait are shares of those of EASY, of the {told['jobs']:,} jobs "
-        "that have ended on all shadow machines; so is the mean wait of the worst user. The member with the least loss "
-        "decides." + (f" {left:,} members with a greater loss are left out." if left else "")
+        "Mean bounded slowdown, mean wait and longest wait are shares of those of EASY, of the "
+        f"{portfolio['jobs']:,} jobs that have ended on all shadow machines; so is the mean wait of the worst user. "
+        "The member with the least loss decides."
+        + (f" {left:,} members with a greater loss are left out." if left else "")
     )
     return table(
         ["member", "slowdown", "wait", "longest wait", "worst user", "loss", "weight"],

@@ -24,8 +24,8 @@ def slowdowns(jobs: JobTimes) -> Floats:
     """Return each job's bounded slowdown, over its own run time (docs/algorithms.md#bounded-slowdown)."""
     run_times = jobs.own_run_time
     waits = jobs.end_time - jobs.submit_time - run_times
-    found = map(bounded_slowdown, waits.tolist(), run_times.tolist())
-    return np.fromiter(found, np.float64, len(run_times))
+    values = map(bounded_slowdown, waits.tolist(), run_times.tolist())
+    return np.fromiter(values, np.float64, len(run_times))
 
 
 FEW = 20
@@ -103,13 +103,13 @@ def months(first: int, last: int, unix_start_time: int | None) -> list[Month]:
         days = 30 * max(1, too_many)
         starts = range(first // (days * DAY) * days, last // DAY + 1, days)
         return [Month(f"days {start + 1} to {start + days}", (start + days) * DAY) for start in starts]
-    found: list[Month] = []
+    per_month: list[Month] = []
     at = datetime.fromtimestamp(unix_start_time + first, UTC)
-    while not found or found[-1].end <= last:
+    while not per_month or per_month[-1].end <= last:
         after = datetime(at.year + at.month // 12, at.month % 12 + 1, 1, tzinfo=UTC)
-        found.append(Month(f"{at:%b %Y}", int(after.timestamp()) - unix_start_time))
+        per_month.append(Month(f"{at:%b %Y}", int(after.timestamp()) - unix_start_time))
         at = after
-    return found
+    return per_month
 
 
 def month_of(submit_times: Integers, all_months: Sequence[Month]) -> Integers:

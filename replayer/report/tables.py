@@ -61,16 +61,16 @@ def at_a_glance(rows: Sequence[Row]) -> str:
     """Return the three figures to look at first, as bars."""
     names = [row["policy"] for row in rows]
     styles = list(map(series, numbered(names)))
-    found = []
+    lines = []
     for key, title in BARS.items():
         values = [row[key] for row in rows]
         column = COLUMNS[key](values)
         shown = [f"{cell} {column.unit}".rstrip() for cell in column.cells]
-        found.append(bars(title, list(zip(names, values, shown, strict=True)), styles))
-    return f'<div class="at-a-glance">{"".join(found)}</div>'
+        lines.append(bars(title, list(zip(names, values, shown, strict=True)), styles))
+    return f'<div class="at-a-glance">{"".join(lines)}</div>'
 
 
-def differences(found: Sequence[tuple[str, PairedDifferences]], baseline: str) -> str:
+def differences(pairs: Sequence[tuple[str, PairedDifferences]], baseline: str) -> str:
     """Return how jobs fared under a policy, compared with the same jobs under another, first of all the baseline."""
     body = [
         [
@@ -82,7 +82,7 @@ def differences(found: Sequence[tuple[str, PairedDifferences]], baseline: str) -
             cell(group.users_worse, "-" if group.users_worse is None else percent(group.users_worse)),
             cell(group.worst_user, "-" if group.worst_user is None else signed_duration(group.worst_user)),
         ]
-        for name, group in found
+        for name, group in pairs
     ]
     caption = (
         f"The baseline is {baseline}. Each job against itself under the other policy: mean difference, and in brackets "
@@ -140,8 +140,8 @@ def adjustments(document: Row) -> str:
     if not rows:
         return ""
     keys = ("mean_accuracy_requested", "mean_accuracy", "none", "over", "under", "bad")
-    told = ((escape(row["scheme"]), *(cell(row[key], _share(row[key])) for key in keys)) for row in rows)
-    body = list(dict.fromkeys(told))  # a recorded log has the same in every pass
+    cells = ((escape(row["scheme"]), *(cell(row[key], _share(row[key])) for key in keys)) for row in rows)
+    body = list(dict.fromkeys(cells))  # a recorded log has the same in every pass
     caption = (
         "Accuracy: run time over request, or the other way round where that is less. What adjustments turned out to "
         "be: none, too long, too short, or bad: too short by half an hour."

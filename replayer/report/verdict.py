@@ -90,17 +90,23 @@ def _what_is_best(rows: Sequence[Row], runs: Sequence[RunRecord], base: int, low
 
 def _at_what_price(rows: Sequence[Row], runs: Sequence[RunRecord], base: int, lowest: int) -> str:
     a, b = rows[base], rows[lowest]
-    found = _paired(runs, base, lowest)
+    comparison = _paired(runs, base, lowest)
     longer = b["mean_wait"] - a["mean_wait"]
-    mean = f"{_longer(longer)}{_bounds(found.wait, duration) if found else ''}" if longer else "as long"
-    told = [
+    mean = f"{_longer(longer)}{_bounds(comparison.wait, duration) if comparison else ''}" if longer else "as long"
+    worse_off = [
         f"{group.shape} jobs, which waited {_longer(group.longer.mean)}{_bounds(group.longer, duration)}"
-        for group in (groups(runs[base], runs[lowest]) if found else [])
+        for group in (groups(runs[base], runs[lowest]) if comparison else [])
         if group.surely_worse
     ]
-    whom = f"; it is worse for {_and(told)}" if told else "; no shape of job surely waited longer" if found else ""
-    if found and found.later:
-        whom += f", and {percent(found.later, 0)} of all jobs started later"
+    whom = (
+        f"; it is worse for {_and(worse_off)}"
+        if worse_off
+        else "; no shape of job surely waited longer"
+        if comparison
+        else ""
+    )
+    if comparison and comparison.later:
+        whom += f", and {percent(comparison.later, 0)} of all jobs started later"
     longest, shorter = duration(b["max_wait"]), duration(a["max_wait"])
     most = f"was {longest}, as under {a['policy']}" if longest == shorter else f"was {longest}, not {shorter}"
     return f"Compared with {a['policy']}, jobs waited {mean} on average{whom}; the longest wait {most}."
@@ -120,8 +126,8 @@ def _paired(runs: Sequence[RunRecord], base: int, other: int) -> PairedDifferenc
 
 def _sure(runs: Sequence[RunRecord], base: int, lowest: int) -> str:
     """Return in brackets how much less the slowdown is at least and at most; nothing without records."""
-    found = _paired(runs, base, lowest)
-    return _bounds(found.slowdown, _slowdown) if found else ""
+    comparison = _paired(runs, base, lowest)
+    return _bounds(comparison.slowdown, _slowdown) if comparison else ""
 
 
 def _bounds(more: Interval, show: Callable[[float], str]) -> str:
@@ -137,13 +143,13 @@ def _longer(seconds: float) -> str:
     return f"{duration(abs(seconds))} {'longer' if seconds > 0 else 'less'}"
 
 
-def _and(told: Sequence[str]) -> str:
+def _and(parts: Sequence[str]) -> str:
     """Return parts of a sentence as one.
 
     >>> _and(["a", "b", "c"])
     'a, b and c'
     """
-    return " and ".join(filter(None, [", ".join(told[:-1]), told[-1]]))
+    return " and ".join(filter(None, [", ".join(parts[:-1]), parts[-1]]))
 
 
 def _slowdown(value: float) -> str:
@@ -163,12 +169,12 @@ def _of_run_times(document: Row) -> str:
 
 
 def _of_bounds(rows: Sequence[Row]) -> str:
-    found = [row for row in rows if row["queue"] == "all" and row["coverage"] is not None]
-    if not found:
+    covered = [row for row in rows if row["queue"] == "all" and row["coverage"] is not None]
+    if not covered:
         return "Waits were not bounded."
-    held = sum(row["coverage"] >= row["quantile"] for row in found)
-    least = min(row["coverage"] for row in found)
+    held = sum(row["coverage"] >= row["quantile"] for row in covered)
+    least = min(row["coverage"] for row in covered)
     return (
-        f"Of {len(found)} bounds on waits {held} covered the {100 * found[0]['quantile']:g} % that they aim at; the "
-        f"lowest coverage was {100 * least:.1f} %."
+        f"Of {len(covered)} bounds on waits {held} covered the {100 * covered[0]['quantile']:g} % "
+        f"that they aim at; the lowest coverage was {100 * least:.1f} %."
     )

@@ -107,26 +107,26 @@ class EmbeddedReplay:
 
     def _push(self, event: Event) -> Event:
         if self._checked is not None and type(event) in KINDS:  # it was checked when it was made
-            told = self._checked.replaced(sequence=self.sequence, event=event)
+            envelope = self._checked.replaced(sequence=self.sequence, event=event)
         else:
-            told = Envelope(run=self.run, cluster=self._opened.cluster, sequence=self.sequence, event=event)
-            self._checked = told
-        envelope: Envelope | None = told
+            envelope = Envelope(run=self.run, cluster=self._opened.cluster, sequence=self.sequence, event=event)
+            self._checked = envelope
+        answer: Envelope | None = envelope
         for stage in self.stages:
-            envelope = stage.push(envelope or told)
-        if envelope is None:
+            answer = stage.push(answer or envelope)
+        if answer is None:
             raise ReplayError(f"event {self.sequence} of run {self.run!r} was told twice")
-        answer = envelope.event
-        if type(answer) is Rejected:
-            raise ReplayError(f"event {self.sequence} of run {self.run!r} was rejected: {answer.reason}")
+        again = answer.event
+        if type(again) is Rejected:
+            raise ReplayError(f"event {self.sequence} of run {self.run!r} was rejected: {again.reason}")
         if self.sequence == 0:
             self.stages = [stage for stage in self.stages if not stage.passthrough]
             read_together([stage.handler for stage in self.stages if stage.handler is not None])
         self.sequence += 1
-        self.last = envelope
+        self.last = answer
         for observer in self._observers:
-            observer(envelope)
-        return answer
+            observer(answer)
+        return again
 
     def snapshot(self) -> bytes:
         """Return the whole state between two events, stages and source, as JSON."""

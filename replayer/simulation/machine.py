@@ -86,9 +86,9 @@ class Machine(Archived):
         if (time := self._soonest()) is not None:
             return time
         if self._waiting:
-            told = self._left.told([job for _, job in self._waiting.values()])
+            remark = self._left.describe([job for _, job in self._waiting.values()])
             raise ReplayError(
-                f"{len(self._waiting)} jobs wait for ever: {told} "
+                f"{len(self._waiting)} jobs wait for ever: {remark} "
                 "(leave such jobs out with a smaller --processors, or grow the machine again with --capacity)"
             )
         return None

@@ -122,7 +122,7 @@ def follow(
 
         from shadowtime.services.catalogue import canonical, configure
         from shadowtime.services.follower.io import FOLLOWED, follow_source
-        from shadowtime.services.follower.options import Given
+        from shadowtime.services.follower.options import FollowOptions
         from shadowtime.shared.accounting import read_key
         from shadowtime.shared.chance import require_seed
         from shadowtime.shared.cli import start_logging
@@ -134,7 +134,7 @@ def follow(
     settings = read_settings(context.args, "follow")
     start_logging(settings.log_format, "follow")
     source_of = FOLLOWED[source]
-    given = Given(
+    options = FollowOptions(
         history=seconds_of_history(history),
         every=every,
         timeout=timeout,
@@ -150,7 +150,7 @@ def follow(
         token=None if token_file is None else token_of(token_file),
         key=None if names_key is None else read_key(names_key),
     )
-    given.require_only(source, source_of.takes)
+    options.require_only(source, source_of.takes)
     configuration = configure(policy, runtime, adjustment)
     opened = ClusterOpened(
         time=0,
@@ -165,7 +165,7 @@ def follow(
         sample_every=settings.sample_seconds or None,
         name="live",
     )
-    asyncio.run(follow_source(run or run_name(cluster, "live"), opened, source_of(given), settings))
+    asyncio.run(follow_source(run or run_name(cluster, "live"), opened, source_of(options), settings))
 
 
 def main() -> None:

@@ -8,7 +8,7 @@ from shadowtime.shared.errors import SettingsError
 
 
 @dataclass(frozen=True)
-class Given:
+class FollowOptions:
     """How a cluster is asked, and what of it is told.
 
     Parameters
@@ -59,7 +59,7 @@ class Given:
     key: bytes | None = None
 
     def required(self, name: str) -> Path:
-        """Return a path that has to be given.
+        """Return a path that has to be options.
 
         Raises
         ------

@@ -151,24 +151,24 @@ def ask(
         asyncio.run(serve(settings, host, port, allow or ()))
         return
     start_logging(settings.log_format, "ask", logging.WARNING)
-    given = {"cluster": cluster, "job": job, "run": run, "processors": processors, "requested_time": requested_time}
-    given |= {"queue": queue, "user": user}
+    question = {"cluster": cluster, "job": job, "run": run, "processors": processors, "requested_time": requested_time}
+    question |= {"queue": queue, "user": user}
     more = {"executable": executable, "group": group, "risk": risk, "moldable": "yes" if moldable else None}
     if not advise and (odd := next((name for name, value in more.items() if value is not None), None)):
         raise SettingsError(f"--{odd} goes with --advice")
     if job is None:
-        given |= more if advise else {"quantile": quantile, "confidence": confidence}
-    known = {name: value for name, value in given.items() if value is not None}
+        question |= more if advise else {"quantile": quantile, "confidence": confidence}
+    known = {name: value for name, value in question.items() if value is not None}
     once = explain_once if job is not None else advise_once if advise else bound_once
     try:
-        told = asyncio.run(once(settings, known))
+        answer = asyncio.run(once(settings, known))
     except Unanswerable as error:
         option = "" if error.parameter is None else f"--{error.parameter.replace('_', '-')}: "
         raise SettingsError(f"{option}{error.reason}") from None
-    if json or isinstance(told.shown, str):
-        sys.stdout.buffer.write((told.json if json else told.shown).encode() + b"\n")
+    if json or isinstance(answer.shown, str):
+        sys.stdout.buffer.write((answer.json if json else answer.shown).encode() + b"\n")
     else:
-        Console(highlight=False, markup=False, emoji=False).print(told.shown)
+        Console(highlight=False, markup=False, emoji=False).print(answer.shown)
 
 
 @app.command("topics", context_settings=TAKES_SETTINGS, epilog=SEE_SETTINGS)

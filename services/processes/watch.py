@@ -81,10 +81,10 @@ class Filter:
         """Return which of the jobs of an event are the user's."""
         if kind == "JobSubmitted" and event.get("user_id") == self._wanted.user:
             self._jobs |= {(run, number) for number in jobs}
-        found = frozenset(number for number in jobs if (run, number) in self._jobs)
+        named = frozenset(number for number in jobs if (run, number) in self._jobs)
         if kind == "JobWithdrawn" or (kind == "JobEnded" and not event.get("requeued")):
             self._jobs.discard((run, event["job_number"]))
-        return found
+        return named
 
 
 def _jobs(event: Mapping[str, Any]) -> frozenset[int]:
@@ -184,15 +184,15 @@ class Sentences:
         table.add_column(width=15, no_wrap=True, justify="right", style="dim")
         table.add_column(width=self._widest, no_wrap=True, style="dim")
         table.add_column(ratio=1, overflow="fold")
-        for when, where, told in lines:
-            table.add_row(when, Text(where), told)
+        for when, where, entry in lines:
+            table.add_row(when, Text(where), entry)
         if lines:
             self._console.print(table)
 
     def _dead(self, chosen: SelectedMessage) -> Iterator[tuple[str, str, Text]]:
-        told = chosen.message.headers
-        where = " ".join(told.get(name, "") for name in ("topic", "partition", "offset"))
-        yield "", plain(told.get("stage", "")), Text(plain(f"{where}: {told.get('reason', '')}"))
+        headers = chosen.message.headers
+        where = " ".join(headers.get(name, "") for name in ("topic", "partition", "offset"))
+        yield "", plain(headers.get("stage", "")), Text(plain(f"{where}: {headers.get('reason', '')}"))
 
     def _living(self, chosen: SelectedMessage) -> Iterator[tuple[str, str, Text]]:
         envelope = Envelope.read(chosen.message.value)
@@ -219,10 +219,10 @@ class Sentences:
 
 def _as_it_came(message: Message) -> bytes:
     try:
-        found = orjson.loads(message.value)
+        document = orjson.loads(message.value)
     except orjson.JSONDecodeError:
         return orjson.dumps({"value": message.value.decode(errors="replace")})
-    return orjson.dumps(found) if b"\n" in message.value or b"\r" in message.value else message.value
+    return orjson.dumps(document) if b"\n" in message.value or b"\r" in message.value else message.value
 
 
 def _dead_letter(message: Message) -> bytes:
@@ -245,11 +245,11 @@ async def watch(
         async for batch in batches:
             for record in batch:
                 printer.note(record)
-            found = [chosen for record in batch if (chosen := choose(record)) is not None]
+            records = [chosen for record in batch if (chosen := choose(record)) is not None]
             if count is not None:
-                found = found[: count - shown]
-            if found:
-                printer.show(found)
-            shown += len(found)
+                records = records[: count - shown]
+            if records:
+                printer.show(records)
+            shown += len(records)
             if shown == count:
                 return

@@ -123,10 +123,10 @@ class DowneyRunTimes(Remembering):
         logarithms = self._logarithms.get(remembered(x).queue_number)
         if logarithms is None:
             return None
-        found = self.lifetime(*fit(logarithms, self.omitted), float(elapsed))
-        if found is None:
+        remaining = self.lifetime(*fit(logarithms, self.omitted), float(elapsed))
+        if remaining is None:
             return None
-        return RunTimePrediction(point=as_predicted(found, x, elapsed), observations=len(logarithms))
+        return RunTimePrediction(point=as_predicted(remaining, x, elapsed), observations=len(logarithms))
 
     def add(self, job: RememberedJob) -> None:
         """Take in the newest job."""

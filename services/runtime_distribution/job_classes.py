@@ -89,8 +89,8 @@ class JobClasses:
 
     def masses(self, job: JobSubmitted) -> Masses:
         """Return the distribution of the job's class, backed by wider ones; shape (BINS,)."""
-        found = [self._counts.get(key) for key in islice(_classes(job), self._depth)]
-        return backed(np.array([counts for counts in found if counts is not None] or [np.zeros(BINS)]))
+        histograms = [self._counts.get(key) for key in islice(_classes(job), self._depth)]
+        return backed(np.array([counts for counts in histograms if counts is not None] or [np.zeros(BINS)]))
 
     def learn(self, job: JobSubmitted, run_time: int, beyond: float = 0.0) -> None:
         """Count an ended job in all of its classes; `beyond` is as for `similar_jobs.weighted_masses`."""

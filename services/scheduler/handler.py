@@ -74,9 +74,9 @@ def starts_if_submitted(
     number = 1 + max(int(column.max(initial=0)) for column in numbers)
     for job, prediction in asked:
         job = job.model_copy(update={"time": now, "job_number": number})
-        told = Envelope(run="ask", sequence=0, event=job, run_time=prediction)
+        answer = Envelope(run="ask", sequence=0, event=job, run_time=prediction)
         further = [getattr(job, unit) or 0 for unit in pool.further]
-        enqueue(queue, job, told, pool.policy.settings, further)
+        enqueue(queue, job, answer, pool.policy.settings, further)
         row = int(np.flatnonzero(queue.job_number == number)[0])
         starts = futures.starts(SchedulerState(now, queue, pool.running, pool.free), row)
         forget(queue, queue.remove(number))

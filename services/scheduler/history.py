@@ -67,7 +67,7 @@ class Passes:
         self.reasons: dict[int, tuple[int, Reason]] = {}
         """Of jobs: when it was decided to start them, or first advised, and why."""
         self.refused: dict[int, deque[Refusal]] = {}
-        self.told: dict[int, ForecastWait] = {}
+        self.promises: dict[int, ForecastWait] = {}
         self.ended: dict[int, EndedJob] = {}
 
     def submit(self, envelope: Envelope, job: JobSubmitted) -> None:
@@ -76,7 +76,7 @@ class Passes:
         within = _within(chosen(envelope.wait_bounds))
         self.ended.pop(job.job_number, None)
         if forecast is not None or within is not None:
-            self.told[job.job_number] = ForecastWait(forecast, within)
+            self.promises[job.job_number] = ForecastWait(forecast, within)
 
     def decide(self, decided: Decided, *, obeyed: bool) -> None:
         """Keep why jobs start, and who was weighed and refused."""
@@ -91,10 +91,10 @@ class Passes:
             for at in range(len(tried.job_numbers) - tried.accepted):
                 mended = None if tried.recalibrated is None else tried.recalibrated[at]
                 number, risks = tried.job_numbers[at], (tried.probabilities[at], tried.bounds[at], mended)
-                found = self.refused.get(number)
-                if found is None:
-                    found = self.refused[number] = deque(maxlen=KEPT)
-                found.append(Refusal(decided.time, tried.head, tried.needed, *risks))
+                refusals = self.refused.get(number)
+                if refusals is None:
+                    refusals = self.refused[number] = deque(maxlen=KEPT)
+                refusals.append(Refusal(decided.time, tried.head, tried.needed, *risks))
 
     def start(self, started: JobStarted) -> None:
         """Let go of what only matters while a job waits."""
@@ -106,7 +106,7 @@ class Passes:
         self.reasons.pop(ended.job_number, None)
         if ended.requeued:
             return
-        self.told.pop(ended.job_number, None)
+        self.promises.pop(ended.job_number, None)
         asked = started.limit or job.requested_time
         began, over = moment(started), moment(ended)
         self.ended[ended.job_number] = EndedJob(
@@ -118,7 +118,7 @@ class Passes:
     def forget(self, number: int) -> None:
         """Let go of a job that has left the queue."""
         self.starting.discard(number)
-        for kept in (self.reasons, self.refused, self.told):
+        for kept in (self.reasons, self.refused, self.promises):
             kept.pop(number, None)
 
     def snapshot(self) -> dict[str, Any]:
@@ -126,8 +126,8 @@ class Passes:
         return {
             "starting": sorted(self.starting),
             "reasons": [[number, time, reason.model_dump()] for number, (time, reason) in self.reasons.items()],
-            "refused": [[number, [list(refusal) for refusal in found]] for number, found in self.refused.items()],
-            "told": [[number, told.forecast, told.within] for number, told in self.told.items()],
+            "refused": [[number, [list(refusal) for refusal in refusals]] for number, refusals in self.refused.items()],
+            "told": [[number, promise.forecast, promise.within] for number, promise in self.promises.items()],
             "ended": [[number, *job] for number, job in self.ended.items()],
         }
 
@@ -136,9 +136,10 @@ class Passes:
         self.starting = set(state["starting"])
         self.reasons = {number: (time, REASONS.validate_python(reason)) for number, time, reason in state["reasons"]}
         self.refused = {
-            number: deque((Refusal(*values) for values in found), maxlen=KEPT) for number, found in state["refused"]
+            number: deque((Refusal(*values) for values in refusals), maxlen=KEPT)
+            for number, refusals in state["refused"]
         }
-        self.told = {
+        self.promises = {
             number: ForecastWait(forecast, None if within is None else (within[0], within[1]))
             for number, forecast, within in state["told"]
         }

@@ -39,7 +39,7 @@ BADLY_FORECAST: Final = Statistic("forecast", OFF, 0.0)
 Outcome = tuple[Statistic, float]
 
 
-def of_run_time(told: RunTimePrediction, pit: Sequence[float] | None, run_time: int) -> list[Outcome]:
+def of_run_time(prediction: RunTimePrediction, pit: Sequence[float] | None, run_time: int) -> list[Outcome]:
     """Return how a prediction failed, by the tenths of its probability integral transform and by its point.
 
     Nothing of one that rests on no job: it is a guess.
@@ -48,9 +48,12 @@ def of_run_time(told: RunTimePrediction, pit: Sequence[float] | None, run_time: 
     >>> [(statistic.what, failed) for statistic, failed in of_run_time(told, None, 300)]
     [('twice', 1.0), ('half', 0.0)]
     """
-    if not told.observations:
+    if not prediction.observations:
         return []
-    failed = [(TWICE_AS_LONG, float(run_time > 2 * told.point)), (HALF_AS_LONG, float(2 * run_time < told.point))]
+    failed = [
+        (TWICE_AS_LONG, float(run_time > 2 * prediction.point)),
+        (HALF_AS_LONG, float(2 * run_time < prediction.point)),
+    ]
     if pit is not None:
         failed += [(IN_THE_LAST, pit[-1]), (IN_THE_FIRST, pit[0]), (IN_EITHER, min(pit[0] + pit[-1], 1.0))]
     return failed
@@ -58,8 +61,8 @@ def of_run_time(told: RunTimePrediction, pit: Sequence[float] | None, run_time: 
 
 def of_adjustment(run_time: int, requested_time: int, adjusted_time: int) -> list[Outcome]:
     """Return whether an adjusted request was too short by half an hour or more; nothing of one left as it was."""
-    found = adjustment_class(run_time, requested_time, adjusted_time)
-    return [] if found == "none" else [(BADLY_ADJUSTED, float(found == "bad"))]
+    outcome = adjustment_class(run_time, requested_time, adjusted_time)
+    return [] if outcome == "none" else [(BADLY_ADJUSTED, float(outcome == "bad"))]
 
 
 def of_forecast(forecast: int, wait: int) -> Outcome:
@@ -91,7 +94,7 @@ class PredictionsHeld:
         self.left_out = 0
         self.alarms: dict[Key, Drift] = {}
         """Those that last."""
-        self.untold: list[Drift] = []
+        self.unpublished: list[Drift] = []
         self.outlived: dict[int, int] = {}
         """Of waiting jobs, which of their bounds were counted as missed: one bit each."""
 
@@ -109,7 +112,7 @@ class PredictionsHeld:
             self._note(drift, time)
 
     def _note(self, drift: Drift, time: int) -> None:
-        self.untold.append(drift)
+        self.unpublished.append(drift)
         if drift.holds:
             began = self.alarms.pop(drift.key)
             for place in range(len(self.episodes) - 1, -1, -1):
@@ -124,14 +127,16 @@ class PredictionsHeld:
         else:
             self.left_out += 1
 
-    def told(self) -> tuple[Drift, ...]:
+    def take_drifts(self) -> tuple[Drift, ...]:
         """Return what is to be told now, and forget it."""
-        told, self.untold = tuple(self.untold[:MAX_DRIFTS]), self.untold[MAX_DRIFTS:]
-        return told
+        drifts, self.unpublished = tuple(self.unpublished[:MAX_DRIFTS]), self.unpublished[MAX_DRIFTS:]
+        return drifts
 
-    def run_time(self, job: JobSubmitted, told: RunTimePrediction, pit: list[float] | None, run_time: int) -> None:
+    def run_time(
+        self, job: JobSubmitted, prediction: RunTimePrediction, pit: list[float] | None, run_time: int
+    ) -> None:
         """Take in the run time of a job, in seconds, and the tenths in which its histogram has it."""
-        self.watch.add("all", _owner(job), of_run_time(told, pit, run_time))
+        self.watch.add("all", _owner(job), of_run_time(prediction, pit, run_time))
 
     def adjustment(self, job: JobSubmitted, requested_time: int, adjusted_time: int, run_time: int) -> None:
         """Take in how an adjusted request fared; seconds."""
@@ -181,7 +186,7 @@ class PredictionsHeld:
             "episodes": [episode.model_dump() for episode in self.episodes],
             "left_out": self.left_out,
             "alarms": [alarm.model_dump() for alarm in self.alarms.values()],
-            "untold": [drift.model_dump() for drift in self.untold],
+            "untold": [drift.model_dump() for drift in self.unpublished],
             "outlived": list(self.outlived.items()),
         }
 
@@ -192,7 +197,7 @@ class PredictionsHeld:
         self.left_out = state["left_out"]
         alarms: Iterable[Drift] = map(Drift.model_validate, state["alarms"])
         self.alarms = {alarm.key: alarm for alarm in alarms}
-        self.untold = [Drift.model_validate(drift) for drift in state["untold"]]
+        self.unpublished = [Drift.model_validate(drift) for drift in state["untold"]]
         self.outlived = dict(state["outlived"])
 
 

@@ -94,15 +94,15 @@ class DriftWatch:
 
     def close(self, time: int) -> list[Drift]:
         """Test the day before that of `time` if it is over; return what began to drift, and what holds again."""
-        found: list[Drift] = []
+        drifts: list[Drift] = []
         if self.due(time) and self.day is not None:
             self.days += 1
             for (scope, number), shares in self._gathered().items():
-                found += self._test(self.day, scope, number, shares)
+                drifts += self._test(self.day, scope, number, shares)
             self.cells = {}
         if self.day is None or time // DAY > self.day:
             self.day = time // DAY
-        return found
+        return drifts
 
     def _gathered(self) -> dict[tuple[Scope, int | None], dict[Statistic, dict[int | None, list[float]]]]:
         """Return the sums of the day by whose jobs they are about, by statistic, by user."""
@@ -147,17 +147,17 @@ class DriftWatch:
     def _unit(self, scope: Scope, number: int | None) -> dict[Statistic, WatchedShare] | None:
         """Return what is watched of one, now the last in line to be let go; None where there is no room."""
         units = self.units[scope]
-        found = units.pop(number, None)
-        if found is None:
+        of_number = units.pop(number, None)
+        if of_number is None:
             if len(units) >= PLACES[scope]:
                 idle = (unit for unit, shares in units.items() if all(one.since is None for one in shares.values()))
                 oldest = next(idle, None)
                 if oldest is None:
                     return None
                 del units[oldest]
-            found = {}
-        units[number] = found
-        return found
+            of_number = {}
+        units[number] = of_number
+        return of_number
 
     def snapshot(self) -> dict[str, Any]:
         """Return the whole state as plain values."""

@@ -146,10 +146,10 @@ class WatchedShare:
             return None
         self.most = max(self.stated, self.mean) + max(TOLERANCE, ERRORS * sqrt(self.variance / min(self.days, HORIZON)))
         self.waiting.append((day, value))
-        found = self.most <= HIGHEST and self.rising.add(day, value, self.most) >= self.limit
+        failing = self.most <= HIGHEST and self.rising.add(day, value, self.most) >= self.limit
         while len(self.waiting) > (LAG if self.rising.score <= 0 or self.waiting[0][0] < self.rising.began else DOUBT):
             self._learn(self.waiting.popleft()[1])
-        if not found:
+        if not failing:
             return None
         self.since, self.share = self.rising.began, self.rising.mean
         self.waiting.clear()
@@ -178,14 +178,14 @@ class WatchedShare:
     def snapshot(self) -> list[Any]:
         """Return the whole state as plain values."""
         record = [self.days, self.mean, self.variance, list(self.waiting)]
-        told = [self.since, self.most, self.share]
-        return [self.stated, self.limit, record, self.rising.snapshot(), self.falling.snapshot(), told]
+        episode = [self.since, self.most, self.share]
+        return [self.stated, self.limit, record, self.rising.snapshot(), self.falling.snapshot(), episode]
 
     def restore(self, state: list[Any]) -> None:
         """Take on what `snapshot` returned."""
-        self.stated, self.limit, record, rising, falling, told = state
+        self.stated, self.limit, record, rising, falling, episode = state
         self.days, self.mean, self.variance, waiting = record
         self.waiting = deque((day, value) for day, value in waiting)
         self.rising.restore(rising)
         self.falling.restore(falling)
-        self.since, self.most, self.share = told
+        self.since, self.most, self.share = episode

@@ -42,14 +42,14 @@ def figures(run: StageHandler, tally: Tally, sampling: Sampling, time: int) -> I
             yield metric.name, labels, float(value)
 
 
-Told = Iterator[tuple[Metric, tuple[str, ...], float | None]]
+Samples = Iterator[tuple[Metric, tuple[str, ...], float | None]]
 
 
-def _run(opened: ClusterOpened) -> Told:
+def _run(opened: ClusterOpened) -> Samples:
     yield names.RUN_INFO, (label(opened.policy), label(opened.runtime), opened.mode), 1
 
 
-def _machine(run: StageHandler, sampling: Sampling, time: int) -> Told:
+def _machine(run: StageHandler, sampling: Sampling, time: int) -> Samples:
     waiting, running = run.jobs.waiting.values(), run.jobs.running
     yield names.PROCESSORS, (), run.processors
     yield names.PROCESSORS_BUSY, (), sum(job.started.processors for job in running.values() if job.suspended is None)
@@ -64,10 +64,10 @@ def _machine(run: StageHandler, sampling: Sampling, time: int) -> Told:
     yield names.LONGEST_WAITING_JOB, (), NOBODY if longest is None else longest.job_number
 
 
-def _outcomes(tally: Tally, sampling: Sampling) -> Told:
+def _outcomes(tally: Tally, sampling: Sampling) -> Samples:
     waits = tally.waits
     waits.fold()
-    told = waits.summary(tally.capacity.until(waits.last_end))
+    summary = waits.summary(tally.capacity.until(waits.last_end))
     yield names.JOBS, (), waits.jobs
     yield names.WAIT_SUM, (), waits.wait
     yield names.SLOWDOWN_SUM, (), waits.slowdown
@@ -86,7 +86,7 @@ def _outcomes(tally: Tally, sampling: Sampling) -> Told:
         (names.WEIGHTED_WAIT, "weighted_mean_wait"),
         (names.UTILIZATION, "utilization"),
     ):
-        yield metric, (), told[field]
+        yield metric, (), summary[field]
     for share, wait in zip(QUANTILES, sampling.waits.quantiles(QUANTILES), strict=False):  # none before the first end
         yield names.WAIT_QUANTILE, (f"{share:g}",), wait
     yield names.ENDED_AT_LIMIT, (), tally.ended_at_limit
@@ -96,7 +96,7 @@ def _outcomes(tally: Tally, sampling: Sampling) -> Told:
         yield names.HAPPENINGS, (what,), count
 
 
-def _decisions(tally: Tally, sampling: Sampling) -> Told:
+def _decisions(tally: Tally, sampling: Sampling) -> Samples:
     yield names.SCHEDULING_POINTS, (), tally.scheduling_points
     for (kind, reason), count in sampling.decisions.items():
         yield names.DECISIONS, (kind, label(reason)), count
@@ -104,7 +104,7 @@ def _decisions(tally: Tally, sampling: Sampling) -> Told:
         yield names.START_PROBABILITY, (), sampling.start_probability
 
 
-def _calibration(tally: Tally) -> Told:
+def _calibration(tally: Tally) -> Samples:
     """Yield the reliability tables as of the outcomes found by now; the others follow in batches."""
     for measure in ("exact", "recalibrated", "bound"):
         table: ReliabilityTable = getattr(tally.calibration, measure)
@@ -122,7 +122,7 @@ def _calibration(tally: Tally) -> Told:
                     yield names.CANDIDATE_PROBABILITY, labels, float(table.probability[started, tenth])
 
 
-def _run_times(tally: Tally, sampling: Sampling, time: int) -> Told:
+def _run_times(tally: Tally, sampling: Sampling, time: int) -> Samples:
     errors, distributions = tally.run_times.scores(), tally.distributions.summary()
     yield names.RUN_TIME_PREDICTIONS, (), errors.predictions
     yield names.RUN_TIME_ERROR, (), errors.mean_absolute_error
@@ -139,79 +139,79 @@ def _run_times(tally: Tally, sampling: Sampling, time: int) -> Told:
             yield names.PREDICTED_RUN_TIME, (f"{share:g}",), float(np.sqrt(max(EDGES[place], 1.0) * EDGES[place + 1]))
 
 
-def _adjustments(tally: Tally) -> Told:
-    told = tally.accuracy.scores()
-    yield names.ACCURACY, ("adjusted",), told.mean_accuracy
-    yield names.ACCURACY, ("requested",), told.mean_accuracy_requested
-    yield names.MEDIAN_ACCURACY, (), told.median_accuracy
+def _adjustments(tally: Tally) -> Samples:
+    accuracy = tally.accuracy.scores()
+    yield names.ACCURACY, ("adjusted",), accuracy.mean_accuracy
+    yield names.ACCURACY, ("requested",), accuracy.mean_accuracy_requested
+    yield names.MEDIAN_ACCURACY, (), accuracy.median_accuracy
     for outcome in get_args(AdjustmentClass) if tally.accuracy.jobs else ():
         yield names.ADJUSTMENTS, (outcome,), tally.accuracy.classes[outcome]
 
 
-def _forecasts(tally: Tally) -> Told:
-    if (told := tally.forecasts.scores()) is not None:
-        yield names.FORECASTS, (), told.forecasts
-        yield names.FORECAST_ERROR, (), told.mean_absolute_error
-        yield names.FORECAST_MEAN, (), told.mean_forecast
-        yield names.FORECAST_WAIT, (), told.mean_wait
+def _forecasts(tally: Tally) -> Samples:
+    if (forecast := tally.forecasts.scores()) is not None:
+        yield names.FORECASTS, (), forecast.forecasts
+        yield names.FORECAST_ERROR, (), forecast.mean_absolute_error
+        yield names.FORECAST_MEAN, (), forecast.mean_forecast
+        yield names.FORECAST_WAIT, (), forecast.mean_wait
 
 
-def _expected_starts(tally: Tally, sampling: Sampling) -> Told:
+def _expected_starts(tally: Tally, sampling: Sampling) -> Samples:
     """Yield how the site's own word fared, and forecasts of the same jobs; queues as of bounds."""
     shown = {ALL, *sampling.queues}
-    for told in tally.expected.scores() or ():
-        queue = ALL if told.queue is None else str(told.queue)
-        words = {"first": told.first, "last": told.last}
-        if told.paired is not None:
-            paired = vars(told.paired).items()
+    for starts in tally.expected.scores() or ():
+        queue = ALL if starts.queue is None else str(starts.queue)
+        words = {"first": starts.first, "last": starts.last}
+        if starts.paired is not None:
+            paired = vars(starts.paired).items()
             words |= {f"{name}, of those forecast": value for name, value in paired if name != "forecast"}
-            words["forecast"] = told.paired.forecast
+            words["forecast"] = starts.paired.forecast
         for by, scores in words.items() if queue in shown else ():
             yield names.EXPECTED, (by, queue), scores.jobs
             yield names.EXPECTED_ERROR, (by, queue), scores.mean_absolute_error
             yield names.EXPECTED_BIAS, (by, queue), scores.mean_error
 
 
-def _members(tally: Tally) -> Told:
+def _members(tally: Tally) -> Samples:
     members = tally.members
     if members.decides is not None:
         yield names.MEMBER_DECIDES, (label(members.decides),), 1
-    for told in members.standings:
-        yield names.MEMBER_WEIGHT, (label(told.member),), told.weight
-        yield names.MEMBER_SLOWDOWN, (label(told.member),), told.slowdown
+    for standing in members.standings:
+        yield names.MEMBER_WEIGHT, (label(standing.member),), standing.weight
+        yield names.MEMBER_SLOWDOWN, (label(standing.member),), standing.slowdown
 
 
-def _drifts(tally: Tally) -> Told:
+def _drifts(tally: Tally) -> Samples:
     """Yield what is watched for the cluster and whatever was ever under alarm, and how near to one the former are."""
     held = tally.held
     of_cluster = held.watch.units["cluster"].get(None, {})
-    told: dict[tuple[str, str, str, int | None], bool] = {
+    failing: dict[tuple[str, str, str, int | None], bool] = {
         (of, what, "cluster", None): False for of, what, _ in of_cluster
     }
-    told |= {
+    failing |= {
         (episode.of, episode.what, episode.scope, episode.number): episode.until is None for episode in held.episodes
     }
-    for (of, what, scope, number), fails in told.items():
+    for (of, what, scope, number), fails in failing.items():
         whose = scope if number is None else f"{scope} {number}"
         yield names.DRIFTING, (of, label(what), whose), float(fails)
     for statistic, share in of_cluster.items():
         yield names.DRIFT_EVIDENCE, (statistic.of, label(statistic.what)), share.evidence
 
 
-def _wait_bounds(tally: Tally, sampling: Sampling, time: int) -> Told:
+def _wait_bounds(tally: Tally, sampling: Sampling, time: int) -> Samples:
     """Yield how bounds fare; those of queues beyond the first `MAX_QUEUES` are left out."""
 
     def labels(grouping: str, queue: int | None, quantile: float) -> tuple[str, str, str]:
         return label(grouping), ALL if queue is None else str(queue), f"{quantile:g}"
 
     shown = {ALL, *sampling.queues}
-    for told in tally.coverage.scores():
-        scope = labels(told.grouping, told.queue, told.quantile)
+    for coverage in tally.coverage.scores():
+        scope = labels(coverage.grouping, coverage.queue, coverage.quantile)
         if scope[1] in shown:
-            yield names.BOUNDED, scope, told.predictions
-            yield names.UNBOUNDED, scope, told.without
-            yield names.COVERAGE, scope, told.coverage
-            yield names.OVER_RMS, scope, told.over_rms
+            yield names.BOUNDED, scope, coverage.predictions
+            yield names.UNBOUNDED, scope, coverage.without
+            yield names.COVERAGE, scope, coverage.coverage
+            yield names.OVER_RMS, scope, coverage.over_rms
     for of, bound in sampling.bounds.items():
         if (scope := labels(*of))[1] in shown:
             yield names.WAIT_BOUND, scope, bound

@@ -172,8 +172,8 @@ class Scoreboard(StageHandler):
         return self._told(envelope)
 
     def _told(self, envelope: Envelope) -> Envelope:
-        told = () if envelope.drifts or not self.tally.held.untold else self.tally.held.told()
-        return envelope.replaced(drifts=told) if told else envelope
+        drifts = () if envelope.drifts or not self.tally.held.unpublished else self.tally.held.take_drifts()
+        return envelope.replaced(drifts=drifts) if drifts else envelope
 
     def on_ended(self, envelope: Envelope, ended: JobEnded, job: RunningJob) -> Envelope:
         """Score the job, or count the work that its killing wasted."""

@@ -83,13 +83,13 @@ class Sampling:
         self._enter(envelope.event.time)
         for queue in (ALL, self.queue_of(job.queue_number)):
             self.started_waits[queue] = max(wait, self.started_waits.get(queue, 0))
-        for told in envelope.coverage:
-            scope = told.grouping, told.queue, told.quantile
+        for coverage in envelope.coverage:
+            scope = coverage.grouping, coverage.queue, coverage.quantile
             if self._has_room(self.coverage, scope):
-                self.coverage[scope] = told.covered, told.low, told.high
-        for found in envelope.change_points:
-            if self._has_room(self.change_points, (found.grouping, found.queue)):
-                self.change_points[found.grouping, found.queue] += 1
+                self.coverage[scope] = coverage.covered, coverage.low, coverage.high
+        for change_point in envelope.change_points:
+            if self._has_room(self.change_points, (change_point.grouping, change_point.queue)):
+                self.change_points[change_point.grouping, change_point.queue] += 1
 
     def end(self, job: JobSubmitted, wait: int, requested_time: int) -> None:
         """Take in the wait of a job that has ended for good, and its shape; times in seconds."""
@@ -142,7 +142,7 @@ class Sampling:
             "decisions": [[*kind, count] for kind, count in self.decisions.items()],
             "start_probability": self.start_probability,
             "bounds": [[*scope, bound] for scope, bound in self.bounds.items()],
-            "coverage": [[*scope, *told] for scope, told in self.coverage.items()],
+            "coverage": [[*scope, *values] for scope, values in self.coverage.items()],
             "change_points": [[*scope, count] for scope, count in self.change_points.items()],
             "interval": self.interval,
             "started_waits": list(self.started_waits.items()),

@@ -41,16 +41,16 @@ def twin(
             return [read(run, state.snapshot) for run, state in saved if state is not None]
 
     every = asyncio.run(ask())
-    found = [shadow for shadow in every if shadow.of(cluster)]
-    if not found:
+    chosen = [shadow for shadow in every if shadow.of(cluster)]
+    if not chosen:
         raise SettingsError(none_of(cluster, every))
     if json:
-        told = {shadow.name: shadow.compared.model_dump(mode="json") for shadow in found}
-        sys.stdout.buffer.write(orjson.dumps({"cluster": found[0].cluster, "shadows": told}) + b"\n")
+        documents = {shadow.name: shadow.compared.model_dump(mode="json") for shadow in chosen}
+        sys.stdout.buffer.write(orjson.dumps({"cluster": chosen[0].cluster, "shadows": documents}) + b"\n")
         return
     console = Console(highlight=False, markup=False, emoji=False)
-    shown = {shadow.name: shadow.compared for shadow in found}
-    for table in tables(found[0].cluster, shown, found[0].unix_start, users=users, classes=classes):
+    shown = {shadow.name: shadow.compared for shadow in chosen}
+    for table in tables(chosen[0].cluster, shown, chosen[0].unix_start, users=users, classes=classes):
         console.print(table)
 
 

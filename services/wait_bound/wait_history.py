@@ -67,7 +67,7 @@ def at_rank(histories: Sequence[WaitHistory], rank: int) -> int:
     if len(histories) == 1:
         wait: int = histories[0].ordered[rank - 1]
         return wait
-    found: list[int] = []
+    kept: list[int] = []
     for history in histories:
         low, high = 0, len(history)
         while low < high:  # the first of this history that so many of all do not exceed
@@ -76,5 +76,5 @@ def at_rank(histories: Sequence[WaitHistory], rank: int) -> int:
                 high = middle
             else:
                 low = middle + 1
-        found += islice(history.ordered, low, low + 1)
-    return min(found)
+        kept += islice(history.ordered, low, low + 1)
+    return min(kept)

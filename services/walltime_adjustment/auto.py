@@ -96,10 +96,10 @@ class Auto(Predictor[JobSubmitted, JobEnded, WalltimeAdjustment]):
         times, behind = self._propose(x, x.requested_time)
         chosen = int(self._scores.chosen[bin_of(x.requested_time)])
         source, which = divmod(chosen, len(PERCENTILES))
-        found = behind[source] if source < len(behind) else None
-        if found is None:
+        source_record = behind[source] if source < len(behind) else None
+        if source_record is None:
             return WalltimeAdjustment(adjusted_time=x.requested_time, observations=0)
-        key, count = found
+        key, count = source_record
         return WalltimeAdjustment(
             adjusted_time=int(times[chosen]),
             observations=count,
@@ -112,10 +112,10 @@ class Auto(Predictor[JobSubmitted, JobEnded, WalltimeAdjustment]):
         """Score the schemes by how long the job ran, and remember what share of its request that was."""
         if x.requested_time is None:
             return
-        said = self._open.pop(x.job_number, None)
-        if said is not None:
+        scheme = self._open.pop(x.job_number, None)
+        if scheme is not None:
             run_time, request = y.own_run_time, x.requested_time
-            self._scores.add(bin_of(request), said.chosen, run_time, request, said.adjusted_times)
+            self._scores.add(bin_of(request), scheme.chosen, run_time, request, scheme.adjusted_times)
         self._history.add(Traits.of(x, x.requested_time), y.time, ratio(y.own_run_time, x.requested_time))
         self._said.clear()
 
@@ -134,7 +134,7 @@ class Auto(Predictor[JobSubmitted, JobEnded, WalltimeAdjustment]):
         return {
             "history": self._history.snapshot(),
             "scores": self._scores.snapshot(),
-            "open": [[number, said.chosen, said.adjusted_times.tolist()] for number, said in self._open.items()],
+            "open": [[number, scheme.chosen, scheme.adjusted_times.tolist()] for number, scheme in self._open.items()],
         }
 
     def restore(self, state: Any) -> None:
@@ -149,20 +149,20 @@ class Auto(Predictor[JobSubmitted, JobEnded, WalltimeAdjustment]):
         job = Traits.of(x, requested_time)
         if not self._history.is_current(x.time):
             self._said.clear()
-        said = self._said.get(job)
-        if said is None:
-            said = self._said[job] = self._look(job, x.time)
-        return said
+        scheme = self._said.get(job)
+        if scheme is None:
+            scheme = self._said[job] = self._look(job, x.time)
+        return scheme
 
     def _look(self, job: Traits, now: int) -> Said:
         """Return what `_propose` says of jobs like this one."""
-        found: list[Record] = []
+        records: list[Record] = []
         for name in NAMES:  # each after the coarser ones
-            found.append(self._look_up(name, job, now, [found[index] for index in COARSER[name]]))
+            records.append(self._look_up(name, job, now, [records[index] for index in COARSER[name]]))
         shares = np.ones((len(SOURCES) + 1, len(PERCENTILES)))
         behind: list[tuple[str, int] | None] = []
         for row, source in enumerate(SOURCES):
-            known = ((NAMES[name], answer) for name, span in source if (answer := found[name][span]) is not None)
+            known = ((NAMES[name], answer) for name, span in source if (answer := records[name][span]) is not None)
             finest = next(known, None)
             if finest is None:
                 behind.append(None)
@@ -174,15 +174,15 @@ class Auto(Predictor[JobSubmitted, JobEnded, WalltimeAdjustment]):
 
     def _look_up(self, name: str, job: Traits, now: int, coarser_ones: list[Record]) -> Record:
         """Return the number of like jobs in each span, and their percentiles; None where there are too few."""
-        found: Record = []
+        record: Record = []
         for span in range(len(SPANS)):
             sample = self._history.sample(name, span, job, now)
             count = len(sample)
             if count < self._settings.minimum:
-                found.append(None)
+                record.append(None)
                 continue
             # Of two samples of which one holds the other, those of one size are the same.
-            wider = [*found, *(coarser[span] for coarser in coarser_ones)]
+            wider = [*record, *(coarser[span] for coarser in coarser_ones)]
             same = next((pair for pair in wider if pair is not None and pair[0] == count), None)
-            found.append(same or (count, sample.at(positions(count, PERCENTILES, self._settings.rank))))
-        return found
+            record.append(same or (count, sample.at(positions(count, PERCENTILES, self._settings.rank))))
+        return record

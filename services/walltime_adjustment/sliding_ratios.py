@@ -67,16 +67,16 @@ class LikeJobs:
 
         What is kept for a window only saves work: any order of questions gives the same answers.
         """
-        first, ratios, found = self._first[window], self._ratios, self._sorted[window]
+        first, ratios, sorted_ratios = self._first[window], self._ratios, self._sorted[window]
         begin = bisect_left(self.numbers, number)
         if abs(begin - first) * DEARER > len(ratios) - begin:
-            found = self._sorted[window] = SortedList(ratios[begin:])
+            sorted_ratios = self._sorted[window] = SortedList(ratios[begin:])
         else:
             for gone in ratios[first:begin]:
-                found.remove(gone)
-            found.update(ratios[begin:first])
+                sorted_ratios.remove(gone)
+            sorted_ratios.update(ratios[begin:first])
         self._first[window] = begin
-        return found
+        return sorted_ratios
 
     def let_go(self, number: int) -> None:
         """Forget what lies before this entry, once that is most. O(1) amortised."""

@@ -18,9 +18,9 @@ def specs(option: str) -> list[str]:
 def choices(option: str, spec: str) -> list[str]:
     """Return a SPEC with every key spelled out, and one more for each further choice of a key that it leaves open."""
     chosen = parse(spec)
-    found = [canonical(option, spec)]
+    specs = [canonical(option, spec)]
     for key, field in REGISTRIES[option].classes[chosen.name].Settings.model_fields.items():
         if key not in chosen.keys and get_origin(field.annotation) is Literal:
             others = [choice for choice in get_args(field.annotation) if choice != field.default]
-            found += [canonical(option, str(Spec(chosen.name, {**chosen.keys, key: str(value)}))) for value in others]
-    return found
+            specs += [canonical(option, str(Spec(chosen.name, {**chosen.keys, key: str(value)}))) for value in others]
+    return specs

@@ -34,11 +34,11 @@ def foresees_nothing(plan: Callable[[Workload], RunPlan], jobs: Workload, share:
 
     In the other future nobody else submits a job, and what has not ended runs longer.
     """
-    told = played(plan(jobs))[:-1]
-    now = told[int(share * (len(told) - 1))].event.time
+    envelopes = played(plan(jobs))[:-1]
+    now = envelopes[int(share * (len(envelopes) - 1))].event.time
     ended = {
         envelope.event.job_number
-        for envelope in told
+        for envelope in envelopes
         if isinstance(envelope.event, JobEnded) and not envelope.event.requeued and envelope.event.time <= now
     }
     first = jobs[0].job_number
@@ -59,15 +59,15 @@ def foresees_nothing(plan: Callable[[Workload], RunPlan], jobs: Workload, share:
     )
     again = played(plan(other))[:-1]
     assert [envelope for envelope in again if envelope.event.time <= now] == [
-        envelope for envelope in told if envelope.event.time <= now
+        envelope for envelope in envelopes if envelope.event.time <= now
     ]
 
 
-def by_wire(told: list[Envelope], every: int) -> list[Envelope]:
+def by_wire(envelopes: list[Envelope], every: int) -> list[Envelope]:
     """Return what the stages say of a run again, each message as bytes, each state saved and taken up on the way."""
     runs = [StageRun(stage) for stage in STAGES]
     answers = []
-    for result in told:
+    for result in envelopes:
         event = SchedulingPoint(time=result.event.time) if isinstance(result.event, Decided) else result.event
         envelope = Envelope(run=result.run, cluster=result.cluster, sequence=result.sequence, event=event)
         for place, run in enumerate(runs):

@@ -231,8 +231,8 @@ class Bounders(Predictors):
         before = orjson.dumps(bounder.snapshot(), option=orjson.OPT_SERIALIZE_NUMPY)
         for job, _ in islice(observations(seed=2), 50):
             for quantile, confidence in ((0.5, 0.95), (0.95, 0.5), (0.99, 0.99)):
-                said = bounder.bounds_at(job, job.time, quantile, confidence)
-                check_range(job, said)
-                assert {(bound.quantile, bound.confidence) for bound in said} <= {(quantile, confidence)}
-                assert bounder.bounds_at(job, job.time, quantile, confidence) == said
+                bounds = bounder.bounds_at(job, job.time, quantile, confidence)
+                check_range(job, bounds)
+                assert {(bound.quantile, bound.confidence) for bound in bounds} <= {(quantile, confidence)}
+                assert bounder.bounds_at(job, job.time, quantile, confidence) == bounds
         assert orjson.dumps(bounder.snapshot(), option=orjson.OPT_SERIALIZE_NUMPY) == before

@@ -52,13 +52,13 @@ class Sources:
 
         with mock.patch.object(SOURCES[spec], "next_instant", watched):
             played(plan(spec, jobs))
-        told = [instant for instant in instants if instant]
-        for instant in told:
+        known = [instant for instant in instants if instant]
+        for instant in known:
             assert len({event.time for event in instant}) == 1
             places = [EVENT_ORDER.index(type(event)) for event in instant]
             assert places == sorted(places)
             assert sum(isinstance(event, SchedulingPoint) for event in instant) == 1
-        assert all(before[0].time < after[0].time for before, after in pairwise(told))
+        assert all(before[0].time < after[0].time for before, after in pairwise(known))
 
     @given(jobs=LOGS, share=st.floats(0, 1))
     @examples(20)

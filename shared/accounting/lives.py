@@ -59,7 +59,7 @@ def in_order_of_time(rows: AccountingRows, instants: Instants) -> Lives:
 
 
 def joined_sizes(
-    numbers: Integers, lives: Lives, status: Integers, limit: Integers, processors: Integers, told: Flags
+    numbers: Integers, lives: Lives, status: Integers, limit: Integers, processors: Integers, known: Flags
 ) -> tuple[list[tuple[int, int, int]], Flags]:
     """Join the rows of each resized job into the first of them, in place; one job has a row for each size.
 
@@ -77,7 +77,7 @@ def joined_sizes(
     """
     joined = np.zeros(len(numbers), dtype=np.bool_)
     changes: list[tuple[int, int, int]] = []
-    order = np.flatnonzero(told & np.isin(numbers, numbers[told & (status == RESIZED)]))
+    order = np.flatnonzero(known & np.isin(numbers, numbers[known & (status == RESIZED)]))
     order = order[np.lexsort((lives.end[order], lives.submit[order], numbers[order]))]
     first = -1
     for row, following in pairwise([*order.tolist(), -1]):

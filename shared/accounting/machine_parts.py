@@ -105,10 +105,10 @@ def read_parts(path: Path) -> MachineParts:
 
 
 def _as_described(text: str) -> MachineParts:
-    found = TypeAdapter(dict[str, list[_Described]]).validate_python(tomllib.loads(text))
-    if set(found) - {"pool"}:
-        raise ValueError(f"unknown table {', '.join(sorted(set(found) - {'pool'}))}")
-    described = found.get("pool", [])
+    machine_parts = TypeAdapter(dict[str, list[_Described]]).validate_python(tomllib.loads(text))
+    if set(machine_parts) - {"pool"}:
+        raise ValueError(f"unknown table {', '.join(sorted(set(machine_parts) - {'pool'}))}")
+    described = machine_parts.get("pool", [])
     pools = tuple(
         Pool(name=pool.name, processors=pool.processors, nodes=pool.nodes, memory=pool.memory, gpus=pool.gpus)
         for pool in described

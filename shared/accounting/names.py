@@ -76,8 +76,8 @@ class Names:
     def write(self, path: Path) -> None:
         """Write the mapping as JSON; raises `OutputError` if that cannot be done."""
         with result_file(path) as file:
-            told = {CHECK: self.key_check, **self.of}
-            file.write(orjson.dumps(told, option=orjson.OPT_INDENT_2) + b"\n")
+            entries = {CHECK: self.key_check, **self.of}
+            file.write(orjson.dumps(entries, option=orjson.OPT_INDENT_2) + b"\n")
 
 
 def read_names(path: Path | None, key_file: Path | None) -> Names:

@@ -24,7 +24,7 @@ def tasks_of(text: str) -> list[int] | None:
     >>> tasks_of("4"), tasks_of("[0-2,7%4]"), tasks_of("[0-20:10]"), tasks_of("soon")
     ([4], [0, 1, 2, 7], [0, 10, 20], None)
     """
-    found: list[int] = []
+    values: list[int] = []
     for part in text.removeprefix("[").partition("%")[0].removesuffix("]").split(","):
         span, _, step = part.partition(":")
         first, dash, last = span.partition("-")
@@ -34,5 +34,5 @@ def tasks_of(text: str) -> list[int] | None:
         begin, end, by = (number or 0 for number in numbers)
         if not (begin <= end < TASKS - 1 and by > 0):
             return None
-        found += range(begin, end + 1, by)
-    return found if len(found) < TASKS else None
+        values += range(begin, end + 1, by)
+    return values if len(values) < TASKS else None

@@ -31,7 +31,7 @@ def read(path: Path, reading: Reading) -> AccountingRows:
     ----------
     docs/accounting.md#pbs.
     """
-    found, instants = AccountingRows(), Instants(zone_of(reading.time_zone))
+    rows, instants = AccountingRows(), Instants(zone_of(reading.time_zone))
     jobs = PbsJobs(instants)
     last, taken = 0, list[PbsLife]()
     for lines in lines_of(path):
@@ -43,19 +43,19 @@ def read(path: Path, reading: Reading) -> AccountingRows:
             if life is None or life.kind in ("Q", "S"):
                 continue
             if life.kind == "M":
-                found.leave_out("moved to another server", 1, f"job {life.job}, line {number}")
+                rows.leave_out("moved to another server", 1, f"job {life.job}, line {number}")
             elif life.kind in DELETED and not life.known:
-                found.leave_out("deleted, and nothing else told", 1, f"job {life.job}, line {number}")
+                rows.leave_out("deleted, and nothing else told", 1, f"job {life.job}, line {number}")
             else:
                 taken.append(life)
         last += len(lines)
     for job, known in jobs.waiting.items():
         state = "still waiting" if known.started == UNKNOWN else "still running"
-        found.leave_out(state, 1, f"job {job}, line {known.line}")
+        rows.leave_out(state, 1, f"job {job}, line {known.line}")
     if taken:
         numbers = {name: [life.numbers[name] for life in taken] for name in taken[0].numbers}
         words = {name: [life.words[name] for life in taken] for name in taken[0].words}
-        found.extend([life.line for life in taken], numbers, words)
+        rows.extend([life.line for life in taken], numbers, words)
     if instants.assumed:
-        found.notes.append("jobs that never started are dated by a clock of no zone: taken for UTC; see --time-zone")
-    return found
+        rows.notes.append("jobs that never started are dated by a clock of no zone: taken for UTC; see --time-zone")
+    return rows

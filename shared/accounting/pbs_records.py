@@ -39,7 +39,7 @@ class PbsWaiting(NamedTuple):
     line: int
     queued: int
     started: int
-    told: Mapping[str, str]
+    attributes: Mapping[str, str]
 
 
 class PbsLife(NamedTuple):
@@ -92,35 +92,35 @@ class PbsJobs:
         if time is None or not _JOB.match(job):
             raise ValueError(f"no record of a job at a time: {quoted(text)}")
         self.time = time
-        told = {key: value.strip("\"'") for key, value in _PAIR.findall(message)}
+        attributes = {key: value.strip("\"'") for key, value in _PAIR.findall(message)}
         known = self.waiting.pop(job, None)
         if kind in ("Q", "S"):
             before = known or PbsWaiting(line, time, UNKNOWN, {})
             queued, started = (time, UNKNOWN) if kind == "Q" else (before.queued, time)
-            self.waiting[job] = known = PbsWaiting(line, queued, started, {**before.told, **told})
+            self.waiting[job] = known = PbsWaiting(line, queued, started, {**before.attributes, **attributes})
         elif kind in DELETED and known is not None and known.started != UNKNOWN:
             self.waiting[job] = known  # its end is told too
             return None
         elif kind == "R":
-            self.waiting[job] = PbsWaiting(line, time, UNKNOWN, {**(known.told if known else {}), **told})
-        return PbsLife(line, kind, job, known is not None, *_told_of(job, kind, time, told, known))
+            self.waiting[job] = PbsWaiting(line, time, UNKNOWN, {**(known.attributes if known else {}), **attributes})
+        return PbsLife(line, kind, job, known is not None, *_told_of(job, kind, time, attributes, known))
 
 
 def _told_of(
-    job: str, kind: str, time: int, told: Mapping[str, str], known: PbsWaiting | None
+    job: str, kind: str, time: int, attributes: Mapping[str, str], known: PbsWaiting | None
 ) -> tuple[dict[str, int], dict[str, str]]:
     """Return what a record says of a life, with what was told before."""
-    asked = {**(known.told if known else {}), **told}
+    asked = {**(known.attributes if known else {}), **attributes}
     over = kind not in ("Q", "S")
-    start = UNKNOWN if kind == "Q" else _whole(told, "start")
+    start = UNKNOWN if kind == "Q" else _whole(attributes, "start")
     if start == UNKNOWN and known is not None and kind in ("S", "E", "R"):
         start = known.started
-    ended = _whole(told, "end")
+    ended = _whole(attributes, "end")
     submit = _whole(asked, "ctime")
     if submit == UNKNOWN and known is not None:
         submit = known.queued
     eligible = _whole(asked, "etime")
-    exit_status = told.get("Exit_status", "")
+    exit_status = attributes.get("Exit_status", "")
     code = int(exit_status) if _EXIT.match(exit_status) else None
     numbers = {
         "job_number": number_of(*numbered(job)),
@@ -128,7 +128,7 @@ def _told_of(
         "eligible": submit if eligible == UNKNOWN else eligible,
         "start": start,
         "end": UNKNOWN if not over else time if ended == UNKNOWN else ended,
-        "run_time": _span(told.get("resources_used.walltime")) or UNKNOWN if kind == "E" else UNKNOWN,
+        "run_time": _span(attributes.get("resources_used.walltime")) or UNKNOWN if kind == "E" else UNKNOWN,
         "limit": _span(asked.get("Resource_List.walltime"), unlimited=True),
         "processors": max(_whole(asked, "Resource_List.ncpus"), _slots(asked.get("exec_host", ""))),
         "nodes": _whole(asked, "Resource_List.nodect"),
@@ -179,8 +179,8 @@ def _slots(hosts: str) -> int:
     return sum(whole_number(count) or 0 for count in counts) or UNKNOWN
 
 
-def _whole(told: Mapping[str, str], name: str) -> int:
-    number = whole_number(told.get(name, ""))
+def _whole(attributes: Mapping[str, str], name: str) -> int:
+    number = whole_number(attributes.get(name, ""))
     return UNKNOWN if number is None else number
 
 

@@ -57,7 +57,7 @@ class AccountingRows:
     --------
     >>> rows = AccountingRows()
     >>> rows.extend([3], {"job_number": [17], "submit": [1000]}, {"user": ["eve"]})
-    >>> rows.column("submit").tolist(), rows.column("end").tolist(), rows.told("end"), list(rows.words("user").values)
+    >>> rows.column("submit").tolist(), rows.column("end").tolist(), rows.has("end"), list(rows.words("user").values)
     ([1000], [-1], False, ['eve'])
     """
 
@@ -87,14 +87,14 @@ class AccountingRows:
         before, first = self.left_out.get(reason, (0, example))
         self.left_out[reason] = before + count, first
 
-    def told(self, name: str) -> bool:
+    def has(self, name: str) -> bool:
         """Return whether the file has that column."""
         return name in self._numbers or name in self._words
 
     def column(self, name: str) -> Integers:
         """Return a column of numbers, shape (n,), all `UNKNOWN` where the file has none."""
-        found = self._numbers.get(name)
-        return np.concatenate(found) if found else np.full(len(self), UNKNOWN, dtype=np.int64)
+        values = self._numbers.get(name)
+        return np.concatenate(values) if values else np.full(len(self), UNKNOWN, dtype=np.int64)
 
     def words(self, name: str) -> Words:
         """Return a column of words, all empty where the file has none."""

@@ -70,7 +70,7 @@ class _Reader:
         self.path = path
         self.instants = Instants(zone_of(reading.time_zone))
         self.names: list[str] = []
-        self.found = AccountingRows()
+        self.accepted = AccountingRows()
 
     def rows(self) -> AccountingRows:
         last, head = 0, ""
@@ -91,7 +91,7 @@ class _Reader:
                 if text == head:  # of one more window
                     continue
                 if "|" not in text and not text.isdecimal() and self.names[-1] == "JobName" and number > 2:
-                    self.found.leave_out("rest of a job name of several lines", 1, f"line {number}")
+                    self.accepted.leave_out("rest of a job name of several lines", 1, f"line {number}")
                     continue
                 fields = self._split(text, number)
                 if len(fields) < len(self.names):
@@ -103,15 +103,15 @@ class _Reader:
             if taken:
                 self._take(numbers, dict(zip(self.names, map(list, zip(*taken, strict=True)), strict=True)))
         if cut is not None:
-            self.found.leave_out("line cut off", 1, f"line {cut[0]}, the last one")
+            self.accepted.leave_out("line cut off", 1, f"line {cut[0]}, the last one")
         if cut is not None or not ends_with_a_line(self.path):
-            self.found.notes.append("the last line is cut off: the file may not be whole")
+            self.accepted.notes.append("the last line is cut off: the file may not be whole")
         if self.instants.assumed:
-            self.found.notes.append(
+            self.accepted.notes.append(
                 "its dates tell no time zone: taken for UTC, in which summer time is an hour off; "
                 "ask sacct with SLURM_TIME_FORMAT=%s, or say --time-zone"
             )
-        return self.found
+        return self.accepted
 
     def _head(self, text: str) -> None:
         self.names = text.strip().split("|")
@@ -160,7 +160,7 @@ class _Reader:
         }
         if reasons:
             for at, reason in reasons.items():
-                self.found.leave_out(reason, 1, f"line {lines[at]}")
+                self.accepted.leave_out(reason, 1, f"line {lines[at]}")
             kept = [at for at in range(len(lines)) if at not in reasons]
             lines, states = [lines[at] for at in kept], [states[at] for at in kept]
             columns = {name: [texts[at] for at in kept] for name, texts in columns.items()}
@@ -171,10 +171,10 @@ class _Reader:
             return self._every(name, columns.get(name), parse)
 
         started = every("Start", self.instants)
-        requested, given = every("ReqCPUS", whole), every("AllocCPUS", whole)
+        requested, allocated = every("ReqCPUS", whole), every("AllocCPUS", whole)
         run_times = every("ElapsedRaw", whole)
         for at, state in enumerate(states):  # where it is not told on which nodes, by this
-            if run_times[at] == 0 == given[at] and state not in GOING_ON:
+            if run_times[at] == 0 == allocated[at] and state not in GOING_ON:
                 started[at] = UNKNOWN
         asked, had = (columns.get(name, [""] * len(lines)) for name in ("ReqTRES", "AllocTRES"))
         resources = [resources_of(text or before) for before, text in zip(asked, had, strict=True)]
@@ -190,7 +190,7 @@ class _Reader:
             "run_time": run_times,
             "suspended": every("Suspended", seconds_of),
             "limit": every("TimelimitRaw", limit_of),
-            "processors": [size if size > 0 else before for size, before in zip(given, requested, strict=True)],
+            "processors": [size if size > 0 else before for size, before in zip(allocated, requested, strict=True)],
             "nodes": [
                 nodes if nodes > 0 else held
                 for nodes, held in zip(map(nodes_of, asked), every("NNodes", whole), strict=True)
@@ -210,7 +210,7 @@ class _Reader:
             "node_list": "NodeList",
         }
         words = {ours: columns[theirs] for ours, theirs in fields.items() if theirs in columns}
-        self.found.extend(lines, numbers, words)
+        self.accepted.extend(lines, numbers, words)
 
     def _every(self, name: str, texts: Sequence[str] | None, parse: Callable[[str], int | None]) -> list[int]:
         if texts is None:
@@ -234,12 +234,12 @@ def _with_tasks(
     numbers = []
     for at, text in enumerate(columns["JobID"]):
         job, _, tasks = text.partition("_")
-        array, found = whole_number(job), tasks_of(tasks)
-        if array is None or found is None:
+        array, task_list = whole_number(job), tasks_of(tasks)
+        if array is None or task_list is None:
             rows.append(at)
             numbers.append(None)
         else:
-            rows += [at] * len(found)
-            numbers += [number_of(array, task) for task in found]
+            rows += [at] * len(task_list)
+            numbers += [number_of(array, task) for task in task_list]
     spread = {name: [texts[at] for at in rows] for name, texts in columns.items()}
     return [lines[at] for at in rows], spread, [states[at] for at in rows], numbers

@@ -63,8 +63,8 @@ def nodes_of(text: str) -> int:
     >>> nodes_of("billing=2,cpu=2,node=3"), nodes_of("cpu=1")
     (3, -1)
     """
-    told = [whole_number(part.removeprefix("node=")) for part in text.split(",") if part.startswith("node=")]
-    return _bounded(told[0]) if told and told[0] else UNKNOWN
+    counts = [whole_number(part.removeprefix("node=")) for part in text.split(",") if part.startswith("node=")]
+    return _bounded(counts[0]) if counts and counts[0] else UNKNOWN
 
 
 def _bounded(size: float) -> int:

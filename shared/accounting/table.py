@@ -92,7 +92,7 @@ def read(path: Path, reading: Reading) -> AccountingRows:
     """
     import pyarrow  # here, for it takes a third of a second
 
-    found, instants = AccountingRows(), Instants(zone_of(reading.time_zone))
+    rows, instants = AccountingRows(), Instants(zone_of(reading.time_zone))
     try:
         batches = _batches(path)
         first = True
@@ -102,7 +102,7 @@ def read(path: Path, reading: Reading) -> AccountingRows:
                 named = _named(path, batch.schema.names, reading.columns)
                 first = False
             columns = {name: batch.column(column) for name, column in named.items()}
-            _take(path, found, last, columns, instants)
+            _take(path, rows, last, columns, instants)
             last += batch.num_rows
             if last > MAX_LINES:
                 raise TraceError(f"{path}: a table has at most {MAX_LINES:,} rows")
@@ -113,8 +113,8 @@ def read(path: Path, reading: Reading) -> AccountingRows:
     if first:
         raise TraceError(f"{path}: no row in it")
     if instants.assumed:
-        found.notes.append("its dates tell no time zone: taken for UTC; see --time-zone")
-    return found
+        rows.notes.append("its dates tell no time zone: taken for UTC; see --time-zone")
+    return rows
 
 
 def _batches(path: Path) -> "Iterator[pyarrow.RecordBatch]":
@@ -141,29 +141,29 @@ def _batches(path: Path) -> "Iterator[pyarrow.RecordBatch]":
             yield from batches
 
 
-def _named(path: Path, there: list[str], given: Mapping[str, str]) -> dict[str, str]:
+def _named(path: Path, there: list[str], mapping: Mapping[str, str]) -> dict[str, str]:
     """Return the column of each of our names that the table has."""
-    for name in given:
+    for name in mapping:
         if name not in NAMES:
             raise SettingsError(f"columns: {quoted(name)} is none of {', '.join(NAMES)}")
     if twice := {column for column in there if there.count(column) > 1}:
         raise TraceError(f"{path}: column {quoted(min(twice))} is there twice")
-    for name, column in given.items():
+    for name, column in mapping.items():
         if column not in there:
             raise TraceError(f"{path}: no column {quoted(column)} for {name}; it has {', '.join(map(quoted, there))}")
-    ours = {name: name if name in there else OTHERWISE.get(name, name) for name in NAMES} | dict(given)
+    ours = {name: name if name in there else OTHERWISE.get(name, name) for name in NAMES} | dict(mapping)
     named = {name: column for name, column in ours.items() if column in there}
     missing = [name for name in REQUIRED if name not in named]
     if not {"start", "wait"} & set(named) or not {"end", "run_time"} & set(named):
         missing.append("start or wait" if "end" in named or "run_time" in named else "end or run_time")
     if missing:
-        told = ", ".join(f"{name}=COLUMN" for name in missing)
-        raise TraceError(f"{path}: no column for {', '.join(missing)}; say --columns {told}")
+        options = ", ".join(f"{name}=COLUMN" for name in missing)
+        raise TraceError(f"{path}: no column for {', '.join(missing)}; say --columns {options}")
     return named
 
 
 def _take(
-    path: Path, found: AccountingRows, last: int, columns: "Mapping[str, pyarrow.Array]", instants: Instants
+    path: Path, rows: AccountingRows, last: int, columns: "Mapping[str, pyarrow.Array]", instants: Instants
 ) -> None:
     def values(name: str) -> list[int]:
         parse = _instant if name in INSTANTS else _span if (name in SPANS or name == "wait") else _number
@@ -197,16 +197,16 @@ def _take(
         if state in GOING_ON:
             numbers["end"][row] = UNKNOWN
     words = {name: list(map(_word, columns[name].to_pylist())) for name in TEXTS if name in columns}
-    found.extend(range(last + 1, last + count + 1), numbers, words)
+    rows.extend(range(last + 1, last + count + 1), numbers, words)
 
 
 def _parsed(path: Path, name: str, column: Any, last: int, parse: Any) -> list[int]:
-    given = column.to_pylist()
-    found = [parse(value) for value in given]
-    if None in found:
-        row = found.index(None)
-        raise TraceError(f"{path}, row {last + row}: {name} is {quoted(str(given[row]))}, which is {EXPECTED[name]}")
-    return found
+    values = column.to_pylist()
+    values = [parse(value) for value in values]
+    if None in values:
+        row = values.index(None)
+        raise TraceError(f"{path}, row {last + row}: {name} is {quoted(str(values[row]))}, which is {EXPECTED[name]}")
+    return values
 
 
 EXPECTED = {

@@ -40,16 +40,16 @@ def lines_of(path: Path) -> Iterator[list[bytes]]:
         text = left + piece
         held = text.endswith(b"\r")  # perhaps the first half of a line end
         text = text[:-1] if held else text
-        found = text.replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
-        left = found.pop() + b"\r" * held
-        longest = max(map(len, found), default=0)
+        lines = text.replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
+        left = lines.pop() + b"\r" * held
+        longest = max(map(len, lines), default=0)
         if max(longest, len(left)) > MAX_LINE_LENGTH:
-            number = next((n for n, line in enumerate(found, 1) if len(line) > MAX_LINE_LENGTH), len(found) + 1)
+            number = next((n for n, line in enumerate(lines, 1) if len(line) > MAX_LINE_LENGTH), len(lines) + 1)
             raise TraceError(f"{path}, line {before + number}: longer than {MAX_LINE_LENGTH:,} bytes")
-        before += len(found)
+        before += len(lines)
         if before > MAX_LINES:
             raise TraceError(f"{path}, line {MAX_LINES + 1}: a log has at most {MAX_LINES:,} lines")
-        yield found
+        yield lines
     yield [left.removesuffix(b"\r")]
 
 

@@ -22,8 +22,8 @@ class StructuredFormatter(logging.Formatter):
         about = {name: value for name, value in about.items() if value is not None}
         if not self._json:
             line = super().format(record)
-            told = _printable(" ".join(f"{name}={value}" for name, value in about.items()))
-            return f"{line} {told}" if about else line
+            text = _printable(" ".join(f"{name}={value}" for name, value in about.items()))
+            return f"{line} {text}" if about else line
         fields = {
             "time": self.formatTime(record),
             "level": record.levelname,
@@ -65,8 +65,8 @@ def of_use(record: logging.LogRecord) -> bool:
 
     So it does while a topic or a group is being made, and Kafka's client calls that an error.
     """
-    told = record.args if isinstance(record.args, tuple) else ()
-    again = any(getattr(error, "retriable", False) and getattr(error, "errno", None) is not None for error in told)
+    arguments = record.args if isinstance(record.args, tuple) else ()
+    again = any(getattr(error, "retriable", False) and getattr(error, "errno", None) is not None for error in arguments)
     return not (again and record.name.startswith("aiokafka"))
 
 

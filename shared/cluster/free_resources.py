@@ -53,9 +53,9 @@ class RoomLeft:
                 return f"{size} {unit}; {where} has {left}"
         return None
 
-    def told(self, jobs: Sequence[Job]) -> str:
+    def describe(self, jobs: Sequence[Job]) -> str:
         """Return which of some jobs does not fit, the largest of them, where nothing runs; if all fit, the largest."""
         largest = sorted(jobs, key=lambda job: -job.processors)
-        found = ((job, self.lacking(job, job.processors)) for job in largest)
-        job, lacks = next((pair for pair in found if pair[1]), (largest[0], None))
+        shortages = ((job, self.lacking(job, job.processors)) for job in largest)
+        job, lacks = next((pair for pair in shortages if pair[1]), (largest[0], None))
         return f"job {job.job_number} requests {lacks or f'{job.processors} processors; there are as many'}, all idle"

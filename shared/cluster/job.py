@@ -57,9 +57,9 @@ def job_of(row: Sequence[int], more: Sequence[str]) -> Job:
     """Return a job of the values of its fields, those of any log and then those of the names in `more`; -1 is None."""
     job_number, submit_time, wait_time, run_time, requested_time, processors, *labels = row
     known = [None if value == UNKNOWN else value for value in labels]
-    told = dict(zip(more, known[OF_ANY_LOG - 6 :], strict=True)) if more else {}
+    further = dict(zip(more, known[OF_ANY_LOG - 6 :], strict=True)) if more else {}
     own = known[: OF_ANY_LOG - 6]
-    return Job(job_number, submit_time, _known(wait_time), run_time, requested_time, processors, *own, **told)
+    return Job(job_number, submit_time, _known(wait_time), run_time, requested_time, processors, *own, **further)
 
 
 def _known(value: int) -> int | None:

@@ -5,7 +5,14 @@ from typing import TYPE_CHECKING
 from shadowtime.shared.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from shadowtime.shared.distributions.boosted_trees import NOT_INSTALLED, Trees, asked, grown, is_installed, said
+    from shadowtime.shared.distributions.boosted_trees import (
+        NOT_INSTALLED,
+        Trees,
+        asked,
+        grown,
+        is_installed,
+        tree_scores,
+    )
     from shadowtime.shared.distributions.histogram import (
         BINS,
         EDGES,

@@ -97,7 +97,7 @@ def asked(nodes: FloatTable, roots: Integers) -> Trees:
 
 
 @kernel
-def said(trees: Trees, classes: int, row: Floats) -> Floats:
+def tree_scores(trees: Trees, classes: int, row: Floats) -> Floats:
     """Return what trees say of a row of features, of each class the sum of its own; shape (classes,).
 
     Tree t is of class t mod classes. All questions are gone through by feature rather than tree after tree: each answer
@@ -105,7 +105,7 @@ def said(trees: Trees, classes: int, row: Floats) -> Floats:
 
     >>> nodes = np.array([[0.0, 0.5, 1.0, 2.0], [-1.0, 10.0, 0.0, 0.0], [-1.0, 20.0, 0.0, 0.0]])
     >>> stump = asked(nodes, np.array([0]))
-    >>> said(stump, 1, np.array([0.5])).tolist(), said(stump, 1, np.array([0.6])).tolist()
+    >>> tree_scores(stump, 1, np.array([0.5])).tolist(), tree_scores(stump, 1, np.array([0.6])).tolist()
     ([10.0], [20.0])
     """
     remaining = np.full(len(trees.roots), -1)

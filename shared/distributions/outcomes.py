@@ -76,9 +76,9 @@ def told_outcomes(masses: Floats, limit: float, at_limit: float) -> Floats:
     """
     last = bin_of(limit)
     outcomes = reachable(masses, last)
-    told = min(at_limit, outcomes[last] + outcomes[last + 1])
-    outcomes[last] += outcomes[last + 1] - told
-    outcomes[last + 1] = told
+    probability = min(at_limit, outcomes[last] + outcomes[last + 1])
+    outcomes[last] += outcomes[last + 1] - probability
+    outcomes[last + 1] = probability
     return outcomes
 
 
@@ -156,7 +156,7 @@ def pieces(outcomes: Floats, quantiles: Floats, limit: float) -> FloatTable:
     [[1.0, 1.6, 0.05], [1.6, 1.6, 0.7], [1.6, 1.7, 0.05]]
     """
     last = len(outcomes) - 2
-    found = np.empty((max(last, 0) + len(quantiles), 3))
+    rows = np.empty((max(last, 0) + len(quantiles), 3))
     count, k, reached = 0, 0, outcomes[0]
     for j in range(1, last + 1):
         low, high, left, end = EDGES[j], min(EDGES[j + 1], limit), outcomes[j], reached + outcomes[j]
@@ -165,17 +165,17 @@ def pieces(outcomes: Floats, quantiles: Floats, limit: float) -> FloatTable:
         below = reached
         while k < len(quantiles) and LEVELS[k] < end:
             at, mass = min(max(quantiles[k], low), high), LEVELS[k] - below
-            if count > 0 and found[count - 1, LOW] == found[count - 1, HIGH] == at:
-                found[count - 1, MASS] += mass
+            if count > 0 and rows[count - 1, LOW] == rows[count - 1, HIGH] == at:
+                rows[count - 1, MASS] += mass
             else:
-                found[count] = low, at, mass
+                rows[count] = low, at, mass
                 count += 1
             low, below, left = at, LEVELS[k], end - LEVELS[k]
             k += 1
-        found[count] = low, high, left
+        rows[count] = low, high, left
         count += 1
         reached = end
-    return found[:count].copy()
+    return rows[:count].copy()
 
 
 @kernel

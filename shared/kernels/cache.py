@@ -73,18 +73,18 @@ class Payload(CompileResultCacheImpl):
     def reduce(self, cres: Any) -> Any:
         """Return what is kept."""
         numbas: Any = super()
-        *told, called = numbas.reduce(cres)
-        return (*told, [(function.env_name, list(function.consts)) for function in called])
+        *rest, called = numbas.reduce(cres)
+        return (*rest, [(function.env_name, list(function.consts)) for function in called])
 
     def rebuild(self, target_context: Any, payload: Any) -> Any:
         """Return what was kept, ready to be called."""
         numbas: Any = super()
-        *told, called = payload
+        *rest, called = payload
         codegen = target_context.codegen()
         before = codegen._library_class  # noqa: SLF001 - of numba
         codegen._library_class = _Loaded  # noqa: SLF001 - of numba
         try:
-            return numbas.rebuild(target_context, (*told, [_environment(*environment) for environment in called]))
+            return numbas.rebuild(target_context, (*rest, [_environment(*environment) for environment in called]))
         finally:
             codegen._library_class = before  # noqa: SLF001 - of numba
 
@@ -183,20 +183,20 @@ def digest(function: Callable[..., Any]) -> str:
     >>> digest(first) == digest(first), digest(first) == digest(other)
     (True, False)
     """
-    told = sha256()
+    digest = sha256()
     seen: set[int] = set()
     left: list[tuple[str, Any]] = [("", function)]
     while left:
         name, value = left.pop()
         value = getattr(value, "py_func", value)  # of a kernel
         code = getattr(value, "__code__", None)
-        told.update(name.encode())
+        digest.update(name.encode())
         if isinstance(value, _CONSTANT):
-            told.update(repr(value).encode())
+            digest.update(repr(value).encode())
         elif isinstance(value, np.ndarray | np.generic):
-            told.update(value.dtype.str.encode() + value.tobytes())
+            digest.update(value.dtype.str.encode() + value.tobytes())
         elif isinstance(value, tuple | frozenset):
-            told.update(f"{type(value).__name__} {len(value)}".encode())
+            digest.update(f"{type(value).__name__} {len(value)}".encode())
             left += [("", item) for item in (value if isinstance(value, tuple) else sorted(value, key=repr))]
         elif isinstance(code, CodeType):
             if id(value) in seen:
@@ -204,7 +204,7 @@ def digest(function: Callable[..., Any]) -> str:
             seen.add(id(value))
             names: set[str] = set()
             for part in _parts(code):
-                told.update(part.co_code + repr(part.co_names).encode())
+                digest.update(part.co_code + repr(part.co_names).encode())
                 left += [("", constant) for constant in part.co_consts]  # code among them says nothing again
                 names |= set(part.co_names)
             left += [("", cell.cell_contents) for cell in value.__closure__ or ()]
@@ -213,9 +213,9 @@ def digest(function: Callable[..., Any]) -> str:
             reached = value.__globals__
             left += [(member, reached[member]) for member in sorted(names & reached.keys(), reverse=True)]
         elif not isinstance(value, ModuleType) and hasattr(value, "_fields"):  # a NamedTuple
-            told.update(repr(value._fields).encode())
+            digest.update(repr(value._fields).encode())
             left += sorted(value.__annotations__.items())
-    return told.hexdigest()
+    return digest.hexdigest()
 
 
 def _parts(code: CodeType) -> Iterator[CodeType]:

@@ -60,9 +60,9 @@ def is_kept(kernel: Kernel) -> bool:
 
 
 def _signature(function: Callable[..., Any]) -> Any:
-    told = get_type_hints(function, include_extras=True)
-    returned = _compiled_as(told.pop("return"))
-    return returned(*map(_compiled_as, told.values()))
+    hints = get_type_hints(function, include_extras=True)
+    returned = _compiled_as(hints.pop("return"))
+    return returned(*map(_compiled_as, hints.values()))
 
 
 def _cache(function: Callable[..., Any]) -> KernelCache:

@@ -80,13 +80,13 @@ def _not_interrupted() -> Iterator[None]:
     ):
         yield
         return
-    told: list[int] = []
-    signal.signal(signal.SIGINT, lambda number, _: told.append(number))
+    received: list[int] = []
+    signal.signal(signal.SIGINT, lambda number, _: received.append(number))
     try:
         yield
     finally:
         signal.signal(signal.SIGINT, signal.default_int_handler)
-        if told:
+        if received:
             raise KeyboardInterrupt
 
 

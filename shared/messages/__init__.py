@@ -30,7 +30,7 @@ if TYPE_CHECKING:
         DriftScores,
         Predicted,
         Scope,
-        said,
+        describe_drift,
         whose,
     )
     from shadowtime.shared.messages.envelope import (

@@ -146,8 +146,8 @@ class Frozen:
 
     def model_dump(self, **options: Any) -> dict[str, Any]:
         """Return it as plain values; options are those of `pydantic.BaseModel.model_dump`."""
-        told: dict[str, Any] = self._pydantic().__pydantic_serializer__.to_python(self, **options)
-        return told
+        result: dict[str, Any] = self._pydantic().__pydantic_serializer__.to_python(self, **options)
+        return result
 
     def model_dump_json(self, **options: Any) -> str:
         """Return it as JSON; options are those of `pydantic.BaseModel.model_dump_json`."""
@@ -155,8 +155,8 @@ class Frozen:
 
     def as_json(self, **options: Any) -> bytes:
         """Return what `model_dump_json` does, as it is sent."""
-        told: bytes = self._pydantic().__pydantic_serializer__.to_json(self, **options)
-        return told
+        result: bytes = self._pydantic().__pydantic_serializer__.to_json(self, **options)
+        return result
 
     @classmethod
     def model_validate(cls, values: Any) -> Self:

@@ -94,10 +94,10 @@ class DriftScores(Frozen):
     left_out: Count = 0
 
 
-def said(of: str, what: str) -> str:
+def describe_drift(of: str, what: str) -> str:
     """Return in words what does not hold.
 
-    >>> said("run_time", "longer"), said("wait_bound", "plain")
+    >>> describe_drift("run_time", "longer"), describe_drift("wait_bound", "plain")
     ('run times are longer than predicted', 'waits are longer than their plain bounds')
     """
     return SAID.get((of, what), f"waits are longer than their {what} bounds")

@@ -63,10 +63,10 @@ class RunningJob(NamedTuple):
 
 def new_request(event: JobChanged) -> dict[str, int | None]:
     """Return what a job asks for that it did not before."""
-    found: dict[str, int | None] = {name: value for name in CHANGEABLE if (value := getattr(event, name)) is not None}
+    changes: dict[str, int | None] = {name: value for name in CHANGEABLE if (value := getattr(event, name)) is not None}
     if event.blocked is not None:
-        found["blocked"] = event.blocked or None
-    return found | ({"requested_time": None} if event.unlimited else {})
+        changes["blocked"] = event.blocked or None
+    return changes | ({"requested_time": None} if event.unlimited else {})
 
 
 def only_priority(event: JobChanged) -> bool:

@@ -121,8 +121,8 @@ class CheckedLog:
 
     def snapshot(self) -> dict[str, Any]:
         """Return where the run stands as plain values."""
-        told = {"time": self.time, "closed": self.closed, "rooms": self.rooms.snapshot()}
-        return told | {"jobs": self.jobs.snapshot()}
+        state = {"time": self.time, "closed": self.closed, "rooms": self.rooms.snapshot()}
+        return state | {"jobs": self.jobs.snapshot()}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Take on what `snapshot` returned."""

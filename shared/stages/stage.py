@@ -183,14 +183,14 @@ class StageRun:
             If the snapshot is of another stage, of another schema, or of other settings.
         """
         saved = read_snapshot(snapshot, self.stage.name)
-        for what, found, expected in (
+        for what, actual, expected in (
             ("schema", saved.get("schema"), SNAPSHOT_SCHEMA),
             ("stage", saved.get("stage"), self.stage.name),
             ("settings", saved.get("settings"), settings or saved.get("settings")),
         ):
-            if found != expected:
+            if actual != expected:
                 raise SnapshotMismatch(
-                    f"{self.stage.name}: the snapshot has {what} {found!r}, expected {expected!r}; "
+                    f"{self.stage.name}: the snapshot has {what} {actual!r}, expected {expected!r}; "
                     "rebuild the stage from the beginning of its topic"
                 )
         try:

@@ -71,15 +71,15 @@ def read_file(path: Path) -> dict[str, str]:
         lines = path.read_text().splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise SettingsError(f"{path}: {error}") from None
-    found: dict[str, str] = {}
+    settings: dict[str, str] = {}
     for number, line in enumerate(lines, 1):
         if not line or line.startswith("#"):
             continue
         name, equals, value = line.partition("=")
         if not equals or not name.startswith(PREFIX):
             raise SettingsError(f"{path}, line {number}: expected {PREFIX}NAME=VALUE")
-        found[name.removeprefix(PREFIX).lower()] = value
-    return found
+        settings[name.removeprefix(PREFIX).lower()] = value
+    return settings
 
 
 def written(settings: Mapping[str, str]) -> str:
@@ -91,18 +91,18 @@ def written(settings: Mapping[str, str]) -> str:
     return "".join(f"{PREFIX}{name.upper()}={value}\n" for name, value in settings.items())
 
 
-def fitting(found: Mapping[str, str], given: Mapping[str, Any]) -> dict[str, str]:
+def fitting(settings: Mapping[str, str], given: Mapping[str, Any]) -> dict[str, str]:
     """Return what of a file counts beside what is given: all of a server, or nothing.
 
     >>> found = {"kafka_bootstrap": "127.0.0.1:9092", "kafka_username": "live", "redis_url": "redis://127.0.0.1:6379/0"}
     >>> fitting(found, {"kafka_bootstrap": "kafka.example.org:9092"})
     {'redis_url': 'redis://127.0.0.1:6379/0'}
     """
-    other = {name for name, value in given.items() if found.get(name) != str(value)}
+    other = {name for name, value in given.items() if settings.get(name) != str(value)}
     servers = {server for server in SERVERS if any(_of(name, server) for name in other)}
     return {
         name: value
-        for name, value in found.items()
+        for name, value in settings.items()
         if name not in given and not any(_of(name, server) for server in servers)
     }
 

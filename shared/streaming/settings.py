@@ -118,19 +118,19 @@ class Settings(BaseSettings):
 
     @model_validator(mode="before")
     @classmethod
-    def _with_passwords_of_files(cls, given: dict[str, Any]) -> dict[str, Any]:
+    def _with_passwords_of_files(cls, values: dict[str, Any]) -> dict[str, Any]:
         read: dict[str, Any] = {}
         for server in SERVERS:
-            path = given.get(f"{server}_password_file")
+            path = values.get(f"{server}_password_file")
             if path is None:
                 continue
-            if given.get(f"{server}_password") is not None:
+            if values.get(f"{server}_password") is not None:
                 raise ValueError(f"{server}_password and {server}_password_file cannot both be given")
             try:
                 read[f"{server}_password"] = read_secret(Path(path))
             except ValueError as error:
                 raise ValueError(f"{server}_password_file: {error}") from None
-        return given | read
+        return values | read
 
     @field_validator("redis_url", "victoria_metrics_url", "grafana_url")
     @classmethod
@@ -161,13 +161,13 @@ def read_settings(flags: list[str] | None = None, role: str | None = None) -> Se
         If a flag is unknown or a value out of range; names it.
     """
     path = None if role is None else file_of(role)
-    found = OWN.get(role or "", {}) | ({} if path is None else read_file(path))
-    if not found:
+    defaults = OWN.get(role or "", {}) | ({} if path is None else read_file(path))
+    if not defaults:
         return _made(flags, {})
-    if unknown := sorted(found.keys() - Settings.model_fields.keys()):
+    if unknown := sorted(defaults.keys() - Settings.model_fields.keys()):
         raise SettingsError(f"{path}: there is no setting {', '.join(unknown)}")
-    given = _made(flags, {})
-    values = fitting(found, {name: getattr(given, name) for name in given.model_fields_set})
+    options = _made(flags, {})
+    values = fitting(defaults, {name: getattr(options, name) for name in options.model_fields_set})
     return _made(flags, values)
 
 
@@ -188,5 +188,5 @@ def _named(place: tuple[int | str, ...], flags: list[str]) -> str:
     if not place:
         return "settings"
     flag = f"--{str(place[0]).replace('_', '-')}"
-    given = any(argument.partition("=")[0] == flag for argument in flags)
-    return flag if given else f"setting {'.'.join(map(str, place))}"
+    is_set = any(argument.partition("=")[0] == flag for argument in flags)
+    return flag if is_set else f"setting {'.'.join(map(str, place))}"

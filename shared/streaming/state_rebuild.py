@@ -47,8 +47,8 @@ async def rebuild(stage: Stage, settings: Settings, only: str | None = None) -> 
     try:
         partitions = await topic_admin.prepare_topics(settings)
         for partition in range(partitions):
-            said = await _said(stage, settings, partition)
-            for name in said:
+            answers = await _said(stage, settings, partition)
+            for name in answers:
                 if only in (None, name):
                     await store.forget(name)
             anyone = replace(stage, foreign=())  # what it said itself is handed back to it
@@ -57,13 +57,13 @@ async def rebuild(stage: Stage, settings: Settings, only: str | None = None) -> 
             worker = StageWorker(context, behind=True)
             try:
                 async for part in reading.parts(stage.reads, partition):
-                    records = [_as_answered(record, said, only) for record in part]
+                    records = [_as_answered(record, answers, only) for record in part]
                     await worker.handle([worker.receive(record) for record in records if record is not None])
                     worker.take_done()
                 await worker.settle()
             finally:
                 worker.close()
-            rebuilt |= {name: last for name, (last, _) in said.items() if only in (None, name)}
+            rebuilt |= {name: last for name, (last, _) in answers.items() if only in (None, name)}
         return rebuilt
     finally:
         await reading.stop()
@@ -89,12 +89,12 @@ async def _said(stage: Stage, settings: Settings, partition: int) -> Said:
     return said
 
 
-def _as_answered(record: Record, said: Said, only: str | None) -> Record | None:
+def _as_answered(record: Record, answers: Said, only: str | None) -> Record | None:
     """Return a record if the stage has answered it; in the place of what it failed at, that it did."""
     envelope = Envelope.read(record.value)
     if envelope is None or only not in (None, envelope.run):
         return None
-    last, refused = said.get(envelope.run, (-1, {}))
+    last, refused = answers.get(envelope.run, (-1, {}))
     if envelope.sequence > last:
         return None
     return replace(record, value=refused.get(envelope.sequence, record.value))  # type: ignore[type-var]

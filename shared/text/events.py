@@ -28,8 +28,8 @@ from shadowtime.shared.messages import (
     Outcome,
     Rejected,
     WaitBound,
+    describe_drift,
     moment,
-    said,
     whose,
 )
 from shadowtime.shared.quoting import plain
@@ -216,7 +216,7 @@ def drifted(drift: Drift, unix_start: int, now: int | None = None) -> str:
     >>> drifted(Drift(of="run_time", what="half", scope="user", number=7, since=86400, share=0.4, most=0.2), 0)
     'not to be trusted since 1 d 00:00:00: jobs run less than half as long as predicted, of user 7 (40 %, not 20 %)'
     """
-    of = plain(f"{said(drift.of, drift.what)}, of {whose(drift.scope, drift.number)}")
+    of = plain(f"{describe_drift(drift.of, drift.what)}, of {whose(drift.scope, drift.number)}")
     shares = f"({100 * drift.share:.0f} %, {'at most' if drift.holds else 'not'} {100 * drift.most:.0f} %)"
     when = clock(drift.since, unix_start, now)
     return (
@@ -226,10 +226,10 @@ def drifted(drift: Drift, unix_start: int, now: int | None = None) -> str:
     )
 
 
-def _covered(told: Coverage) -> str:
-    as_it_should_be = told.low <= told.covered <= told.high
-    band = "" if as_it_should_be else f" (not {100 * told.low:.1f} to {100 * told.high:.1f} %)"
-    return f"{_scope(told)} {100 * told.covered:.1f} %{band}"
+def _covered(coverage: Coverage) -> str:
+    as_it_should_be = coverage.low <= coverage.covered <= coverage.high
+    band = "" if as_it_should_be else f" (not {100 * coverage.low:.1f} to {100 * coverage.high:.1f} %)"
+    return f"{_scope(coverage)} {100 * coverage.covered:.1f} %{band}"
 
 
 def _scope(of: Coverage | ChangePoint) -> str:

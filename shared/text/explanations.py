@@ -81,7 +81,7 @@ class _Words:
         if why.decided is not None:
             yield from self.decided()
         yield from self.reasons()
-        yield from self.told()
+        yield from self.sentences()
 
     def reasons(self) -> Iterator[str]:
         why = self.why
@@ -163,7 +163,9 @@ class _Words:
         exact = shares(refused.probability)
         if refused.recalibrated is not None:
             exact = f"{shares(refused.recalibrated)} (raw {exact})"
-        told = f"At {self.at(refused.time)} a pass weighed it and did not start it: it would delay job {refused.head}"
+        sentence = (
+            f"At {self.at(refused.time)} a pass weighed it and did not start it: it would delay job {refused.head}"
+        )
         match refused.criterion:
             case "paper":
                 rule = f", by the paper's bound {shares(refused.bound)}; less than {shares(refused.tau)} is asked"
@@ -171,9 +173,9 @@ class _Words:
                 rule = f"; what goes by is the cost of gain, which must be less than {refused.tau:g}"
             case "exact":
                 rule = f"; less than {shares(refused.tau)} is asked, within what is left of the budget"
-        return f"{told} with {exact}{rule}."
+        return f"{sentence} with {exact}{rule}."
 
-    def told(self) -> Iterator[str]:
+    def sentences(self) -> Iterator[str]:
         why = self.why
         if why.forecast is not None:
             late = "" if why.forecast >= why.time else ", which has passed"

@@ -137,13 +137,13 @@ def _settings(role: Role, made: Mapping[str, str], *, tls: bool) -> dict[str, st
         REDIS: {"url": f"{'rediss' if tls else 'redis'}://redis:6379/0"},
         VICTORIA_METRICS: {"url": f"{'https' if tls else 'http'}://vmauth:8427/store"},
     }
-    found: dict[str, str] = {}
+    secrets: dict[str, str] = {}
     for server in role.servers:
         user, secret = (STORE_WRITER, STORE_WRITER) if server == VICTORIA_METRICS else (role.name, role.secret(server))
         authority = {"ca_file": str(GIVEN / "ca.pem")} if tls else {}
-        told = places[server] | authority | {"username": user, "password": made[secret]}
-        found |= {f"{server.replace('-', '_')}_{name}": value for name, value in told.items()}
-    return found
+        settings = places[server] | authority | {"username": user, "password": made[secret]}
+        secrets |= {f"{server.replace('-', '_')}_{name}": value for name, value in settings.items()}
+    return secrets
 
 
 def _broker(password: str) -> str:
@@ -235,11 +235,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m shadowtime.stack.compose.credentials", description=__doc__)
     parser.add_argument("--renew", action="store_true", help="make all anew but what Grafana keeps itself")
     parser.add_argument("--tls", action="store_true", help="add certificates")
-    told = parser.parse_args()
+    arguments = parser.parse_args()
     all_roles = roles(FLOW)
-    made = make(MADE, names(all_roles), renew=told.renew)
-    contents = files(all_roles, made, tls=told.tls)
-    if told.tls:
+    made = make(MADE, names(all_roles), renew=arguments.renew)
+    contents = files(all_roles, made, tls=arguments.tls)
+    if arguments.tls:
         add_certificates(MADE, contents)
     give(GIVEN, contents)
     sys.stdout.write(f"{len(made)} secrets are there, for {len(USERS)} containers\n")

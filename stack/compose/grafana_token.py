@@ -41,10 +41,10 @@ def make_token(url: str, password: str, file: Path) -> str:
     if file.exists() and _ask(url, "GET", "/api/org", f"Bearer {file.read_text()}") is not None:
         return "the token is good"
     admin = "Basic " + b64encode(f"admin:{password}".encode()).decode()
-    found = _ask(url, "GET", f"/api/serviceaccounts/search?query={ACCOUNT}", admin)
-    if found is None:
+    reply = _ask(url, "GET", f"/api/serviceaccounts/search?query={ACCOUNT}", admin)
+    if reply is None:
         raise PushError(f"Grafana at {url} refuses the administrator's password; docs/compose.md tells how to set it")
-    accounts = [account["id"] for account in found["serviceAccounts"] if account["name"] == ACCOUNT]
+    accounts = [account["id"] for account in reply["serviceAccounts"] if account["name"] == ACCOUNT]
     if not accounts:
         made = _ask(url, "POST", "/api/serviceaccounts", admin, {"name": ACCOUNT, "role": "Viewer"})
         accounts = [made["id"]]
@@ -90,11 +90,11 @@ def main() -> None:
     parser.add_argument("url", help="of Grafana")
     parser.add_argument("password", type=Path, help="a file with its administrator's password")
     parser.add_argument("token", type=Path, help="the file that the token is written into")
-    told = parser.parse_args()
-    url, file = told.url, told.token
+    arguments = parser.parse_args()
+    url, file = arguments.url, arguments.token
     try:
         wait_for(url, START_SECONDS)
-        sys.stdout.write(f"grafana: {make_token(url, told.password.read_text().strip(), file)}\n")
+        sys.stdout.write(f"grafana: {make_token(url, arguments.password.read_text().strip(), file)}\n")
     except PushError as error:
         say(f"nothing can be pushed to Grafana Live: {error}")
         if not file.exists():

@@ -21,12 +21,12 @@ def main(arguments: Sequence[str]) -> int:
     (url,) = arguments
     try:
         with urllib.request.urlopen(url, timeout=PATIENCE) as page:  # noqa: S310
-            told, well = page.read().decode(), True
+            text, well = page.read().decode(), True
     except urllib.error.HTTPError as error:
-        told, well = error.read().decode(), False
+        text, well = error.read().decode(), False
     except OSError as error:
-        told, well = f"starting: nothing answers at {url} yet: {getattr(error, 'reason', error)}", False
-    sys.stdout.write(f"{told}\n")
+        text, well = f"starting: nothing answers at {url} yet: {getattr(error, 'reason', error)}", False
+    sys.stdout.write(f"{text}\n")
     return 0 if well else 1
 
 

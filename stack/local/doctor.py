@@ -32,7 +32,7 @@ class Finding(NamedTuple):
     section: str
     name: str
     good: bool | None
-    told: str
+    state: str
 
 
 def extras() -> Iterator[Finding]:
@@ -49,13 +49,13 @@ def extras() -> Iterator[Finding]:
     for part, names in wanted.items():
         if part in NOT_FOR_USERS:
             continue
-        found = {name: _version(name) for name in names}
-        missing = [name for name, number in found.items() if number is None]
+        versions = {name: _version(name) for name in names}
+        missing = [name for name, number in versions.items() if number is None]
         remedy = "shadowtime" if part == CORE else f"'shadowtime[{part}]'"
-        told = ", ".join(f"{name} {number}" for name, number in found.items())
+        state = ", ".join(f"{name} {number}" for name, number in versions.items())
         if missing:
-            told = f"without {', '.join(missing)}: pip install {remedy}"
-        yield Finding("installed", part, not missing if part == CORE else not missing or None, told)
+            state = f"without {', '.join(missing)}: pip install {remedy}"
+        yield Finding("installed", part, not missing if part == CORE else not missing or None, state)
 
 
 def _version(name: str) -> str | None:
@@ -86,8 +86,8 @@ def kernels() -> Iterator[Finding]:
     folder = os.environ.get("NUMBA_CACHE_DIR") or cache_folder()
     place = next(folder for folder in (cache_folder(), *cache_folder().parents) if folder.exists())
     writable = "NUMBA_CACHE_DIR" in os.environ or (place.is_dir() and os.access(place, os.W_OK))
-    told = str(folder) if writable else f"{place} cannot be written, so every start compiles: set XDG_CACHE_HOME"
-    yield Finding("installed", "kernels", writable, told)
+    state = str(folder) if writable else f"{place} cannot be written, so every start compiles: set XDG_CACHE_HOME"
+    yield Finding("installed", "kernels", writable, state)
 
 
 def programs() -> Iterator[Finding]:
@@ -108,9 +108,9 @@ def ports() -> Iterator[Finding]:
     for option, parameter in signature(up).parameters.items():
         if option.endswith("_port"):
             free = is_free(parameter.default)
-            told = "free" if free else f"taken: by a stack that runs, or --{option.replace('_', '-')} names another"
+            state = "free" if free else f"taken: by a stack that runs, or --{option.replace('_', '-')} names another"
             name = option.removesuffix("_port").replace("_", "-")
-            yield Finding("ports of shadowtime stack up", f"{parameter.default} {name}", True if free else None, told)
+            yield Finding("ports of shadowtime stack up", f"{parameter.default} {name}", True if free else None, state)
 
 
 def answers() -> Iterator[Finding]:
@@ -118,8 +118,8 @@ def answers() -> Iterator[Finding]:
     try:
         from shadowtime.shared.streaming import CHECKS
     except ModuleNotFoundError as error:
-        told = f"cannot be asked without {error.name}: pip install 'shadowtime[stream]'"
-        yield Finding("servers of the settings", "all", None, told)
+        state = f"cannot be asked without {error.name}: pip install 'shadowtime[stream]'"
+        yield Finding("servers of the settings", "all", None, state)
         return
     for name, check in CHECKS.items():
         named = any(variable.startswith(f"SHADOWTIME_{name.upper().replace('-', '_')}_") for variable in os.environ)
@@ -158,7 +158,7 @@ def doctor() -> None:
         table.add_column(overflow="fold")
         missing = False
         for finding in findings:
-            table.add_row(" ", MARKS[finding.good], finding.name, Text(finding.told))
+            table.add_row(" ", MARKS[finding.good], finding.name, Text(finding.state))
             wrong, missing = wrong or finding.good is False, missing or finding.good is None
         console.print(f"\n{section}")
         console.print(table)

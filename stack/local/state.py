@@ -84,7 +84,9 @@ def write_state(folder: Path, state: StackState) -> None:
 def read_state(folder: Path) -> StackState | None:
     """Return the state of the stack that runs in `folder`; None if there is none yet."""
     try:
-        told = json.loads((folder / "state.json").read_text())
+        document = json.loads((folder / "state.json").read_text())
     except FileNotFoundError:
         return None
-    return StackState(told["supervisor"], told["expected"], tuple(Process(**values) for values in told["processes"]))
+    return StackState(
+        document["supervisor"], document["expected"], tuple(Process(**values) for values in document["processes"])
+    )

@@ -22,10 +22,10 @@ def read_sums(path: Path) -> dict[str, str]:
     for number, line in enumerate(path.read_text().splitlines(), start=1):
         if line.startswith("#"):
             continue
-        found = LINE.fullmatch(line)
-        if found is None or found[2] in sums:
+        match = LINE.fullmatch(line)
+        if match is None or match[2] in sums:
             raise ServerError(f"{path}:{number}: no SHA-256 and name of one more file: {line[:100]!r}")
-        sums[found[2]] = found[1]
+        sums[match[2]] = match[1]
     return sums
 
 
@@ -38,18 +38,18 @@ def faults(folder: Path, sums: dict[str, str], kind: str) -> list[str]:
         there = {path.name for path in folder.iterdir() if path.suffix.lower() == kind}
     except OSError as error:
         return [f"{folder}: {error.strerror}"]
-    told = [f"{name}: missing" for name in sums if name not in there]
-    told += [f"{name}: additional" for name in there if name not in sums]
+    differences = [f"{name}: missing" for name in sums if name not in there]
+    differences += [f"{name}: additional" for name in there if name not in sums]
     for name in there & sums.keys():
         path = folder / name
         try:
-            found = sha256(path) if path.is_file() else "of no file"
+            checksum = sha256(path) if path.is_file() else "of no file"
         except OSError as error:
-            told.append(f"{name}: {error.strerror}")
+            differences.append(f"{name}: {error.strerror}")
             continue
-        if found != sums[name]:
-            told.append(f"{name}: changed: SHA-256 {found}, not {sums[name]}")
-    return sorted(told)
+        if checksum != sums[name]:
+            differences.append(f"{name}: changed: SHA-256 {checksum}, not {sums[name]}")
+    return sorted(differences)
 
 
 def sha256(path: Path) -> str:

@@ -29,10 +29,10 @@ HEAD = (
 
 def kafka_version() -> str:
     """Return the version of Kafka that the stack runs, as its pom.xml pins it."""
-    found = re.search(r"<kafka\.version>([^<]+)</kafka\.version>", POM.read_text())
-    if found is None:
+    match = re.search(r"<kafka\.version>([^<]+)</kafka\.version>", POM.read_text())
+    if match is None:
         raise ServerError(f"{POM} names no kafka.version")
-    return found[1]
+    return match[1]
 
 
 def jar_folder() -> Path:
@@ -62,8 +62,8 @@ def fetch_jars(folder: Path) -> None:
         with TemporaryDirectory(dir=folder.parent, suffix=".part", ignore_cleanup_errors=True) as part:
             jars = Path(part) / folder.name
             _copy_jars(jars)
-            if told := jar_faults(jars):
-                raise ServerError("\n".join([f"what Maven brought is not what {SUMS} says:", *told]))
+            if faults := jar_faults(jars):
+                raise ServerError("\n".join([f"what Maven brought is not what {SUMS} says:", *faults]))
             if folder.exists():
                 folder.rename(Path(part) / "replaced")
             jars.rename(folder)

@@ -112,22 +112,22 @@ async def grant(
         connection = await create_conn(host, port, **login)
         try:
             altered = await connection.send(_Made(_AlterUsers([], users, {})))
-            refused = [(name, code, said) for name, code, said, _ in altered.results if code]
+            refused = [(name, code, reason) for name, code, reason, _ in altered.results if code]
             created = await connection.send(_Made(CreateAclsRequest_v1([_acl(acl) for acl in acls])))
             answers = zip(acls, created.creation_responses, strict=True)
-            refused += [(" ".join(answer), code, said) for answer, (code, said) in answers if code]
+            refused += [(" ".join(answer), code, reason) for answer, (code, reason) in answers if code]
             # What is not meant goes last, one by one: whoever is at work keeps every right that stays.
             there = await connection.send(_Made(DescribeAclsRequest_v1(ANY, None, ANY, None, None, ANY, ANY)))
-            found = {(kind, name, pattern, *rule) for kind, name, pattern, some in there.resources for rule in some}
-            if old := sorted(found - {_acl(acl) for acl in acls}):
+            rules = {(kind, name, pattern, *rule) for kind, name, pattern, some in there.resources for rule in some}
+            if old := sorted(rules - {_acl(acl) for acl in acls}):
                 deleted = await connection.send(_Made(DeleteAclsRequest_v1(old)))
-                refused += [("the end of an ACL", code, said) for code, said, _ in deleted.filter_responses if code]
+                refused += [("the end of an ACL", code, reason) for code, reason, _ in deleted.filter_responses if code]
         finally:
             await connection.close()
     except (KafkaError, OSError, TimeoutError) as error:
         raise ServerError(f"kafka does not take its users and rights: {error}") from error
-    for what, code, said in refused:
-        raise ServerError(f"kafka does not take {what}: {said or for_code(code).__name__}")
+    for what, code, reason in refused:
+        raise ServerError(f"kafka does not take {what}: {reason or for_code(code).__name__}")
 
 
 def _user(name: str, password: str) -> tuple[Any, ...]:

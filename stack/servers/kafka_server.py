@@ -77,8 +77,8 @@ class Kafka(Server):
             return f"kafka needs Java {MIN_JAVA} or later; {java} is Java {version}"
         if not jar_folder().is_dir():
             return f"the jars of kafka {kafka_version()} are not in {jar_folder()} (run shadowtime stack install)"
-        if told := jar_faults(jar_folder()):
-            return "\n".join([f"{jar_folder()} is not what {SUMS} says (run shadowtime stack install):", *told])
+        if faults := jar_faults(jar_folder()):
+            return "\n".join([f"{jar_folder()} is not what {SUMS} says (run shadowtime stack install):", *faults])
         return None
 
     def answers(self) -> bool:
@@ -94,13 +94,13 @@ class Kafka(Server):
 
     def settings_for(self, role: str) -> dict[str, str]:
         """Return how a process of a role reaches this broker."""
-        found = {"kafka_bootstrap": self.address, "kafka_security_protocol": self._protocol()}
+        settings = {"kafka_bootstrap": self.address, "kafka_security_protocol": self._protocol()}
         if self.access is None:
-            return found
+            return settings
         if self.access.tls:
-            found["kafka_ca_file"] = str(self.access.authority)
+            settings["kafka_ca_file"] = str(self.access.authority)
         secret = self.access.secret_file(role, KAFKA)
-        return found | {
+        return settings | {
             "kafka_sasl_mechanism": MECHANISM,
             "kafka_username": role,
             "kafka_password_file": str(secret),
@@ -242,6 +242,6 @@ def _java() -> str | None:
 @functools.cache
 def _java_version(java: str) -> int:
     """Return the feature release of a Java, 17 for `openjdk version "17.0.15"`; 0 where it does not say."""
-    told = subprocess.run([java, "-version"], capture_output=True, text=True, check=False)  # noqa: S603
-    found = re.search(r'version "(\d+)', told.stderr)
-    return int(found[1]) if found else 0
+    version = subprocess.run([java, "-version"], capture_output=True, text=True, check=False)  # noqa: S603
+    match = re.search(r'version "(\d+)', version.stderr)
+    return int(match[1]) if match else 0

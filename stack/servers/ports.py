@@ -43,8 +43,8 @@ def free_port(row: int = 1) -> int:
 
 def allowed() -> tuple[int, int]:
     """Return the first and the last port that `free_port` may give."""
-    if told := os.environ.get(PORTS):
-        first, last = told.split("-")
+    if ports := os.environ.get(PORTS):
+        first, last = ports.split("-")
         return int(first), int(last)
     return MIN_PORT, _lowest_ephemeral() - 1
 

@@ -72,8 +72,8 @@ class Redis(Server):
         if self.access is None:
             return {"redis_url": self.url}
         secret = self.access.secret_file(role, REDIS)
-        found = {"redis_url": self.url, "redis_username": role, "redis_password_file": str(secret)}
-        return found | ({"redis_ca_file": str(self.access.authority)} if self._tls else {})
+        settings = {"redis_url": self.url, "redis_username": role, "redis_password_file": str(secret)}
+        return settings | ({"redis_ca_file": str(self.access.authority)} if self._tls else {})
 
     @classmethod
     def available(cls) -> str | None:

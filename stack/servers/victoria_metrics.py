@@ -80,13 +80,13 @@ class VictoriaMetrics(Server):
 
     def settings_for(self, role: str) -> dict[str, str]:
         """Return how a process of a role reaches this server."""
-        found = {"victoria_metrics_url": self.url}
+        settings = {"victoria_metrics_url": self.url}
         if self.access is None:
-            return found
+            return settings
         if self.access.tls:
-            found["victoria_metrics_ca_file"] = str(self.access.authority)
+            settings["victoria_metrics_ca_file"] = str(self.access.authority)
         secret = self.access.secret_file(METRICS, VICTORIA_METRICS)
-        return found | {"victoria_metrics_username": USER, "victoria_metrics_password_file": str(secret)}
+        return settings | {"victoria_metrics_username": USER, "victoria_metrics_password_file": str(secret)}
 
     def reset_rollup_cache(self) -> None:
         """Forget cached query results; due after samples were written that are older than a few minutes."""

@@ -62,15 +62,15 @@ def sights_of(rows: AccountingRows) -> list[Sight]:
     tasks = np.where(rows.column("life_step") == LIFE * TASKS, numbers // LIFE - 1, -1)
     jobs = np.where(tasks >= 0, numbers % LIFE, numbers)
     words = [[list(rows.words(name).values)[code] for code in rows.words(name).codes.tolist()] for name in TEXTS]
-    told = {name: rows.column(name).tolist() for name in ("nodes", "memory", "gpus", "whole_nodes")}
+    amounts = {name: rows.column(name).tolist() for name in ("nodes", "memory", "gpus", "whole_nodes")}
     instants = {"eligible": lives.eligible, "start": lives.start, "end": lives.end, "run_time": lives.run_time}
-    told |= {name: column.tolist() for name, column in instants.items()}
-    told |= {"limit": limit.tolist(), "processors": size.tolist(), "status": status.tolist()}
+    amounts |= {name: column.tolist() for name, column in instants.items()}
+    amounts |= {"limit": limit.tolist(), "processors": size.tolist(), "status": status.tolist()}
     keys = np.stack([jobs, tasks, lives.submit], axis=1).tolist()
     return [
         sight_of(
             LifeKey(*keys[row]),
-            {name: column[row] for name, column in told.items()},
+            {name: column[row] for name, column in amounts.items()},
             dict(zip(TEXTS, (column[row] for column in words), strict=True)),
             sizes.get(row, ()),
         )
@@ -79,27 +79,27 @@ def sights_of(rows: AccountingRows) -> list[Sight]:
 
 
 def sight_of(
-    key: LifeKey, told: Mapping[str, int], words: Mapping[str, str], resized: Iterable[tuple[int, int]] = ()
+    key: LifeKey, amounts: Mapping[str, int], words: Mapping[str, str], resized: Iterable[tuple[int, int]] = ()
 ) -> Sight:
     """Return what accounting tells of a life: `told` by the names of `NUMBERS`, an end of `MAX_TIME` for none yet."""
-    start, end = told["start"], told["end"]
+    start, end = amounts["start"], amounts["end"]
     over, started = end < MAX_TIME, start != UNKNOWN
     named: dict[str, Any] = dict(words)
     return Sight(
         key,
         "over" if over else "running" if started else "waiting",
-        eligible=told["eligible"] if told["eligible"] > 0 else None,
+        eligible=amounts["eligible"] if amounts["eligible"] > 0 else None,
         start=_known(start),
         end=end if over else None,
-        outcome=OUTCOMES.get(told["status"], "completed"),
-        run_time=_known(told["run_time"]) if over and started else None,
-        limit=_known(told["limit"]),
-        unlimited=told["limit"] == MAX_DURATION,
-        processors=told["processors"],
-        nodes=_known(told["nodes"]),
-        memory=_known(told["memory"]),
-        gpus=_known(told["gpus"]),
-        whole_nodes=told["whole_nodes"] > 0,
+        outcome=OUTCOMES.get(amounts["status"], "completed"),
+        run_time=_known(amounts["run_time"]) if over and started else None,
+        limit=_known(amounts["limit"]),
+        unlimited=amounts["limit"] == MAX_DURATION,
+        processors=amounts["processors"],
+        nodes=_known(amounts["nodes"]),
+        memory=_known(amounts["memory"]),
+        gpus=_known(amounts["gpus"]),
+        whole_nodes=amounts["whole_nodes"] > 0,
         resized=tuple(resized),
         **named,
     )

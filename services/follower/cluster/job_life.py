@@ -22,7 +22,7 @@ from shadowtime.shared.messages import (
 )
 from shadowtime.shared.stages import CHANGEABLE, new_request
 
-Told = Literal["nothing", "waiting", "held", "running", "suspended", "over", "left out"]
+Reported = Literal["nothing", "waiting", "held", "running", "suspended", "over", "left out"]
 
 Asked = dict[str, Any]
 """What a job asks for and whose it is: fields of `JobSubmitted` by name."""
@@ -44,7 +44,7 @@ class JobLife:
     key: LifeKey
     number: int
     index: int
-    told: Told = "nothing"
+    reported: Reported = "nothing"
     since: int = 0
     at: int = 0
     started: int | None = None
@@ -55,12 +55,12 @@ class JobLife:
     @property
     def open(self) -> bool:
         """Whether there is more to be told of it."""
-        return self.told not in ("over", "left out")
+        return self.reported not in ("over", "left out")
 
     @property
     def in_system(self) -> bool:
         """Whether it was told to wait or run."""
-        return self.told in ("waiting", "running", "suspended")
+        return self.reported in ("waiting", "running", "suspended")
 
     def runs_at(self, time: int | None, seen: Sight | None, *, shown: bool) -> bool:
         """Return whether it ran at a time, as was told or is seen; `shown`: whether it was in the last picture.
@@ -79,22 +79,22 @@ class JobLife:
             return
         self.at = event.time
         if isinstance(event, JobSubmitted):
-            self.told, self.since, self.expected = "waiting", event.since, None
-            given = ((name, getattr(event, name)) for name in (*CHANGEABLE, "blocked"))
-            self.asked = {name: value for name, value in given if value is not None}
+            self.reported, self.since, self.expected = "waiting", event.since, None
+            values = ((name, getattr(event, name)) for name in (*CHANGEABLE, "blocked"))
+            self.asked = {name: value for name, value in values if value is not None}
         elif isinstance(event, JobChanged):
             self.asked |= new_request(event)
         elif isinstance(event, JobWithdrawn):
-            self.told = "held" if event.reason == "held" else "over"
+            self.reported = "held" if event.reason == "held" else "over"
             self.over = None if event.reason == "held" else moment(event)
         elif isinstance(event, JobStarted):
-            self.told, self.started = "running", moment(event)
+            self.reported, self.started = "running", moment(event)
         elif isinstance(event, JobSuspended):
-            self.told = "suspended"
+            self.reported = "suspended"
         elif isinstance(event, JobResumed):
-            self.told = "running"
+            self.reported = "running"
         elif isinstance(event, JobEnded):
-            self.told, self.over = "over", moment(event)
+            self.reported, self.over = "over", moment(event)
 
     def snapshot(self) -> list[Any]:
         """Return it as plain values."""
@@ -134,30 +134,32 @@ def owed(life: JobLife, sight: Sight, asked: Asked, earliest: int, present: int,
     earliest
         When its wait may have begun: the end of the life before.
     """
-    number, told, at, since, known = life.number, life.told, life.at, life.since, life.asked
+    number, reported, at, since, known = life.number, life.reported, life.at, life.since, life.asked
     begun = wait_of(sight, earliest, now)
     noticed = now >= present and now > at
-    if told == "waiting" and begun is None and sight.state == "waiting":
+    if reported == "waiting" and begun is None and sight.state == "waiting":
         if noticed:
             yield JobWithdrawn(time=now, job_number=number, reason="held")
         return
-    anew = told == "waiting" and begun is not None and sight.eligible is not None and since < sight.eligible == begun
-    if told in ("nothing", "held") or anew:
+    anew = (
+        reported == "waiting" and begun is not None and sight.eligible is not None and since < sight.eligible == begun
+    )
+    if reported in ("nothing", "held") or anew:
         if begun is None or (time := max(begun, present, at)) > now:
             return
         if anew:
             yield JobWithdrawn(time=time, job_number=number, reason="held")
         yield _submitted(number, sight, asked, begun, time)
-        told, at, since, known, noticed = "waiting", time, begun, asked, False
-    if told != "waiting":
+        reported, at, since, known, noticed = "waiting", time, begun, asked, False
+    if reported != "waiting":
         yield from _owed_running(life, sight, _different(known, asked, sight.unlimited), present, now)
         return
     different = _different(known, asked, sight.unlimited)
     if sight.start is not None:
         if (time := max(sight.start, at, present)) > now:
             return
-        if given := {name: value for name, value in different.items() if name not in ("priority", "blocked")}:
-            yield JobChanged(time=time, job_number=number, **given)
+        if further := {name: value for name, value in different.items() if name not in ("priority", "blocked")}:
+            yield JobChanged(time=time, job_number=number, **further)
         start = max(sight.start, since)
         size, limit = asked["requested_processors"], asked["requested_time"]
         yield JobStarted(time=time, job_number=number, processors=size, limit=limit, happened=unless(start, time))
@@ -169,14 +171,14 @@ def owed(life: JobLife, sight: Sight, asked: Asked, earliest: int, present: int,
     else:
         if different and noticed:
             yield JobChanged(time=now, job_number=number, **different)
-        last = life.expected if life.told == "waiting" else None
+        last = life.expected if life.reported == "waiting" else None
         if now >= max(present, at) and sight.expected is not None and _is_news(sight.expected, last, now):
             yield JobExpected(time=now, job_number=number, start=sight.expected)
 
 
-def _is_news(expected: int, told: int | None, now: int) -> bool:
+def _is_news(expected: int, reported: int | None, now: int) -> bool:
     """Return whether a start is expected at another time than was told."""
-    return told is None or abs(expected - told) > max(NEWS, SHARE * (told - now))
+    return reported is None or abs(expected - reported) > max(NEWS, SHARE * (reported - now))
 
 
 def _owed_running(life: JobLife, sight: Sight, different: Asked, present: int, now: int) -> Iterator[Event]:
@@ -198,12 +200,12 @@ def _owed_running(life: JobLife, sight: Sight, different: Asked, present: int, n
     if changes and at < (changed := min(now, last_change)) >= present:
         yield JobChanged(time=changed, job_number=number, **changes)
     if over is not None and end <= now:
-        over = max(over, started, at if life.told == "suspended" else started)
+        over = max(over, started, at if life.reported == "suspended" else started)
         run_time = over - started if sight.run_time is None else min(sight.run_time, over - started)
         yield JobEnded(
             time=end, job_number=number, run_time=run_time, outcome=sight.outcome, happened=unless(over, end)
         )
-    elif over is None and at < now >= present and (sight.state == "suspended") != (life.told == "suspended"):
+    elif over is None and at < now >= present and (sight.state == "suspended") != (life.reported == "suspended"):
         stopped = JobSuspended if sight.state == "suspended" else JobResumed
         yield stopped(time=now, job_number=number)
 
@@ -223,12 +225,12 @@ def _submitted(number: int, sight: Sight, asked: Asked, since: int, time: int) -
 
 def _different(known: Asked, asked: Asked, unlimited: bool) -> dict[str, Any]:
     """Return what a job asks for now and did not before, as fields of `JobChanged`."""
-    found = {name: value for name, value in asked.items() if value is not None and value != known.get(name)}
+    changed = {name: value for name, value in asked.items() if value is not None and value != known.get(name)}
     if known.get("blocked") and not asked.get("blocked"):
-        found["blocked"] = False
+        changed["blocked"] = False
     if unlimited and known.get("requested_time") is not None:
-        found["unlimited"] = True
-    return found
+        changed["unlimited"] = True
+    return changed
 
 
 def as_told(life: JobLife, parts: MachineParts) -> Sight:

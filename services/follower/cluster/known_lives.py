@@ -46,12 +46,12 @@ class KnownLives:
         index = min(later) - 1 if later else max((other.index for other in of_job), default=-1) + 1
         index = max(index, 0) if sight.life is None else sight.life
         while (number := number_of(job, None if task < 0 else task, index)) in self.by_number:
-            found = self._found_again.get(number)
-            if found is not None and found.key.submit == submit:
-                self.drop(found)
-                found.key, found.index = sight.key, index
-                self.add(found)
-                return found
+            again = self._found_again.get(number)
+            if again is not None and again.key.submit == submit:
+                self.drop(again)
+                again.key, again.index = sight.key, index
+                self.add(again)
+                return again
             index += 1
         life = JobLife(sight.key, number, index)
         self.add(life)

@@ -7,7 +7,7 @@ from typing import ClassVar, NamedTuple, Protocol
 
 from shadowtime.services.follower.cluster.mirror import Mirror
 from shadowtime.services.follower.cluster.name_table import NameTable
-from shadowtime.services.follower.options import Given
+from shadowtime.services.follower.options import FollowOptions
 from shadowtime.shared.accounting import MachineParts
 from shadowtime.shared.cli import FewAMinute
 from shadowtime.shared.cluster import Source
@@ -102,7 +102,7 @@ class LiveSource(Source, Protocol):
         """The names of users, accounts and the like, and their numbers; once it was met, or restored."""
         ...
 
-    def __init__(self, given: Given) -> None: ...
+    def __init__(self, options: FollowOptions) -> None: ...
 
     async def meet(self, opened: ClusterOpened | None = None) -> Opening:
         """Return what a new run opens with.
@@ -131,6 +131,6 @@ class LiveSource(Source, Protocol):
         """Let go of the cluster."""
         ...
 
-    def told(self, event: Event) -> None:
+    def published(self, event: Event) -> None:
         """Note that an event of the log was told, by another process before this one."""
         ...

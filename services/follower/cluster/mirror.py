@@ -92,12 +92,12 @@ class Mirror:
         """The lives in doubt."""
         return {*self._missing, *self._after_unknown}
 
-    def answered(self, found: Iterable[Sight], at: int) -> None:
+    def answered(self, sights: Iterable[Sight], at: int) -> None:
         """Note that this is all that is known of what is missing.
 
         What waits there does wait: squeue loses the last task of an array with a step. What else waited was cancelled.
         """
-        states = {sight.key: sight.state for sight in found}
+        states = {sight.key: sight.state for sight in sights}
         for key in [key for key in self._missing if self.lives.by_key[key].started is None]:
             if states.get(key) == "waiting":
                 del self._missing[key]
@@ -115,7 +115,7 @@ class Mirror:
             return
         present = self.now + 1
         self.until = until = max(until, present)
-        found: list[tuple[int, int, int, Event]] = []
+        due: list[tuple[int, int, int, Event]] = []
         order = as_queued(self._sights, self.lives)
         for key, sight in list(self._sights.items()):
             life = self.lives.by_key[key]
@@ -125,14 +125,17 @@ class Mirror:
             asked = self.names.asked(sight, pool) | {"priority": order.get((key.submit, life.number))}
             events = list(owed(life, sight, asked, self.lives.end_before(life), present, until))
             if not events and sight.state == "over" and not life.in_system and (sight.end or 0) <= until:
-                life.told, life.over = "left out", sight.end  # it was never in the queue, or left it while it was held
+                life.reported, life.over = (
+                    "left out",
+                    sight.end,
+                )  # it was never in the queue, or left it while it was held
                 del self._sights[key]
-            found += [(event.time, PLACE[type(event)], life.number, event) for event in events]
-        found += [(until, PLACE[CapacityChanged], change.pool or 0, change) for change in self.rooms.changes(until)]
-        for time in {time for time, *_ in found} | ({until} if beat else set()):
-            found.append((time, PLACE[SchedulingPoint], 0, SchedulingPoint(time=time)))
-        found.sort(key=lambda row: row[:3])
-        for time, _, _, event in found:
+            due += [(event.time, PLACE[type(event)], life.number, event) for event in events]
+        due += [(until, PLACE[CapacityChanged], change.pool or 0, change) for change in self.rooms.changes(until)]
+        for time in {time for time, *_ in due} | ({until} if beat else set()):
+            due.append((time, PLACE[SchedulingPoint], 0, SchedulingPoint(time=time)))
+        due.sort(key=lambda row: row[:3])
+        for time, _, _, event in due:
             if not self._due or self._due[-1][0] != time:
                 self._due.append((time, []))
             self._due[-1][1].append(event)
@@ -146,14 +149,14 @@ class Mirror:
         """Return the events of that instant, which count as told."""
         _, events = self._due.popleft()
         for event in events:
-            self.told(event)
+            self.published(event)
         return events
 
-    def told(self, event: Event) -> None:
+    def published(self, event: Event) -> None:
         """Note that an event was told."""
         self.now = max(self.now, event.time)
         if isinstance(event, CapacityChanged):
-            self.rooms.told(event)
+            self.rooms.published(event)
         elif isinstance(event, JobSubmitted | OfJob):
             life = self.lives.by_number.get(event.job_number)
             if isinstance(event, JobSubmitted):
@@ -177,7 +180,7 @@ class Mirror:
             if self.lives.too_many(sight.key):
                 return
             life = self.lives.new(sight)
-            if life.told == "nothing":
+            if life.reported == "nothing":
                 self._judge(life, sight, at)
             for after in self.lives.of_job(life.key):
                 if after.index == life.index + 1:
@@ -199,7 +202,7 @@ class Mirror:
             reason = "told as a part of a run that is known"
         if reason is not None:
             self.left_out.update([reason])
-            life.told, life.over = "left out", self.now
+            life.reported, life.over = "left out", self.now
         recent = life.key.submit > max(self.begin, self.now - KEEP)
         if at is not None and life.index and recent and not self.lives.has_before(life):
             self._after_unknown[life.key] = at
@@ -229,7 +232,7 @@ class Mirror:
         """Return what was told, as plain values; also what was `seen` and not told, if it will not be seen again."""
         state = {
             **{name: getattr(self, name) for name in COUNTS},
-            "lives": [life.snapshot() for life in self.lives if life.told != "nothing" or (seen and life.open)],
+            "lives": [life.snapshot() for life in self.lives if life.reported != "nothing" or (seen and life.open)],
             "rooms": self.rooms.snapshot(),
             "left_out": dict(self.left_out),
         }

@@ -28,7 +28,7 @@ class RoomsSeen:
             if at is not None:
                 for place, value in enumerate((node.usable, node.memory, node.gpus)):
                     sums[at][place] += value
-        self._seen = [_managed(Room(*amounts), told) for amounts, told in zip(sums, self._told, strict=True)]
+        self._seen = [_managed(Room(*amounts), published) for amounts, published in zip(sums, self._told, strict=True)]
 
     def see_pool(self, name: str, room: Room) -> None:
         """Take in what a pool has now; raise `ValueError` if there is none of that name."""
@@ -40,11 +40,11 @@ class RoomsSeen:
 
     def changes(self, time: int) -> Iterator[CapacityChanged]:
         """Yield what is to be told of pools."""
-        for pool, (told, seen) in enumerate(zip(self._told, self._seen, strict=True)):
-            if told != seen:
+        for pool, (published, seen) in enumerate(zip(self._told, self._seen, strict=True)):
+            if published != seen:
                 yield CapacityChanged(time=time, pool=pool, **seen._asdict())
 
-    def told(self, event: CapacityChanged) -> None:
+    def published(self, event: CapacityChanged) -> None:
         """Note that a change was told."""
         self._told.change(event.pool or 0, Room(event.processors, event.memory, event.gpus))
 
@@ -81,10 +81,10 @@ class RoomsSeen:
         self._seen = list(self._told) if seen is None else [Room(*room) for room in seen]
 
 
-def _managed(room: Room, told: Room) -> Room:
+def _managed(room: Room, published: Room) -> Room:
     """Return a room without what its pool does not manage, as was told."""
     return room._replace(
-        memory=None if told.memory is None else room.memory, gpus=None if told.gpus is None else room.gpus
+        memory=None if published.memory is None else room.memory, gpus=None if published.gpus is None else room.gpus
     )
 
 

@@ -23,11 +23,11 @@ def as_queued(sights: Mapping[LifeKey, Sight], lives: KnownLives) -> dict[Job, i
         if sight.priority is not None and sight.state == "waiting"
     ]
     known = ((job, lives.by_number[job[1]].asked.get("priority")) for _, job in waiting)
-    told = {job: priority for job, priority in known if priority is not None}
-    return priorities([(job, -priority) for priority, job in sorted(waiting)], told)
+    known_priorities = {job: priority for job, priority in known if priority is not None}
+    return priorities([(job, -priority) for priority, job in sorted(waiting)], known_priorities)
 
 
-def priorities(order: Sequence[tuple[Job, int]], told: Mapping[Job, int]) -> dict[Job, int]:
+def priorities(order: Sequence[tuple[Job, int]], priorities_known: Mapping[Job, int]) -> dict[Job, int]:
     """Return of each job the priority by which all stand in order, the largest first. O(jobs log jobs).
 
     Parameters
@@ -45,23 +45,23 @@ def priorities(order: Sequence[tuple[Job, int]], told: Mapping[Job, int]) -> dic
     >>> priorities([(a, 9), (c, 8), (b, 7)], {a: 5, b: 4, c: 3})  # there is no number between 5 and 4
     {(0, 1): 9, (9, 3): 8, (0, 2): 7}
     """
-    kept = _longest([(-told[job], job) if job in told else None for job, _ in order])
-    found: dict[Job, int] = {}
+    kept = _longest([(-priorities_known[job], job) if job in priorities_known else None for job, _ in order])
+    assigned: dict[Job, int] = {}
     at = 0
     while at < len(order):
         if at in kept:
-            found[order[at][0]] = told[order[at][0]]
+            assigned[order[at][0]] = priorities_known[order[at][0]]
             at += 1
             continue
         until = next((place for place in range(at, len(order)) if place in kept), len(order))
-        above = found[order[at - 1][0]] if at else None
-        below = told[order[until][0]] if until < len(order) else None
+        above = assigned[order[at - 1][0]] if at else None
+        below = priorities_known[order[until][0]] if until < len(order) else None
         new = _between([priority for _, priority in order[at:until]], above, below)
         if new is None:
             return dict(order)
-        found |= {order[place][0]: value for place, value in zip(range(at, until), new, strict=True)}
+        assigned |= {order[place][0]: value for place, value in zip(range(at, until), new, strict=True)}
         at = until
-    return found
+    return assigned
 
 
 def _between(own: Sequence[int], above: int | None, below: int | None) -> list[int] | None:
@@ -91,9 +91,9 @@ def _longest(values: Sequence[tuple[int, Job] | None]) -> set[int]:
             places.append(place)
         elif ends[at] > value:
             ends[at], places[at] = value, place
-    found: set[int] = set()
+    moved: set[int] = set()
     last: int | None = places[-1] if places else None
     while last is not None:
-        found.add(last)
+        moved.add(last)
         last = before[last]
-    return found
+    return moved

@@ -75,8 +75,8 @@ class Commands:
                             os.killpg(process.pid, 9)
                         await process.wait()
             if code:
-                said = err.read_text(errors="replace").strip().splitlines()
-                why = shortened(said[-1], 200) if said else f"it ended with {code}"
+                lines = err.read_text(errors="replace").strip().splitlines()
+                why = shortened(lines[-1], 200) if lines else f"it ended with {code}"
                 raise FollowError(f"{command[0]}: {why}")
             if out.stat().st_size > MAX_OUTPUT:
                 raise FollowError(f"{command[0]} printed more than {MAX_OUTPUT:,} bytes")

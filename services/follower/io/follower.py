@@ -142,15 +142,17 @@ class Follower:
             self._require_same(event)
             await self._begin(event)
         else:
-            self.source.told(event)
+            self.source.published(event)
         self.sequence = envelope.sequence
 
     def _require_same(self, opened: ClusterOpened) -> None:
         """Take on how the run was opened; raise `FollowError` if its settings are not ours."""
-        given = self.opened.model_dump()
+        options = self.opened.model_dump()
         names = ("cluster", "policy", "runtime", "adjustment", "wait_bound", "seed", "sample_every")
         other = [
-            f"{name} {value}, not {given[name]}" for name in names if (value := getattr(opened, name)) != given[name]
+            f"{name} {value}, not {options[name]}"
+            for name in names
+            if (value := getattr(opened, name)) != options[name]
         ]
         if other:
             raise FollowError(

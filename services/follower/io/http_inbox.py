@@ -53,8 +53,8 @@ class Inbox:
         return (web.post(PATH, self._take),)
 
     async def _take(self, request: web.Request) -> web.Response:
-        given = request.headers.get("Authorization", "").removeprefix("Bearer ")
-        if not hmac.compare_digest(given.encode(errors="surrogateescape"), self._token):
+        token = request.headers.get("Authorization", "").removeprefix("Bearer ")
+        if not hmac.compare_digest(token.encode(errors="surrogateescape"), self._token):
             raise web.HTTPUnauthorized(reason="lines come with the header Authorization: Bearer TOKEN")
         if request.content_type != MEDIA_TYPE:
             raise web.HTTPUnsupportedMediaType(reason=f"lines come as {MEDIA_TYPE}")

@@ -14,7 +14,7 @@ from pydantic import BeforeValidator, Field, TypeAdapter, ValidationError
 from shadowtime.services.follower.cluster import LifeKey, Sight, State
 from shadowtime.services.follower.io.http_inbox import DAILY, Inbox
 from shadowtime.services.follower.io.tailed import ParsedLine, Tailed
-from shadowtime.services.follower.options import Given
+from shadowtime.services.follower.options import FollowOptions
 from shadowtime.shared.accounting import LIFE, TASKS
 from shadowtime.shared.bounds import MAX_NAME_LENGTH
 from shadowtime.shared.errors import SettingsError, first_of
@@ -113,29 +113,29 @@ def read_line(text: str) -> ParsedLine:
         if kind is None:
             has = quoted(", ".join(sorted(fields)[:5])) if fields else "nothing"
             raise ValueError(f"expected a job, a pool or now; it has {has}")
-        told = KINDS[kind].validate_python(fields)
+        line = KINDS[kind].validate_python(fields)
     except ValidationError as error:
         raise ValueError(plain(first_of(error, "line"))) from None
-    if isinstance(told, NowLine):
-        return ParsedLine(time=told.now, known=True)
-    if isinstance(told, PoolLine):
-        return ParsedLine(pool=told.pool, room=Room(told.processors, told.memory, told.gpus))
-    return ParsedLine([_sight(told)], time=max(told.submit, told.start or 0, told.end or 0))
+    if isinstance(line, NowLine):
+        return ParsedLine(time=line.now, known=True)
+    if isinstance(line, PoolLine):
+        return ParsedLine(pool=line.pool, room=Room(line.processors, line.memory, line.gpus))
+    return ParsedLine([_sight(line)], time=max(line.submit, line.start or 0, line.end or 0))
 
 
 _OBJECT = TypeAdapter(dict[str, Any])
 
 
-def _sight(told: JobLine) -> Sight:
-    if told.start is not None and told.end is not None and told.end < told.start:
-        raise ValueError(f"end {told.end} is before start {told.start}")
-    state: State = "waiting" if told.start is None else "suspended" if told.suspended else "running"
-    same = told.model_dump(exclude={"job", "task", "submit", "eligible", "held", "suspended"})
+def _sight(line: JobLine) -> Sight:
+    if line.start is not None and line.end is not None and line.end < line.start:
+        raise ValueError(f"end {line.end} is before start {line.start}")
+    state: State = "waiting" if line.start is None else "suspended" if line.suspended else "running"
+    same = line.model_dump(exclude={"job", "task", "submit", "eligible", "held", "suspended"})
     return Sight(
-        LifeKey(told.job, -1 if told.task is None else told.task, told.submit),
-        state if told.end is None else "over",
-        eligible=None if told.held else told.eligible or told.submit,
-        unlimited=told.limit is None,
+        LifeKey(line.job, -1 if line.task is None else line.task, line.submit),
+        state if line.end is None else "over",
+        eligible=None if line.held else line.eligible or line.submit,
+        unlimited=line.limit is None,
         **same,
     )
 
@@ -147,13 +147,13 @@ class Lines(Tailed):
     takes: ClassVar[frozenset[str]] = Tailed.takes | {"token"}
     files = re.compile(r".+\.jsonl")
 
-    def __init__(self, given: Given) -> None:
-        if given.token is not None:
+    def __init__(self, options: FollowOptions) -> None:
+        if options.token is not None:
             self.files = DAILY
-        super().__init__(given)
-        if given.token is not None and not self.place.is_dir():
+        super().__init__(options)
+        if options.token is not None and not self.place.is_dir():
             raise SettingsError(f"--from {self.place} is no folder: what is sent over HTTP is kept in one")
-        self._inbox = None if given.token is None else Inbox(self.place, given.token, read_line)
+        self._inbox = None if options.token is None else Inbox(self.place, options.token, read_line)
 
     def read(self, text: str) -> ParsedLine:
         """Return what a line tells; an empty one tells nothing."""

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from shadowtime.services.follower.cluster import Mirror, NameTable, Opening, SourceLoad, as_opened
-from shadowtime.services.follower.options import Given
+from shadowtime.services.follower.options import FollowOptions
 from shadowtime.shared.accounting import MachineParts, Names
 from shadowtime.shared.errors import FollowError
 from shadowtime.shared.formatting import DAY
@@ -28,9 +28,9 @@ class Mirrored:
     over: ClassVar[bool] = False
     """A cluster goes on for ever."""
 
-    def __init__(self, given: Given) -> None:
+    def __init__(self, options: FollowOptions) -> None:
         self.load = SourceLoad()
-        self._given = given
+        self._given = options
         self._zero = 0
         self._mirror: Mirror | None = None
 
@@ -58,9 +58,9 @@ class Mirrored:
         """Return its events."""
         return self.mirror.next_instant()
 
-    def told(self, event: Event) -> None:
+    def published(self, event: Event) -> None:
         """Note that an event was told."""
-        self.mirror.told(event)
+        self.mirror.published(event)
 
     def snapshot(self) -> Any:
         """Return what was told, and how it was met."""

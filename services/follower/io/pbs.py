@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from shadowtime.services.follower.cluster import LifeKey, Opening, Sight, sight_of
 from shadowtime.services.follower.io.tailed import ParsedLine, Tailed
-from shadowtime.services.follower.options import Given
+from shadowtime.services.follower.options import FollowOptions
 from shadowtime.shared.accounting import UNKNOWN, Instants, PbsJobs, PbsLife, PbsWaiting, numbered, zone_of
 from shadowtime.shared.bounds import MAX_TIME
 from shadowtime.shared.messages import ClusterOpened
@@ -22,9 +22,9 @@ class Pbs(Tailed):
     takes: ClassVar[frozenset[str]] = Tailed.takes | {"time_zone"}
     files = re.compile(r"[0-9]{8}")
 
-    def __init__(self, given: Given) -> None:
-        super().__init__(given)
-        self._instants = Instants(zone_of(given.time_zone))
+    def __init__(self, options: FollowOptions) -> None:
+        super().__init__(options)
+        self._instants = Instants(zone_of(options.time_zone))
         self._forget()
 
     def _forget(self) -> None:
@@ -49,22 +49,22 @@ class Pbs(Tailed):
 
     def _sights(self, life: PbsLife) -> list[Sight]:
         """Return the life that a record tells of, and after a rerun the one that waits."""
-        told = {**life.numbers, "end": MAX_TIME if life.numbers["end"] == UNKNOWN else life.numbers["end"]}
+        numbers = {**life.numbers, "end": MAX_TIME if life.numbers["end"] == UNKNOWN else life.numbers["end"]}
         again = self._rerun.get(life.job)
         if again is not None:
-            told["submit"] = told["eligible"] = again[0]
-            if life.kind != "S" and told["start"] == again[1]:
+            numbers["submit"] = numbers["eligible"] = again[0]
+            if life.kind != "S" and numbers["start"] == again[1]:
                 return []  # the end of the run that a rerun has ended
         job, task = numbered(life.job)
-        sight = sight_of(LifeKey(job, -1 if task is None else task, told["submit"]), told, life.words)
+        sight = sight_of(LifeKey(job, -1 if task is None else task, numbers["submit"]), numbers, life.words)
         if life.kind != "R":
             if life.kind not in ("Q", "S"):
                 self._rerun.pop(life.job, None)
             return [sight]
-        since = max(told["end"], told["submit"] + 1)
-        self._rerun[life.job] = (since, told["start"])
-        told |= {"submit": since, "eligible": since, "start": UNKNOWN, "end": MAX_TIME}
-        return [sight, sight_of(sight.key._replace(submit=since), told, {**life.words, "node_list": ""})]
+        since = max(numbers["end"], numbers["submit"] + 1)
+        self._rerun[life.job] = (since, numbers["start"])
+        numbers |= {"submit": since, "eligible": since, "start": UNKNOWN, "end": MAX_TIME}
+        return [sight, sight_of(sight.key._replace(submit=since), numbers, {**life.words, "node_list": ""})]
 
     def snapshot(self) -> Any:
         """Return what is known of jobs that are not over, beside the rest."""

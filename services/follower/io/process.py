@@ -45,7 +45,7 @@ class FollowerCollector(Collector):
     def collect(self) -> Iterator[CounterMetricFamily | GaugeMetricFamily]:
         """Yield each figure."""
         load = self._follower.source.load
-        told = {
+        values = {
             names.FOLLOW_EVENTS: self._follower.sequence + 1,
             names.FOLLOW_ANSWERS: load.answers,
             names.FOLLOW_FAILURES: load.failures,
@@ -57,7 +57,7 @@ class FollowerCollector(Collector):
             names.FOLLOW_BEHIND: load.behind,
             names.FOLLOW_SHARE: load.share,
         }
-        for metric, value in told.items():
+        for metric, value in values.items():
             if value is not None:
                 kind = CounterMetricFamily if metric.name.endswith("_total") else GaugeMetricFamily
                 family = kind(metric.name, metric.meaning, labels=metric.labels)
@@ -152,9 +152,9 @@ async def follow_all(
             left.discard(waiting)
         for task in (waiting, *works):
             task.cancel()
-        for found in await asyncio.gather(*works, waiting, return_exceptions=True):
-            if isinstance(found, Exception):
-                raise found
+        for result in await asyncio.gather(*works, waiting, return_exceptions=True):
+            if isinstance(result, Exception):
+                raise result
 
 
 async def _followed(follower: Follower, *, alone: bool) -> None:

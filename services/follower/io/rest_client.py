@@ -10,7 +10,7 @@ import aiohttp
 from yarl import URL
 
 from shadowtime.services.follower.io.commands import MAX_OUTPUT
-from shadowtime.services.follower.options import Given
+from shadowtime.services.follower.options import FollowOptions
 from shadowtime.shared.errors import FollowError, SettingsError
 from shadowtime.shared.quoting import quoted, shortened
 from shadowtime.shared.streaming import bearer_token, http_url, read_secret
@@ -40,13 +40,13 @@ class Slurmrestd:
         If it cannot be there, or there is no token in its file.
     """
 
-    def __init__(self, given: Given) -> None:
-        self._socket, self._url = _place(given.rest or "")
-        self._token_file = given.rest_token_file
-        self._seconds = given.timeout
+    def __init__(self, options: FollowOptions) -> None:
+        self._socket, self._url = _place(options.rest or "")
+        self._token_file = options.rest_token_file
+        self._seconds = options.timeout
         self._session: aiohttp.ClientSession | None = None
         try:
-            self.user = bearer_token(given.rest_user or getpass.getuser())
+            self.user = bearer_token(options.rest_user or getpass.getuser())
             self._headers()
         except ValueError as error:
             raise SettingsError(f"--rest-user: {error}") from None
@@ -131,13 +131,15 @@ def _part(path: str, part: str, status: int, reason: str, body: bytes) -> Any:
     except (ValueError, RecursionError):
         answer = None
     errors = answer.get("errors") if isinstance(answer, dict) else None
-    told = [error for error in errors if isinstance(error, dict)] if isinstance(errors, list) else []
-    if told and all(error.get("error_number") == NOTHING_FOUND for error in told):
+    entries = [error for error in errors if isinstance(error, dict)] if isinstance(errors, list) else []
+    if entries and all(error.get("error_number") == NOTHING_FOUND for error in entries):
         return []
     refusal = NotThere if status == 404 else FollowError
-    if told:
-        said = dict.fromkeys(str(error[name]) for error in told for name in ("error", "description") if error.get(name))
-        raise refusal(f"{path}: {_line('; '.join(said) or 'an error that is not told')}")
+    if entries:
+        texts = dict.fromkeys(
+            str(error[name]) for error in entries for name in ("error", "description") if error.get(name)
+        )
+        raise refusal(f"{path}: {_line('; '.join(texts) or 'an error that is not told')}")
     if status != 200:
         said_so = "" if isinstance(answer, dict) or not text.strip() else f": {_line(text)}"
         raise refusal(f"{path}: {status} {_line(reason)}{said_so}")

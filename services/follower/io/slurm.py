@@ -20,7 +20,7 @@ from shadowtime.services.follower.cluster import KEEP, LAG, Opening, Sight, shif
 from shadowtime.services.follower.io.mirrored import Mirrored
 from shadowtime.services.follower.io.slurm_commands import ByCommands, SlurmClient
 from shadowtime.services.follower.io.slurm_rest import ByRest
-from shadowtime.services.follower.options import Given
+from shadowtime.services.follower.options import FollowOptions
 from shadowtime.services.follower.slurm import Load
 from shadowtime.shared.accounting import parts_of_nodes
 from shadowtime.shared.backoff import Backoff
@@ -125,13 +125,13 @@ class SlurmSource(Mirrored):
         {"timeout", "patience", "via", "jobcomp", "rest", "rest_token_file", "rest_user"}
     )
 
-    def __init__(self, given: Given) -> None:
-        super().__init__(given)
-        self.every = given.every
-        self._asked: SlurmClient = ByCommands(given) if given.rest is None else ByRest(given)
-        self._backoff = Backoff(given.every, LONGEST_PAUSE)
+    def __init__(self, options: FollowOptions) -> None:
+        super().__init__(options)
+        self.every = options.every
+        self._asked: SlurmClient = ByCommands(options) if options.rest is None else ByRest(options)
+        self._backoff = Backoff(options.every, LONGEST_PAUSE)
         self._seen: Load | None = None
-        self._waker = None if given.jobcomp is None else Waker(given.jobcomp)
+        self._waker = None if options.jobcomp is None else Waker(options.jobcomp)
         self._next = self._soonest = 0.0
 
     async def meet(self, opened: ClusterOpened | None = None) -> Opening:
@@ -186,10 +186,10 @@ class SlurmSource(Mirrored):
         mirror.take(shifted(await self._asked.jobs(tiers), zero), now - zero, whole=True)
         if mirror.doubts:
             try:
-                found = shifted(await self._accounted_of_doubts(), zero)
-                mirror.take(found, now - zero)
+                recent = shifted(await self._accounted_of_doubts(), zero)
+                mirror.take(recent, now - zero)
                 if self._seen is not None and not self._seen.unaccounted:
-                    mirror.answered(found, now - 1 - zero)
+                    mirror.answered(recent, now - 1 - zero)
             except FollowError as error:
                 log.warning("accounting: %s", shortened(str(error)))
             if mirror.doubts:

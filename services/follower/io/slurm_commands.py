@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol
 from shadowtime.services.follower.cluster import Node, Sight
 from shadowtime.services.follower.cluster import accounted_lives as accounted
 from shadowtime.services.follower.io.commands import Commands
-from shadowtime.services.follower.options import Given
+from shadowtime.services.follower.options import FollowOptions
 from shadowtime.services.follower.slurm import Load, squeue
 from shadowtime.services.follower.slurm import load as slurm_load
 from shadowtime.shared.accounting import sacct
@@ -56,9 +56,9 @@ class ByCommands:
         By what they are run, and how long one may take.
     """
 
-    def __init__(self, given: Given) -> None:
-        self._commands = Commands(given.via, given.timeout)
-        self._seconds = 20 * given.timeout
+    def __init__(self, options: FollowOptions) -> None:
+        self._commands = Commands(options.via, options.timeout)
+        self._seconds = 20 * options.timeout
         self._user = ""
 
     async def load(self) -> Load | None:

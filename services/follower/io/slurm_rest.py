@@ -15,7 +15,7 @@ from shadowtime.services.follower.cluster import Sight
 from shadowtime.services.follower.cluster import accounted_lives as accounted
 from shadowtime.services.follower.io.rest_client import NotThere, Slurmrestd
 from shadowtime.services.follower.io.slurm_commands import SlurmNodes
-from shadowtime.services.follower.options import Given
+from shadowtime.services.follower.options import FollowOptions
 from shadowtime.services.follower.slurm import Load, end_of, sacct_rows, squeue
 from shadowtime.services.follower.slurm import json as slurm_json
 from shadowtime.shared.accounting import sacct
@@ -43,9 +43,9 @@ class ByRest:
         Where it is, who asks, and how long an answer may take; twenty times as long one of the past.
     """
 
-    def __init__(self, given: Given) -> None:
-        self._server = Slurmrestd(given)
-        self._seconds = 20 * given.timeout
+    def __init__(self, options: FollowOptions) -> None:
+        self._server = Slurmrestd(options)
+        self._seconds = 20 * options.timeout
         self._version: int | None = None
 
     async def load(self) -> Load | None:
@@ -84,8 +84,8 @@ class ByRest:
         path = ""
         if numbers := list(jobs):
             for number in numbers:
-                path, found = await self._rows("slurmdb", f"job/{number}")
-                rows += (row for row in found if not 0 < end_of(row) < first)
+                path, answers = await self._rows("slurmdb", f"job/{number}")
+                rows += (row for row in answers if not 0 < end_of(row) < first)
         else:
             query = {"skip_steps": "true", "start_time": f"uts{max(first, EARLIEST)}"}
             query |= {} if last is None else {"end_time": f"uts{max(last, EARLIEST)}"}
@@ -103,11 +103,11 @@ class ByRest:
             paths = await self._server.get(LISTING, "paths")
             if not isinstance(paths, dict):
                 raise FollowError(f"{LISTING}: its paths are none")
-            found = {int(match[1]) for path in paths if (match := re.match(r"/slurm/v0\.0\.(\d{1,4})/", path))}
-            if not found & KNOWN:
-                has, known = (", ".join(f"v0.0.{version}" for version in sorted(some)) for some in (found, KNOWN))
+            versions = {int(match[1]) for path in paths if (match := re.match(r"/slurm/v0\.0\.(\d{1,4})/", path))}
+            if not versions & KNOWN:
+                has, known = (", ".join(f"v0.0.{version}" for version in sorted(some)) for some in (versions, KNOWN))
                 raise FollowError(f"{LISTING}: it has {has or 'no version'}; known are {known}")
-            self._version = max(found & KNOWN)
+            self._version = max(versions & KNOWN)
         return self._version
 
     async def _get(self, of: str, what: str, part: str, query: Mapping[str, str] | None = None) -> tuple[str, Any]:

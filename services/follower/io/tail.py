@@ -133,13 +133,13 @@ class Tail:
         taken = data[: end or len(data)]  # of a line that is longer than all that is read, the parts are refused
         self._remember(file, len(taken))
         first = self.place.lines + 1
-        found = taken.split(b"\n")[:-1] if end else [taken]
+        complete = taken.split(b"\n")[:-1] if end else [taken]
         if self.place.inside:  # the rest of a line that was refused
-            found, self.place.lines = found[1:], self.place.lines + bool(end)
+            complete, self.place.lines = complete[1:], self.place.lines + bool(end)
             first = self.place.lines + 1
         self.place.inside = not end
-        self.place.lines += len(found) if end else 0
-        return [_line(self.place.name, number, text) for number, text in enumerate(found, first)]
+        self.place.lines += len(complete) if end else 0
+        return [_line(self.place.name, number, text) for number, text in enumerate(complete, first)]
 
     def _remember(self, file: BinaryIO, taken: int) -> None:
         before = min(self.place.offset, HEAD)

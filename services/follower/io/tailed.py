@@ -19,7 +19,7 @@ from typing import Any, ClassVar, NamedTuple
 from shadowtime.services.follower.cluster import Opening, Sight, shifted
 from shadowtime.services.follower.io.mirrored import Mirrored
 from shadowtime.services.follower.io.tail import FileLine, Tail
-from shadowtime.services.follower.options import Given
+from shadowtime.services.follower.options import FollowOptions
 from shadowtime.shared.accounting import read_parts
 from shadowtime.shared.bounds import MAX_LINE_LENGTH
 from shadowtime.shared.cli import FewAMinute
@@ -62,11 +62,11 @@ class Tailed(Mirrored, ABC):
     files: re.Pattern[str]
     """What the files of a folder are called, in the order of their names."""
 
-    def __init__(self, given: Given) -> None:
-        super().__init__(given)
-        self.place = given.required("place")
+    def __init__(self, options: FollowOptions) -> None:
+        super().__init__(options)
+        self.place = options.required("place")
         try:
-            self._parts = read_parts(given.required("pools"))
+            self._parts = read_parts(options.required("pools"))
             os.stat(self.place)
         except TraceError as error:
             raise SettingsError(f"--pools {error}") from None
@@ -123,17 +123,17 @@ class Tailed(Mirrored, ABC):
         try:
             if line.text is None:
                 raise ValueError(f"longer than {MAX_LINE_LENGTH:,} bytes")
-            told = self.read(line.text.decode(errors="replace"))
-            if told.pool is not None and told.room is not None:
-                self.mirror.rooms.see_pool(told.pool, told.room)
+            seen = self.read(line.text.decode(errors="replace"))
+            if seen.pool is not None and seen.room is not None:
+                self.mirror.rooms.see_pool(seen.pool, seen.room)
         except ValueError as error:
             self.load.refused += 1
             log.warning("%s: refused: %s", line.where, shortened(str(error)))
             return ()
-        if told.time is not None and (told.known or not self._known):
-            self._last = max(self._last or 0, told.time)
-            self._known = self._known or told.known
-        return told.sights
+        if seen.time is not None and (seen.known or not self._known):
+            self._last = max(self._last or 0, seen.time)
+            self._known = self._known or seen.known
+        return seen.sights
 
     async def close(self) -> None:
         """Let go of the file."""

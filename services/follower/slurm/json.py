@@ -41,8 +41,8 @@ def plain(value: Any) -> Any:
 
 def digits(value: Any, untold: str = "") -> str:
     """Return what a command prints for a number; of what is none whatever it is, which its reader then refuses."""
-    told = plain(value)
-    return untold if told is None else str(told)
+    text = plain(value)
+    return untold if text is None else str(text)
 
 
 def word(value: Any) -> str:
@@ -62,9 +62,9 @@ def state_of(value: Any) -> str:
     >>> state_of("PENDING"), state_of(["COMPLETED", "COMPLETING"]), state_of(["RUNNING", "POWER_UP_NODE"])
     ('PENDING', 'COMPLETING', 'RUNNING')
     """
-    told = words_of(value)
-    found = [*(flag for flag in FLAGS if flag in told), *(word for word in told if word in BASE), *told]
-    return found[0] if found else ""
+    words = words_of(value)
+    words_found = [*(flag for flag in FLAGS if flag in words), *(word for word in words if word in BASE), *words]
+    return words_found[0] if words_found else ""
 
 
 def squeue_rows(jobs: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, str]]:
@@ -125,7 +125,7 @@ def load_of(statistics: Mapping[str, Any], user: str) -> Load | None:
 def _job(job: Mapping[str, Any]) -> dict[str, str]:
     limit, status = plain(job.get("time_limit", "")), job.get("exit_code")
     resources = word(job.get("tres_alloc_str")) or word(job.get("tres_req_str"))
-    told = dict(part.partition("=")[::2] for part in resources.split(","))
+    parts = dict(part.partition("=")[::2] for part in resources.split(","))
     if job.get("time_limit", "") is None:  # 22.05
         limit = UNLIMITED
     return {
@@ -140,7 +140,7 @@ def _job(job: Mapping[str, Any]) -> dict[str, str]:
         "RestartCnt": digits(job.get("restart_cnt")),
         "TimeLimit": f"{limit}:00" if isinstance(limit, int) else str(limit or "NOT_SET"),
         "TimeUsed": _used(job),
-        "NumCPUs": digits(job.get("cpus"), told.get("cpu", "")),  # 22.05 does not tell it of one that never started
+        "NumCPUs": digits(job.get("cpus"), parts.get("cpu", "")),  # 22.05 does not tell it of one that never started
         "NumNodes": digits(job.get("node_count")),
         "tres-alloc": resources,
         "OverSubscribe": "NO" if "none" in words_of(job.get("shared")) else "OK",
@@ -190,8 +190,8 @@ def _tier(partition: Mapping[str, Any]) -> str:
 
 def instant_of(value: Any) -> str:
     """Return an instant as commands print it."""
-    told = digits(value, "0")
-    return "N/A" if told == "0" or told in NO_VAL else told
+    text = digits(value, "0")
+    return "N/A" if text == "0" or text in NO_VAL else text
 
 
 def first_line(value: Any) -> str:
@@ -225,7 +225,7 @@ def sacct_rows(jobs: Iterable[Mapping[str, Any]]) -> Iterator[list[str]]:
     """Yield what sacct prints of jobs, in the order of its `FIELDS`; only a name may have the delimiter in it."""
     for job in jobs:
         time, tres = part_of(job, "time"), part_of(job, "tres")
-        asked, given = _resources(tres.get("requested")), _resources(tres.get("allocated"))
+        asked, allocated = _resources(tres.get("requested")), _resources(tres.get("allocated"))
         limit = time.get("limit", "")
         instants = (time.get(name) for name in ("submission", "eligible", "start", "end"))
         values = [
@@ -237,11 +237,11 @@ def sacct_rows(jobs: Iterable[Mapping[str, Any]]) -> Iterator[list[str]]:
             digits(time.get("suspended")),
             UNLIMITED if limit is None else digits(limit),
             asked.get("cpu") or digits(part_of(job, "required").get("CPUs")),
-            given.get("cpu") or asked.get("cpu", "0"),
-            given.get("node") or asked.get("node") or digits(job.get("allocation_nodes")),
+            allocated.get("cpu") or asked.get("cpu", "0"),
+            allocated.get("node") or asked.get("node") or digits(job.get("allocation_nodes")),
             *(
                 ",".join(f"{name}={_sized(name, count)}" for name, count in resources.items())
-                for resources in (asked, given)
+                for resources in (asked, allocated)
             ),
             *(word(job.get(name)) for name in ("nodes", "user", "account", "partition", "qos")),
         ]
@@ -263,15 +263,15 @@ def _with_task(job: Mapping[str, Any]) -> str:
     return digits(job.get("job_id")) if numbers is None else f"{number}_[{','.join(map(str, numbers))}]"
 
 
-def _resources(told: Any) -> dict[str, str]:
+def _resources(listing: Any) -> dict[str, str]:
     """Return how much there is of each trackable resource."""
-    found: dict[str, str] = {}
-    for error in told if isinstance(told, list) else ():
+    amounts: dict[str, str] = {}
+    for error in listing if isinstance(listing, list) else ():
         count = plain(error.get("count")) if isinstance(error, Mapping) else None
         if count is not None:
             name = word(error.get("name"))
-            found[word(error.get("type")) + (f"/{name}" if name else "")] = str(count)
-    return found
+            amounts[word(error.get("type")) + (f"/{name}" if name else "")] = str(count)
+    return amounts
 
 
 def _sized(name: str, count: str) -> str:

@@ -40,5 +40,5 @@ def _spent_on(text: str, user: str) -> Iterator[tuple[int, int]]:
     by_user = text.partition("by user")[2]
     for line in by_user.splitlines():
         if line.split("(")[0].strip() == user:
-            told = dict(part.split(":", 1) for part in line.split() if ":" in part)
-            yield whole_number(told.get("count", "")) or 0, whole_number(told.get("total_time", "")) or 0
+            parts = dict(part.split(":", 1) for part in line.split() if ":" in part)
+            yield whole_number(parts.get("count", "")) or 0, whole_number(parts.get("total_time", "")) or 0

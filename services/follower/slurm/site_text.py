@@ -141,20 +141,20 @@ def _number(text: str | None) -> bool:
 
 
 def _records(text: str, first: str, needed: Iterable[str]) -> list[dict[str, str]]:
-    found = [dict(_PAIR.findall(line)) for line in text.splitlines() if line.startswith(f"{first}=")]
-    for record in found:
+    rows = [dict(_PAIR.findall(line)) for line in text.splitlines() if line.startswith(f"{first}=")]
+    for record in rows:
         if missing := [name for name in needed if name not in record]:
             raise FollowError(f"scontrol: {first}={record[first]} tells no {missing[0]}")
-    return found
+    return rows
 
 
 def _lines(text: str, fields: str) -> list[list[str]]:
     count = fields.count(",") + 1
-    found = [line.split("|") for line in text.splitlines() if line.strip()]
-    for line in found:
+    rows = [line.split("|") for line in text.splitlines() if line.strip()]
+    for line in rows:
         if len(line) != count:
             raise FollowError(f"expected {fields} with | between them; it printed {quoted('|'.join(line))}")
-    return found
+    return rows
 
 
 def _tree(texts: Mapping[str, str], cluster: str, names: Names) -> tuple[list[list[int]], list[list[int]]]:

@@ -76,13 +76,13 @@ def sights_of_rows(rows: Iterable[Mapping[str, str]], tiers: Mapping[str, int]) 
     tiers
         Of partitions; see `tiers_of`.
     """
-    found: list[Sight] = []
+    sights: list[Sight] = []
     for values in rows:
         if (sight := _sight(values)) is not None:
             tier = max(tiers.get(name, 0) for name in sight.partition.split(","))
             sight.priority = min(tier * TIER + (sight.priority or 0), MAX_INTEGER)
-            found.append(sight)
-    return found
+            sights.append(sight)
+    return sights
 
 
 def _jobs(text: str, end: str) -> Iterator[dict[str, str]]:
@@ -105,15 +105,15 @@ def _sight(values: Mapping[str, str]) -> Sight | None:
     def instant(name: str) -> int | None:
         if (text := values[name]) in UNTOLD:
             return None
-        found = _instant(text)
-        if found is None:
+        value = _instant(text)
+        if value is None:
             raise FollowError(f"squeue: job {quoted(job)}: {name} is {quoted(text)}, no time that is understood")
-        return None if found == UNKNOWN else found
+        return None if value == UNKNOWN else value
 
     def number(name: str) -> int:
-        if (found := whole_number(values[name])) is None:
+        if (value := whole_number(values[name])) is None:
             raise FollowError(f"squeue: job {quoted(job)}: {name} is {quoted(values[name])}, no whole number")
-        return found
+        return value
 
     state, status = _state_of(values["State"])
     submit = instant("SubmitTime")
@@ -192,10 +192,10 @@ def nodes_of(text: str) -> list[Node]:
 
 def nodes_of_rows(rows: Iterable[Sequence[str]]) -> list[Node]:
     """Return nodes, each once, with its partitions, of rows of `NODE_FIELDS`."""
-    found: dict[str, tuple[list[str], Sequence[str]]] = {}
+    grouped: dict[str, tuple[list[str], Sequence[str]]] = {}
     for name, partition, _, *values in rows:
-        found.setdefault(name, ([], values))[0].append(partition.removesuffix("*"))
-    return [_node(name, partitions, values) for name, (partitions, values) in found.items()]
+        grouped.setdefault(name, ([], values))[0].append(partition.removesuffix("*"))
+    return [_node(name, partitions, values) for name, (partitions, values) in grouped.items()]
 
 
 def tiers_of(text: str) -> dict[str, int]:

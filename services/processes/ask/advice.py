@@ -115,14 +115,14 @@ class Advising:
         predicted, run_time, asked, first = await self._run_times.of_run(run, partial(_run_times, question, own))
         starts, second = await self._starts.of_run(run, partial(_starts, asked))
         bounds, third = await self._bounds.of_run(run, partial(_bounds, question.job(0, own)))
-        found = [alternative(own, job, start, predicted) for (job, _), start in zip(asked, starts, strict=True)]
+        choices = [alternative(own, job, start, predicted) for (job, _), start in zip(asked, starts, strict=True)]
         return Advice(
             cluster=question.cluster,
             run=run,
             as_of=(first, third, second),
             run_time=run_time,
             bounds=bounds,
-            alternatives=marked(found, question.risk),
+            alternatives=marked(choices, question.risk),
         )
 
 
@@ -162,14 +162,14 @@ def _run_times(
     if not isinstance(handler, PredictsRunTimes):
         raise TypeError(f"stage {state.stage.name} predicts no run times")
     prediction = handler.run_time_of(question.job(as_of.time, own))
-    told = run_time_told(prediction, own.requested_time)
+    run_time = run_time_told(prediction, own.requested_time)
     histogram = () if prediction is None else prediction.histogram
-    double = told.cut is not None and told.cut > question.risk
+    double = run_time.cut is not None and run_time.cut > question.risk
     jobs = [
         question.job(as_of.time, shape)
         for shape in shapes(own, histogram, machine, moldable=question.moldable, double=double)
     ]
-    return prediction, told, [(job, handler.run_time_of(job)) for job in jobs], as_of
+    return prediction, run_time, [(job, handler.run_time_of(job)) for job in jobs], as_of
 
 
 def _starts(asked: Asked, state: StageRun) -> tuple[Sequence[Start], AsOf]:

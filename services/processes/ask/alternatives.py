@@ -73,19 +73,19 @@ def shapes(
     sizes = [processors]
     if moldable:
         sizes += [size for size in (processors // 2, 2 * processors) if 1 <= size <= machine]
-    masses, found = np.array(histogram), []
+    masses, shares = np.array(histogram), []
     for size in sizes:
         by = ratio(processors, size, None)
         longest = reshaped_time(requested_time, by)
-        found.append(AlternativeShape(size, longest))
+        shares.append(AlternativeShape(size, longest))
         if double:
-            found.append(AlternativeShape(size, 2 * longest))
+            shares.append(AlternativeShape(size, 2 * longest))
         for risk in RISKS if masses.any() else ():
             needed = reshaped_time(math.ceil(quantile_of(masses, 1.0 - risk)), by)
             request = -(-needed // MINUTE) * MINUTE
             if request < longest:
-                found.append(AlternativeShape(size, request))
-    return tuple(dict.fromkeys(found))
+                shares.append(AlternativeShape(size, request))
+    return tuple(dict.fromkeys(shares))
 
 
 def risk_of(shape: AlternativeShape, processors: int, histogram: Histogram) -> float | None:
@@ -107,17 +107,17 @@ def marked(alternatives: Sequence[Alternative], risk: float) -> tuple[Alternativ
     Advised is the one that ends earliest of those that are cut with at most `risk`, the first where none is or
     nothing tells of it.
     """
-    told = [
+    figures = [
         None if alternative.mean_end is None or alternative.cut is None else (alternative.mean_end, alternative.cut)
         for alternative in alternatives
     ]
-    known = [figures for figures in told if figures is not None]
+    known = [pair for pair in figures if pair is not None]
     best = [
-        figures is not None and not any(all(map(float.__le__, other, figures)) and other != figures for other in known)
-        for figures in told
+        pair is not None and not any(all(map(float.__le__, other, pair)) and other != pair for other in known)
+        for pair in figures
     ]
-    low = [at for at, figures in enumerate(told) if figures is not None and figures[1] <= risk]
-    advised = min(low, key=lambda at: (told[at] or (0.0, 0.0))[0], default=0)
+    low = [at for at, pair in enumerate(figures) if pair is not None and pair[1] <= risk]
+    advised = min(low, key=lambda at: (figures[at] or (0.0, 0.0))[0], default=0)
     return tuple(
         option.model_copy(update={"pareto_best": best[at], "advised": at == advised})
         for at, option in enumerate(alternatives)

@@ -66,11 +66,11 @@ class Answers:
             return await self._answer_of_latest(question)
         run = question.run
         await self._require(question.cluster, run)
-        found = await self._answer_of(run, question)
-        if found is None:
+        answer = await self._answer_of(run, question)
+        if answer is None:
             reason = f"run {quoted(run)} bounds no waits: it was made without --wait-bound"
             raise Unanswerable(409, f"{reason}; {await self._others(question.cluster, run)}", "run")
-        return found
+        return answer
 
     async def run_of(self, cluster: str, run: str | None) -> str:
         """Return the run of a cluster that is asked: the one that is named, or that of the latest event.
@@ -99,11 +99,11 @@ class Answers:
             If its state cannot be had.
         """
         async with self._turn:
-            found = await self._follower(run).ask(lambda state: None if state.handler is None else (question(state),))
-        if found is None:
+            answer = await self._follower(run).ask(lambda state: None if state.handler is None else (question(state),))
+        if answer is None:
             reason = f"stage {self._stage.name} does not know run {quoted(run)} yet, or no longer"
             raise Unanswerable(404, reason, "run")
-        return found[0]
+        return answer[0]
 
     async def _require(self, cluster: str, run: str) -> None:
         """Raise `Unanswerable` if there is no such run; it names others of the cluster."""
@@ -112,10 +112,10 @@ class Answers:
 
     async def _answer_of(self, run: str, question: Question) -> Answer | None:
         """Return what a run answers; None if it bounds no waits."""
-        found = await self._follower(run).ask(partial(_answer, question, run))
-        if found is None:
+        answer = await self._follower(run).ask(partial(_answer, question, run))
+        if answer is None:
             raise Unanswerable(404, f"run {quoted(run)} has not been opened yet, or is no longer known", "run")
-        return found if found.bounds else None
+        return answer if answer.bounds else None
 
     async def _answer_of_latest(self, question: Question) -> Answer:
         """Return what that run of the cluster answers that has the latest event of those that bound waits."""
@@ -123,9 +123,9 @@ class Answers:
         self._boundless &= self._seen.keys()
         for run in runs:
             if run not in self._boundless:
-                found = await self._answer_of(run, question)
-                if found is not None:
-                    return found
+                answer = await self._answer_of(run, question)
+                if answer is not None:
+                    return answer
                 self._boundless.add(run)
         reason = f"no run of cluster {quoted(question.cluster)} bounds waits: make one with --wait-bound"
         raise Unanswerable(409, f"{reason}; known: {_listed(runs)}", "cluster")
@@ -133,9 +133,9 @@ class Answers:
     async def _latest_first(self, cluster: str) -> list[str]:
         """Return the runs of a cluster by the times of their last events."""
         await self._look()
-        found = [(state.time, name) for name, state in self._seen.items() if state.cluster == cluster]
-        if found:
-            return [name for _, name in sorted(found, reverse=True)]
+        runs = [(state.time, name) for name, state in self._seen.items() if state.cluster == cluster]
+        if runs:
+            return [name for _, name in sorted(runs, reverse=True)]
         if not self._seen:
             raise Unanswerable(404, f"there is no run yet: stage {self._stage.name} has stored none", "cluster")
         known = sorted({entry.cluster for entry in self._seen.values()})
@@ -155,7 +155,7 @@ class Answers:
 
     async def _see(self) -> None:
         """Note all runs; those that cannot be read are passed over."""
-        found: dict[str, _Seen] = {}
+        latest: dict[str, _Seen] = {}
         names = await self._reader.names()
         for run, position in zip(names, await self._reader.positions(names), strict=True):
             if position is None:
@@ -164,8 +164,8 @@ class Answers:
             if seen is None or seen.position != position:
                 seen = _told(position) or await self._followed(run, position)
             if seen is not None:
-                found[run] = seen
-        self._seen = found
+                latest[run] = seen
+        self._seen = latest
 
     async def _followed(self, run: str, position: Position) -> _Seen | None:
         """Return what a run is by its state: of a rebuilt one, or after a rejected event, there is no output to ask."""
@@ -181,11 +181,11 @@ class Answers:
 
     def _follower(self, run: str) -> RunFollower:
         """Return the run's follower; let go of that which was not asked for longest."""
-        found = self._followers.pop(run, None) or RunFollower(self._stage, self._reader, run)
-        self._followers[run] = found
+        follower = self._followers.pop(run, None) or RunFollower(self._stage, self._reader, run)
+        self._followers[run] = follower
         if len(self._followers) > self._most:
             del self._followers[next(iter(self._followers))]
-        return found
+        return follower
 
 
 def _told(position: Position) -> _Seen | None:

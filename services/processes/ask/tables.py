@@ -37,14 +37,14 @@ def advice_table(question: AdviceQuestion, advice: Advice) -> RenderableType:
     return Group(*lines, alternatives_table(advice.alternatives, caption))
 
 
-def run_time_line(told: RunTime, requested_time: int) -> str:
+def run_time_line(run_time: RunTime, requested_time: int) -> str:
     """Return in words how long the job would run."""
-    if told.mean is None or told.cut is None:
-        return f"run time: {told.reason}"
-    quantiles = dict(told.quantiles)
+    if run_time.mean is None or run_time.cut is None:
+        return f"run time: {run_time.reason}"
+    quantiles = dict(run_time.quantiles)
     return (
         f"run time: {duration(quantiles[0.5])} or less with probability 0.5, {duration(quantiles[0.95])} with 0.95; "
-        f"cut at {duration(requested_time)} with {told.cut:.3f} (from {told.observations} jobs)"
+        f"cut at {duration(requested_time)} with {run_time.cut:.3f} (from {run_time.observations} jobs)"
     )
 
 

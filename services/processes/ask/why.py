@@ -55,10 +55,10 @@ class Explanations(Answers):
             runs: Sequence[str] = await self._latest_first(question.cluster) if question.run is None else [question.run]
             missing = []
             for run in runs[:MAX_SEARCHED]:
-                found = await self._follower(run).ask(partial(_explain, question, run))
-                if isinstance(found, Why):
-                    return found
-                missing.append(f"run {quoted(run)}: {found or 'it has not been opened yet'}")
+                answer = await self._follower(run).ask(partial(_explain, question, run))
+                if isinstance(answer, Why):
+                    return answer
+                missing.append(f"run {quoted(run)}: {answer or 'it has not been opened yet'}")
             if len(runs) > MAX_SEARCHED:
                 missing.append(f"{len(runs) - MAX_SEARCHED} earlier runs were not looked at: name one with run")
         raise Unanswerable(404, f"no job {question.job} is known; {'; '.join(missing)}", "job")
@@ -74,10 +74,10 @@ def _explain(question: JobQuestion, run: str, state: StageRun) -> Why | str | No
         raise Unanswerable(404, f"{of}, not of {quoted(question.cluster)}", "run")
     if not isinstance(handler, Explains):
         raise TypeError(f"stage {state.stage.name} explains nothing")
-    found = handler.explain(question.job, run, state.sequence)
-    if found is None:
+    explanation = handler.explain(question.job, run, state.sequence)
+    if explanation is None:
         return handler.known()
-    return Why(**vars(found), sentences=tuple(sentences_of(found)))
+    return Why(**vars(explanation), sentences=tuple(sentences_of(explanation)))
 
 
 def why_text(why: Why) -> str:

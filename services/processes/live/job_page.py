@@ -59,27 +59,29 @@ def headline(view: LiveView, story: Story) -> list[str]:
         if story.suspended:
             return [f"It is suspended, and has its {procs(started.processors)} no more until it goes on."]
         began = moment(started) + story.lost
-        told = [f"It has run for {duration(now - began)} on {procs(started.processors)}."]
+        sentences = [f"It has run for {duration(now - began)} on {procs(started.processors)}."]
         if expected is not None and expected.predicted:
-            told.append(f"It is expected to end at {at(expected.end)}, in {duration(max(0, expected.end - now))}.")
+            sentences.append(f"It is expected to end at {at(expected.end)}, in {duration(max(0, expected.end - now))}.")
         if story.limit is not None:
             left = began + story.limit - now
-            told.append(f"{duration(left)} of its {duration(story.limit)} are left." if left > 0 else "Its time is up.")
-        return told
+            sentences.append(
+                f"{duration(left)} of its {duration(story.limit)} are left." if left > 0 else "Its time is up."
+            )
+        return sentences
     if job.job_number in view.starting:
         return [f"It starts now, having waited {duration(now - job.since)}."]
     place = 1 + sum(1 for _ in takewhile(lambda number: number != job.job_number, view.jobs.waiting))
     waiting = len(view.jobs.waiting)
-    told = [f"It has waited for {duration(now - job.since)} and is number {place:,} of {waiting:,} that wait."]
+    sentences = [f"It has waited for {duration(now - job.since)} and is number {place:,} of {waiting:,} that wait."]
     if (by := story.start_by()) is not None:
         when, share = by
         by_then = f"by {at(when)} with {100 * share:.4g} %"
         late = f"It is {duration(now - when)} late: it was to start {by_then}."
-        told.append(f"It starts {by_then}." if when >= now else late)
+        sentences.append(f"It starts {by_then}." if when >= now else late)
     if story.awaited is not None:
         _, start = story.awaited.last
-        told.append(f"The site {'expects' if start >= now else 'expected'} it to start at {at(start)}.")
-    return told
+        sentences.append(f"The site {'expects' if start >= now else 'expected'} it to start at {at(start)}.")
+    return sentences
 
 
 def _story(view: LiveView, story: Story, machine: MachineMoment) -> Iterator[tuple[int, str, str]]:
@@ -92,8 +94,8 @@ def _story(view: LiveView, story: Story, machine: MachineMoment) -> Iterator[tup
     asks = "" if job.requested_time is None else f" for {duration(job.requested_time)}"
     user = "" if job.user_id is None else f" by user {job.user_id}"
     yield at(job.time, f"submitted{user}: asks for {procs(job.requested_processors)}{asks}")
-    if told := list(_told(story, machine)):
-        yield at(job.time, "; ".join(told))
+    if sentences := list(_told(story, machine)):
+        yield at(job.time, "; ".join(sentences))
     if (awaited := story.awaited) is not None:
         again = f", as it says for the {ordinal(awaited.times)} time," if awaited.times > 1 else ""
         for (time, start), often in dict.fromkeys(((awaited.first, ""), (awaited.last, again))):
@@ -159,13 +161,13 @@ def _predictions(view: LiveView, story: Story, machine: MachineMoment) -> Iterat
 
 def _marked(view: LiveView, story: Story, row: tuple[str, str, str, str]) -> list[str]:
     """Return a row, with a word at what it said where that is not to be trusted; nothing once the job has ended."""
-    what, told, *rest = row
+    what, text, *rest = row
     groupings = {_scope(wait_bound): wait_bound.grouping for wait_bound in story.bounds}
     of = "wait_bound" if what in groupings else PREDICTED.get(what)
     since = None if of is None else view.trust.since(story.job, of, groupings.get(what))
     if since is not None and story.ended is None:
-        told += f" (not to be trusted since {clock(since, view.log.unix_start)[:-9]})"
-    return [what, told, *rest]
+        text += f" (not to be trusted since {clock(since, view.log.unix_start)[:-9]})"
+    return [what, text, *rest]
 
 
 def _scope(bound: Bounded) -> str:

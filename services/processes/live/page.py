@@ -14,7 +14,7 @@ import orjson
 from aiohttp import web
 
 from shadowtime.services.processes.live.job_page import job_page
-from shadowtime.services.processes.live.page_data import found, queue
+from shadowtime.services.processes.live.page_data import matches, queue
 from shadowtime.services.processes.live.run_view import LiveView
 from shadowtime.services.processes.live.view import LiveRuns
 
@@ -37,17 +37,17 @@ def changes(before: Mapping[str, Any] | None, after: Mapping[str, Any]) -> dict[
     """
     if before is None:
         before = {}
-    found: dict[str, Any] = {name: None for name in before if name not in after}
+    difference: dict[str, Any] = {name: None for name in before if name not in after}
     for name, part in after.items():
         if name in ROWS:
             seen = before.get(name, {})
             rows = [[key, row] for key, row in part.items() if seen.get(key) != row]
             gone = [key for key in seen if key not in part]
             if rows or gone or name not in before:
-                found[name] = {"set": rows, "drop": gone}
+                difference[name] = {"set": rows, "drop": gone}
         elif name not in before or before[name] != part:
-            found[name] = part
-    return found or None
+            difference[name] = part
+    return difference or None
 
 
 PAGE = Path(__file__).with_name("assets")
@@ -149,7 +149,7 @@ class LivePage:
 
     async def _find(self, request: web.Request) -> web.Response:
         view, number = self._asked(request), _number(request, "number")
-        return _told(None if view is None else found(view, number))
+        return _told(None if view is None else matches(view, number))
 
     def _asked(self, request: web.Request) -> LiveView | None:
         run = self.runs.chosen(request.query.get("run"))
@@ -191,12 +191,12 @@ class LivePage:
             news = self._news
             state = self.state(run)
             same_run = seen is not None and seen["run"] == state["run"]
-            told = changes(seen if same_run else None, state)
-            if told is None:
+            changed = changes(seen if same_run else None, state)
+            if changed is None:
                 await response.write(ALIVE)
             else:
                 anew = {} if same_run else {"anew": True}
-                await response.write(b"data: " + orjson.dumps(told | anew) + b"\n\n")
+                await response.write(b"data: " + orjson.dumps(changed | anew) + b"\n\n")
             if seen is None:
                 await response.write(GREETING)
             seen = state

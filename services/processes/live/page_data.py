@@ -110,7 +110,7 @@ def _running(view: LiveView, story: Story) -> dict[str, Any]:
 
 def _blocks(view: LiveView) -> dict[str, list[Any]]:
     """Return who ran when on which rows: user, start, end (of running jobs the expected one, and 1 behind it), rows."""
-    found: dict[str, list[Any]] = {
+    page: dict[str, list[Any]] = {
         f"{block.job}/{block.start}": [block.job, block.user, block.start, block.end, 0, _flat(block.rows)]
         for block in view.picture.blocks
         if block.end > block.start
@@ -120,8 +120,8 @@ def _blocks(view: LiveView) -> dict[str, list[Any]]:
         expected = story.expected_end(view.time)
         end = None if expected is None else expected.end
         key = f"{job.job_number}/{started.time}"
-        found[key] = [job.job_number, job.user_id, started.time, end, 1, _flat(story.ranges)]
-    return found
+        page[key] = [job.job_number, job.user_id, started.time, end, 1, _flat(story.ranges)]
+    return page
 
 
 def _flat(rows: Iterable[tuple[int, int]]) -> list[int]:
@@ -129,10 +129,10 @@ def _flat(rows: Iterable[tuple[int, int]]) -> list[int]:
 
 
 def _covered(view: LiveView, grouping: str) -> dict[str, Any]:
-    told = view.coverage.get((grouping, None))
-    if told is None:
+    coverage = view.coverage.get((grouping, None))
+    if coverage is None:
         return {"covered": None, "revealed": 0, "low": 0.0}
-    return {"covered": told.covered, "revealed": told.revealed, "low": told.low}
+    return {"covered": coverage.covered, "revealed": coverage.revealed, "low": coverage.low}
 
 
 def _by_size(view: LiveView) -> list[list[Any]]:
@@ -143,11 +143,11 @@ def _by_size(view: LiveView) -> list[list[Any]]:
     if view.closed:
         return []
     least, most = [1, *(size + 1 for size in SIZES)], [*SIZES, view.processors]
-    told = sorted(view.by_size.items())
-    return [[least[kind], most[kind], bound.bound, bound.quantile, time] for kind, (time, bound) in told]
+    waits_by_size = sorted(view.by_size.items())
+    return [[least[kind], most[kind], bound.bound, bound.quantile, time] for kind, (time, bound) in waits_by_size]
 
 
-def found(view: LiveView, number: int) -> dict[str, Any]:
+def matches(view: LiveView, number: int) -> dict[str, Any]:
     """Return the job of this number and the jobs of the user of this number, the latest first."""
     jobs = view.of_user.get(number, {})
     return {

@@ -82,15 +82,15 @@ def free_rows(taken: list[tuple[int, int]], count: int, processors: int) -> Rang
     >>> free_rows([(4, 2), (0, 3), (2, 1)], 4, 8)
     ((3, 1), (6, 2))
     """
-    found: list[tuple[int, int]] = []
+    ranges: list[tuple[int, int]] = []
     row = 0
     for start, size in (*sorted(taken), (processors, 0)):
         gap = min(start, processors) - row
         if gap > 0 and count > 0:
-            found.append((row, min(gap, count)))
+            ranges.append((row, min(gap, count)))
             count -= gap
         row = max(row, start + size)
-    return tuple(found)
+    return tuple(ranges)
 
 
 # The picture of the machine over the last day: who ran when, on how many processors, and how many jobs waited.

@@ -230,8 +230,8 @@ class Stories(StageHandler):
                     story.times_weighed += 1
         return envelope
 
-    def _tell(self, time: int, *told: Sentence) -> None:
-        for change in told:
+    def _tell(self, time: int, *sentences: Sentence) -> None:
+        for change in sentences:
             self.decided += 1
             self.decisions.append((self.decided, time, change))
 

@@ -41,13 +41,13 @@ class LiveView(Stories):
 
     def why(self, number: int) -> list[str]:
         """Return why a job waits, in sentences; nothing of one that does not, or of which that is not known."""
-        found = self._explanation(number, brief=False)
-        return [] if found is None else reasons_of(found)
+        explanation = self._explanation(number, brief=False)
+        return [] if explanation is None else reasons_of(explanation)
 
     def brief(self, number: int) -> str:
         """Return the same in one sentence."""
-        found = self._explanation(number, brief=True)
-        return "" if found is None else brief_of(found)
+        explanation = self._explanation(number, brief=True)
+        return "" if explanation is None else brief_of(explanation)
 
     def _explanation(self, number: int, *, brief: bool) -> Explanation | None:
         if self._explains is None or number not in self.jobs.waiting:

@@ -19,8 +19,8 @@ from shadowtime.shared.messages import (
     JobWithdrawn,
     RunTimePrediction,
     WaitBound,
+    describe_drift,
     moment,
-    said,
     whose,
 )
 from shadowtime.shared.text import chosen
@@ -110,8 +110,8 @@ class Story:
         self._histogram: Floats | None = None
         if envelope.run_time is not None and envelope.run_time.observations:
             self._predicted(envelope.run_time)
-        told = envelope.adjustment
-        self.adjusted = None if told is None or told.key is None else told.adjusted_time
+        adjustment = envelope.adjustment
+        self.adjusted = None if adjustment is None or adjustment.key is None else adjustment.adjusted_time
         self.adjustment: str | None = None
         self.bounds = tuple(_bounded(wait_bound) for wait_bound in envelope.wait_bounds if wait_bound.queue is None)
         bound = chosen(envelope.wait_bounds)
@@ -136,16 +136,16 @@ class Story:
         self._expected: Expected | None = None
         self._until = -1
 
-    def _predicted(self, told: RunTimePrediction) -> None:
-        self.run_time = told.point
-        if told.histogram:
-            self._histogram = np.array(told.histogram)
+    def _predicted(self, prediction: RunTimePrediction) -> None:
+        self.run_time = prediction.point
+        if prediction.histogram:
+            self._histogram = np.array(prediction.histogram)
 
     @property
     def limit(self) -> int | None:
         """Seconds that it may run, where that is known."""
-        given = None if self.started is None else self.started.limit
-        return self.job.requested_time if given is None else given
+        limit = None if self.started is None else self.started.limit
+        return self.job.requested_time if limit is None else limit
 
     @property
     def wait(self) -> int | None:
@@ -223,8 +223,8 @@ class Story:
         return None if limit is None else Expected(start + limit, run_time is not None and run_time >= most)
 
 
-def _bounded(told: WaitBound) -> Bounded:
-    return Bounded(told.grouping, told.quantile, told.bound, told.reason)
+def _bounded(wait_bound: WaitBound) -> Bounded:
+    return Bounded(wait_bound.grouping, wait_bound.quantile, wait_bound.bound, wait_bound.reason)
 
 
 def _only(bound: WaitBound) -> tuple[tuple[float, int], ...]:
@@ -272,16 +272,16 @@ class Trust:
         """Return, of what the page shows of a job, since when it is not to be trusted."""
         known = [entry.grouping for entry in story.bounds if entry.bound is not None]
         named = "ensemble" if "ensemble" in known else known[0] if known else ""
-        told = {
+        statistics = {
             of: self.since(story.job, of, named if of == "wait_bound" else None)
             for of in ("run_time", "adjustment", "wait_bound", "forecast")
         }
-        return {of: since for of, since in told.items() if since is not None}
+        return {of: since for of, since in statistics.items() if since is not None}
 
     def words(self, unix_start: int) -> list[str]:
         """Return the alarms in words, those of all jobs first, then of a few others, the latest first."""
         alarms = sorted(self._alarms.values(), key=lambda alarm: (alarm.scope != "cluster", -alarm.since))
-        words = (f"{said(alarm.of, alarm.what)}, of {whose(alarm.scope, alarm.number)}" for alarm in alarms)
+        words = (f"{describe_drift(alarm.of, alarm.what)}, of {whose(alarm.scope, alarm.number)}" for alarm in alarms)
         return [
             f"{what}, since {clock(alarm.since, unix_start)[:-9]}"
             for what, alarm in zip(words, alarms[:SHOWN], strict=False)

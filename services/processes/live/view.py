@@ -84,7 +84,7 @@ class LiveRuns:
 
     def state(self, name: str | None) -> dict[str, Any]:
         """Return what the page shows of a run, by default of the first of `names`; and which others there are."""
-        found = self.chosen(name)
+        chosen_run = self.chosen(name)
         runs = [
             {
                 "run": run,
@@ -95,10 +95,10 @@ class LiveRuns:
             for run, view in ((run, self.view(run)) for run in self.names())
         ]
         shown: dict[str, Any] = {}
-        if found is not None:
-            view = self.view(found)
+        if chosen_run is not None:
+            view = self.view(chosen_run)
             shown = overview(view) | {"shadows": self._shadows.get(view.opened.cluster, 0)}
-        return {"runs": runs, "behind": sum(self.behind.values()), "run": found, **shown}
+        return {"runs": runs, "behind": sum(self.behind.values()), "run": chosen_run, **shown}
 
     def view(self, name: str) -> LiveView:
         """Return the view of a run that is remembered."""

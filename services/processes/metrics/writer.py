@@ -139,8 +139,8 @@ class MetricsWriter:
 
     async def _started(self) -> bytes | None:
         """Return what tells one life of the server from the next; None where it does not say."""
-        found = STARTED.search(await self._ask("GET", "metrics", (400, 404)) or b"")
-        return found[1] if found else None
+        match = STARTED.search(await self._ask("GET", "metrics", (400, 404)) or b"")
+        return match[1] if match else None
 
     async def _ask(self, method: str, path: str, final: tuple[int, ...], body: bytes | None = None) -> bytes | None:
         """Return what the server answers, however long that takes; None if its status is among the `final` ones."""

@@ -23,7 +23,7 @@ from shadowtime.shared.distributions import (
     packed_numbers,
     packed_rows,
     reachable,
-    said,
+    tree_scores,
     unpacked_numbers,
     unpacked_rows,
 )
@@ -85,7 +85,7 @@ class Followed(NamedTuple):
 
     job: RememberedJob
     row: Rows | None = None
-    said: Floats | None = None
+    outcomes: Floats | None = None
 
 
 class Boosted(Predictor[JobSubmitted, int, RunTimePrediction]):
@@ -138,7 +138,7 @@ class Boosted(Predictor[JobSubmitted, int, RunTimePrediction]):
         known = self._rows.known(x)
         if known is None or not self._grown:
             return self._rows.experts.predict_one(x)
-        point = float(said(self._point_asked, 1, known.row.astype(np.float64))[0]) * scale(x.requested_time)
+        point = float(tree_scores(self._point_asked, 1, known.row.astype(np.float64))[0]) * scale(x.requested_time)
         return fine_prediction(
             self._recalibration.moved(self._masses(known)),
             x,
@@ -150,12 +150,12 @@ class Boosted(Predictor[JobSubmitted, int, RunTimePrediction]):
         """Return the fine masses, as of `within_bins`, by what trees and experts say, not recalibrated."""
         numbers = known.row.astype(np.float64)
         started = numbers[ASKED:]
-        scores = said(self._histogram_asked, len(self._classes), numbers) + _start(started[self._classes])
+        scores = tree_scores(self._histogram_asked, len(self._classes), numbers) + _start(started[self._classes])
         chances = np.exp(scores - scores.max())
         outcomes = UNSURE * started
         outcomes[self._classes] += (1 - UNSURE) * chances / chances.sum()
-        found: Floats = spread(reachable(outcomes / outcomes.sum(), bin_of(known.limit)), known.parts)
-        return found
+        outcomes_within: Floats = spread(reachable(outcomes / outcomes.sum(), bin_of(known.limit)), known.parts)
+        return outcomes_within
 
     def observe(self, event: Event) -> None:
         """Keep what is known of a job at its submission, follow it, and grow trees when it is time."""
@@ -196,8 +196,8 @@ class Boosted(Predictor[JobSubmitted, int, RunTimePrediction]):
         if followed is None or followed.row is None:
             return
         self._ended.add(followed.row, y, UNKNOWN if x.requested_time is None else x.requested_time)
-        if followed.said is not None:
-            self._recalibration.learn(*transformed_within(followed.said, y, limit(x)))
+        if followed.outcomes is not None:
+            self._recalibration.learn(*transformed_within(followed.outcomes, y, limit(x)))
 
     def _grow_if_due(self, time: int) -> None:
         """Grow trees anew once a period of the log has passed, or while there are few jobs with half as many again."""
@@ -233,7 +233,7 @@ class Boosted(Predictor[JobSubmitted, int, RunTimePrediction]):
             "followed": [
                 [
                     *(number, list(entry.job), None if entry.row is None else packed_rows(entry.row)),
-                    None if entry.said is None else packed_numbers(entry.said),
+                    None if entry.outcomes is None else packed_numbers(entry.outcomes),
                 ]
                 for number, entry in self._followed.items()
             ],

@@ -37,7 +37,7 @@ MAX_JUDGED: Final = 5_000
 
 
 @kernel
-def reweighted(weights: Floats, said: Floats, rate: float) -> Floats:
+def reweighted(weights: Floats, probabilities: Floats, rate: float) -> Floats:
     """Return the weights after an outcome of which each expert had `said` a probability; all of shape (experts,).
 
     They move by `rate` towards the probability of each expert to have been the one that the outcome came from, which is
@@ -46,7 +46,7 @@ def reweighted(weights: Floats, said: Floats, rate: float) -> Floats:
     >>> reweighted(np.array([0.5, 0.5]), np.array([0.9, 0.1]), 0.1).round(3).tolist()
     [0.54, 0.46]
     """
-    heard = weights * np.maximum(said, MIN_LIKELIHOOD)
+    heard = weights * np.maximum(probabilities, MIN_LIKELIHOOD)
     moved: Weights = (1.0 - rate) * weights + rate * heard / heard.sum()
     return moved
 
@@ -177,10 +177,10 @@ class Experts(Predictor[JobSubmitted, int, RunTimePrediction]):
             return masses
         others = np.repeat(masses[:1], len(self._others), axis=0)
         for row, other in zip(others, self._others, strict=True):
-            said = other.predict_one(x)
-            if said is not None:
+            outcomes = other.predict_one(x)
+            if outcomes is not None:
                 row[:] = 0.0
-                row[: len(said.histogram)] = said.histogram
+                row[: len(outcomes.histogram)] = outcomes.histogram
                 row /= row.sum()
         return np.concatenate((masses, others))
 
@@ -216,9 +216,9 @@ class Experts(Predictor[JobSubmitted, int, RunTimePrediction]):
 
     def learn_one(self, x: JobSubmitted, y: int) -> None:
         """Judge the experts by the run time `y` in seconds, and let them learn it."""
-        said = self._said.get(x.job_number)
-        if said is not None:
-            self._user_weights.judge(x, np.ascontiguousarray(said[:, outcome_of(y, limit(x))]))
+        outcomes = self._said.get(x.job_number)
+        if outcomes is not None:
+            self._user_weights.judge(x, np.ascontiguousarray(outcomes[:, outcome_of(y, limit(x))]))
         for expert in (self._similar, *self._others):
             expert.learn_one(x, y)
         self.masses.forget()
@@ -229,7 +229,7 @@ class Experts(Predictor[JobSubmitted, int, RunTimePrediction]):
             "similar": self._similar.snapshot(),
             "others": [other.snapshot() for other in self._others],
             **self._user_weights.snapshot(),
-            "said": [[job_number, said.tolist()] for job_number, said in self._said.items()],
+            "said": [[job_number, outcomes.tolist()] for job_number, outcomes in self._said.items()],
         }
 
     def restore(self, state: Any) -> None:
@@ -238,7 +238,7 @@ class Experts(Predictor[JobSubmitted, int, RunTimePrediction]):
         for other, known in zip(self._others, state["others"], strict=True):
             other.restore(known)
         self._user_weights.restore(state)
-        self._said = {job_number: np.array(said) for job_number, said in state["said"]}
+        self._said = {job_number: np.array(outcomes) for job_number, outcomes in state["said"]}
         self.masses.forget()
 
 

@@ -81,40 +81,40 @@ def described(groups: FloatTable, rows: Integers, job: Integers, now: float, run
     running, waiting
         Jobs of all users.
     """
-    found = np.full(FEATURES, float(UNKNOWN))
+    features = np.full(FEATURES, float(UNKNOWN))
     request = float(job[1])
     if request != UNKNOWN:
-        found[0] = math.log(request)
-    found[1] = math.log(float(job[2]))
+        features[0] = math.log(request)
+    features[1] = math.log(float(job[2]))
     for at in range(3, 8):  # user, group, executable, queue, partition
         if job[at] != UNKNOWN:
-            found[at - 1] = job[at]
-    found[7] = (now % DAY) / 3600.0
-    found[8] = (now % WEEK) / DAY
-    found[9] = running
-    found[10] = waiting
+            features[at - 1] = job[at]
+    features[7] = (now % DAY) / 3600.0
+    features[8] = (now % WEEK) / DAY
+    features[9] = running
+    features[10] = waiting
     for level in range(LEVELS):
         if rows[level] < 0:
             continue
         group, at = groups[rows[level]], ITSELF + level * OF_GROUP
-        found[at] = group[RUNNING]
-        found[at + 1] = _since(group[SUBMITTED], now)
-        found[at + 2] = _since(group[STARTED], now)
+        features[at] = group[RUNNING]
+        features[at + 1] = _since(group[SUBMITTED], now)
+        features[at + 2] = _since(group[STARTED], now)
         count = int(group[COUNT])
         if count > 0:
             known = min(count, RING)
             last = np.sort(group[RUN_TIMES : RUN_TIMES + known])
-            found[at + 3] = math.log1p(count)
-            found[at + 4] = group[FAST]
-            found[at + 5] = group[SLOW]
+            features[at + 3] = math.log1p(count)
+            features[at + 4] = group[FAST]
+            features[at + 5] = group[SLOW]
             if not math.isnan(group[SHARE]):
-                found[at + 6] = group[SHARE]
-            found[at + 7] = _since(group[ENDED], now)
-            found[at + 8] = math.log(max(group[RUN_TIMES + (count - 1) % RING], 1.0))
-            found[at + 9] = math.log(max(group[RUN_TIMES + (count - 2) % RING], 1.0)) if count > 1 else UNKNOWN
-            found[at + 10] = math.log(max((last[(known - 1) // 2] + last[known // 2]) / 2, 1.0))
-            found[at + 11] = math.log(max(last[-1], 1.0))
-    return found
+                features[at + 6] = group[SHARE]
+            features[at + 7] = _since(group[ENDED], now)
+            features[at + 8] = math.log(max(group[RUN_TIMES + (count - 1) % RING], 1.0))
+            features[at + 9] = math.log(max(group[RUN_TIMES + (count - 2) % RING], 1.0)) if count > 1 else UNKNOWN
+            features[at + 10] = math.log(max((last[(known - 1) // 2] + last[known // 2]) / 2, 1.0))
+            features[at + 11] = math.log(max(last[-1], 1.0))
+    return features
 
 
 @kernel
@@ -202,7 +202,7 @@ class JobGroups:
     def _renewed(self, job: RememberedJob) -> Integers:
         """Return the rows of a job's groups, which are now the last to be forgotten."""
         rows = self._rows
-        found = []
+        columns = []
         for key in groups_of(job):
             row = rows.pop(key, None)
             if row is None:
@@ -212,8 +212,8 @@ class JobGroups:
                     self._table = np.concatenate((self._table, more))
                 self._table[row] = EMPTY
             rows[key] = row
-            found.append(row)
-        return np.array(found)
+            columns.append(row)
+        return np.array(columns)
 
     def snapshot(self) -> Any:
         """Return the groups, the one to be forgotten first first."""

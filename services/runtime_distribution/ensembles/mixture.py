@@ -154,28 +154,28 @@ class Mixture(Predictor[JobSubmitted, int, RunTimePrediction]):
         fine = spread(mixed, parts_of(self._histories.of(x), self._near.counts, limit(x)))
         return Said(np.array([mixed if outcome is None else outcome for outcome in outcomes]), fine)
 
-    def _said_by(self, told: RunTimePrediction | None, x: JobSubmitted) -> Floats | None:
-        if told is None or not any(told.histogram):
+    def _said_by(self, prediction: RunTimePrediction | None, x: JobSubmitted) -> Floats | None:
+        if prediction is None or not any(prediction.histogram):
             return None
-        outcomes = told.outcomes(limit(x))
-        if told.at_request is not None:
+        outcomes = prediction.outcomes(limit(x))
+        if prediction.at_request is not None:
             return outcomes
         return self._at_request.apart(outcomes, self._histories.of(x), limit(x))
 
     def predict_one(self, x: JobSubmitted) -> RunTimePrediction | None:
         """Return the mixture as it comes true, or None while no kind says anything."""
-        said = self.says(x)
-        if said is None:
+        prediction = self.says(x)
+        if prediction is None:
             return None
         observations = len(self._histories.of(x)) or self._ended
-        return fine_prediction(self._recalibration.moved(said.fine), x, observations)
+        return fine_prediction(self._recalibration.moved(prediction.fine), x, observations)
 
     def observe(self, event: Event) -> None:
         """Keep what is said of a job from its submission to its end."""
         if isinstance(event, JobSubmitted) and len(self._said) < MAX_JUDGED:
-            said = self.says(event)
-            if said is not None:
-                self._said[event.job_number] = said
+            prediction = self.says(event)
+            if prediction is not None:
+                self._said[event.job_number] = prediction
         elif isinstance(event, JobWithdrawn) or (isinstance(event, JobEnded) and not event.requeued):
             self._said.pop(event.job_number, None)
         for kind in self.kinds:
@@ -184,10 +184,10 @@ class Mixture(Predictor[JobSubmitted, int, RunTimePrediction]):
 
     def learn_one(self, x: JobSubmitted, y: int) -> None:
         """Judge the kinds, and the mixture, by the run time `y` in seconds, and let them learn it."""
-        said = self._said.get(x.job_number)
-        if said is not None:
-            self._user_weights.judge(x, np.ascontiguousarray(said.outcomes[:, outcome_of(y, limit(x))]))
-            self._recalibration.learn(*transformed_within(said.fine, y, limit(x)))
+        prediction = self._said.get(x.job_number)
+        if prediction is not None:
+            self._user_weights.judge(x, np.ascontiguousarray(prediction.outcomes[:, outcome_of(y, limit(x))]))
+            self._recalibration.learn(*transformed_within(prediction.fine, y, limit(x)))
         self._ended += 1
         self._histories.learn(x, y)
         self._near.learn(y, limit(x))
@@ -205,7 +205,7 @@ class Mixture(Predictor[JobSubmitted, int, RunTimePrediction]):
             "near": self._near.snapshot(),
             "at_request": self._at_request.snapshot(),
             "recalibration": self._recalibration.snapshot(),
-            "said": [[number, *map(packed_numbers, said)] for number, said in self._said.items()],
+            "said": [[number, *map(packed_numbers, prediction)] for number, prediction in self._said.items()],
             "ended": self._ended,
         }
 
@@ -218,6 +218,6 @@ class Mixture(Predictor[JobSubmitted, int, RunTimePrediction]):
         self._near.restore(state["near"])
         self._at_request.restore(state["at_request"])
         self._recalibration.restore(state["recalibration"])
-        self._said = {number: Said(*map(unpacked_numbers, said)) for number, *said in state["said"]}
+        self._said = {number: Said(*map(unpacked_numbers, prediction)) for number, *prediction in state["said"]}
         self._ended = state["ended"]
         self.says.forget()

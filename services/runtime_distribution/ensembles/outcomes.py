@@ -12,7 +12,7 @@ from shadowtime.shared.kernels import Floats, kernel
 LEVELS: Final = np.array([0.1, 0.25, 0.4, 0.5, 0.6, 0.75, 0.9])
 """Probabilities of the quantiles by which a row of features tells a distribution."""
 
-TOLD: Final = 2 * len(LEVELS) + 1
+OUTCOME_FEATURES: Final = 2 * len(LEVELS) + 1
 """Numbers by which `told` tells one."""
 
 
@@ -24,10 +24,10 @@ def outcomes_of(masses: Masses, limit: float) -> Floats:
     >>> outcomes[[1, 2, -1]].round(3).tolist(), len(outcomes) == BINS + 1
     ([0.5, 0.25, 0.25], True)
     """
-    found = outcome_masses(masses / masses.sum(), limit)
+    result = outcome_masses(masses / masses.sum(), limit)
     outcomes = np.zeros(BINS + 1)
-    outcomes[: len(found) - 1] = found[:-1]
-    outcomes[BINS] = found[-1]
+    outcomes[: len(result) - 1] = result[:-1]
+    outcomes[BINS] = result[-1]
     return outcomes
 
 
@@ -54,8 +54,10 @@ def bin_masses(outcomes: Floats, limit: float) -> Masses:
 
 
 @kernel
-def told(outcomes: Floats, limit: float, scale: float) -> Floats:
-    """Return a distribution as features: quantiles as logarithms, and by `scale`; the mass at the limit; shape (TOLD,).
+def outcome_features(outcomes: Floats, limit: float, scale: float) -> Floats:
+    """Return a distribution as features: quantiles as logarithms, and by `scale`; the mass at the limit.
+
+    The shape is (OUTCOME_FEATURES,).
 
     Parameters
     ----------
@@ -66,11 +68,11 @@ def told(outcomes: Floats, limit: float, scale: float) -> Floats:
 
     >>> outcomes = np.zeros(BINS + 1)
     >>> outcomes[[1, -1]] = 0.5, 0.5
-    >>> told(outcomes, 100.0, 100.0)[[0, 3, 6, 13, 14]].round(2).tolist()
+    >>> outcome_features(outcomes, 100.0, 100.0)[[0, 3, 6, 13, 14]].round(2).tolist()
     [0.12, 0.59, 4.61, 1.0, 0.5]
     """
     levels = len(LEVELS)
-    found = np.empty(2 * levels + 1)
+    features = np.empty(2 * levels + 1)
     below, j = 0.0, 0
     for k in range(levels):
         while j < BINS and (outcomes[j] <= 0.0 or below + outcomes[j] < LEVELS[k]):
@@ -83,9 +85,9 @@ def told(outcomes: Floats, limit: float, scale: float) -> Floats:
             time = low * (high / low) ** ((LEVELS[k] - below) / outcomes[j])
         else:
             time = limit if limit < EDGES[BINS] else EDGES[BINS]
-        found[k], found[levels + k] = math.log(time), time / scale
-    found[2 * levels] = outcomes[BINS]
-    return found
+        features[k], features[levels + k] = math.log(time), time / scale
+    features[2 * levels] = outcomes[BINS]
+    return features
 
 
 def scale(requested_time: int | None) -> float:

@@ -26,7 +26,7 @@ def moved(outcomes: Floats, counts: Floats) -> Floats:
     >>> moved(np.array([0.5, 0.25, 0.25]), np.array([0.2, 0.8])).round(3).tolist()
     [0.2, 0.4, 0.4]
     """
-    found = np.empty_like(outcomes)
+    result = np.empty_like(outcomes)
     reached, before, part, below = 0.0, 0.0, 0, 0.0
     for j in range(len(outcomes)):
         reached += outcomes[j]
@@ -35,9 +35,9 @@ def moved(outcomes: Floats, counts: Floats) -> Floats:
             below += counts[part]
             part += 1
         now = below + (at - part) * counts[part]
-        found[j] = now - before
+        result[j] = now - before
         before = now
-    return found
+    return result
 
 
 class PitRecalibration:
@@ -61,8 +61,8 @@ class PitRecalibration:
 
     def moved(self, outcomes: Floats) -> Floats:
         """Return outcomes as they come true; both add up to 1."""
-        found: Floats = moved(outcomes, self._counts / self._counts.sum())
-        return found
+        recalibrated: Floats = moved(outcomes, self._counts / self._counts.sum())
+        return recalibrated
 
     def learn(self, begin: float, end: float) -> None:
         """Take in between which values the transform of an ended job lay, by outcomes that were not moved."""

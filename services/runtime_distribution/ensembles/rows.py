@@ -7,7 +7,12 @@ import numpy as np
 
 from shadowtime.services.runtime_distribution.ensembles.experts import Experts, ExpertsSettings, limit
 from shadowtime.services.runtime_distribution.ensembles.features import FEATURES, JobGroups
-from shadowtime.services.runtime_distribution.ensembles.outcomes import TOLD, outcomes_of, scale, told
+from shadowtime.services.runtime_distribution.ensembles.outcomes import (
+    OUTCOME_FEATURES,
+    outcome_features,
+    outcomes_of,
+    scale,
+)
 from shadowtime.services.runtime_distribution.ensembles.within_bins import NearRequest, parts_of
 from shadowtime.services.runtime_distribution.history import UNKNOWN, remembered
 from shadowtime.services.runtime_distribution.templates import Templates, TemplatesSettings
@@ -16,7 +21,7 @@ from shadowtime.shared.kernels import FloatTable
 from shadowtime.shared.messages import Event, JobSubmitted
 from shadowtime.shared.stages import LastAnswer
 
-ASKED: Final = FEATURES + TOLD + 2
+ASKED: Final = FEATURES + OUTCOME_FEATURES + 2
 """Numbers of a row that trees ask for: features, what experts say, and what templates say, as logarithm and share."""
 
 WIDTH: Final = ASKED + BINS + 1
@@ -79,7 +84,7 @@ class JobRows:
         point = self._templates.point(x, job)
         row = np.empty(WIDTH, np.float32)
         row[:FEATURES] = self.groups.features(job, x.time)
-        row[FEATURES : FEATURES + TOLD] = told(outcomes, limit(x), size)
+        row[FEATURES : FEATURES + OUTCOME_FEATURES] = outcome_features(outcomes, limit(x), size)
         row[ASKED - 2 : ASKED] = (UNKNOWN, UNKNOWN) if point is None else (math.log(point), point / size)
         row[ASKED:] = outcomes
         return KnownAtSubmission(row, limit(x), point, parts_of(self.experts.last_jobs(x), self._near.counts, limit(x)))

@@ -170,22 +170,22 @@ def quantiles_of(fine: Floats, limit: float) -> Floats:
     >>> quantiles_of(np.array([0.1] + [0.8] + [0.0] * 7 + [0.1]), 1.8)[[0, 9, 18]].round(3).tolist()
     [1.0, 1.122, 1.8]
     """
-    last, found = (len(fine) - 2) // PARTS, np.empty(len(LEVELS))
+    last, seconds = (len(fine) - 2) // PARTS, np.empty(len(LEVELS))
     reached, at = fine[0], 0
     for level in range(len(LEVELS)):
         while at < len(fine) - 1 and reached < LEVELS[level]:
             at += 1
             reached += fine[at]
         if at == 0:
-            found[level] = 1.0
+            seconds[level] = 1.0
         elif at == len(fine) - 1:
-            found[level] = min(limit, float(MAX_DURATION))
+            seconds[level] = min(limit, float(MAX_DURATION))
         else:
             j, k = 1 + (at - 1) // PARTS, (at - 1) % PARTS
             low, high = edge(j, k, last, limit), edge(j, k + 1, last, limit)
             time = low * (high / low) ** (1.0 - (reached - LEVELS[level]) / fine[at])
-            found[level] = min(time, float(MAX_DURATION))
-    return found
+            seconds[level] = min(time, float(MAX_DURATION))
+    return seconds
 
 
 class NearRequest:
@@ -274,9 +274,9 @@ class AtRequest:
         if not 1.0 < limit < math.inf:
             return outcomes
         share = share_at_request(jobs, self._counts[1] / self._counts.sum(), limit)
-        found, last = outcomes.copy(), outcomes[-2:].sum()
-        found[-2:] = last * (1.0 - share), last * share
-        return found
+        result, last = outcomes.copy(), outcomes[-2:].sum()
+        result[-2:] = last * (1.0 - share), last * share
+        return result
 
     def learn(self, run_time: int, limit: float) -> None:
         """Count a run time in seconds, if it came to the bin of its request."""

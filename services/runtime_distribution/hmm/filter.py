@@ -50,13 +50,13 @@ def log_likelihoods(counts: CountTable, emission: FloatTable) -> FloatTable:
         if emission[:, j].max() > 0:
             for state in range(states):
                 logarithms[j, state] = math.log(max(emission[state, j], IMPOSSIBLE))
-    found = np.zeros((len(counts), states))
+    likelihoods = np.zeros((len(counts), states))
     for t in range(len(counts)):
         for j in range(bins):
             if counts[t, j] > 0:
                 for state in range(states):
-                    found[t, state] += counts[t, j] * logarithms[j, state]
-    return found
+                    likelihoods[t, state] += counts[t, j] * logarithms[j, state]
+    return likelihoods
 
 
 @kernel

@@ -168,11 +168,11 @@ def drop_oldest(
 
 @kernel
 def insert(
-    slot: int, found: Integers, rules: IntegerTable, jobs: IntegerTable, chains: IntegerCube, sums: IntegerTable
+    slot: int, categories: Integers, rules: IntegerTable, jobs: IntegerTable, chains: IntegerCube, sums: IntegerTable
 ) -> None:
     """Put the newest job, in a slot, into its categories by template; full ones lose their oldest. O(templates)."""
     for k in range(len(rules)):
-        category, chain = found[k], chains[k]
+        category, chain = categories[k], chains[k]
         chain[CATEGORY, slot] = category
         if category == NONE:
             continue
@@ -202,7 +202,7 @@ def remove(slot: int, rules: IntegerTable, jobs: IntegerTable, chains: IntegerCu
 
 @kernel
 def surest(
-    found: Integers,
+    categories: Integers,
     job: Integers,
     elapsed: int,
     rules: IntegerTable,
@@ -232,7 +232,7 @@ def surest(
     best, behind, value, reach = NONE, 0, 0.0, math.inf
     among = np.empty((1, sums.shape[1]), np.int64)
     for k in range(len(rules)):
-        category, rule = found[k], rules[k]
+        category, rule = categories[k], rules[k]
         if category == NONE:
             continue
         row = sums[category]
@@ -259,9 +259,9 @@ def surest(
 @kernel
 def last_jobs(category: int, most: int, jobs: IntegerTable, chain: IntegerTable, sums: IntegerTable) -> IntegerTable:
     """Return the last jobs of a category, last first; shape (at most `most`, 4)."""
-    found = np.empty((min(most, sums[category, COUNT]), jobs.shape[1]), np.int64)
+    values = np.empty((min(most, sums[category, COUNT]), jobs.shape[1]), np.int64)
     slot = sums[category, NEWEST]
-    for age in range(len(found)):
-        found[age] = jobs[slot]
+    for age in range(len(values)):
+        values[age] = jobs[slot]
         slot = chain[OLDER, slot]
-    return found
+    return values

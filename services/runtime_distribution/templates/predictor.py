@@ -145,10 +145,10 @@ class Templates(Remembering):
 
         The stage asks at submission. The histogram is not conditioned on what has elapsed: its readers do that.
         """
-        found, like, (best, behind, value, reach) = self._surest(remembered(x), elapsed)
+        estimates, like, (best, behind, value, reach) = self._surest(remembered(x), elapsed)
         if best == NONE:
             return None
-        last = last_jobs(found[best], SHOWN, self._jobs, self._chains[best], self._sums)
+        last = last_jobs(estimates[best], SHOWN, self._jobs, self._chains[best], self._sums)
         weighting = self._weightings[self._rules[best, RELATIVE]]
         masses = weighted_masses(last, like, weighting, self._everybody / len(self.jobs), self._beyond)[0]
         return RunTimePrediction(
@@ -167,12 +167,12 @@ class Templates(Remembering):
         """Return the job's categories, the job as a row, and the surest estimate."""
         if len(self._quantiles) <= len(self.jobs):
             self._quantiles = t_quantiles(self._confidence, min(2 * len(self.jobs), len(self._jobs)))
-        found = np.array(
+        categories = np.array(
             [category.get(key(job), NONE) for category, key in zip(self._categories, self._settings, strict=True)]
         )
         like = np.array(DESCRIBED(job))
-        best = surest(found, like, elapsed, self._rules, self._jobs, self._chains, self._sums, self._quantiles)
-        return found, like, best
+        best = surest(categories, like, elapsed, self._rules, self._jobs, self._chains, self._sums, self._quantiles)
+        return categories, like, best
 
     def add(self, job: RememberedJob) -> None:
         """Take in the newest job."""
@@ -196,16 +196,16 @@ class Templates(Remembering):
 
     def _own(self, job: RememberedJob) -> IntegerTable:
         """Return the job's category by template, made where there is none yet; `NONE` where it has none."""
-        found = []
+        estimates = []
         for categories, key_of_job in zip(self._categories, self._settings, strict=True):
             key = key_of_job(job)
             if key is None:
-                found.append(NONE)
+                estimates.append(NONE)
                 continue
             if key not in categories:
                 categories[key] = self._new()
-            found.append(categories[key])
-        return np.array(found)
+            estimates.append(categories[key])
+        return np.array(estimates)
 
     def _new(self) -> int:
         """Return the row of a new category."""

@@ -180,10 +180,10 @@ def search(genes: Genes, errors: Errors, population: int, generations: int, seed
     chance = Generator(PCG64([seed, 0]))
     individuals = [genes.random(chance) for _ in range(population)]
     for number in range(1, generations + 1):
-        found = [genes.templates(individual) for individual in individuals]
-        error = list(errors(found))
+        sets = [genes.templates(individual) for individual in individuals]
+        error = list(errors(sets))
         best = sorted(range(population), key=error.__getitem__)[:ELITE]
-        yield Generation(number, error[best[0]], found[best[0]])
+        yield Generation(number, error[best[0]], sets[best[0]])
         chance = Generator(PCG64([seed, number]))
         parents = [individuals[index] for index in chosen(fitness(error), population - ELITE, chance)]
         children = [

@@ -51,7 +51,7 @@ def estimates(
     numpy.ndarray
         Shape (2, jobs), in seconds; the reach is infinite where there is no estimate.
     """
-    found = np.empty((2, len(jobs)))
+    results = np.empty((2, len(jobs)))
     chains = np.full((1, 3, len(jobs)), NONE)
     sums = np.zeros((categories.max() + 1, len(EMPTY)), np.int64)
     sums[:, -2:] = NONE
@@ -66,8 +66,8 @@ def estimates(
             ended += 1
             insert(job, own, rules, jobs, chains, sums)
         else:
-            _, _, found[0, job], found[1, job] = surest(own, jobs[job], 0, rules, jobs, chains, sums, quantiles)
-    return found
+            _, _, results[0, job], results[1, job] = surest(own, jobs[job], 0, rules, jobs, chains, sums, quantiles)
+    return results
 
 
 class TemplateErrors:
@@ -132,17 +132,17 @@ class TemplateErrors:
         rules = rules_of([template], self._history)
         return estimates(self._events, self._categories(template), rules, self._jobs, self._history, self._quantiles)
 
-    def points(self, found: Sequence[Floats]) -> Floats:
+    def points(self, estimates: Sequence[Floats]) -> Floats:
         """Return what is predicted of each job where these are the estimates of a set; the request where nothing is."""
-        values, reaches = np.array(found).transpose(1, 0, 2)
+        values, reaches = np.array(estimates).transpose(1, 0, 2)
         narrowest = reaches.argmin(axis=0)[None]
         value, reach = (np.take_along_axis(array, narrowest, axis=0)[0] for array in (values, reaches))
         limit = np.where(self._columns["requested_time"] == UNKNOWN, np.inf, self._columns["requested_time"])
         return np.where(np.isinf(reach), limit, np.maximum(np.minimum(value, limit), 1.0))
 
-    def _error(self, found: Sequence[Floats]) -> float:
+    def _error(self, estimates: Sequence[Floats]) -> float:
         run_times = self._columns["run_time"]
-        return float(np.abs(self.points(found) - run_times).sum() / run_times.sum())
+        return float(np.abs(self.points(estimates) - run_times).sum() / run_times.sum())
 
     def _categories(self, template: Template) -> IntegerTable:
         """Return the category of each job, or `NONE`."""

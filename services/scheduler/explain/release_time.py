@@ -83,17 +83,17 @@ def released(needed: Integers, idle: Integers, busy: Busy) -> Release | None:
 
 def endings(number: int, needed: Integers, idle: Integers, busy: Busy) -> Endings | None:
     """Return which running jobs must end so that a job finds room, which needs so much of each resource."""
-    found = released(needed, idle, busy)
-    if found is None or found.time - busy.now > MAX_DURATION:
+    release = released(needed, idle, busy)
+    if release is None or release.time - busy.now > MAX_DURATION:
         return None
-    named = tuple(_ending(row, found.time, busy) for row in found.rows[:MAX_NAMED_JOBS].tolist())
+    named = tuple(_ending(row, release.time, busy) for row in release.rows[:MAX_NAMED_JOBS].tolist())
     lacked, alone = int(needed[0] - idle[0]), bool(np.all(needed[1:] <= idle[1:]))
     weighs = alone and lacked > 0 and lacked * len(busy.numbers) <= MAX_STEPS
-    together = _enough(lacked, found.time, busy) if weighs else None
+    together = _enough(lacked, release.time, busy) if weighs else None
     return Endings(
         job_number=number,
-        time=found.time,
-        jobs=len(found.rows),
+        time=release.time,
+        jobs=len(release.rows),
         named=named,
         probability=None if together is None else round(together, DIGITS),
         quantiles=() if together is None else tuple(_quantiles(lacked, busy)),

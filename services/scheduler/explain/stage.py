@@ -23,8 +23,8 @@ class Explaining(Scheduler):
 
     def explain(self, job_number: int, run: str, sequence: int, *, brief: bool = False) -> Explanation | None:
         """Return why a job stands as it does; None of one that is not known."""
-        told = self._stands(job_number, brief=brief)
-        if told is None:
+        reason = self._stands(job_number, brief=brief)
+        if reason is None:
             return None
         return Explanation(
             cluster=self.opened.cluster,
@@ -35,14 +35,14 @@ class Explaining(Scheduler):
             obeyed=self.opened.obeys(self.time),
             policy=self.opened.policy,
             job_number=job_number,
-            **told,
+            **reason,
         )
 
     def known(self) -> str:
         """Return which jobs are known, in words."""
         waits, runs = list(self.jobs.waiting), list(self.jobs.running)
-        told = f"{_counted(waits, 'wait')}, {_counted(runs, 'run')}"
-        return f"{told}; of ended jobs the last {len(self.passes.ended):,} are known"
+        counts = f"{_counted(waits, 'wait')}, {_counted(runs, 'run')}"
+        return f"{counts}; of ended jobs the last {len(self.passes.ended):,} are known"
 
     def _stands(self, number: int, *, brief: bool) -> dict[str, Any] | None:
         if (ended := self.passes.ended.get(number)) is not None:
@@ -60,9 +60,11 @@ class Explaining(Scheduler):
             }
         if (job := self.jobs.waiting.get(number)) is None:
             return None
-        told = passes.told.get(number)
-        forecast = None if told is None or told.forecast is None else job.since + told.forecast
-        within = None if told is None or told.within is None else (told.within[0], job.since + told.within[1])
+        promise = passes.promises.get(number)
+        forecast = None if promise is None or promise.forecast is None else job.since + promise.forecast
+        within = (
+            None if promise is None or promise.within is None else (promise.within[0], job.since + promise.within[1])
+        )
         waits: dict[str, Any] = {
             "state": "starting" if number in passes.starting else "waiting",
             "processors": job.requested_processors,

@@ -31,7 +31,7 @@ class ServiceOrder(NamedTuple):
     """
 
     rows: Integers
-    told: bool
+    known: bool
     idle: Integers
     busy: Busy
     heads: int
@@ -69,10 +69,10 @@ def waiting(
     numbers = queue.job_number[line.rows]
     at = int((numbers == number).argmax())
     row, size = int(line.rows[at]), queue.sizes[line.rows[at]]
-    told: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "ahead": Ahead(
-            order=order if line.told else "arrival",
-            told=line.told,
+            order=order if line.known else "arrival",
+            told=line.known,
             jobs=at,
             processors=int(queue.processors[line.rows[:at]].sum()),
             job_numbers=tuple(numbers[: min(at, MAX_NAMED_JOBS)].tolist()),
@@ -80,27 +80,27 @@ def waiting(
         "refused": refused_of(pool, number, passes),
     }
     if what_if is not None and what_if.starts(number):
-        return told | {"waits_for": "pass"}
+        return fields | {"waits_for": "pass"}
     has = [pool.room.processors, *(getattr(pool.room, unit) for unit in pool.further)]
     for what, asks, all_there_is, free in zip(("processors", *pool.further), size, has, line.idle, strict=True):
         if asks > max(free, 0):
             short = asks > (all_there_is or 0)
-            told |= {"waits_for": "capacity" if short else what, "asked": int(asks), "free": int(free)}
+            fields |= {"waits_for": "capacity" if short else what, "asked": int(asks), "free": int(free)}
             break
     else:
-        told["waits_for"] = "pass" if line.told and at < line.heads else "head"
-    fits = told["waits_for"] in ("head", "pass")
-    blocked = line.rows[line.heads] if line.told and line.heads < len(line.rows) else None
+        fields["waits_for"] = "pass" if line.known and at < line.heads else "head"
+    fits = fields["waits_for"] in ("head", "pass")
+    blocked = line.rows[line.heads] if line.known and line.heads < len(line.rows) else None
     needs = row if not fits else blocked
-    if not brief and told["waits_for"] not in ("capacity", "pass") and needs is not None:
-        told["ends"] = endings(int(queue.job_number[needs]), queue.sizes[needs], line.idle, line.busy)
+    if not brief and fields["waits_for"] not in ("capacity", "pass") and needs is not None:
+        fields["ends"] = endings(int(queue.job_number[needs]), queue.sizes[needs], line.idle, line.busy)
     shadow = None
     if fits and blocked is not None and blocked != row and at > line.heads:
-        shadow = told["shadow"] = shadow_behind(pool, int(blocked), row, line)
-    if what_if is not None and told["waits_for"] not in ("capacity", "pass"):
+        shadow = fields["shadow"] = shadow_behind(pool, int(blocked), row, line)
+    if what_if is not None and fields["waits_for"] not in ("capacity", "pass"):
         seconds = None if shadow is None or shadow.shadow_time is None else shadow.shadow_time - now
-        told |= {"sooner": tuple(what_if.sooner(number, seconds)), "tried": len(queue) <= MAX_QUEUE}
-    return told
+        fields |= {"sooner": tuple(what_if.sooner(number, seconds)), "tried": len(queue) <= MAX_QUEUE}
+    return fields
 
 
 def shadow_behind(pool: PoolScheduler, head: int, row: int, line: ServiceOrder) -> Shadow | None:

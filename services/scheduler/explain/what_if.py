@@ -63,14 +63,14 @@ class WhatIf:
         row = queue.row(number)
         if row is None or len(queue) > MAX_QUEUE:
             return []
-        found = []
+        plans = []
         if (seconds := self._shorter(number, row[REQUESTED], shortest)) is not None:
             masses = None if row[SLOT] == UNKNOWN else self._pool.histograms.masses[row[SLOT]]
             within = ended_by(masses, 0.0, float(row[REQUESTED]), float(seconds))
-            found.append(Sooner(requested_time=seconds, cut=None if within is None else round(1.0 - within, DIGITS)))
+            plans.append(Sooner(requested_time=seconds, cut=None if within is None else round(1.0 - within, DIGITS)))
         if (processors := self._smaller(number, row[SIZE])) is not None:
-            found.append(Sooner(processors=processors))
-        return found
+            plans.append(Sooner(processors=processors))
+        return plans
 
     def _shorter(self, number: int, asked: int, shortest: int | None) -> int | None:
         """Return the longest request in whole minutes, of those tried, that would start; None if none does."""

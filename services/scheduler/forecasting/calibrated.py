@@ -31,7 +31,7 @@ and 1 for each of which nothing is known yet."""
 
 
 @kernel
-def count_missed(now: float, told: FloatTable, shifts: FloatTable, shares: Floats) -> None:
+def count_missed(now: float, forecasts: FloatTable, shifts: FloatTable, shares: Floats) -> None:
     """Move up, once for each waiting job, the quantiles that are known to be too low. O(jobs * levels).
 
     Parameters
@@ -39,13 +39,13 @@ def count_missed(now: float, told: FloatTable, shifts: FloatTable, shares: Float
     told
         Of each job `TOLD`, `KIND`, `LOGS`, `OPEN`; changed here, as are `shifts`, of each kind and quantile.
     """
-    for job in range(len(told)):
-        waited, kind = np.log(now - told[job, TOLD] + NEAR), int(told[job, KIND])
+    for job in range(len(forecasts)):
+        waited, kind = np.log(now - forecasts[job, TOLD] + NEAR), int(forecasts[job, KIND])
         for level in range(COUNT):
-            if told[job, OPEN + level] > 0.0:
-                least = max(told[job, LOGS + level] + shifts[kind, level], np.log(NEAR))
+            if forecasts[job, OPEN + level] > 0.0:
+                least = max(forecasts[job, LOGS + level] + shifts[kind, level], np.log(NEAR))
                 if waited > least:
-                    told[job, OPEN + level] = 0.0
+                    forecasts[job, OPEN + level] = 0.0
                     shifts[kind, level] += STEP * shares[level]
 
 
@@ -125,8 +125,8 @@ class CalibratedStarts:
 
     def snapshot(self) -> dict[str, Any]:
         """Return shifts and waiting jobs as plain values."""
-        told = self._told[: len(self._numbers)]
-        return {"shifts": self.shifts.tolist(), "numbers": self._numbers.copy(), "told": told.tolist()}
+        forecasts = self._told[: len(self._numbers)]
+        return {"shifts": self.shifts.tolist(), "numbers": self._numbers.copy(), "told": forecasts.tolist()}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Take on what `snapshot` returned."""

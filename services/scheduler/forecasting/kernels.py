@@ -69,7 +69,7 @@ def run_until_start(
             if waiting[SIZE][job] <= free:
                 fits = True
                 break
-        found = False
+        is_found = False
         if fits:
             sizes, planned = waiting[SIZE][:waits].copy().reshape(-1, 1), waiting[PLANNED][:waits]
             idle = np.full(1, free)
@@ -100,7 +100,7 @@ def run_until_start(
                 stays[rows] = False
                 for job in range(waits):
                     if not stays[job]:
-                        found = found or waiting[ROW, job] == target
+                        is_found = is_found or waiting[ROW, job] == target
                         first = min(first, now)
                         free -= waiting[SIZE, job]
                         running[:START, runs] = waiting[:START, job]
@@ -116,7 +116,7 @@ def run_until_start(
                 waits -= heads + len(rows)
 
         # 3. Stop once the target has started, or can never start.
-        if found:
+        if is_found:
             return now, free, waits, runs, first
         if runs == 0:
             return BEYOND, free, waits, runs, first

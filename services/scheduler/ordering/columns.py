@@ -47,8 +47,8 @@ class WaitingColumns(NamedTuple):
     @property
     def priorities(self) -> Floats:
         """Priorities that the site gave the jobs, the largest first; negative infinity where it gave none."""
-        told = self.queue.priorities
-        return np.array([told.get(number, -math.inf) for number in self.queue.job_number.tolist()])
+        priorities = self.queue.priorities
+        return np.array([priorities.get(number, -math.inf) for number in self.queue.job_number.tolist()])
 
     @property
     def run_times(self) -> Integers | Floats:

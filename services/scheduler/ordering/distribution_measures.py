@@ -152,23 +152,23 @@ class RunTimeMeasures:
         [[20.0], [0.05], [0.05]]
         """
         points = queue.predicted_time.astype(np.float64)
-        found = np.stack((points, 1.0 / np.maximum(points, FLOOR), 1.0 / points))
+        measures = np.stack((points, 1.0 / np.maximum(points, FLOOR), 1.0 / points))
         rows = np.flatnonzero(queue.slot >= 0)
         if len(rows):
-            found[:, rows] = self._rows(queue, rows)[:, :3].T
-        return Measures(*found)
+            measures[:, rows] = self._rows(queue, rows)[:, :3].T
+        return Measures(*measures)
 
     def outlasted(self, queue: Queue) -> IntegerTable:
         """Return what each waiting job outlasts with each of the `taus`, in whole seconds, shape (taus, jobs).
 
         Where that is 0, and of a job without a distribution, it is what is predicted.
         """
-        found = np.repeat(queue.predicted_time[np.newaxis], len(self.taus), axis=0)
+        ends = np.repeat(queue.predicted_time[np.newaxis], len(self.taus), axis=0)
         rows = np.flatnonzero(queue.slot >= 0)
-        told = np.flatnonzero(self.taus > 0)
-        if len(rows) and len(told):
-            found[np.ix_(told, rows)] = self._rows(queue, rows)[:, 3 + told].T.astype(np.int64)
-        return found
+        probabilistic = np.flatnonzero(self.taus > 0)
+        if len(rows) and len(probabilistic):
+            ends[np.ix_(probabilistic, rows)] = self._rows(queue, rows)[:, 3 + probabilistic].T.astype(np.int64)
+        return ends
 
     def _rows(self, queue: Queue, rows: Integers) -> FloatTable:
         """Return the rows of the table that belong to these rows of the queue."""

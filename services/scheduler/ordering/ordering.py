@@ -53,11 +53,11 @@ class Ordering:
         """Return the rows of the queue as they are served."""
         if self.as_submitted:
             return np.arange(len(queue))
-        found = self.keys(self.key, now, queue)
+        values = self.keys(self.key, now, queue)
         if self.threshold == math.inf:
-            return np.argsort(found, kind="stable")
+            return np.argsort(values, kind="stable")
         aged = int((now - queue.submit_time > self.threshold).sum())  # they stand first in the queue
-        return np.concatenate((np.arange(aged), aged + np.argsort(found[aged:], kind="stable")))
+        return np.concatenate((np.arange(aged), aged + np.argsort(values[aged:], kind="stable")))
 
     def candidates(self, now: int, queue: Queue) -> Integers:
         """Return the rows of the queue in the order in which candidates are tried."""
@@ -71,8 +71,8 @@ class Ordering:
         """Return the order in which some rows, given in that of submission, are tried as candidates."""
         if len(rows) < 2 or (self.as_submitted and self.alike):
             return np.arange(len(rows))
-        found = self.ranks(now, queue) if self.alike else self.keys(self.candidate_key, now, queue)
-        return np.argsort(found[rows], kind="stable")
+        values = self.ranks(now, queue) if self.alike else self.keys(self.candidate_key, now, queue)
+        return np.argsort(values[rows], kind="stable")
 
     def ranks(self, now: int, queue: Queue) -> Integers:
         """Return a rank for each row as a candidate, in order of submission; equals are tried as they came.
@@ -107,12 +107,12 @@ class Ordering:
     def keys(self, key: Key, now: int, queue: Queue) -> Floats:
         """Return what jobs are sorted by, the smallest first, in order of submission."""
         waiting = WaitingColumns(now, queue, self.by, self.measures, self.chance)
-        found = np.asarray(key(waiting), dtype=np.float64)
-        if found.shape != (len(queue),):  # of a plug-in: kernels read as many
+        values = np.asarray(key(waiting), dtype=np.float64)
+        if values.shape != (len(queue),):  # of a plug-in: kernels read as many
             raise ValueError(
-                f"order {getattr(key, '__name__', key)} sorts {len(queue)} jobs by keys of shape {found.shape}"
+                f"order {getattr(key, '__name__', key)} sorts {len(queue)} jobs by keys of shape {values.shape}"
             )
-        return found - self.weight * waiting.waits if self.weight and key is not fcfs else found
+        return values - self.weight * waiting.waits if self.weight and key is not fcfs else values
 
 
 class InOrder:

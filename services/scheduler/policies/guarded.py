@@ -52,22 +52,22 @@ def held(now: int, running: Running) -> HeldResources:
     return HeldResources(running.sizes, expected_ends(now, running.jobs(on_requests=True)))
 
 
-def decisions_of(now: int, queue: Queue, planned: Integers, found: Pass) -> list[Start | CutShort]:
+def decisions_of(now: int, queue: Queue, planned: Integers, result: Pass) -> list[Start | CutShort]:
     """Return the starts of a pass, each with what it must not delay."""
     starts: list[Start | CutShort] = []
-    due, room = found.eldest
-    rows, reasons = found.places.tolist(), found.reasons
+    due, room = result.eldest
+    rows, reasons = result.places.tolist(), result.reasons
     for row, reason in zip(rows[:MAX_STARTS], reasons.tolist(), strict=False):
         if reason == FITS:
             starts.append(start(queue, row, FITS_NOW))
         elif reason == BEFORE_ELDEST:
             ends = now + int(queue.requested_time[row])
             starts.append(start(queue, row, backfilled(int(queue.job_number[0]), due, max(int(room[0]), 0), now, ends)))
-    if found.head >= 0:
+    if result.head >= 0:
         behind = [row for row, reason in zip(rows, reasons.tolist(), strict=True) if reason > BEFORE_ELDEST]
-        times = queue.requested_time if found.strict else planned
-        head = int(queue.job_number[found.head])
-        shadow_time, extra = found.shadow
+        times = queue.requested_time if result.strict else planned
+        head = int(queue.job_number[result.head])
+        shadow_time, extra = result.shadow
         ahead = behind[: MAX_STARTS - len(starts)]
         starts += backfills(now, queue, ahead, times, head, shadow_time, int(extra[0]))
     if len(rows) > MAX_STARTS:
@@ -113,7 +113,7 @@ class GuardedPass:
             return []
         ordering = self.ordering
         planned = self.measures.outlasted(queue)[0] if self.predicted else queue.requested_time
-        found = Pass(
+        result = Pass(
             *guarded_pass(
                 now,
                 running.free(free),
@@ -127,7 +127,7 @@ class GuardedPass:
                 self.guards._replace(patience=min(self.guards.patience, promised)),
             )
         )
-        return decisions_of(now, queue, planned, found)
+        return decisions_of(now, queue, planned, result)
 
 
 class Guarded(Policy):

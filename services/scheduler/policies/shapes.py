@@ -116,12 +116,12 @@ class Shapes:
         """
         if not self.shapes:
             return sizes[None], run_times[None]
-        found = [self.shapes.get(number) for number in job_numbers.tolist()]
-        most = max((len(entries) for entries in found if entries), default=1)
-        times, over = np.ones((2, most, len(found)), dtype=np.int64)
+        known = [self.shapes.get(number) for number in job_numbers.tolist()]
+        most = max((len(entries) for entries in known if entries), default=1)
+        times, over = np.ones((2, most, len(known)), dtype=np.int64)
         every = np.repeat(sizes[None], most, axis=0)
         every[1:, :, 0] = 0
-        for job, shapes in enumerate(found):
+        for job, shapes in enumerate(known):
             for place, shape in enumerate(shapes or ()):
                 every[place, job, 0], times[place, job], over[place, job] = shape
         return every, np.where(run_times >= NEVER, NEVER, np.minimum(-(-run_times * times // over), MAX_DURATION))

@@ -187,7 +187,7 @@ class Outcomes:
         if event.job_number in self.open and not event.requeued:
             self.ran[event.job_number] = start, event.time
 
-    def told(self, now: int) -> Iterator[CandidateOutcome]:
+    def take_until(self, now: int) -> Iterator[CandidateOutcome]:
         """Yield the outcomes that are to be told by now, with all jobs told of that ended by now."""
         self._settle()
         while self.pending and self.pending[0][0] <= now:

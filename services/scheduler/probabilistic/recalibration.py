@@ -145,7 +145,7 @@ class DelayRecalibration:
 
     def learn_until(self, now: int) -> None:
         """Learn from the outcomes that are told by now. O(1) each."""
-        for outcome in self.outcomes.told(now):
+        for outcome in self.outcomes.take_until(now):
             self.learn(outcome)
 
     def learn(self, outcome: CandidateOutcome) -> None:

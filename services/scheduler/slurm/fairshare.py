@@ -126,14 +126,14 @@ class Shares:
         count = sum(account.users for account in self._accounts.values())
         ranks = _Ranks(count)
         self._rank([ROOT], ranks, tied=False)
-        return ranks.found
+        return ranks.places
 
     def _level(self, number: int) -> int:
         """Return the shares of all that are directly in an account."""
         account = self._accounts[number]
-        told = sum(self._users[user, number][0] for user in account.members)
+        usage = sum(self._users[user, number][0] for user in account.members)
         children = sum(self._accounts[child].shares for child in account.children)
-        return int(told) + account.users - len(account.members) + children
+        return int(usage) + account.users - len(account.members) + children
 
     def _rank(self, accounts: list[int], ranks: "_Ranks", *, tied: bool) -> None:
         """Rank whoever is below some accounts that are equal, the largest share for its usage first."""
@@ -211,7 +211,7 @@ class _Ranks:
 
     def __init__(self, count: int) -> None:
         self._count = self._place = self._next = count
-        self.found: dict[Owner, float] = {}
+        self.places: dict[Owner, float] = {}
 
     def take(self, owner: Owner, *, equal: bool) -> None:
         """Give the next place to a user, or to as many idle ones as a number below `NOBODY` says."""
@@ -221,7 +221,7 @@ class _Ranks:
             self._next -= NOBODY - owner[0]
             return
         self._next -= 1
-        self.found[owner] = self._place / self._count
+        self.places[owner] = self._place / self._count
 
 
 def _ratio(shares: float, level: int, usage: float, of: float) -> float:

@@ -62,16 +62,16 @@ class Times:
 
     def due(self, now: int) -> tuple[bool, bool, bool]:
         """Return whether a main pass is due, whether it sees all the queue, and whether backfill is due."""
-        told = self._settings
+        settings = self._settings
         self.begin(now)
-        backfill = now - self.backfill >= told.bf_interval
-        full = now - self.full >= told.sched_interval
+        backfill = now - self.backfill >= settings.bf_interval
+        full = now - self.full >= settings.sched_interval
         if not self.owed:
-            self.backfill += (now - self.backfill) // told.bf_interval * told.bf_interval
-            self.full += (now - self.full) // told.sched_interval * told.sched_interval
+            self.backfill += (now - self.backfill) // settings.bf_interval * settings.bf_interval
+            self.full += (now - self.full) // settings.sched_interval * settings.sched_interval
             backfill, full = backfill and self.backfill == now, full and self.full == now
-        main = full or (self.changed and (self.main < 0 or now - self.main >= told.sched_delay))
-        return main, full, backfill and told.backfill
+        main = full or (self.changed and (self.main < 0 or now - self.main >= settings.sched_delay))
+        return main, full, backfill and settings.backfill
 
     def done(self, now: int, *, main: bool, full: bool, backfill: bool, started: bool = False) -> None:
         """Note which passes were done, and whether they started anybody."""
@@ -86,12 +86,12 @@ class Times:
 
     def next(self, now: int) -> int:
         """Return when the next pass is, after a time."""
-        told = self._settings
-        times = [self.full + told.sched_interval]
-        if told.backfill:
-            times.append(self.backfill + told.bf_interval)
+        settings = self._settings
+        times = [self.full + settings.sched_interval]
+        if settings.backfill:
+            times.append(self.backfill + settings.bf_interval)
         if self.changed:
-            times.append(self.main + told.sched_delay)
+            times.append(self.main + settings.sched_delay)
         return max(min(times), now + 1)
 
     def note(self) -> None:

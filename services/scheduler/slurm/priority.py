@@ -103,14 +103,16 @@ class Priorities:
 
     def factors(self, job: KnownJob, now: int) -> Factors:
         """Return what a job's priority is made of, at a time in seconds."""
-        told = self._settings
+        settings = self._settings
         partition, qos = self._partitions.get(job.partition), self._qos.get(job.qos)
         return Factors(
-            told.weight_age * min(max(now - job.since, 0) / told.max_age, 1.0),
-            told.weight_fairshare * self.fair.get(job.owner, 1.0),
-            told.weight_size * self._size(job),
-            told.weight_partition * partition.factor / self._top_partition if partition and partition.factor else 0.0,
-            told.weight_qos * qos.priority / self._top_qos if qos and qos.priority else 0.0,
+            settings.weight_age * min(max(now - job.since, 0) / settings.max_age, 1.0),
+            settings.weight_fairshare * self.fair.get(job.owner, 1.0),
+            settings.weight_size * self._size(job),
+            settings.weight_partition * partition.factor / self._top_partition
+            if partition and partition.factor
+            else 0.0,
+            settings.weight_qos * qos.priority / self._top_qos if qos and qos.priority else 0.0,
         )
 
     def _size(self, job: KnownJob) -> float:

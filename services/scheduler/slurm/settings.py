@@ -163,15 +163,15 @@ def rows_of(table: str, text: str) -> list[Any]:
     row = TABLES[table]
     if text == NONE:
         return []
-    found = []
+    rows = []
     for part in text.split(";"):
         numbers = part.split(":")
         if len(numbers) != len(row._fields) or not all(text.isascii() and text.isdecimal() for text in numbers):
             raise ValueError(f"{quoted(part)} is not {':'.join(row._fields)}, whole numbers")
         if max(map(int, numbers)) > MAX_TIME:
             raise ValueError(f"{quoted(part)}: no number is beyond {MAX_TIME}")
-        found.append(row(*map(int, numbers)))
-    return found
+        rows.append(row(*map(int, numbers)))
+    return rows
 
 
 class SlurmSettings(PolicySettings):
@@ -223,25 +223,25 @@ class SlurmSettings(PolicySettings):
         """Take the keys that a site spells, but for those that are told beside it."""
         if not isinstance(keys, Mapping) or not keys.get("site"):
             return keys
-        told = keys_of(str(keys["site"]))
-        if unknown := [key for key in told if key not in cls.model_fields or key == "site"]:
+        site_keys = keys_of(str(keys["site"]))
+        if unknown := [key for key in site_keys if key not in cls.model_fields or key == "site"]:
             raise ValueError(f"site: no key {quoted(unknown[0])}")
-        return told | {key: value for key, value in keys.items() if key != "site"}
+        return site_keys | {key: value for key, value in keys.items() if key != "site"}
 
     @field_validator(*TABLES)
     @classmethod
     def _rows(cls, text: str, info: Any) -> str:
-        found = rows_of(info.field_name, text)
+        rows = rows_of(info.field_name, text)
         if info.field_name == "accounts":
-            known = {association.number for association in found} | {0}
-            if len({association.number for association in found}) < len(found):
+            known = {association.number for association in rows} | {0}
+            if len({association.number for association in rows}) < len(rows):
                 raise ValueError("an account comes twice")
-            parents = {association.number: association.parent for association in found if association.number}
+            parents = {association.number: association.parent for association in rows if association.number}
             for number in parents:
                 above, steps = number, 0
                 while above:
                     above, steps = parents.get(above, -1), steps + 1
-                    if above not in known or steps > len(found):
+                    if above not in known or steps > len(rows):
                         raise ValueError(f"account {number} is not below the root")
         return text
 

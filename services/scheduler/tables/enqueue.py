@@ -60,7 +60,7 @@ def reweighted(
 
 
 def enqueue(
-    queue: Queue, job: JobSubmitted, told: Envelope, settings: PolicySettings, further: Sequence[int] = ()
+    queue: Queue, job: JobSubmitted, envelope: Envelope, settings: PolicySettings, further: Sequence[int] = ()
 ) -> None:
     """Queue a job with its priority, what is predicted of it and its adjusted request.
 
@@ -79,7 +79,7 @@ def enqueue(
     ([7], [60], {7: 9})
     """
     requested_time = NEVER if job.requested_time is None else job.requested_time
-    prediction, adjustment = told.run_time, told.adjustment
+    prediction, adjustment = envelope.run_time, envelope.adjustment
     histogram = () if prediction is None else prediction.histogram
     if settings.distribution == "prior":
         histogram = reweighted(histogram, requested_time, adjustment)

@@ -39,12 +39,12 @@ def front(free: Integers, sizes: IntegerTable, served: Integers) -> tuple[int, I
         left -= sizes[served[heads]]
         heads += 1
     rows = np.empty_like(served)
-    found = 0
+    count = 0
     for at in range(heads + 1, len(served)):
         if has_room(left, sizes[served[at]]):
-            rows[found] = served[at]
-            found += 1
-    return heads, np.sort(rows[:found])
+            rows[count] = served[at]
+            count += 1
+    return heads, np.sort(rows[:count])
 
 
 @kernel
@@ -55,7 +55,7 @@ def fits_each(free: Integers, sizes: IntegerTable, rows: Integers) -> Flags:
     >>> fits_each(np.array([3]), np.array([[4], [3], [1]]), np.array([2, 0, 1])).tolist()
     [True, False, True]
     """
-    found = np.empty(len(rows), dtype=np.bool_)
+    fitting = np.empty(len(rows), dtype=np.bool_)
     for at in range(len(rows)):
-        found[at] = has_room(free, sizes[rows[at]])
-    return found
+        fitting[at] = has_room(free, sizes[rows[at]])
+    return fitting

@@ -147,18 +147,18 @@ class Tuned(Policy):
     def schedule(self, now: int, queue: Queue, running: Running, free: int) -> list[Output]:
         """Return the starts of one pass of the member that decides, which is chosen first where it is time to."""
         self.shadows.advance(now, queue, running)
-        told: list[Output] = []
+        outputs: list[Output] = []
         if now >= self.next_choice:
             every = self.settings.every
             self.next_choice += every * ((now - self.next_choice) // every + 1)
-            told.extend(self._choose(now))
+            outputs.extend(self._choose(now))
         work = self.overtaken.of(queue, running)
         decides = self.passes[self.member]
         promised = self._promised(queue, decides.guards.patience)
         starts = decides.starts(now, queue, running, free, self.processors, work, promised)
-        if starts and not told:
-            told.append(Chosen(member=self.portfolio[self.member].name))
-        return [*starts, *told]
+        if starts and not outputs:
+            outputs.append(Chosen(member=self.portfolio[self.member].name))
+        return [*starts, *outputs]
 
     def snapshot(self) -> Any:
         """Return the whole state as plain values."""
@@ -196,13 +196,13 @@ class Tuned(Policy):
         jobs = int(shadows.counts.sum())
         if jobs < self.settings.least:
             return []
-        found = compare(shadows.totals, shadows.waits, shadows.counts, self.aims)
-        self.member = leader(found.losses, self.perturbations)
-        return [Chosen(member=self.portfolio[self.member].name, jobs=jobs, standings=self._standings(found))]
+        comparison = compare(shadows.totals, shadows.waits, shadows.counts, self.aims)
+        self.member = leader(comparison.losses, self.perturbations)
+        return [Chosen(member=self.portfolio[self.member].name, jobs=jobs, standings=self._standings(comparison))]
 
-    def _standings(self, found: MemberComparison) -> tuple[Standing, ...]:
-        weights = np.exp((found.losses.min() - found.losses) / self.settings.perturbation)
-        columns = (*found, weights / weights.sum())
+    def _standings(self, comparison: MemberComparison) -> tuple[Standing, ...]:
+        weights = np.exp((comparison.losses.min() - comparison.losses) / self.settings.perturbation)
+        columns = (*comparison, weights / weights.sum())
         names = "slowdown", "wait", "longest_wait", "worst_user", "loss", "weight"
         rows = np.stack(columns).T.round(DIGITS).tolist()
         return tuple(

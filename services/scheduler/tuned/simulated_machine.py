@@ -93,12 +93,12 @@ def end_of(job: int, known: KnownTables, start: int) -> int:
 
 
 @kernel
-def next_time(now: int, known: KnownTables, running: Integers, starts: Integers, coming: int) -> int:
+def next_time(now: int, known: KnownTables, running: Integers, starts: Integers, next_arrival: int) -> int:
     """Return when something happens next on a machine; `BEYOND` if that is not known at `now`. O(running).
 
-    `coming` is the next arrival or change of capacity.
+    `next_arrival` is the next arrival or change of capacity.
     """
-    time, horizon = coming, now
+    time, horizon = next_arrival, now
     for job in running:
         end = end_of(job, known, starts[job])
         if end >= 0:
@@ -142,18 +142,18 @@ def advance_one(
     while steps < most:
         # 1. Find the next instant: an arrival, a change of capacity, a withdrawal or an end.
         waits, runs = counters[WAITS], counters[RUNS]
-        coming = BEYOND
+        next_arrival = BEYOND
         if counters[ARRIVED] < known.jobs:
-            coming = known.submit_times[counters[ARRIVED]]
+            next_arrival = known.submit_times[counters[ARRIVED]]
         if counters[CHANGED] + 1 < capacity.shape[1]:
-            coming = min(coming, capacity[0, counters[CHANGED] + 1])
+            next_arrival = min(next_arrival, capacity[0, counters[CHANGED] + 1])
         steps += 4 + runs
         if withdrawals:
             steps += waits
             for place in range(waits):
                 if known.withdrawn[waiting[place]] >= 0:
-                    coming = min(coming, known.withdrawn[waiting[place]])
-        time = next_time(now, known, running[:runs], starts, coming)
+                    next_arrival = min(next_arrival, known.withdrawn[waiting[place]])
+        time = next_time(now, known, running[:runs], starts, next_arrival)
         if time == BEYOND:
             break
         time = max(time, counters[CLOCK])

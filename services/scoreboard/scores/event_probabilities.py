@@ -27,7 +27,7 @@ class SaidProbabilities:
     """
 
     def __init__(self) -> None:
-        self.said = [0] * TENTHS
+        self.forecasts = [0] * TENTHS
         self.came = [0] * TENTHS
         self.probability = [0] * TENTHS
         self.squares = 0
@@ -35,25 +35,25 @@ class SaidProbabilities:
     def add(self, probability: float, *, came: bool) -> None:
         """Take in a probability, and whether what it was said of came true."""
         tenth = min(int(probability * TENTHS), TENTHS - 1)
-        self.said[tenth] += 1
+        self.forecasts[tenth] += 1
         self.came[tenth] += came
         self.probability[tenth] += round(probability * PARTS)
         self.squares += round((probability - came) ** 2 * PARTS)
 
     def scores(self) -> ProbabilityScores | None:
         """Return the means; None where nothing was said."""
-        said = sum(self.said)
-        if not said:
+        total = sum(self.forecasts)
+        if not total:
             return None
         off = sum(
             abs(probability / PARTS - came) for probability, came in zip(self.probability, self.came, strict=True)
         )
         return ProbabilityScores(
-            said=said,
-            mean_probability=sum(self.probability) / PARTS / said,
-            came_share=sum(self.came) / said,
-            brier=self.squares / PARTS / said,
-            calibration_error=off / said,
+            said=total,
+            mean_probability=sum(self.probability) / PARTS / total,
+            came_share=sum(self.came) / total,
+            brier=self.squares / PARTS / total,
+            calibration_error=off / total,
             bins=tuple(
                 ProbabilityBin(
                     from_probability=tenth / TENTHS,
@@ -61,18 +61,18 @@ class SaidProbabilities:
                     mean_probability=self.probability[tenth] / PARTS / count,
                     came_share=self.came[tenth] / count,
                 )
-                for tenth, count in enumerate(self.said)
+                for tenth, count in enumerate(self.forecasts)
                 if count
             ),
         )
 
     def snapshot(self) -> list[Any]:
         """Return the sums as plain values."""
-        return [*self.said, *self.came, *self.probability, self.squares]
+        return [*self.forecasts, *self.came, *self.probability, self.squares]
 
     def restore(self, state: list[Any]) -> None:
         """Take on what `snapshot` returned."""
-        self.said, self.came, self.probability = (state[at * TENTHS : (at + 1) * TENTHS] for at in range(3))
+        self.forecasts, self.came, self.probability = (state[at * TENTHS : (at + 1) * TENTHS] for at in range(3))
         self.squares = state[-1]
 
 
@@ -96,7 +96,7 @@ class ProbabilitySums(NamedTuple):
     """
 
     jobs: int = 0
-    said: int = 0
+    forecasts: int = 0
     probability: int = 0
     came: int = 0
     squares: int = 0
@@ -118,14 +118,14 @@ class ProbabilitySums(NamedTuple):
 
     def scores(self) -> StartProbabilityScores | None:
         """Return the means; None without a job."""
-        if not self.said:
+        if not self.forecasts:
             return None
         return StartProbabilityScores(
             jobs=self.jobs,
-            mean_probability=self.probability / (PARTS * self.said),
-            started_share=self.came / self.said,
-            brier=self.squares / (PARTS * self.said),
-            site_brier=self.site_squares / self.said,
+            mean_probability=self.probability / (PARTS * self.forecasts),
+            started_share=self.came / self.forecasts,
+            brier=self.squares / (PARTS * self.forecasts),
+            site_brier=self.site_squares / self.forecasts,
         )
 
     def snapshot(self) -> list[Any]:

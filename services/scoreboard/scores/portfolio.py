@@ -51,14 +51,14 @@ class MemberRecord:
 
     def snapshot(self) -> dict[str, Any]:
         """Return the whole state as plain values; nothing where nobody was ever chosen."""
-        told = self.scores()
-        return {} if told is None else {"portfolio": told.model_dump()}
+        scores = self.scores()
+        return {} if scores is None else {"portfolio": scores.model_dump()}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Take on what `snapshot` returned, which may be among other things."""
-        if (found := state.get("portfolio")) is None:
+        if (scores := state.get("portfolio")) is None:
             self.__dict__.update(MemberRecord().__dict__)
             return
-        told = PortfolioScores.model_validate(found)
-        self.decides, self.jobs, self.standings = told.decides, told.jobs, told.members
-        self.changes, self.left_out = list(told.changes), told.left_out
+        scores = PortfolioScores.model_validate(scores)
+        self.decides, self.jobs, self.standings = scores.decides, scores.jobs, scores.members
+        self.changes, self.left_out = list(scores.changes), scores.left_out

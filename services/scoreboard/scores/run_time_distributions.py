@@ -126,18 +126,18 @@ class RunTimeDistributionScores:
         self.pit = [0.0] * PIT_BINS
 
     def add(
-        self, told: RunTimePrediction, requested_time: int | None, run_time: int, outcomes: Floats | None = None
+        self, prediction: RunTimePrediction, requested_time: int | None, run_time: int, outcomes: Floats | None = None
     ) -> list[float] | None:
         """Take in what was predicted at submission and the run time in seconds; return the shares of its transform.
 
         None, and nothing else, of what has no mass. `outcomes` are those of the prediction, where they are known.
         """
-        if outcomes is None and not any(told.histogram):
+        if outcomes is None and not any(prediction.histogram):
             return None
         limit = math.inf if requested_time is None else float(requested_time)
         if outcomes is None:
-            outcomes = told.outcomes(limit)
-        quantiles = NO_QUANTILES if told.quantiles is None else np.array(told.quantiles)
+            outcomes = prediction.outcomes(limit)
+        quantiles = NO_QUANTILES if prediction.quantiles is None else np.array(prediction.quantiles)
         self.jobs += 1
         in_nats, in_seconds, of_transform = score(outcomes, quantiles, run_time, limit)
         self.log_score += in_nats

@@ -75,7 +75,7 @@ class ExpectedStart(NamedTuple):
     """A start to come, and when it was foretold; seconds."""
 
     start: int
-    said: int
+    forecasts: int
 
 
 class Expectations:
@@ -104,13 +104,13 @@ class Expectations:
         """Take in a job that started, with what was said of it: by the site, and by us at submission."""
         words = {"first": first, "last": last}
         for name, word in words.items():
-            self.site[name].add(word.start, start, start - word.said)
+            self.site[name].add(word.start, start, start - word.forecasts)
         if forecast is not None:
             if not self.paired:
                 self.paired = {name: ForetoldStarts() for name in (*words, "forecast")}
             ours = ExpectedStart(start - wait + forecast, start - wait)
             for name, word in (words | {"forecast": ours}).items():
-                self.paired[name].add(word.start, start, start - word.said)
+                self.paired[name].add(word.start, start, start - word.forecasts)
         if bound is not None:
             self.bounded += 1
             self.covered += wait <= bound.seconds

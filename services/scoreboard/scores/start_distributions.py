@@ -140,14 +140,14 @@ class StartDistributions:
 
     def reveal(self, job_number: int, wait: int) -> None:
         """Score what was said of a job once its wait is known, in seconds; a requeued job has nothing left."""
-        said = self.waiting.pop(job_number, None)
-        if said is None:
+        tables = self.waiting.pop(job_number, None)
+        if tables is None:
             return
-        if not said[0]:
+        if not tables[0]:
             self.sums["sampled"].without += 1
             return
-        sampled = crps(point_masses(said[0]), wait)
-        for sums, table in zip(self.sums.values(), said, strict=True):
+        sampled = crps(point_masses(tables[0]), wait)
+        for sums, table in zip(self.sums.values(), tables, strict=True):
             if table:
                 sums.add(table, wait, sampled)
             else:
@@ -166,14 +166,16 @@ class StartDistributions:
 
     def snapshot(self) -> dict[str, Any]:
         """Return tables and sums as plain values."""
-        waiting = [[number, [[list(row) for row in table] for table in said]] for number, said in self.waiting.items()]
+        waiting = [
+            [number, [[list(row) for row in table] for table in tables]] for number, tables in self.waiting.items()
+        ]
         return {"waiting": waiting, "sums": [score.snapshot() for score in self.sums.values()]}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Take on what `snapshot` returned."""
         self.waiting = {}
-        for number, said in state["waiting"]:
-            sampled, point, bounds = (tuple((share, seconds) for share, seconds in table) for table in said)
+        for number, tables in state["waiting"]:
+            sampled, point, bounds = (tuple((share, seconds) for share, seconds in table) for table in tables)
             self.waiting[number] = (sampled, point, bounds)
         for sums, saved in zip(self.sums.values(), state["sums"], strict=True):
             sums.restore(saved)

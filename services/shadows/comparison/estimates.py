@@ -36,7 +36,7 @@ class Parts(NamedTuple):
     machine: DayAreas
 
 
-def told(
+def estimate(
     parts: Parts, open_days: OpenDays, evidence: Sequence[Evidence], horizon: int, withdrawn: int, key: int
 ) -> Comparison:
     """Return the comparison as of a second; O(4,000 draws of its blocks of days)."""

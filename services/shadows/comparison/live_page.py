@@ -54,10 +54,10 @@ class LiveShadows:
             If Redis cannot be used.
         """
         every = await self._kept.shadows()
-        found = [shadow for shadow in every if shadow.of(cluster)]
-        if not found:
+        chosen = [shadow for shadow in every if shadow.of(cluster)]
+        if not chosen:
             raise Unanswerable(404, none_of(cluster, every))
-        return Twin(cluster=cluster, shadows=tuple(map(beside, sorted(found, key=_longer))))
+        return Twin(cluster=cluster, shadows=tuple(map(beside, sorted(chosen, key=_longer))))
 
 
 def beside(shadow: StoredShadow) -> Beside:

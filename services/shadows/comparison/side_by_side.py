@@ -3,7 +3,7 @@
 from typing import Any
 
 from shadowtime.services.shadows.comparison.day_sums import PARTS, DayAreas, DaySums, parts_of
-from shadowtime.services.shadows.comparison.estimates import Parts, told
+from shadowtime.services.shadows.comparison.estimates import Parts, estimate
 from shadowtime.services.shadows.comparison.evidence import Evidence
 from shadowtime.services.shadows.comparison.extremes import ShapeExtremes
 from shadowtime.services.shadows.comparison.open_days import REAL, SHADOW, OpenDays, Which
@@ -126,7 +126,7 @@ class SideBySide:
         horizon = time if self.horizon is None else min(time, self.horizon)
         parts = Parts(self._sums, self._extremes, self._users, self._busy, self._machine)
         evidence = self._wait, self._slowdown
-        return told(parts, self._days, evidence, horizon, self.withdrawn_jobs, key)
+        return estimate(parts, self._days, evidence, horizon, self.withdrawn_jobs, key)
 
     def snapshot(self) -> dict[str, Any]:
         """Return the whole state as plain values."""

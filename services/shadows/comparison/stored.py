@@ -54,13 +54,13 @@ def read(run: str, snapshot: bytes | None) -> StoredShadow:
         both.restore(source["side_by_side"])
         real, cluster, unix_start = source["real"], opened["cluster"], opened.get("unix_start") or 0
         name = opened.get("name") or opened["policy"]
-        found = both.report(both.horizon or 0, key_of(0, run))
+        summary = both.report(both.horizon or 0, key_of(0, run))
     except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
         raise SnapshotMismatch(
             f"what is stored of shadow {quoted(run)} is damaged, or of another version: {error!r:.200}; "
             "start it anew with shadowtime shadow"
         ) from None
-    return StoredShadow(run, cluster, real, name.removeprefix("shadow/"), unix_start, found)
+    return StoredShadow(run, cluster, real, name.removeprefix("shadow/"), unix_start, summary)
 
 
 # The shadows of all clusters as Redis keeps them, looked at seldom, for however many ask.
@@ -104,21 +104,21 @@ class Kept:
         try:
             names = await self._reader.names()
             positions = await self._reader.positions(names)
-            found = {}
+            reports = {}
             for run, position in zip(names, positions, strict=True):
                 if position is not None:
                     before = self._seen.get(run)
                     same = before is not None and before.position == position
-                    found[run] = before if before is not None and same else await self._read(run, position)
-            self._seen = found
+                    reports[run] = before if before is not None and same else await self._read(run, position)
+            self._seen = reports
         finally:
             self._rested = asyncio.get_running_loop().time() + REST_SECONDS
 
     async def _read(self, run: str, position: Position) -> _Seen:
         state = await self._reader.load(run)
         try:
-            found = await asyncio.to_thread(read, run, None if state is None else state.snapshot)
+            stored = await asyncio.to_thread(read, run, None if state is None else state.snapshot)
         except SnapshotMismatch as error:
             log.warning("passed over a shadow: %s", error, extra={"run": run})
-            found = None
-        return _Seen(position, found)
+            stored = None
+        return _Seen(position, stored)

@@ -42,7 +42,7 @@ def _waits(change: Between) -> str:
     return f"waits {abs(100 * change.mean):.0f} % {word}{within}"
 
 
-def real(found: Real, unix_start: int) -> str:
+def real(facts: Real, unix_start: int) -> str:
     """Return since when a difference is real.
 
     >>> real(Real(since=86_400, shorter=True, evidence=31.0), 843_436_800)
@@ -50,9 +50,9 @@ def real(found: Real, unix_start: int) -> str:
     >>> real(Real(since=None, shorter=None, evidence=2.5), 0)
     'not known to be real yet (evidence 2.5 of 20)'
     """
-    if found.since is None:
-        return f"not known to be real yet (evidence {found.evidence:.1f} of 20)"
-    day = clock(found.since, unix_start).rsplit(" ", 1)[0]
+    if facts.since is None:
+        return f"not known to be real yet (evidence {facts.evidence:.1f} of 20)"
+    day = clock(facts.since, unix_start).rsplit(" ", 1)[0]
     return f"real since {day}" if unix_start else f"real since day {day.split()[0]}"
 
 
@@ -67,8 +67,8 @@ def tables(
 ) -> Iterator[FittedTable]:
     """Yield a table of each shadow beside the real cluster, on the same jobs, and what that means."""
     for name, compared in shadows.items():
-        said = verdict(compared, unix_start)
-        notes = [*([] if said is None else [f"{name}: {said}"]), *notes_of(name, compared)]
+        conclusion = verdict(compared, unix_start)
+        notes = [*([] if conclusion is None else [f"{name}: {conclusion}"]), *notes_of(name, compared)]
         if (fares := compared.all) is None:
             yield FittedTable(f"{cluster} beside {name}: no day yet", {"run": [REAL_NAME, name]}, _nothing(), notes)
             continue
@@ -87,10 +87,10 @@ def _nothing() -> list[TableColumn]:
 
 
 def _columns(fares: Fares) -> list[TableColumn]:
-    found = [times("mean wait", [fares.wait.real, fares.wait.shadow])]
-    found.append(times("median", [fares.median_wait.real, fares.median_wait.shadow]))
-    found.append(times("longest", [fares.longest_wait.real, fares.longest_wait.shadow]))
-    return [*found, numbers("slowdown", [fares.slowdown.real, fares.slowdown.shadow])]
+    columns = [times("mean wait", [fares.wait.real, fares.wait.shadow])]
+    columns.append(times("median", [fares.median_wait.real, fares.median_wait.shadow]))
+    columns.append(times("longest", [fares.longest_wait.real, fares.longest_wait.shadow]))
+    return [*columns, numbers("slowdown", [fares.slowdown.real, fares.slowdown.shadow])]
 
 
 def _by_class(title: str, classes: Sequence[Fares]) -> FittedTable:

@@ -57,8 +57,8 @@ async def beginning_of(
     first: ClusterOpened | None = None
     last, after = 0, 0
     while await consumer.position(place) < end and (first is None or to_the_end):
-        found = await consumer.getmany(place, timeout_ms=PATIENCE, max_records=PART)
-        for record in found.get(place, ()):
+        records = await consumer.getmany(place, timeout_ms=PATIENCE, max_records=PART)
+        for record in records.get(place, ()):
             if record.key != run.encode() or (envelope := Envelope.read(record.value)) is None:
                 continue
             last = envelope.event.time
@@ -205,15 +205,15 @@ class ShadowSource:
             self._placed = True
         twin = self.twin
         if twin.deciding or self._unanswered:
-            found = await consumer.getmany(own, timeout_ms=PATIENCE, max_records=PART)
-            for record in found.get(own, ()):
+            records = await consumer.getmany(own, timeout_ms=PATIENCE, max_records=PART)
+            for record in records.get(own, ()):
                 self._own_offset = record.offset + 1
                 if record.key == self._own_key and (envelope := Envelope.read(record.value)) is not None:
                     self._take_answer(envelope)
         else:
             if not self._fetched:
-                found = await consumer.getmany(real, timeout_ms=PATIENCE, max_records=PART)
-                self._fetched.extend(found.get(real, ()))
+                records = await consumer.getmany(real, timeout_ms=PATIENCE, max_records=PART)
+                self._fetched.extend(records.get(real, ()))
             while self._fetched and self.next_time() is None and twin.hungry:
                 self._hear(self._fetched.popleft())
         self.load.behind = float(twin.behind)
@@ -271,7 +271,7 @@ class ShadowSource:
         """Return nothing: it takes nothing over HTTP."""
         return ()
 
-    def told(self, event: Event) -> None:
+    def published(self, event: Event) -> None:
         """Note that an event was told, by another process before this one."""
         self._already.append(event)
 

@@ -78,10 +78,10 @@ def _changes(machine: MachineState, event: JobChanged, life: ShadowJob) -> Seque
     if life.limit == life.job.requested_time:
         life.limit = new["requested_time"]
     life.job = life.job.model_copy(update={"requested_time": new["requested_time"]})
-    told = JobChanged(
+    changed = JobChanged(
         time=event.time, job_number=event.job_number, requested_time=event.requested_time, unlimited=event.unlimited
     )
-    return [told]
+    return [changed]
 
 
 # Before a shadow takes over, what happens in it is what happened on the cluster.

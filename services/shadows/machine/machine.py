@@ -236,14 +236,14 @@ class TwinMachine:
 
     def _finish(self, life: ShadowJob) -> Event:
         """End a job, or stop it, or let it go on."""
-        told = life.finished(self._clock, self.horizon)
-        if isinstance(told, JobSuspended):
+        finished = life.finished(self._clock, self.horizon)
+        if isinstance(finished, JobSuspended):
             self._machine.stop(life, self._clock)
-        elif isinstance(told, JobResumed):
+        elif isinstance(finished, JobResumed):
             self._machine.go_on(life, self._clock)
         else:
-            self._leave_machine(life, told)
-        return told
+            self._leave_machine(life, finished)
+        return finished
 
     def _leave_machine(self, life: ShadowJob, ended: JobEnded) -> None:
         self._machine.remove(life)

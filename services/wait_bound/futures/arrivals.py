@@ -32,7 +32,7 @@ class Arrivals:
     >>> arrivals = Arrivals(key=1)
     >>> for hour in range(200):
     ...     arrivals.add(JobSubmitted(time=3600 * hour, job_number=hour, requested_processors=1, requested_time=60))
-    >>> table, firsts, shifts = arrivals.coming(now=3600 * 199, futures=3)
+    >>> table, firsts, shifts = arrivals.draw(now=3600 * 199, futures=3)
     >>> bool((table[firsts, TIME] + shifts > 3600 * 199).all()), table.shape
     (True, (200, 4))
     """
@@ -68,7 +68,7 @@ class Arrivals:
         """Have a job that leaves without starting stay in the record, as one that runs to its request."""
         self._numbers.pop(job_number, None)
 
-    def coming(self, now: int, futures: int) -> tuple[IntegerTable, Integers, Integers]:
+    def draw(self, now: int, futures: int) -> tuple[IntegerTable, Integers, Integers]:
         """Return the arrivals, and of each future the first that comes again and by how many seconds later.
 
         Futures take turns in the weeks that are known; within the first week nothing comes.

@@ -108,9 +108,9 @@ class FuturesBound(Bounder):
     def learn_one(self, x: JobSubmitted, y: int) -> None:
         """Learn the wait `y` in seconds."""
         self._asked.forget()
-        told = self._told.pop(x.job_number, None)
-        if told is not None:
-            self._near.add(*told, submitted=x.since, wait=y)
+        forecast = self._told.pop(x.job_number, None)
+        if forecast is not None:
+            self._near.add(*forecast, submitted=x.since, wait=y)
         self.updates = Updates(tuple(update for scope in self._scopes(x) for update in scope.learn(x.job_number, y)))
         log_wait = float(np.log(y + NEAR))
         if self._trees is not None:
@@ -179,14 +179,14 @@ class FuturesBound(Bounder):
         self, job: JobSubmitted, asked: SubmittedForecast, quantile: float, confidence: float
     ) -> tuple[WaitBound, ...]:
         scopes = self._scopes(job)
-        told = [scope.message(scope.quantiles(asked.alike, asked.trees), quantile, confidence) for scope in scopes]
+        messages = [scope.message(scope.quantiles(asked.alike, asked.trees), quantile, confidence) for scope in scopes]
         if job.queue_number is not None and len(scopes) == 1:
             reason = f"bounds of their own have the first {MAX_QUEUES} queues"
             queue = job.queue_number
-            told.append(
+            messages.append(
                 WaitBound(grouping=self.name, queue=queue, quantile=quantile, confidence=confidence, reason=reason)
             )
-        return tuple(told)
+        return tuple(messages)
 
     def snapshot(self) -> Any:
         """Return the whole state as plain values."""
@@ -196,7 +196,7 @@ class FuturesBound(Bounder):
             "cluster": self._cluster.snapshot(),
             "queues": [[queue, bounds_of_queue.snapshot()] for queue, bounds_of_queue in self._queues.items()],
             "users": list(self._users.items()),
-            "told": [[number, *told] for number, told in self._told.items()],
+            "told": [[number, *forecast] for number, forecast in self._told.items()],
             "trees": None if self._trees is None else [self._trees.snapshot(), self._recent.snapshot()],
         }
 

@@ -58,9 +58,9 @@ class JudgedFutures:
         count = len(self._history)
         if count < MIN_WAITS or not len(alike):
             return None
-        told = np.array(self._levels)
-        here = [at_rank([self._history], rank) for rank in _ranks(told, count).tolist()]
-        logs = [np.log(alike[_ranks(told, len(alike)) - 1] + NEAR), np.log(np.array(here, dtype=np.float64) + NEAR)]
+        levels = np.array(self._levels)
+        here = [at_rank([self._history], rank) for rank in _ranks(levels, count).tolist()]
+        logs = [np.log(alike[_ranks(levels, len(alike)) - 1] + NEAR), np.log(np.array(here, dtype=np.float64) + NEAR)]
         if self._sources > len(logs):
             logs.append(logs[0] if trees is None else trees)
         return np.stack(logs, axis=1)
@@ -134,6 +134,6 @@ def levels(settings: HistorySettings) -> tuple[float, ...]:
     return tuple(sorted({*LEVELS, settings.quantile}))
 
 
-def _ranks(told: Floats, count: int) -> Any:
+def _ranks(ranks: Floats, count: int) -> Any:
     """Return the rank, from 1 on, of each quantile of so many waits."""
-    return np.maximum(np.ceil(told * count - 1e-9).astype(np.int64), 1)
+    return np.maximum(np.ceil(ranks * count - 1e-9).astype(np.int64), 1)

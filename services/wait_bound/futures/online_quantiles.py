@@ -36,15 +36,15 @@ def count_missed(now: float, jobs: FloatTable, shifts: FloatTable, levels: Float
     jobs
         Of each `SINCE`, `NEXT`, then `TOLD`; changed here, as are `shifts`, of each level and expert.
     """
-    experts, told = shifts.shape[1], shifts.size
+    experts, count = shifts.shape[1], shifts.size
     for job in range(len(jobs)):
         if now <= jobs[job, NEXT]:
             continue
         waited, least = np.log(max(now - jobs[job, SINCE], 0.0) + NEAR), np.inf
-        for index in range(told):
-            if jobs[job, TOLD + told + index] > 0.0:
+        for index in range(count):
+            if jobs[job, TOLD + count + index] > 0.0:
                 if waited > jobs[job, TOLD + index] + 1e-9:
-                    jobs[job, TOLD + told + index] = 0.0
+                    jobs[job, TOLD + count + index] = 0.0
                     level, expert = index // experts, index % experts
                     moved = shifts[level, expert] + steps[expert % len(steps)] * levels[level]
                     shifts[level, expert] = min(moved, FARTHEST)
@@ -67,14 +67,14 @@ def learn_wait(
         Of each level and expert, adding up to 1 over experts, and the mean of squared losses of each level; all are
         changed here, as are the shifts.
     """
-    experts, told = shifts.shape[1], shifts.size
+    experts, count = shifts.shape[1], shifts.size
     log_wait, shared = np.log(wait + NEAR), 0.5 / LAST
     losses = np.empty(experts)
     for level in range(len(levels)):
         square = 0.0
         for expert in range(experts):
             cell = level * experts + expert
-            if job[TOLD + told + cell] > 0.0:
+            if job[TOLD + count + cell] > 0.0:
                 moved = shifts[level, expert] - steps[expert % len(steps)] * (1.0 - levels[level])
                 shifts[level, expert] = max(moved, -FARTHEST)
             short = log_wait - job[TOLD + cell]
@@ -148,8 +148,8 @@ class TrackedQuantiles:
         self._numbers.append(job_number)
         if row == len(self._jobs):
             self._jobs = np.concatenate((self._jobs, np.zeros_like(self._jobs)))
-        told = self._told(quantiles).ravel()
-        self._jobs[row] = np.concatenate(([since, -np.inf], told, np.ones_like(told)))
+        forecasts = self._told(quantiles).ravel()
+        self._jobs[row] = np.concatenate(([since, -np.inf], forecasts, np.ones_like(forecasts)))
 
     def advance(self, now: float) -> None:
         """Learn from the jobs that have waited for longer than was told of them, at a time in seconds."""

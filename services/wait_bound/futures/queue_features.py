@@ -63,30 +63,30 @@ def described(
     waiting, running, job
         Rows of `JobsThere`, in the order in which they came; and that of the job itself.
     """
-    found = np.zeros(OF_QUEUE)
+    features = np.zeros(OF_QUEUE)
     machine, count = float(max(processors, 1)), len(waiting)
     size, request, user, queue = job[ASKED], job[REQUEST], job[USER], job[QUEUE]
-    found[0], found[1] = processors - held, count
+    features[0], features[1] = processors - held, count
     for row in range(count):
         other = waiting[row]
         work, age = float(other[ASKED]) * other[REQUEST] / machine, float(max(now - other[SINCE], 0))
-        found[2] += other[ASKED]
-        found[3] += work
-        found[4] += float(other[ASKED]) * other[EXPECTED] / machine
-        found[5] = max(found[5], age)
-        found[6] += np.log(age + SOONEST) / count
+        features[2] += other[ASKED]
+        features[3] += work
+        features[4] += float(other[ASKED]) * other[EXPECTED] / machine
+        features[5] = max(features[5], age)
+        features[6] += np.log(age + SOONEST) / count
         if other[ASKED] <= size:
-            found[7] += 1
-            found[8] += work
+            features[7] += 1
+            features[8] += work
         if other[REQUEST] <= request:
-            found[9] += 1
+            features[9] += 1
         if other[USER] == user:
-            found[21] += 1
+            features[21] += 1
         if other[QUEUE] == queue:
-            found[24] += 1
-            found[25] += work
+            features[24] += 1
+            features[25] += work
         if row == 0:
-            found[10], found[11], found[12] = other[ASKED], other[REQUEST], age
+            features[10], features[11], features[12] = other[ASKED], other[REQUEST], age
     by_request, as_expected = np.zeros(len(running)), np.zeros(len(running))
     for row in range(len(running)):
         other = running[row]
@@ -94,14 +94,14 @@ def described(
         by_request[row] = max(other[LIMIT] - elapsed, 0)
         more = float(other[EXPECTED] - elapsed)
         as_expected[row] = max(more if more > 0.0 else by_request[row] / 2.0, SOONEST)
-        found[13] += by_request[row] * other[HELD] / machine
+        features[13] += by_request[row] * other[HELD] / machine
         if other[USER] == user:
-            found[22] += other[HELD]
+            features[22] += other[HELD]
     sizes = running[:, HELD].copy()
-    found[14] = len(running)
-    found[15] = until_free(found[0], float(size), by_request, sizes)
-    found[16] = until_free(found[0], float(size), as_expected, sizes)
-    found[17], found[18], found[19], found[20] = size, request, job[EXPECTED], float(size) * request
-    found[23] = queue
-    found[26], found[27] = now % DAY / 3600.0, now // DAY % 7
-    return found
+    features[14] = len(running)
+    features[15] = until_free(features[0], float(size), by_request, sizes)
+    features[16] = until_free(features[0], float(size), as_expected, sizes)
+    features[17], features[18], features[19], features[20] = size, request, job[EXPECTED], float(size) * request
+    features[23] = queue
+    features[26], features[27] = now % DAY / 3600.0, now // DAY % 7
+    return features

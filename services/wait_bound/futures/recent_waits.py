@@ -109,10 +109,10 @@ def nearest(waits: FloatTable, forecast: float, user: float, now: float, most: i
     for job in range(len(waits)):
         near = abs(waits[job, FORECAST] - forecast) + OF_USER * abs(waits[job, USER] - user)
         far[job] = near + (now - waits[job, WHEN]) / AGE
-    found = waits[:, WAIT].copy()
+    expected = waits[:, WAIT].copy()
     if len(waits) > most:
-        found = found[far <= np.partition(far, most - 1)[most - 1]]
-    return np.sort(found)
+        expected = expected[far <= np.partition(far, most - 1)[most - 1]]
+    return np.sort(expected)
 
 
 class NearestWaits:

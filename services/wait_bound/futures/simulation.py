@@ -103,7 +103,7 @@ class MachineFutures:
         waiting, running = (row[:, NUMBER] for row in jobs.rows())
         draws = uniform_table(self._key, np.concatenate((waiting, [job.job_number], running)), futures)
         before, own, held = (np.ascontiguousarray(part) for part in _parted(draws, len(waiting)))
-        table, firsts, shifts = self.arrivals.coming(now, futures)
+        table, firsts, shifts = self.arrivals.draw(now, futures)
         return starts_ahead(
             now,
             processors,

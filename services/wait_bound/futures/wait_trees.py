@@ -13,7 +13,7 @@ from shadowtime.shared.distributions import (
     grown,
     packed_numbers,
     packed_rows,
-    said,
+    tree_scores,
     unpacked_numbers,
     unpacked_rows,
 )
@@ -89,7 +89,7 @@ class WaitTrees:
         if not self._grown:
             return None
         numbers = row.astype(np.float64)
-        return np.array([said(share, 1, numbers)[0] for share in self._asked])
+        return np.array([tree_scores(share, 1, numbers)[0] for share in self._asked])
 
     def submit(self, job_number: int, row: Rows) -> None:
         """Remember what is known of a job until it starts."""

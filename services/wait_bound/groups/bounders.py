@@ -51,15 +51,15 @@ class BmbpBounds(Bounder):
 
     def bounds_at(self, x: JobSubmitted, now: int, quantile: float, confidence: float) -> tuple[WaitBound, ...]:
         """Return the bounds that a job would have now, in seconds, at any quantile and confidence."""
-        said = [(scope, scope.find(x, now, quantile, confidence)) for scope in self._scopes(x)]
-        return self._published(x, said, quantile, confidence)
+        results = [(scope, scope.find(x, now, quantile, confidence)) for scope in self._scopes(x)]
+        return self._published(x, results, quantile, confidence)
 
     def learn_one(self, x: JobSubmitted, y: int) -> None:
         """Learn the wait `y` in seconds."""
         news = [scope.reveal(x, y) for scope in self._scopes(x)]
         self.updates = Updates(
-            tuple(told for update in news for told in update.coverage),
-            tuple(told for update in news for told in update.change_points),
+            tuple(coverage for update in news for coverage in update.coverage),
+            tuple(change_point for update in news for change_point in update.change_points),
         )
         self._latest = None
 
@@ -67,11 +67,11 @@ class BmbpBounds(Bounder):
         """Remember what is said of a job that is submitted; notice that time goes on."""
         self._cluster.advance(event.time)  # each queue notices by itself, once something happens in it
         if isinstance(event, JobSubmitted):
-            for scope, found in self._find(event):
+            for scope, results in self._find(event):
                 if scope.queue is not None:
                     self._queues[scope.queue] = scope
                     scope.advance(event.time)
-                scope.submit(event, found)
+                scope.submit(event, results)
         elif isinstance(event, JobWithdrawn):
             for scope in (self._cluster, *self._queues.values()):
                 scope.withdraw(event.job_number, event.time)
@@ -104,14 +104,18 @@ class BmbpBounds(Bounder):
         """Return what is found for a job in each scope; found once, though asked for at prediction and afterwards."""
         if self._latest is None or self._latest[0] is not x:
             settings = self._settings
-            said = [(scope, scope.find(x, x.time, settings.quantile, settings.confidence)) for scope in self._scopes(x)]
-            self._latest = x, said
+            results = [
+                (scope, scope.find(x, x.time, settings.quantile, settings.confidence)) for scope in self._scopes(x)
+            ]
+            self._latest = x, results
         return self._latest[1]
 
-    def _published(self, x: JobSubmitted, said: Said, quantile: float, confidence: float) -> tuple[WaitBound, ...]:
-        told = [message for scope, found in said for message in scope.messages(x, found, quantile, confidence)]
-        if x.queue_number is not None and len(said) == 1:
+    def _published(self, x: JobSubmitted, by_scope: Said, quantile: float, confidence: float) -> tuple[WaitBound, ...]:
+        messages = [
+            message for scope, results in by_scope for message in scope.messages(x, results, quantile, confidence)
+        ]
+        if x.queue_number is not None and len(by_scope) == 1:
             reason = f"bounds of their own have the first {MAX_QUEUES} queues"
             empty = partial(WaitBound, queue=x.queue_number, quantile=quantile, confidence=confidence, reason=reason)
-            told += [empty(grouping=name) for name in self._cluster.published]
-        return tuple(told)
+            messages += [empty(grouping=name) for name in self._cluster.published]
+        return tuple(messages)

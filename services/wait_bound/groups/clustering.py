@@ -59,13 +59,13 @@ def merge_order(counts: Integers, totals: Floats) -> Integers:
     ]
     heapify(pairs)
     order = np.empty(max(clusters - 1, 0), np.int64)
-    found = 0
-    while found < len(order):
+    count = 0
+    while count < len(order):
         _, lower, change = heappop(pairs)
         if change != changes[lower]:
             continue
-        order[found] = lower
-        found += 1
+        order[count] = lower
+        count += 1
         changes[lower] = -1
         upper = above[lower]
         counts[upper] += counts[lower]

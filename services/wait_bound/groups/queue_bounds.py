@@ -146,14 +146,16 @@ class QueueBounds:
 
     def find(self, job: JobSubmitted, now: int, quantile: float, confidence: float) -> list[Found]:
         """Return the computed bounds in the order of `ALL`; the conformal one at its own quantile alone."""
-        found = [Found(*bound(grouping.groups, grouping.at(job), quantile, confidence)) for grouping in self.groupings]
+        results = [
+            Found(*bound(grouping.groups, grouping.at(job), quantile, confidence)) for grouping in self.groupings
+        ]
         if "ensemble" in self._computed:
-            found.append(found[self._ensemble.chosen()])
+            results.append(results[self._ensemble.chosen()])
         if "conformal" in self._computed and quantile == self._settings.quantile:
-            found.append(Found(self._conformal.bound(now), len(self._conformal.history)))
-        return found
+            results.append(Found(self._conformal.bound(now), len(self._conformal.history)))
+        return results
 
-    def messages(self, job: JobSubmitted, found: list[Found], quantile: float, confidence: float) -> list[WaitBound]:
+    def messages(self, job: JobSubmitted, results: list[Found], quantile: float, confidence: float) -> list[WaitBound]:
         """Return the published bounds."""
         need = dict.fromkeys(ALL, minimum_history(quantile, confidence)) | {"conformal": MIN_WAITS}
         return [
@@ -169,13 +171,13 @@ class QueueBounds:
                 else f"not enough history: {answer.observations} of {need[name]} waits",
                 starts_within=self._table(job, confidence) if name == "ensemble" else (),
             )
-            for name, answer in zip(self._computed, found, strict=False)
+            for name, answer in zip(self._computed, results, strict=False)
             if name in self.published
         ]
 
-    def submit(self, job: JobSubmitted, found: list[Found]) -> None:
+    def submit(self, job: JobSubmitted, results: list[Found]) -> None:
         """Remember what was said of a job until it starts; cut the ranges anew when it is time."""
-        bounds = tuple(bound.bound for bound in found)
+        bounds = tuple(bound.bound for bound in results)
         detecting = bounds[: len(self.groupings)]
         if (self._settings.quantile, self._settings.confidence) != (DETECTING, DETECTING):
             detecting = tuple(
@@ -228,12 +230,12 @@ class QueueBounds:
         self._conformal.advance(now)
 
     def _cover(self, bounds: tuple[int | None, ...], wait: int) -> list[Coverage]:
-        told = []
+        coverages = []
         for name, seconds in zip(self._computed, bounds, strict=True):
             live = self._coverage.get(name)
             if live is not None and seconds is not None and live.add(covered=seconds >= wait):
                 low, high = live.band
-                told.append(
+                coverages.append(
                     Coverage(
                         grouping=name,
                         queue=self.queue,
@@ -244,7 +246,7 @@ class QueueBounds:
                         high=high,
                     )
                 )
-        return told
+        return coverages
 
     def _table(self, job: JobSubmitted, confidence: float) -> tuple[tuple[float, int], ...]:
         """Return within what time the job starts, for each quantile of which enough is known."""

@@ -65,10 +65,10 @@ class Sender:
         while outgoing := self._waiting[place]:
             self._waiting[place] = []
             try:
-                found = await self._filled(place, outgoing)
+                batch = await self._filled(place, outgoing)
             except Exception as error:
-                found = [error] * len(outgoing)
-            for own, batches in zip(outgoing, found, strict=True):
+                batch = [error] * len(outgoing)
+            for own, batches in zip(outgoing, batch, strict=True):
                 if own.under_way.done():  # nobody waits for it any more
                     continue
                 if isinstance(batches, Exception):

@@ -40,14 +40,14 @@ class Unreadable(NamedTuple):
 
 def unpacked(payload: bytes) -> bytes:
     """Return what was packed with gzip; raises `TooLarge` beyond `MAX_UNPACKED` bytes."""
-    found, left = bytearray(), bytes(payload)
+    plain, left = bytearray(), bytes(payload)
     while left:
         stream = zlib.decompressobj(GZIP)
-        found += stream.decompress(left, MAX_UNPACKED + 1 - len(found))
-        if len(found) > MAX_UNPACKED:
+        plain += stream.decompress(left, MAX_UNPACKED + 1 - len(plain))
+        if len(plain) > MAX_UNPACKED:
             raise TooLarge(f"more than {MAX_UNPACKED} bytes")
         left = stream.unused_data
-    return bytes(found)
+    return bytes(plain)
 
 
 class _Batch:
@@ -64,8 +64,8 @@ class _Batch:
             yield from self._batch
         except (UnsupportedCodecError, TooLarge, zlib.error) as error:
             first, last = self._batch.base_offset, self._batch.next_offset - 1
-            told = f"records {first} to {last} came in a batch that cannot be unpacked: {error}"
-            yield Unreadable(last, self._batch.max_timestamp, NotUnpacked(told.encode()))
+            reason = f"records {first} to {last} came in a batch that cannot be unpacked: {error}"
+            yield Unreadable(last, self._batch.max_timestamp, NotUnpacked(reason.encode()))
 
 
 class _Batches:

@@ -58,8 +58,8 @@ class KafkaFollower:
         KafkaError
             If Kafka does not give them; while it is away there are just none.
         """
-        found = await self._consumer.getmany(timeout_ms=int(1000 * seconds), max_records=most)
-        return [record for records in found.values() for record in records]
+        fetched = await self._consumer.getmany(timeout_ms=int(1000 * seconds), max_records=most)
+        return [record for records in fetched.values() for record in records]
 
     async def try_next_batch(self, most: int, seconds: float) -> Sequence[Any]:
         """Return what `next_batch` does; none if Kafka does not give them, which a remark tells of."""

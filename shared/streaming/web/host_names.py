@@ -41,10 +41,10 @@ class AllowedNames:
     [False, False, False, False]
     """
 
-    def __init__(self, told: str = "", more: Iterable[str] = ()) -> None:
+    def __init__(self, names: str = "", more: Iterable[str] = ()) -> None:
         self._names = {"localhost"}
-        if told and not _stands_for_all(told):
-            self._names.add(told.lower())
+        if names and not _stands_for_all(names):
+            self._names.add(names.lower())
         for name in more:
             if _stands_for_all(name) or not (_address(name) or NAME.fullmatch(name)):
                 raise SettingsError(f"{quoted(name)} is no name of a host that can be allowed; one is live.example.org")
@@ -75,10 +75,10 @@ def named(header: str) -> str | None:
     >>> [named(header) for header in ("", "[::1", "user@localhost", "localhost:x", "localhost, evil", "%6cocalhost")]
     [None, None, None, None, None, None]
     """
-    found = HEADER.fullmatch(header)
-    if found is None or (found["address"] and _address(found["address"]) is None):
+    match = HEADER.fullmatch(header)
+    if match is None or (match["address"] and _address(match["address"]) is None):
         return None
-    return found["address"] or found["name"]
+    return match["address"] or match["name"]
 
 
 def _address(host: str) -> IPv4Address | IPv6Address | None:

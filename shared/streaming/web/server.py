@@ -131,10 +131,10 @@ def address_of(server: Listening) -> str:
 async def _listeners(host: str, port: int) -> list[socket.socket]:
     """Return sockets that listen at every address of a host."""
     try:
-        found = await asyncio.get_running_loop().getaddrinfo(
+        addresses = await asyncio.get_running_loop().getaddrinfo(
             host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )
-        places = dict.fromkeys((family, address) for family, *_, address in found)
+        places = dict.fromkeys((family, address) for family, *_, address in addresses)
     except (OSError, UnicodeError) as error:
         reason = (isinstance(error, OSError) and error.strerror) or "that is no name of a host"
         raise SettingsError(f"cannot listen on {quoted(host)}: {reason}") from error

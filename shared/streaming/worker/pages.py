@@ -21,8 +21,8 @@ def worker_pages(health: Callable[[], tuple[bool, dict[str, Any]]], registry: Co
     """
 
     async def healthy(request: web.Request) -> web.Response:
-        well, told = health()
-        return web.json_response(told, status=200 if well else 503, headers=SAFE)
+        well, text = health()
+        return web.json_response(text, status=200 if well else 503, headers=SAFE)
 
     async def scrape(request: web.Request) -> web.Response:
         return web.Response(body=generate_latest(registry), headers=SAFE | {"Content-Type": CONTENT_TYPE_LATEST})

@@ -18,7 +18,7 @@ from shadowtime.shared.streaming.worker.batched_compute import JointWork
 from shadowtime.shared.streaming.worker.context import WorkerContext
 from shadowtime.shared.streaming.worker.dead_letter_buffer import DeadLetters
 from shadowtime.shared.streaming.worker.run_state import LARGE_BYTES, PutAway, Run, Slice, Work, snapshot_due
-from shadowtime.shared.streaming.worker.settling import Settling, told
+from shadowtime.shared.streaming.worker.settling import Settling, quarantine_reason
 from shadowtime.shared.streaming.worker.time_limited_thread import Overrun, WorkThread
 
 log = logging.getLogger("shadowtime.worker")
@@ -195,7 +195,7 @@ class RunProgress:
 
     async def _quarantine(self, run: Run, done: Slice, work: Work, reason: str) -> int:
         """Let a run end with an event; return how many events of the slice are done then."""
-        run.quarantined = reason = told(self.stage.name, run, reason)
+        run.quarantined = reason = quarantine_reason(self.stage.name, run, reason)
         done.end_with(work, reason)
         self._end(run, done, at_its_end=True)
         await self.settling.settle(run, done)
@@ -204,7 +204,7 @@ class RunProgress:
 
     async def _quarantine_afterwards(self, run: Run, done: Slice, last: Record, reason: str) -> None:
         """Quarantine a run whose last events were to be settled already, whatever was worked out since."""
-        run.quarantined = reason = told(self.stage.name, run, reason)
+        run.quarantined = reason = quarantine_reason(self.stage.name, run, reason)
         self._letters.add(last, reason)
         self._end(run, done, at_its_end=done.stored)
         await self.settling.settle(run, Slice(run.state.sequence, offset=done.offset))

@@ -124,13 +124,15 @@ class Settling:
                 try:
                     await self._stream.publish(run.partition, run.name, [output], [time])
                 except MessageRefused:
-                    last = rejected(Envelope.from_bytes(output), told(self._stage, run, run.trouble), "quarantined")
+                    last = rejected(
+                        Envelope.from_bytes(output), quarantine_reason(self._stage, run, run.trouble), "quarantined"
+                    )
                     await self._stream.publish(run.partition, run.name, [last.to_bytes()], [time])
                     break
         run.delivered = len(outputs)
 
 
-def told(stage: str, run: Run, reason: str) -> str:
+def quarantine_reason(stage: str, run: Run, reason: str) -> str:
     """Return why a run is quarantined, as its users are told."""
     return shortened(
         f"run {quoted(run.name)} is quarantined by stage {stage}: {reason}; "

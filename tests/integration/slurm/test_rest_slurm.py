@@ -10,7 +10,7 @@ import pytest
 from shadowtime.services.follower.cluster.observation import LifeKey, Node, Sight
 from shadowtime.services.follower.io.slurm_commands import ByCommands, SlurmClient, SlurmNodes
 from shadowtime.services.follower.io.slurm_rest import ByRest
-from shadowtime.services.follower.options import Given
+from shadowtime.services.follower.options import FollowOptions
 from tests.support.real_servers import require_reason
 from tests.support.slurm_cluster import REST_COMMAND, REST_USER, USERS, SlurmCluster, unavailable
 
@@ -98,7 +98,9 @@ def test_slurmrestd_tells_what_the_commands_tell(cluster: SlurmCluster, monkeypa
     for name in ("SLURM_CONF", "PATH"):
         monkeypatch.setenv(name, cluster.environment[name])
     jobs = submit_all(cluster)
-    asyncio.run(compare(jobs, ByCommands(Given()), ByRest(Given(rest=cluster.rest_url, rest_user=REST_USER))))
+    asyncio.run(
+        compare(jobs, ByCommands(FollowOptions()), ByRest(FollowOptions(rest=cluster.rest_url, rest_user=REST_USER)))
+    )
 
 
 async def compare(jobs: dict[str, int], commands: SlurmClient, rest: SlurmClient) -> None:

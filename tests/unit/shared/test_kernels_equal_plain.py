@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import shadowtime.services.pipeline  # noqa: F401 - every kernel of the stages
-from shadowtime.replayer.analysis.template_search import told
+from shadowtime.replayer.analysis.template_search import events_of
 from shadowtime.replayer.comparison.plan import RunPlan, carry_out
 from shadowtime.replayer.logs.swf import read_swf
 from shadowtime.replayer.logs.trace import BUNDLED
@@ -129,7 +129,7 @@ def calls() -> Calls:
         for spec, count in FOLLOWED:
             Followed(spec).follow(happenings(count))
         ended = [remembered(submission(job), job.run_time) for job in jobs]
-        TemplateErrors(ended, list(told(jobs)), TemplatesSettings(history=50)).estimates(templates_of(DEFAULT)[0])
+        TemplateErrors(ended, list(events_of(jobs)), TemplatesSettings(history=50)).estimates(templates_of(DEFAULT)[0])
     return found
 
 

@@ -139,7 +139,7 @@ def test_what_predicted_beside_the_policies_is_spelled_out_too() -> None:
         wait_bound=canonical("wait-bound", "bmbp:publish=plain"),
     )
     beside = carry_out(plan)
-    html = page([as_json([carry_out(plan_of(generated(60)))], told=beside)], [])
+    html = page([as_json([carry_out(plan_of(generated(60)))], predicted=beside)], [])
     assert plan.label not in html
     assert html.count(spelled(str(spelled_out(plan.configuration)))) == 1
     assert html.count("easy…") >= 3

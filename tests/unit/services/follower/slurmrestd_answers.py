@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from shadowtime.services.follower.io.slurm_rest import ByRest
-from shadowtime.services.follower.options import Given
+from shadowtime.services.follower.options import FollowOptions
 
 JOB: dict[str, Any] = {
     "account": "projecta",
@@ -178,7 +178,7 @@ def asked(
     async def run() -> Any:
         server = await asyncio.start_server(answer, "127.0.0.1", 0)
         port = server.sockets[0].getsockname()[1]
-        rest = ByRest(Given(**{"rest": f"http://127.0.0.1:{port}", "rest_user": "shadowtime", **(given or {})}))
+        rest = ByRest(FollowOptions(**{"rest": f"http://127.0.0.1:{port}", "rest_user": "shadowtime", **(given or {})}))
         try:
             return await ask(rest)
         finally:

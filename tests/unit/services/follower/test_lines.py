@@ -17,7 +17,7 @@ from prometheus_client import CollectorRegistry
 
 from shadowtime.services.follower.io.http_inbox import MAX_BODY, MEDIA_TYPE
 from shadowtime.services.follower.io.json_lines import Lines, read_line
-from shadowtime.services.follower.options import Given
+from shadowtime.services.follower.options import FollowOptions
 from shadowtime.shared.errors import SettingsError
 from shadowtime.shared.messages.envelope import (
     CapacityChanged,
@@ -46,10 +46,10 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
     return lambda second: now.__setitem__(0, second)
 
 
-def given(folder: Path, **more: Any) -> Given:
+def given(folder: Path, **more: Any) -> FollowOptions:
     (folder / "pools.toml").write_text(POOLS)
     (folder / "lines").mkdir(exist_ok=True)
-    return replace(Given(every=0, place=folder / "lines", pools=folder / "pools.toml"), **more)
+    return replace(FollowOptions(every=0, place=folder / "lines", pools=folder / "pools.toml"), **more)
 
 
 def line(**fields: Any) -> str:
@@ -357,7 +357,7 @@ def test_what_is_sent_needs_a_folder(tmp_path: Path) -> None:
     (tmp_path / "pools.toml").write_text(POOLS)
     (tmp_path / "file").touch()
     with pytest.raises(SettingsError, match="is no folder"):
-        Lines(Given(place=tmp_path / "file", pools=tmp_path / "pools.toml", token=TOKEN))
+        Lines(FollowOptions(place=tmp_path / "file", pools=tmp_path / "pools.toml", token=TOKEN))
 
 
 def test_a_started_job_is_told_with_its_size(tmp_path: Path, clock: Callable[[float], None]) -> None:

@@ -41,7 +41,7 @@ def polled(lives: list[Lived], polls: Iterable[int], random: Random | None = Non
                 again.restore(orjson.loads(orjson.dumps(seen.snapshot())))
             else:
                 for event in told:
-                    again.told(event)
+                    again.published(event)
             seen = again
         seen.take([sight for life in lives if (sight := life.seen(at)) is not None], at, whole=True)
         if seen.doubts:

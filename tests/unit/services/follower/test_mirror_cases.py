@@ -216,7 +216,7 @@ def test_numbers_that_only_the_log_has_are_bound_to_their_names_again() -> None:
     first, again = mirror(), mirror()
     eve, bob = WAITS, replace(WAITS, key=LifeKey(8, -1, 11), eligible=11, user="bob")
     for event in look(first, 20, eve, bob):
-        again.told(event)
+        again.published(event)
     look(again, 35, eve, bob)
     (new,) = look(again, 50, eve, bob, replace(bob, key=LifeKey(9, -1, 40), eligible=40))
     assert new.user_id == 2  # type: ignore[union-attr]

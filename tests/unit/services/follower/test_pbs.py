@@ -10,7 +10,7 @@ from typing import NamedTuple
 import pytest
 
 from shadowtime.services.follower.io.pbs import Pbs
-from shadowtime.services.follower.options import Given
+from shadowtime.services.follower.options import FollowOptions
 from shadowtime.shared.accounting.numbers import LIFE, number_of
 from shadowtime.shared.messages.envelope import JobEnded, JobStarted, JobSubmitted, moment
 from tests.support.lives import late, lives_told
@@ -75,7 +75,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
 def make(folder: Path) -> Pbs:
     (folder / "pools.toml").write_text(POOLS)
     (folder / "accounting").mkdir(exist_ok=True)
-    return Pbs(Given(history=0, every=0, place=folder / "accounting", pools=folder / "pools.toml"))
+    return Pbs(FollowOptions(history=0, every=0, place=folder / "accounting", pools=folder / "pools.toml"))
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -123,7 +123,7 @@ def test_a_past_of_many_records_is_told_first(tmp_path: Path, clock: Callable[[f
     records, lives = lived(random, jobs=300)
     source = make(tmp_path)
     (tmp_path / "accounting" / "20261122").write_text("".join(each.text for each in records))
-    given = Given(history=86_400, every=0, place=source.place, pools=tmp_path / "pools.toml")
+    given = FollowOptions(history=86_400, every=0, place=source.place, pools=tmp_path / "pools.toml")
     clock(BEGIN + 10_000)
     with Driven(lambda: Pbs(given), random, kills=0) as driven:
         driven.listen(4)

@@ -10,7 +10,7 @@ from shadowtime.services.follower.cluster.observation import LifeKey
 from shadowtime.services.follower.io import rest_client as slurmrestd
 from shadowtime.services.follower.io.slurm import SlurmSource
 from shadowtime.services.follower.io.slurm_rest import ByRest
-from shadowtime.services.follower.options import Given
+from shadowtime.services.follower.options import FollowOptions
 from shadowtime.shared.errors import FollowError, SettingsError
 from tests.unit.services.follower.slurmrestd_answers import (
     ACCOUNTED,
@@ -250,8 +250,8 @@ def test_the_token_is_read_anew_each_time_and_never_shown(tmp_path: Path) -> Non
 )
 def test_options_that_cannot_be_meant_are_refused(given: dict[str, Any], told: str) -> None:
     def follow() -> None:
-        Given(**given).require_only("slurm", SlurmSource.takes)
-        SlurmSource(Given(**given))
+        FollowOptions(**given).require_only("slurm", SlurmSource.takes)
+        SlurmSource(FollowOptions(**given))
 
     with pytest.raises(SettingsError, match=told) as raised:
         follow()
@@ -260,4 +260,4 @@ def test_options_that_cannot_be_meant_are_refused(given: dict[str, Any], told: s
 
 def test_only_a_slurm_is_asked_through_slurmrestd() -> None:
     with pytest.raises(SettingsError, match="--rest means nothing to pbs"):
-        Given(rest="unix:/run/s").require_only("pbs", ())
+        FollowOptions(rest="unix:/run/s").require_only("pbs", ())

@@ -12,7 +12,7 @@ from shadowtime.services.runtime_distribution.ensembles.boosted import Boosted, 
 from shadowtime.services.runtime_distribution.ensembles.features import ITSELF, OF_GROUP, JobGroups
 from shadowtime.services.runtime_distribution.handler import PREDICTORS
 from shadowtime.services.runtime_distribution.history import RememberedJob
-from shadowtime.shared.distributions.boosted_trees import ALWAYS, asked, grown, said
+from shadowtime.shared.distributions.boosted_trees import ALWAYS, asked, grown, tree_scores
 from shadowtime.shared.errors import SettingsError
 from shadowtime.shared.messages.envelope import JobEnded, JobStarted, JobSubmitted
 from shadowtime.shared.spec import parse
@@ -34,7 +34,7 @@ def test_trees_say_what_the_library_says(classes: int, leaves: int) -> None:
     library = lightgbm.train({**ALWAYS, **kind}, lightgbm.Dataset(rows, labels), 20)
     expected = np.asarray(library.predict(rows[:100], raw_score=True)).reshape(100, classes)
     trees = asked(nodes, roots)
-    found = [said(trees, classes, row.astype(np.float64)) for row in rows[:100]]
+    found = [tree_scores(trees, classes, row.astype(np.float64)) for row in rows[:100]]
     assert np.allclose(found, expected, rtol=1e-12)
     assert len(roots) == 20 * classes
 

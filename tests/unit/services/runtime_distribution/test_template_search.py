@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.random import PCG64, Generator
 
-from shadowtime.replayer.analysis.template_search import told
+from shadowtime.replayer.analysis.template_search import events_of
 from shadowtime.replayer.logs.swf import read_swf
 from shadowtime.replayer.logs.trace import BUNDLED
 from shadowtime.replayer.logs.workload import prepare
@@ -135,7 +135,7 @@ def test_errors_are_those_of_the_predictor(text: str, history: int) -> None:
             elif isinstance(event, JobEnded):
                 predictor.learn_one(submitted[event.job_number], event.run_time)
     jobs = [remembered(submission(job), job.run_time) for job in WORKLOAD]
-    errors = TemplateErrors(jobs, list(told(WORKLOAD)), keys)
+    errors = TemplateErrors(jobs, list(events_of(WORKLOAD)), keys)
     templates = templates_of(text)
     expected = [points[job.job_number] for job in WORKLOAD]
     assert errors.points([errors.estimates(each) for each in templates]).tolist() == expected
@@ -145,7 +145,7 @@ def test_errors_are_those_of_the_predictor(text: str, history: int) -> None:
 
 def test_threads_change_nothing() -> None:
     jobs = [remembered(submission(job), job.run_time) for job in WORKLOAD]
-    events, results = list(told(WORKLOAD)), []
+    events, results = list(events_of(WORKLOAD)), []
     with ThreadPoolExecutor(3) as pool:
         for map_ in (map, pool.map):
             errors = TemplateErrors(jobs, events, TemplatesSettings(), map_)

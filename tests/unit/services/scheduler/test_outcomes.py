@@ -92,8 +92,8 @@ def told(jobs: Workload, changes: Sequence[CapacityChanged] = ()) -> tuple[Log, 
             super().__init__()
             followed.append(self)
 
-        def told(self, now: int) -> Iterator[CandidateOutcome]:
-            for each in super().told(now):
+        def take_until(self, now: int) -> Iterator[CandidateOutcome]:
+            for each in super().take_until(now):
                 found.append((now, each.candidate.job_number, each.candidate.probability, each.delayed))
                 yield each
 
@@ -136,10 +136,10 @@ def test_no_more_are_followed_than_may_be(monkeypatch: pytest.MonkeyPatch) -> No
     most = 0
 
     class Watched(Outcomes):
-        def told(self, now: int) -> Iterator[CandidateOutcome]:
+        def take_until(self, now: int) -> Iterator[CandidateOutcome]:
             nonlocal most
             most = max(most, self.followed)
-            yield from super().told(now)
+            yield from super().take_until(now)
 
     monkeypatch.setattr(outcomes, "MAX_FOLLOWED", 40)
     monkeypatch.setattr(recalibration, "Outcomes", Watched)
@@ -178,12 +178,12 @@ def test_told_at_one_time_however_it_turns_out() -> None:
     follows.start(JobStarted(time=0, job_number=1, processors=4))
     follows.follow(10, 4, 1, [], [(2, 1, 0.5, 0.5, False), (3, 1, 0.5, 0.5, False)])
     follows.end(JobEnded(time=60, job_number=1, run_time=60))
-    assert list(follows.told(60)) == []
+    assert list(follows.take_until(60)) == []
     for number in (2, 3):
         follows.start(JobStarted(time=100, job_number=number, processors=1))
     follows.end(JobEnded(time=120, job_number=2, run_time=20))
-    assert list(follows.told(149)) == []
-    assert [(each.candidate.job_number, each.delayed) for each in follows.told(150)] == [(2, False), (3, True)]
+    assert list(follows.take_until(149)) == []
+    assert [(each.candidate.job_number, each.delayed) for each in follows.take_until(150)] == [(2, False), (3, True)]
 
 
 def test_a_run_that_is_to_be_repeated_tells_nothing() -> None:
@@ -193,7 +193,7 @@ def test_a_run_that_is_to_be_repeated_tells_nothing() -> None:
     follows.end(JobEnded(time=60, job_number=1, run_time=60))
     follows.start(JobStarted(time=100, job_number=2, processors=1))
     follows.end(JobEnded(time=120, job_number=2, run_time=20, requeued=True))
-    assert list(follows.told(1000)) == []
+    assert list(follows.take_until(1000)) == []
     assert follows.followed == 0
 
 

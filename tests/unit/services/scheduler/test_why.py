@@ -270,4 +270,4 @@ def test_what_is_kept_is_let_go_of() -> None:
             run.push(Envelope(run="r", sequence=run.sequence + 1, event=event))
     assert isinstance(run.handler, Explaining)
     kept = run.handler.passes
-    assert [len(kept.reasons), len(kept.refused), len(kept.told), len(kept.ended)] == [1, 0, 0, 100]
+    assert [len(kept.reasons), len(kept.refused), len(kept.promises), len(kept.ended)] == [1, 0, 0, 100]

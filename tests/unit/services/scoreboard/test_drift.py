@@ -131,11 +131,11 @@ def test_a_wait_that_outlives_its_bound_counts_before_the_job_starts_and_once() 
 
 def test_what_does_not_fit_into_one_event_is_told_at_the_next() -> None:
     held = PredictionsHeld()
-    held.untold = [
+    held.unpublished = [
         Drift(of="run_time", what="longer", scope="user", number=number, since=0, share=1, most=0)
         for number in range(MAX_DRIFTS + 3)
     ]
-    assert [len(held.told()) for _ in range(3)] == [MAX_DRIFTS, 3, 0]
+    assert [len(held.take_drifts()) for _ in range(3)] == [MAX_DRIFTS, 3, 0]
 
 
 def test_a_restored_watch_goes_on_as_if_never_interrupted() -> None:

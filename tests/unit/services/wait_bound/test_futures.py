@@ -120,12 +120,12 @@ def test_what_came_a_week_ago_comes_again_and_larger_jobs_than_the_machine_do_no
     for number, hour in enumerate(range(168)):
         known.submit(job(number, 1 if hour % 2 else 9, 60, time=3600 * hour), ())
         known.observe(JobWithdrawn(time=3600 * hour, job_number=number))
-    table, firsts, shifts = known.arrivals.coming(WEEK + 50, 10)
+    table, firsts, shifts = known.arrivals.draw(WEEK + 50, 10)
     times = table[firsts, 0] + shifts
     assert (times > WEEK + 50).all()
     assert (np.abs(shifts - WEEK) <= 2 * 3600).all()
     assert len(set(shifts.tolist())) > 5
-    assert known.arrivals.coming(WEEK - 1, 10)[0].shape == (0, 4)
+    assert known.arrivals.draw(WEEK - 1, 10)[0].shape == (0, 4)
 
 
 def test_run_times_of_arrivals_are_learned_and_old_ones_forgotten() -> None:
@@ -138,7 +138,7 @@ def test_run_times_of_arrivals_are_learned_and_old_ones_forgotten() -> None:
     again = Arrivals(0)
     again.restore(orjson.loads(orjson.dumps(arrivals.snapshot())))
     again.end(5, 80)
-    table, _, _ = again.coming(7 * WEEK, 4)
+    table, _, _ = again.draw(7 * WEEK, 4)
     assert table.tolist() == [[week * WEEK, 1, 600, ran] for week, ran in enumerate([600, 600, 600, 80, 600, 90], 2)]
 
 

@@ -7,7 +7,7 @@ import pytest
 from shadowtime.replayer.comparison.plan import RunPlan
 from shadowtime.services.catalogue import canonical, configure
 from shadowtime.services.processes.live.job_page import job_page
-from shadowtime.services.processes.live.page_data import found, overview, queue
+from shadowtime.services.processes.live.page_data import matches, overview, queue
 from shadowtime.services.processes.live.run_view import LiveView
 from shadowtime.services.processes.live.view import LiveRuns
 from shadowtime.shared.messages.decisions import Start
@@ -222,10 +222,10 @@ def test_advice_is_advice_and_told_once_for_each_job() -> None:
 
 def test_jobs_are_found_by_number_and_by_user() -> None:
     view = view_of(*(submitted(number, 1) for number in range(1, 10)))
-    told = found(view, 1)
+    told = matches(view, 1)
     assert told["job"][0] == 1
     assert (told["count"], [each[0] for each in told["jobs"]]) == (3, [7, 4, 1])
-    assert found(view, 77) == {"number": 77, "job": None, "count": 0, "jobs": []}
+    assert matches(view, 77) == {"number": 77, "job": None, "count": 0, "jobs": []}
 
 
 @pytest.fixture(scope="module")
