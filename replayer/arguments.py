@@ -19,7 +19,7 @@ from shadowtime.services.catalogue import DEFAULTS, Configuration, canonical, co
 from shadowtime.shared.accounting import Reading
 from shadowtime.shared.errors import SettingsError
 from shadowtime.shared.messages import CapacityChanged, SpeedUp
-from shadowtime.shared.quoting import quoted
+from shadowtime.shared.quoting import quote
 from shadowtime.shared.spec import Spec, parse
 
 SPEEDUPS: TypeAdapter[SpeedUp] = TypeAdapter(SpeedUp, config=ConfigDict(defer_build=True))
@@ -133,12 +133,12 @@ def parse_capacity(text: str) -> CapacityChanged:
     """Return the change that `SECONDS:PROCESSORS` spells."""
     time, _, processors = text.partition(":")
     if not (_NUMBER.match(time) and _NUMBER.match(processors)):
-        raise SettingsError(f"--capacity {quoted(text)}: expected SECONDS:PROCESSORS")
+        raise SettingsError(f"--capacity {quote(text)}: expected SECONDS:PROCESSORS")
     try:
         return CapacityChanged(time=int(time), processors=int(processors))
     except ValidationError as error:
         first = error.errors()[0]
-        raise SettingsError(f"--capacity {quoted(text)}: {first['loc'][0]}: {first['msg']}") from None
+        raise SettingsError(f"--capacity {quote(text)}: {first['loc'][0]}: {first['msg']}") from None
 
 
 def parse_changes(texts: Iterable[str]) -> tuple[CapacityChanged, ...]:
@@ -155,7 +155,7 @@ def parse_pace(text: str, sleep: Callable[[float], None]) -> Pace | None:
     except ValueError:
         factor = 0.0
     if not MIN_FACTOR <= factor < inf:
-        raise SettingsError(f"--speed {quoted(text)}: expected max or a factor of at least {MIN_FACTOR}")
+        raise SettingsError(f"--speed {quote(text)}: expected max or a factor of at least {MIN_FACTOR}")
     return Pace(factor, sleep=sleep)
 
 
@@ -172,7 +172,7 @@ def parse_speedup(text: str) -> SpeedUp | None:
         return SPEEDUPS.validate_python({**spec.keys, "kind": spec.name})
     except ValidationError as error:
         raise SettingsError(
-            f"--speedup {quoted(text)}: expected constant, amdahl:serial=SHARE or "
+            f"--speedup {quote(text)}: expected constant, amdahl:serial=SHARE or "
             f"downey:parallelism=MULTIPLE,sigma=VARIANCE ({error.errors()[0]['msg']})"
         ) from None
 
@@ -220,8 +220,8 @@ def require_different(what: str, values: Iterable[tuple[str, object]]) -> None:
     texts: dict[object, str] = {}
     for text, meaning in values:
         if meaning in texts:
-            same = "" if texts[meaning] == text else f": {quoted(texts[meaning])} is the same"
-            raise SettingsError(f"{what} {quoted(text)} is given twice{same}")
+            same = "" if texts[meaning] == text else f": {quote(texts[meaning])} is the same"
+            raise SettingsError(f"{what} {quote(text)} is given twice{same}")
         texts[meaning] = text
 
 

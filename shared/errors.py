@@ -4,13 +4,13 @@ ShadowtimeError
 ├── TraceError           a trace cannot be read, or holds nothing to replay
 ├── SettingsError        an option, a SPEC or one of its keys is not known or out of range
 ├── OutputError          a result file cannot be written
-├── RuleBroken           an event that parses but contradicts the log before it
+├── LogViolation         an event that parses but contradicts the log before it
 ├── SequenceGap          an event is missing from the log
 ├── SnapshotMismatch     a snapshot of another schema or of other settings
 ├── BusError             Kafka cannot be used
 │   └── MessageRefused       Kafka never takes this message, however often it is sent
 ├── StoreError           Redis cannot be used
-│   └── Fenced           another worker owns the run, or Redis lost its last second
+│   └── FencedError      another worker owns the run, or Redis lost its last second
 ├── ServerError          a server of the local stack does not start or stop (stack/servers/server.py)
 ├── PinError             no registry says what an image's tag stands for (stack/registry.py)
 ├── PushError            Grafana does not take dashboards
@@ -23,7 +23,7 @@ that the project raises on purpose reaches a user.
 
 from typing import TYPE_CHECKING
 
-from shadowtime.shared.quoting import QUOTED, quoted, shortened
+from shadowtime.shared.quoting import QUOTED, quote, truncate
 
 if TYPE_CHECKING:  # whoever has one to tell of has loaded it
     from pydantic import ValidationError
@@ -32,7 +32,7 @@ MAX_WRONG = 1_000
 """Things that may be wrong with a message, up to which the first is named."""
 
 
-class Ended(BaseException):
+class WorkCancelled(BaseException):
     """Work is ended from outside, and nobody who handles errors on its way is to take it for one of them."""
 
 
@@ -52,7 +52,7 @@ class OutputError(ShadowtimeError):
     """A result file cannot be written."""
 
 
-class RuleBroken(ShadowtimeError):
+class LogViolation(ShadowtimeError):
     """An event parses but contradicts the log before it; the state of the stage is as it was."""
 
 
@@ -76,7 +76,7 @@ class StoreError(ShadowtimeError):
     """Redis cannot be used."""
 
 
-class Fenced(StoreError):
+class FencedError(StoreError):
     """Another worker owns the run, or Redis lost its last second: what this worker knows of it is out of date."""
 
 
@@ -113,7 +113,7 @@ def first_of(error: "ValidationError", whole: str | None = None) -> str:
     first = error.errors(include_url=False, include_context=False, include_input=False)[0]
     names = (error.title, *first["loc"]) if whole is None else first["loc"] or (whole,)
     what = "Extra inputs are not permitted" if first["type"] == "unexpected_keyword_argument" else first["msg"]
-    return shortened(f"{shortened('.'.join(map(str, names)), QUOTED)}: {shortened(what, 300)}")
+    return truncate(f"{truncate('.'.join(map(str, names)), QUOTED)}: {truncate(what, 300)}")
 
 
 def reason_of(error: BaseException) -> str:
@@ -134,7 +134,7 @@ class Unanswerable(ShadowtimeError):
 
     def __init__(self, status: int, reason: str, parameter: str | None = None) -> None:
         if parameter is not None and len(parameter) > MAX_QUOTED_LENGTH:
-            parameter = quoted(parameter, MAX_QUOTED_LENGTH)
+            parameter = quote(parameter, MAX_QUOTED_LENGTH)
         super().__init__(reason if parameter is None else f"{parameter}: {reason}")
         self.status = status
         self.reason = reason

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from shadowtime.shared.errors import SettingsError
-from shadowtime.shared.quoting import quoted, shortened
+from shadowtime.shared.quoting import quote, truncate
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 Of = TypeVar("Of")
 
 
-class PlugIns(UserDict[str, Of]):
+class Plugins(UserDict[str, Of]):
     """Things of one kind by name.
 
     The metadata of installed distributions are read once, when a name is asked for that is not the project's own, or
@@ -103,28 +103,28 @@ class PlugIns(UserDict[str, Of]):
             if name in self._own:
                 others.insert(0, "shadowtime itself")
             if len(others) > 1:
-                classes[name] = f"{self._kind} {quoted(name)} is there twice: {' and '.join(others)}"
+                classes[name] = f"{self._kind} {quote(name)} is there twice: {' and '.join(others)}"
             else:
                 classes[name] = self._imported(points[0])
         return classes[name]
 
     def _imported(self, point: "EntryPoint") -> Of | str:
-        whose = f"{self._kind} {quoted(point.name)} of {_told(point)}"
+        whose = f"{self._kind} {quote(point.name)} of {_told(point)}"
         try:
             loaded = point.load()
             wrong = self._wrong(loaded, point.name)
         except (Exception, SystemExit) as error:  # whatever a module of others does as it is imported
-            return f"{whose} cannot be imported: {type(error).__name__}: {shortened(str(error), 300)}"
+            return f"{whose} cannot be imported: {type(error).__name__}: {truncate(str(error), 300)}"
         return f"{whose} is no {self._kind}: {wrong}" if wrong else cast("Of", loaded)
 
 
-class Classes(PlugIns[type[Of]]):
+class Classes(Plugins[type[Of]]):
     """Classes of one kind by name.
 
     Parameters
     ----------
     kind, own, group
-        As of `PlugIns`.
+        As of `Plugins`.
     base
         The protocol whose methods a plug-in has.
     settings

@@ -28,12 +28,12 @@ REASON = 1_000
 """Characters that a reason has at most."""
 
 
-def quoted(text: str, most: int = QUOTED) -> str:
+def quote(text: str, most: int = QUOTED) -> str:
     """Return a text between quotes; of a long one the beginning, its length and what tells it from others.
 
-    >>> quoted("kth/easy")
+    >>> quote("kth/easy")
     "'kth/easy'"
-    >>> quoted("x" * 1_000, 8)
+    >>> quote("x" * 1_000, 8)
     "'xxxxxxxx'… (1000 characters, sha256 44f8354494a5)"
     """
     if len(text) <= most:
@@ -41,10 +41,10 @@ def quoted(text: str, most: int = QUOTED) -> str:
     return f"{text[:most]!r}{_rest(text)}"
 
 
-def shortened(text: str, most: int = REASON) -> str:
+def truncate(text: str, most: int = REASON) -> str:
     """Return a text as it is; of a long one the beginning, its length and what tells it from others.
 
-    >>> shortened("job 1 was never submitted")
+    >>> truncate("job 1 was never submitted")
     'job 1 was never submitted'
     """
     return text if len(text) <= most else f"{text[:most]}{_rest(text)}"

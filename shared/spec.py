@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from shadowtime.shared.bounds import MAX_KEYS, MAX_SPEC_DEPTH, MAX_SPEC_LENGTH
 from shadowtime.shared.errors import SettingsError
 from shadowtime.shared.plugins import Classes
-from shadowtime.shared.quoting import QUOTED, quoted, shortened
+from shadowtime.shared.quoting import QUOTED, quote, truncate
 
 
 class Spelled(NamedTuple):
@@ -69,26 +69,26 @@ def parse(text: str) -> Spec:
         If the text is not a SPEC; the message shows the part that is not.
     """
     if len(text) > MAX_SPEC_LENGTH:
-        raise SettingsError(f"{quoted(text)} is not a SPEC: at most {MAX_SPEC_LENGTH:,} characters are taken")
+        raise SettingsError(f"{quote(text)} is not a SPEC: at most {MAX_SPEC_LENGTH:,} characters are taken")
     name, separator, rest = _split_name(text.strip())
     if not _NAME.match(name):
-        raise SettingsError(f"{quoted(text)} is not a SPEC: expected NAME or NAME:key=value,key=value")
+        raise SettingsError(f"{quote(text)} is not a SPEC: expected NAME or NAME:key=value,key=value")
     if not separator:
         return Spec(name)
     if separator == "(":
         if not rest.endswith(")"):
-            raise SettingsError(f"{quoted(text)} is not a SPEC: a parenthesis is not closed")
+            raise SettingsError(f"{quote(text)} is not a SPEC: a parenthesis is not closed")
         rest = rest[:-1]
     keys: dict[str, str] = {}
     for part in _split_keys(rest, text):
         key, equals, value = part.partition("=")
         if not equals or not _NAME.match(key.strip()) or not value.strip():
-            raise SettingsError(f"{quoted(part)} in {quoted(text)} is not of the form key=value")
+            raise SettingsError(f"{quote(part)} in {quote(text)} is not of the form key=value")
         if key.strip() in keys:
-            raise SettingsError(f"key {quoted(key.strip())} appears twice in {quoted(text)}")
+            raise SettingsError(f"key {quote(key.strip())} appears twice in {quote(text)}")
         keys[key.strip()] = value.strip()
         if len(keys) > MAX_KEYS:
-            raise SettingsError(f"{quoted(text)} is not a SPEC: at most {MAX_KEYS} keys are taken")
+            raise SettingsError(f"{quote(text)} is not a SPEC: at most {MAX_KEYS} keys are taken")
     return Spec(name, keys)
 
 
@@ -105,12 +105,12 @@ def _split_keys(text: str, whole: str) -> Iterable[str]:
         if depth < 0:
             break
         if depth >= MAX_SPEC_DEPTH:
-            raise SettingsError(f"{quoted(whole)} is not a SPEC: at most {MAX_SPEC_DEPTH} parentheses in each other")
+            raise SettingsError(f"{quote(whole)} is not a SPEC: at most {MAX_SPEC_DEPTH} parentheses in each other")
         if character == "," and depth == 0:
             yield text[start:position]
             start = position + 1
     if depth != 0:
-        raise SettingsError(f"parentheses in {quoted(whole)} do not match")
+        raise SettingsError(f"parentheses in {quote(whole)} do not match")
     yield text[start:]
 
 
@@ -180,20 +180,20 @@ class Registry(Generic[Made]):
             )
         if chosen is None:
             raise SettingsError(
-                f"unknown {self.kind} {quoted(spec.name)}; "
+                f"unknown {self.kind} {quote(spec.name)}; "
                 f"known: {', '.join(sorted([*self.classes.names(), *self.aliases]))}"
             )
         model: type[SpecSettings] = chosen.Settings
         unknown = [key for key in spec.keys if key not in model.model_fields]
         if unknown:
             known = ", ".join([*model.model_fields, *self.common]) or "none"
-            raise SettingsError(f"{self.kind} {spec.name!r} has no key {quoted(unknown[0])}; known keys: {known}")
+            raise SettingsError(f"{self.kind} {spec.name!r} has no key {quote(unknown[0])}; known keys: {known}")
         try:
             return model.model_validate(spec.keys)
         except ValidationError as error:
             raise wrong_key(f"{self.kind} {spec.name!r}", error) from None
         except Exception as failure:  # of a validator of a plug-in
-            what = f"{type(failure).__name__}: {shortened(str(failure))}"
+            what = f"{type(failure).__name__}: {truncate(str(failure))}"
             raise SettingsError(f"{self.kind} {spec.name!r}: its settings failed: {what}") from failure
 
 
@@ -202,9 +202,9 @@ def wrong_key(whose: str, error: ValidationError) -> SettingsError:
     first = error.errors()[0]
     wrong = first["msg"].removeprefix("Value error, ")  # which says nothing, of what a validator of ours found
     if not first["loc"]:  # it is about several keys
-        return SettingsError(f"{whose}: {shortened(wrong)}")
-    value = shortened(str(first["input"]), QUOTED)
-    return SettingsError(f"{whose}: {'.'.join(map(str, first['loc']))}={value}: {shortened(wrong)}")
+        return SettingsError(f"{whose}: {truncate(wrong)}")
+    value = truncate(str(first["input"]), QUOTED)
+    return SettingsError(f"{whose}: {'.'.join(map(str, first['loc']))}={value}: {truncate(wrong)}")
 
 
 def as_text(value: object) -> str:

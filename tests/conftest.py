@@ -13,7 +13,7 @@ from hypothesis import settings
 from pydantic.dataclasses import rebuild_dataclass
 
 import shadowtime.shared.messages.envelope  # noqa: F401 - every message, to be completed below
-from shadowtime.shared.messages.base import Frozen
+from shadowtime.shared.messages.base import FrozenModel
 from shadowtime.stack.servers import ports
 from tests.support.watcher import watch
 
@@ -49,7 +49,7 @@ def complete(message: Any) -> None:
         complete(each)
 
 
-complete(Frozen)
+complete(FrozenModel)
 
 LONGEST = (
     "tests/integration/slurm/",

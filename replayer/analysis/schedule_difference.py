@@ -11,7 +11,7 @@ from shadowtime.services.pipeline import STAGES
 from shadowtime.services.scheduler import Explaining, PoolScheduler
 from shadowtime.shared.kernels import Integers
 from shadowtime.shared.messages import ClusterOpened, Decided, Envelope, Start
-from shadowtime.shared.text import RunContext, because, reasons_of
+from shadowtime.shared.text import RunContext, describe_reason, reasons_of
 
 
 class Deviation(NamedTuple):
@@ -94,7 +94,7 @@ def _started(moment: Moment, number: int) -> tuple[int, str]:
     place = [start.job_number for start in moment.starts].index(number)
     free = moment.pool.free + sum(start.processors for start in moment.starts[place:])
     log = RunContext(moment.scheduler.opened.unix_start)
-    return free, f"{moment.were_free(free)}: {because(moment.starts[place].reason, log, moment.scheduler.time)}"
+    return free, f"{moment.were_free(free)}: {describe_reason(moment.starts[place].reason, log, moment.scheduler.time)}"
 
 
 def _left(moment: Moment, number: int) -> tuple[int, str]:

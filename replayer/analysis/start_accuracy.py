@@ -17,7 +17,7 @@ MINUTE, TEN_MINUTES = 60, 600
 """Seconds off at which a start counts as met, or nearly."""
 
 
-class Met(NamedTuple):
+class StartAccuracy(NamedTuple):
     """Of some jobs: shares of starts met, waits in seconds, and by how much starts are off, in seconds.
 
     `stepped_…` are shares of starts met step by step: until each decision all is as it really was.
@@ -35,14 +35,14 @@ class Met(NamedTuple):
     stepped_within_ten_minutes: float
 
 
-def met(policy: str, workload: Workload, ours: Integers, stepped: Integers, of: Flags | None = None) -> Met:
+def met(policy: str, workload: Workload, ours: Integers, stepped: Integers, of: Flags | None = None) -> StartAccuracy:
     """Return how near starts come to the real ones, of some jobs or of all: free-running ones, and step by step."""
     rows = np.ones(len(ours), dtype=np.bool_) if of is None else of
     if not rows.any():
         raise TraceError(f"{workload.name}: no job is left to compare")
     submitted, real = workload.columns["submit_time"][rows], real_starts(workload)[rows]
     off, off_stepped = np.abs(ours[rows] - real), np.abs(stepped[rows] - real)
-    return Met(
+    return StartAccuracy(
         policy,
         len(off),
         float((off <= MINUTE).mean()),
@@ -56,12 +56,12 @@ def met(policy: str, workload: Workload, ours: Integers, stepped: Integers, of: 
     )
 
 
-def met_by(plan: RunPlan, of: Flags | None = None) -> Met:
+def met_by(plan: RunPlan, of: Flags | None = None) -> StartAccuracy:
     """Return how near a policy comes, having replayed the whole log under it, freely and step by step."""
     return met(plan.label, plan.workload, starts_of(plan), stepped_starts(plan, TEN_MINUTES), of)
 
 
-def met_table(title: str, rows: list[Met]) -> FittedTable:
+def met_table(title: str, rows: list[StartAccuracy]) -> FittedTable:
     """Return one row for each policy, the nearest first."""
     rows = sorted(rows, key=lambda row: (-row.within_minute, row.mean_off))
     return FittedTable(

@@ -14,7 +14,7 @@ from shadowtime.replayer.simulation import SOURCES
 from shadowtime.services.catalogue import canonical, configure
 from shadowtime.shared.bounds import MAX_INTEGER, MAX_LINES
 from shadowtime.shared.errors import SettingsError, ShadowtimeError
-from shadowtime.shared.quoting import quoted
+from shadowtime.shared.quoting import quote
 
 
 def _checked(check: Callable[[str], object]) -> AfterValidator:
@@ -119,7 +119,7 @@ class Campaign(_Table):
             ("columns", [column.heading for column in self.columns]),
         ):
             if twice := {name for name in names if names.count(name) > 1}:
-                raise ValueError(f"{what}: {quoted(min(twice))} is there twice; give each a name of its own")
+                raise ValueError(f"{what}: {quote(min(twice))} is there twice; give each a name of its own")
         known = {trace.called for trace in self.logs}
         if strange := self.paper.keys() - known:
             raise ValueError(f"paper.{min(strange)}: no log of that name; there are {', '.join(sorted(known))}")
@@ -156,5 +156,5 @@ def _first_of(error: ValidationError) -> str:
     place, message = ".".join(map(str, first["loc"])), first["msg"].removeprefix("Value error, ")
     if not place:
         return str(message)
-    found_text = "" if first["type"] == "missing" else f", not {quoted(str(first['input']))}"
+    found_text = "" if first["type"] == "missing" else f", not {quote(str(first['input']))}"
     return f"{place}: {message}{found_text}"

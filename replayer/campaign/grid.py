@@ -18,7 +18,7 @@ from shadowtime.replayer.campaign.logs import CampaignLog
 from shadowtime.replayer.simulation import SOURCES, JobTraits
 from shadowtime.services.catalogue import DEFAULTS, REGISTRIES, Configuration, canonical, configure
 from shadowtime.shared.errors import SettingsError
-from shadowtime.shared.quoting import quoted
+from shadowtime.shared.quoting import quote
 from shadowtime.shared.spec import parse
 
 # What tells one version of a plug-in from another: whoever works on one changes its code, and not its version.
@@ -112,7 +112,7 @@ def grid_of(campaign: Campaign, logs: Sequence[CampaignLog]) -> list[Cell]:
     for column in campaign.columns:
         if column.of is not None and column.of not in labels:
             known = ", ".join(labels)
-            raise SettingsError(f"column {quoted(column.heading)}: of: no row {quoted(column.of)}; there are {known}")
+            raise SettingsError(f"column {quote(column.heading)}: of: no row {quote(column.of)}; there are {known}")
     traits = JobTraits(campaign.restartable, campaign.moldable, parse_speedup(campaign.speedup))
     cells = [
         Cell(label, log, configuration, wait_bound, campaign.mode, traits, seed, copy, campaign.keep_jobs and first)

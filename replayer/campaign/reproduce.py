@@ -8,7 +8,7 @@ import typer
 from shadowtime.replayer.campaign.command_line import INTERRUPTED, Csv, First, Jobs, Latex, On, Out, Report
 from shadowtime.shared.cli import application, lasting_imports, run_app
 from shadowtime.shared.errors import SettingsError
-from shadowtime.shared.quoting import quoted
+from shadowtime.shared.quoting import quote
 
 CAMPAIGNS = Path(__file__).parents[2] / "campaigns"
 """Campaigns that come with the project, one for each table."""
@@ -34,7 +34,7 @@ def reproduce(
             typer.echo(f"{table:24}{read_campaign(path).title}")
         return
     if name not in known:
-        raise SettingsError(f"no campaign {quoted(name)} comes with Shadowtime; there are {', '.join(known)}")
+        raise SettingsError(f"no campaign {quote(name)} comes with Shadowtime; there are {', '.join(known)}")
     chosen = read_campaign(known[name])
     with lasting_imports():
         from shadowtime.replayer.campaign.run import How, run_campaign

@@ -20,7 +20,7 @@ from shadowtime.shared.cli import messages, say
 from shadowtime.shared.errors import SettingsError
 from shadowtime.shared.formatting import duration
 from shadowtime.shared.output import require_places, result_file
-from shadowtime.shared.quoting import quoted
+from shadowtime.shared.quoting import quote
 
 # How far a campaign is, and how long it will take: one line that is renewed, or one now and then in a pipe.
 
@@ -109,7 +109,7 @@ def _place(how: How) -> CarryOut:
     if how.on == "cores":
         return lambda cells: on_cores(cells, processes)
     if place != "dask":
-        raise SettingsError(f"--on {quoted(how.on)}: expected cores, dask or dask=ADDRESS")
+        raise SettingsError(f"--on {quote(how.on)}: expected cores, dask or dask=ADDRESS")
     return lambda cells: on_dask(cells, processes, address or None)
 
 

@@ -7,7 +7,7 @@ import typer
 
 from shadowtime.shared.cli import SEE_SETTINGS, TAKES_SETTINGS, lasting_imports, run_app
 from shadowtime.shared.errors import SettingsError
-from shadowtime.shared.quoting import quoted, shortened
+from shadowtime.shared.quoting import quote, truncate
 
 if TYPE_CHECKING:
     from shadowtime.shared.messages import Scores
@@ -45,8 +45,8 @@ def scores(
 
     answer, others = asyncio.run(ask())
     if answer is None:
-        known = shortened(", ".join(others)) if others else "none"
-        raise SettingsError(f"there is no run {quoted(run)}; known: {known}")
+        known = truncate(", ".join(others)) if others else "none"
+        raise SettingsError(f"there is no run {quote(run)}; known: {known}")
     if json:
         sys.stdout.buffer.write(answer.as_json() + b"\n")
         return

@@ -10,7 +10,7 @@ from shadowtime.replayer.logs import columns_replayed, lacks_of, overlaps
 from shadowtime.services.catalogue import spelled_out
 from shadowtime.shared.bounds import MAX_DURATION
 from shadowtime.shared.errors import SettingsError
-from shadowtime.shared.quoting import quoted
+from shadowtime.shared.quoting import quote
 
 
 def drift_rows(results: Sequence[RunResult]) -> list[dict[str, Any]]:
@@ -44,7 +44,7 @@ def baseline_of(policies: Sequence[str], wanted: str | None = None) -> str:
     if wanted is None:
         return PREFERRED if PREFERRED in policies else policies[0]
     if wanted not in policies:
-        raise SettingsError(f"--baseline {quoted(wanted)}: not among the policies {', '.join(policies)}")
+        raise SettingsError(f"--baseline {quote(wanted)}: not among the policies {', '.join(policies)}")
     return wanted
 
 

@@ -12,12 +12,12 @@ from shadowtime.replayer.logs import YEAR_2000, Workload
 from shadowtime.replayer.simulation import (
     DEFAULT_TRAITS,
     SOURCES,
-    Archived,
     EmbeddedReplay,
     JobTraits,
     Machine,
     Observer,
-    faults_named,
+    ReplaySource,
+    named_errors,
 )
 from shadowtime.services.catalogue import DEFAULTS, Configuration
 from shadowtime.services.pipeline import STAGES
@@ -58,10 +58,10 @@ class RunPlan(NamedTuple):
         obeys: bool = SOURCES[self.mode].obeys
         return obeys
 
-    def source(self) -> Archived:
+    def source(self) -> ReplaySource:
         """Return the events of the run, at their beginning."""
-        with faults_named(kind := SOURCES[self.mode]):
-            source: Archived = kind(self.workload, self.capacity, self.traits)
+        with named_errors(kind := SOURCES[self.mode]):
+            source: ReplaySource = kind(self.workload, self.capacity, self.traits)
         return source
 
     def opened(self) -> ClusterOpened:

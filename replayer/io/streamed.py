@@ -13,7 +13,7 @@ from aiokafka.errors import KafkaError
 
 from shadowtime.replayer.io.kafka_run import KafkaRun
 from shadowtime.replayer.io.timing import Pace
-from shadowtime.replayer.simulation import Archived, Observer, faults_named
+from shadowtime.replayer.simulation import Observer, ReplaySource, named_errors
 from shadowtime.shared.errors import ReplayError
 from shadowtime.shared.messages import ClusterClosed, ClusterOpened, Decided, Envelope, Event, Rejected, SchedulingPoint
 from shadowtime.shared.stages import SCORES
@@ -39,7 +39,7 @@ class StreamedReplay:
     def __init__(
         self,
         opened: ClusterOpened,
-        source: Archived,
+        source: ReplaySource,
         observers: Sequence[Observer],
         run: str,
         settings: Settings,
@@ -100,7 +100,7 @@ class StreamedReplay:
                 await self._kafka.flush()
                 await asyncio.sleep(max(0.0, self._pace.ahead(due)))
             time = due
-            with faults_named(self._source):
+            with named_errors(self._source):
                 events = self._source.next_instant()
             point = -1
             for event in events:
@@ -113,7 +113,7 @@ class StreamedReplay:
                 self._must_be_empty.add(point)
                 continue
             decided = await self._answer(point)
-            with faults_named(self._source):
+            with named_errors(self._source):
                 caused = self._source.apply(decided)
             for event in caused:
                 await self._tell(event)

@@ -9,7 +9,7 @@ from typing import Any
 from shadowtime.shared.errors import SettingsError
 from shadowtime.shared.kernels import Kernel
 from shadowtime.shared.messages import ClusterOpened, Envelope
-from shadowtime.shared.stages import CheckedLog, Stage, StageHandler
+from shadowtime.shared.stages import RunLog, Stage, StageHandler
 
 
 class Clocks:
@@ -66,7 +66,7 @@ class _Measured(StageHandler):
         stopwatch.seconds += perf_counter() - began
         super().__init__(opened)
 
-    def share(self, log: CheckedLog) -> None:
+    def share(self, log: RunLog) -> None:
         """Have the handler within read `log`."""
         super().share(log)
         self._within.share(log)

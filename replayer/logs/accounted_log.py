@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from shadowtime.replayer.logs.quality import held_at_starts
+from shadowtime.replayer.logs.quality import processors_in_use
 from shadowtime.replayer.logs.swf import table_of
 from shadowtime.replayer.logs.trace import Trace
 from shadowtime.replayer.logs.workload import MAX_MACHINE
@@ -185,5 +185,5 @@ def _peak(table: dict[str, Integers], order: Integers) -> int:
     start = table["submit_time"][begun] + table["wait_time"][begun]
     end = start + table["run_time"][begun]
     held = table["requested_processors"][begun]
-    most = int(held_at_starts(start, end, held).max(initial=0))
+    most = int(processors_in_use(start, end, held).max(initial=0))
     return max(most, int(table["requested_processors"][order].max()))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from shadowtime.replayer.logs.frame_files import PARQUET, require_parquet
-from shadowtime.replayer.logs.quality import held_at_starts
+from shadowtime.replayer.logs.quality import processors_in_use
 from shadowtime.replayer.logs.swf import FIELDS, read_swf
 from shadowtime.replayer.logs.workload import Workload
 from shadowtime.shared.accounting import lines_of
@@ -115,7 +115,7 @@ def _require_room(path: Path, workload: Workload, started: Integers) -> None:
     columns = workload.columns
     sizes = columns["processors"]
     ended = started + np.minimum(columns["run_time"], columns["requested_time"])
-    used = held_at_starts(started, ended, sizes)
+    used = processors_in_use(started, ended, sizes)
     if (over := used > workload.processors).any():
         first = np.flatnonzero(over)[np.lexsort((used[over], started[over]))[0]]
         raise TraceError(

@@ -13,7 +13,7 @@ from shadowtime.shared.kernels import Flags, Integers
 # What jobs that run at one time hold together.
 
 
-def held_at_starts(start: Integers, end: Integers, processors: Integers) -> Integers:
+def processors_in_use(start: Integers, end: Integers, processors: Integers) -> Integers:
     """Return of each job how many processors are held once it has started. O(jobs log jobs).
 
     At a second, jobs end before others start, and of those that start together the smallest comes first.
@@ -23,7 +23,7 @@ def held_at_starts(start: Integers, end: Integers, processors: Integers) -> Inte
     start, end, processors
         Of each job, shape (jobs,); times in seconds.
 
-    >>> held_at_starts(np.array([0, 5, 5]), np.array([5, 9, 9]), np.array([4, 3, 2])).tolist()
+    >>> processors_in_use(np.array([0, 5, 5]), np.array([5, 9, 9]), np.array([4, 3, 2])).tolist()
     [4, 5, 2]
     """
     changes = np.concatenate((processors, -processors))
@@ -175,7 +175,7 @@ def overlaps(columns: Columns, processors: int) -> Iterator[Oddity]:
     size = processors_of_jobs(columns)
     start = columns["submit_time"][ran] + columns["wait_time"][ran]
     end = start + columns["run_time"][ran] + np.maximum(_of(columns, "suspended")[ran], 0)
-    held = held_at_starts(start, end, size[ran])
+    held = processors_in_use(start, end, size[ran])
     over = held > processors
     if over.any():
         first = int(np.flatnonzero(over)[np.argmin(start[over])])

@@ -13,8 +13,8 @@ from shadowtime.replayer.simulation import SOURCES
 from shadowtime.services.catalogue import REGISTRIES, SpecKey, entries, sentence_of
 from shadowtime.services.scheduler import ORDERS
 from shadowtime.shared.errors import SettingsError
-from shadowtime.shared.plugins import PlugIns
-from shadowtime.shared.quoting import quoted
+from shadowtime.shared.plugins import Plugins
+from shadowtime.shared.quoting import quote
 
 KEY = re.compile(r",(?=\w+=)")
 """Where a SPEC may go on in the next line: between quotes it may have a space there."""
@@ -35,7 +35,7 @@ def orders() -> list[Entry]:
     return [("order", name, sentence_of(key), []) for name, key in ORDERS.items()]
 
 
-def classes_of(kind: str) -> PlugIns[Any]:
+def classes_of(kind: str) -> Plugins[Any]:
     """Return the classes, or functions, of a kind by name."""
     if kind == "orders":
         return ORDERS
@@ -87,11 +87,11 @@ def print_names(kind: str | None, name: str | None) -> None:
         console.print("One kind: shadowtime list KIND; one of it, with its keys: shadowtime list KIND NAME")
         return
     if kind not in LISTED:
-        raise SettingsError(f"unknown kind {quoted(kind)}; known: {', '.join(LISTED)}")
+        raise SettingsError(f"unknown kind {quote(kind)}; known: {', '.join(LISTED)}")
     chosen = [entry for entry in of_kind[kind] if name in (None, entry[1])]
     if not chosen:
         known = ", ".join(entry[1] for entry in of_kind[kind])
-        raise SettingsError(f"there is no {quoted(name or '')} among the {kind}; known: {known}")
+        raise SettingsError(f"there is no {quote(name or '')} among the {kind}; known: {known}")
     console.print(_table(chosen, with_keys=name is not None))
 
 

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from shadowtime.replayer.simulation.embedded import EmbeddedReplay, Observer
     from shadowtime.replayer.simulation.machine import Machine
     from shadowtime.replayer.simulation.recorded import Recorded
-    from shadowtime.replayer.simulation.source import DEFAULT_TRAITS, Archived, JobTraits, faults_named, submission
+    from shadowtime.replayer.simulation.source import DEFAULT_TRAITS, JobTraits, ReplaySource, named_errors, submission
     from shadowtime.replayer.simulation.sources import SOURCES
 
 __getattr__ = lazy_exports(__name__)

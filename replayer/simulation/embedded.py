@@ -7,7 +7,7 @@ from typing import Any, get_args
 import orjson
 from pydantic import ValidationError
 
-from shadowtime.replayer.simulation.source import Archived, faults_named
+from shadowtime.replayer.simulation.source import ReplaySource, named_errors
 from shadowtime.services.pipeline import STAGES
 from shadowtime.shared.errors import ReplayError, SnapshotMismatch, first_of
 from shadowtime.shared.messages import EVENTS, ClusterClosed, ClusterOpened, Decided, Envelope, Event, Rejected
@@ -38,7 +38,7 @@ class EmbeddedReplay:
     def __init__(
         self,
         opened: ClusterOpened,
-        source: Archived,
+        source: ReplaySource,
         observers: Sequence[Observer] = (),
         run: str = "embedded",
         stages: Sequence[Stage] = STAGES,
@@ -54,7 +54,7 @@ class EmbeddedReplay:
         self.sequence = 0
         """That of the next event."""
         self._pending: deque[Event] = deque()
-        self._faults_named = faults_named(source)
+        self._faults_named = named_errors(source)
         self._checked: Envelope | None = None
         """One whose run and cluster were checked, of which others are made."""
 

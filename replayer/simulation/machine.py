@@ -9,9 +9,16 @@ from heapq import heapify, heappop, heappush
 from typing import Any
 
 from shadowtime.replayer.logs import Workload
-from shadowtime.replayer.simulation.source import DEFAULT_TRAITS, Archived, JobTraits, in_bounds, submission, unchecked
+from shadowtime.replayer.simulation.source import (
+    DEFAULT_TRAITS,
+    JobTraits,
+    ReplaySource,
+    in_bounds,
+    submission,
+    unchecked,
+)
 from shadowtime.shared.bounds import MAX_TIME
-from shadowtime.shared.cluster import Execution, Job, RoomLeft
+from shadowtime.shared.cluster import Execution, FreeResources, Job
 from shadowtime.shared.errors import ReplayError, TraceError
 from shadowtime.shared.messages import (
     CapacityChanged,
@@ -22,15 +29,15 @@ from shadowtime.shared.messages import (
     JobSubmitted,
     SchedulingPoint,
     Start,
+    construct_unchecked,
     ratio,
-    trusted,
 )
 
 SAME = (1, 1)
 """The ratio of run times where a job has the processors that it asked for."""
 
 
-class Machine(Archived):
+class Machine(ReplaySource):
     """A source that obeys: jobs arrive as logged and start when the scheduler says.
 
     Parameters
@@ -72,7 +79,7 @@ class Machine(Archived):
         self._ends: list[tuple[int, int]] = []
         self._coming = workload.jobs_from(0)
         self._next = next(self._coming, None)
-        self._left = RoomLeft(workload.processors, workload.pools or ())
+        self._left = FreeResources(workload.processors, workload.pools or ())
         self._make: Callable[..., JobSubmitted] = unchecked if checked else JobSubmitted
 
     def next_time(self) -> int | None:
@@ -138,7 +145,7 @@ class Machine(Archived):
             self._arrived += 1
             self._next = next(self._coming, None)
             events.append(submission(job, self._traits, self._make))
-        events.append(trusted(SchedulingPoint, time=time))
+        events.append(construct_unchecked(SchedulingPoint, time=time))
         return events
 
     def apply(self, decided: Decided) -> Sequence[Event]:
@@ -228,7 +235,7 @@ class Machine(Archived):
         self._running = {execution.job.job_number: (row, execution) for row, execution in rows}
         self._ends = [(execution.end_time, execution.job.job_number) for execution in executions]
         heapify(self._ends)
-        self._left = RoomLeft(self._workload.processors, self._workload.pools or ())
+        self._left = FreeResources(self._workload.processors, self._workload.pools or ())
         for change in self._capacity[: self._changed]:
             self._left.change(change)
         for execution in executions:

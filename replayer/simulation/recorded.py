@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from shadowtime.replayer.logs import Workload
-from shadowtime.replayer.simulation.source import DEFAULT_TRAITS, Archived, JobTraits, submission
+from shadowtime.replayer.simulation.source import DEFAULT_TRAITS, JobTraits, ReplaySource, submission
 from shadowtime.shared.bounds import MAX_TIME
 from shadowtime.shared.cluster import OUTCOMES, UNKNOWN, Job, in_order, unless
 from shadowtime.shared.errors import TraceError
@@ -29,7 +29,7 @@ _END, _CAPACITY, _START, _LEFT, _RESIZED = range(5)
 _OF_JOBS = (_END, _START, _LEFT)
 
 
-class Recorded(Archived):
+class Recorded(ReplaySource):
     """A source that tells submit, start and end as logged; decisions are advice.
 
     A start before its submission moves to it. Run times stay as logged, also beyond the request, so that running jobs

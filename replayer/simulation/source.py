@@ -11,7 +11,7 @@ from shadowtime.replayer.logs import Workload
 from shadowtime.shared.cluster import OF_ANY_LOG, UNKNOWN, Job, Source, job_of
 from shadowtime.shared.errors import ReplayError, ShadowtimeError
 from shadowtime.shared.kernels import Integers
-from shadowtime.shared.messages import CapacityChanged, Decided, Event, JobSubmitted, SpeedUp, trusted
+from shadowtime.shared.messages import CapacityChanged, Decided, Event, JobSubmitted, SpeedUp, construct_unchecked
 from shadowtime.shared.stages import described
 
 
@@ -26,7 +26,7 @@ class JobTraits(NamedTuple):
 DEFAULT_TRAITS = JobTraits()
 
 
-class Archived(Source, Protocol):
+class ReplaySource(Source, Protocol):
     """A log; what is to come of it lies there.
 
     Parameters
@@ -55,10 +55,10 @@ class Archived(Source, Protocol):
         ...
 
 
-class faults_named:  # noqa: N801 - reads as a verb; a class, entered twice an event, costs less than a generator
+class named_errors:  # noqa: N801 - reads as a verb; a class, entered twice an event, costs less than a generator
     """Let whatever a source raises name it: it may be a plug-in."""
 
-    def __init__(self, source: Archived | type[Archived]) -> None:
+    def __init__(self, source: ReplaySource | type[ReplaySource]) -> None:
         self.source = source
 
     def __enter__(self) -> None:
@@ -109,7 +109,7 @@ REQUIRED = ("job_number", "submit_time", "run_time", "requested_time", "processo
 
 def unchecked(**fields: Any) -> JobSubmitted:
     """Return a submission whose fields were checked together with those of all others."""
-    return trusted(JobSubmitted, **fields)
+    return construct_unchecked(JobSubmitted, **fields)
 
 
 def in_bounds(columns: Mapping[str, Integers], traits: JobTraits) -> bool:

@@ -2,7 +2,7 @@
 
 from shadowtime.replayer.simulation.machine import Machine
 from shadowtime.replayer.simulation.recorded import Recorded
-from shadowtime.replayer.simulation.source import Archived
+from shadowtime.replayer.simulation.source import ReplaySource
 from shadowtime.shared.plugins import Classes
 
-SOURCES: Classes[Archived] = Classes("source", (Machine, Recorded), "sources", Archived)
+SOURCES: Classes[ReplaySource] = Classes("source", (Machine, Recorded), "sources", ReplaySource)

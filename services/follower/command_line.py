@@ -12,7 +12,7 @@ import typer
 
 from shadowtime.shared.cli import SEE_SETTINGS, TAKES_SETTINGS, lasting_imports, run_app
 from shadowtime.shared.errors import SettingsError
-from shadowtime.shared.quoting import quoted
+from shadowtime.shared.quoting import quote
 
 DAYS = {"day": 1, "week": 7, "month": 30, "year": 365}
 
@@ -29,7 +29,7 @@ def seconds_of_history(text: str) -> int:
     if match is None:
         if text.strip() == "0":
             return 0
-        raise SettingsError(f"--history {quoted(text)}: expected 0, or a span such as 12months, 2weeks or 90days")
+        raise SettingsError(f"--history {quote(text)}: expected 0, or a span such as 12months, 2weeks or 90days")
     return int(match[1]) * DAYS[match[2]] * 86_400
 
 
@@ -42,7 +42,7 @@ def words_of(command: str) -> tuple[str, ...]:
     try:
         return tuple(shlex.split(command))
     except ValueError:
-        raise SettingsError(f"--via {quoted(command)}: a quotation mark is not closed") from None
+        raise SettingsError(f"--via {quote(command)}: a quotation mark is not closed") from None
 
 
 def token_of(path: Path) -> str:
@@ -129,7 +129,7 @@ def follow(
         from shadowtime.shared.messages import ClusterOpened, run_name
         from shadowtime.shared.streaming import read_settings
     if source not in FOLLOWED:
-        raise SettingsError(f"unknown source {quoted(source)}; known: {', '.join(FOLLOWED)}")
+        raise SettingsError(f"unknown source {quote(source)}; known: {', '.join(FOLLOWED)}")
     require_seed(seed)
     settings = read_settings(context.args, "follow")
     start_logging(settings.log_format, "follow")

@@ -25,7 +25,7 @@ from shadowtime.shared.cli import (
     start_logging,
 )
 from shadowtime.shared.errors import SettingsError
-from shadowtime.shared.quoting import quoted
+from shadowtime.shared.quoting import quote
 from shadowtime.shared.stages import topics
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, no_args_is_help=True, help=__doc__)
@@ -57,7 +57,7 @@ def watch(
     """Show the messages of a topic as they come: sentences on a terminal, JSON lines elsewhere."""
     known = (*topics.FLOW, topics.DEAD_LETTERS)
     if topic not in known:
-        raise SettingsError(f"unknown topic {quoted(topic)}; known: {', '.join(known)}")
+        raise SettingsError(f"unknown topic {quote(topic)}; known: {', '.join(known)}")
     with lasting_imports():
         import asyncio
 
@@ -65,7 +65,7 @@ def watch(
         from shadowtime.services.processes.watch import watch as watch_topic
         from shadowtime.shared.streaming import read_settings
     if kind is not None and kind not in KINDS:
-        raise SettingsError(f"unknown kind {quoted(kind)} of events; known: {', '.join(KINDS)}")
+        raise SettingsError(f"unknown kind {quote(kind)} of events; known: {', '.join(KINDS)}")
     wanted = MessageFilter(run, cluster, kind, user, job, predictions)
     if topic == topics.DEAD_LETTERS and wanted != MessageFilter():
         raise SettingsError("dead letters bear no cluster, run, kind, user or job to choose by; see their headers")
@@ -90,7 +90,7 @@ def rebuild_stage(
 ) -> None:
     """Make the state of a stage anew from the beginning of its topic; stop its workers first."""
     if stage not in topics.WRITTEN_BY:
-        raise SettingsError(f"unknown stage {quoted(stage)}; known: {', '.join(topics.WRITTEN_BY)}")
+        raise SettingsError(f"unknown stage {quote(stage)}; known: {', '.join(topics.WRITTEN_BY)}")
     with lasting_imports():
         import asyncio
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from shadowtime.services.runtime_distribution.history import (
     RememberedJob,
-    Remembering,
     RememberingSettings,
+    WindowedPredictor,
     as_predicted,
     remembered,
 )
@@ -96,7 +96,7 @@ def conditional_mean(beta0: float, beta1: float, age: float) -> float | None:
     return None if reached is None else (reached[1] - reached[0]) / math.log(reached[1] / reached[0])
 
 
-class DowneyRunTimes(Remembering):
+class DowneyRunTimes(WindowedPredictor):
     """Predict from the logarithmic distribution of the run times of the job's queue.
 
     Jobs of no known queue are a queue of their own. Memory is bounded by `history`; either step is O(history), which is

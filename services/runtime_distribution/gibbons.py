@@ -7,8 +7,8 @@ from pydantic import Field
 
 from shadowtime.services.runtime_distribution.history import (
     RememberedJob,
-    Remembering,
     RememberingSettings,
+    WindowedPredictor,
     as_predicted,
     remembered,
 )
@@ -75,7 +75,7 @@ def weighted_fit(x: Floats, y: Floats, weights: Floats, degree: int) -> Floats:
     return fit.astype(np.float64)
 
 
-class Gibbons(Remembering):
+class Gibbons(WindowedPredictor):
     """Predict from the same user and executable, else the same executable, else all: a mean, else a regression.
 
     In each of the three the mean run time of the same range of processors comes first; if it has too few jobs, the

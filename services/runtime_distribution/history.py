@@ -69,7 +69,7 @@ class RememberingSettings(SpecSettings):
     history: int = Field(20_000, ge=1, le=200_000, description="ended jobs that are remembered, the last ones")
 
 
-class Remembering(Predictor[JobSubmitted, int, RunTimePrediction]):
+class WindowedPredictor(Predictor[JobSubmitted, int, RunTimePrediction]):
     """A predictor that is a function of the last `history` ended jobs.
 
     A subclass takes in the newest job and lets go of the oldest. What it makes of those between must not depend on
@@ -117,12 +117,12 @@ Owner = TypeVar("Owner")
 Known = TypeVar("Known")
 
 
-def renew(known: dict[Owner, Known], owner: Owner, latest: Known, most: int = MAX_OWNERS) -> None:
+def lru_put(known: dict[Owner, Known], owner: Owner, latest: Known, most: int = MAX_OWNERS) -> None:
     """Note what is known of an owner now; with more than `most`, forget the one that was renewed longest ago. O(1).
 
     >>> known = {1: "a", 2: "b"}
-    >>> renew(known, 1, "c", most=2)
-    >>> renew(known, 3, "d", most=2)
+    >>> lru_put(known, 1, "c", most=2)
+    >>> lru_put(known, 3, "d", most=2)
     >>> known
     {1: 'c', 3: 'd'}
     """

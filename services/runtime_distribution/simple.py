@@ -9,11 +9,11 @@ from sortedcontainers import SortedList
 from shadowtime.services.runtime_distribution.history import (
     UNKNOWN,
     RememberedJob,
-    Remembering,
     RememberingSettings,
+    WindowedPredictor,
     as_predicted,
+    lru_put,
     remembered,
-    renew,
 )
 from shadowtime.shared.messages import JobSubmitted, RunTimePrediction
 from shadowtime.shared.spec import SpecSettings
@@ -68,7 +68,7 @@ class LastTwo(Predictor[JobSubmitted, int, RunTimePrediction]):
     def learn_one(self, x: JobSubmitted, y: int) -> None:
         """Remember the run time `y` in seconds."""
         if x.user_id is not None:
-            renew(self._last, x.user_id, (*self._last.get(x.user_id, ()), y)[-2:])
+            lru_put(self._last, x.user_id, (*self._last.get(x.user_id, ()), y)[-2:])
 
     def snapshot(self) -> Any:
         """Return the last run times of every user."""
@@ -118,7 +118,7 @@ class QueueMaximum(Predictor[JobSubmitted, int, RunTimePrediction]):
     def learn_one(self, x: JobSubmitted, y: int) -> None:
         """Take in the run time `y` in seconds."""
         longest, ended = self._longest.get(x.queue_number, (0, 0))
-        renew(self._longest, x.queue_number, (max(longest, y), ended + 1))
+        lru_put(self._longest, x.queue_number, (max(longest, y), ended + 1))
 
     def snapshot(self) -> Any:
         """Return the maximum and the number of jobs of every queue."""
@@ -166,7 +166,7 @@ Sums = tuple[int, int, int]
 NOTHING: Sums = (0, 0, 0)
 
 
-class ClassMeanSigma(Remembering):
+class ClassMeanSigma(WindowedPredictor):
     """Predict the mean plus 1.5 standard deviations of the run times of like jobs.
 
     A class with fewer than two ended jobs gets no prediction. Memory is bounded by `history`; either step is O(1).
@@ -227,7 +227,7 @@ class ClassMeanSigma(Remembering):
 SHARE = 0.9
 
 
-class ClassP90(Remembering):
+class ClassP90(WindowedPredictor):
     """Predict the run time that nine tenths of the like jobs did not exceed: nearest rank, so it is one that occurred.
 
     A class with fewer than two ended jobs gets no prediction. Memory is bounded by `history`; either step is O(log

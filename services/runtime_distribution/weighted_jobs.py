@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from shadowtime.services.runtime_distribution.history import MAX_OWNERS, renew
+from shadowtime.services.runtime_distribution.history import MAX_OWNERS, lru_put
 from shadowtime.services.runtime_distribution.job_classes import JobClasses
 from shadowtime.shared.distributions import Masses, bin_of
 from shadowtime.shared.kernels import Floats, FloatTable, Integers, IntegerTable, kernel
@@ -150,7 +150,7 @@ class UserHistories:
         """Remember an ended job; run time in seconds."""
         if job.user_id is not None:
             jobs = joined_by(self.of(job), described(job, run_time), self._window)
-            renew(self._jobs, job.user_id, jobs, self._most)
+            lru_put(self._jobs, job.user_id, jobs, self._most)
 
     def snapshot(self) -> Any:
         """Return the jobs by user."""

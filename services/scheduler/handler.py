@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from shadowtime.services.scheduler.forecasting import SchedulerState, starts_within, why_none
-from shadowtime.services.scheduler.history import Passes
+from shadowtime.services.scheduler.history import DecisionHistory
 from shadowtime.services.scheduler.limits import MAX_STARTS
 from shadowtime.services.scheduler.policy import Output
 from shadowtime.services.scheduler.pool_scheduler import PoolScheduler
@@ -42,7 +42,7 @@ from shadowtime.shared.messages import (
     Start,
     WaitForecast,
     WalltimeAdjustment,
-    trusted,
+    construct_unchecked,
 )
 from shadowtime.shared.stages import AdvisedStart, RunningJob, StageHandler, only_priority
 
@@ -126,7 +126,7 @@ class Scheduler(StageHandler):
         """Where each job of the system is."""
         self.blocked: dict[int, Predicted] = {}
         """The waiting jobs that may not start."""
-        self.passes = Passes()
+        self.passes = DecisionHistory()
 
     def on_submitted(self, envelope: Envelope, job: JobSubmitted) -> Envelope:
         """Queue the job in its pool, unless it is blocked."""
@@ -211,7 +211,7 @@ class Scheduler(StageHandler):
             enough = len(decisions) >= MAX_STARTS
             more = [CutShort(by="starts", left=len(pool.queue))] if enough else pool.decide(point)
             decisions = [*decisions, *more]
-        answer = decided(point.time, decisions) if decisions else trusted(Decided, time=point.time)
+        answer = decided(point.time, decisions) if decisions else construct_unchecked(Decided, time=point.time)
         self.passes.decide(answer, obeyed=self.opened.obeys(point.time))
         return envelope.replaced(event=answer)
 
@@ -258,7 +258,7 @@ def decided(time: int, decisions: Sequence[Output]) -> Decided:
     """
     starts = [decision for decision in decisions if type(decision) is Start]
     if len(starts) == len(decisions) <= MAX_STARTS:  # as mostly
-        return trusted(Decided, time=time, starts=tuple(starts))
+        return construct_unchecked(Decided, time=time, starts=tuple(starts))
     sorted_: dict[type, list[Any]] = {Start: [], Kill: [], Evaluated: [], CutShort: [], Chosen: [], Again: []}
     for decision in decisions:
         if type(decision) not in sorted_:
@@ -270,7 +270,7 @@ def decided(time: int, decisions: Sequence[Output]) -> Decided:
         raise ValueError(f"a policy asks to be asked again at {soonest}, which is not after {time}")
     if len(decisions) > MAX_LIVE_JOBS:
         raise ValueError(f"a policy decides {len(decisions):,} things at once, more than {MAX_LIVE_JOBS:,}")
-    return trusted(
+    return construct_unchecked(
         Decided,
         time=time,
         starts=tuple(starts),

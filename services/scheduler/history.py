@@ -50,11 +50,11 @@ class EndedJob(NamedTuple):
     outcome: str
 
 
-class Passes:
+class DecisionHistory:
     """Of the jobs in the system, and the last to end; memory is bounded by them. O(1) an event and weighed candidate.
 
     >>> from shadowtime.shared.messages.decisions import Evaluated
-    >>> passes, risks = Passes(), {"probabilities": (0.5,), "bounds": (0.2,)}
+    >>> passes, risks = DecisionHistory(), {"probabilities": (0.5,), "bounds": (0.2,)}
     >>> tried = Evaluated(head=3, needed=2, after=0, job_numbers=(7,), accepted=False, **risks)
     >>> passes.decide(Decided(time=60, evaluated=(tried,)), obeyed=True)
     >>> passes.refused[7]

@@ -20,7 +20,7 @@ from shadowtime.shared.messages import (
     FitsNow,
     Reason,
     Start,
-    trusted,
+    construct_unchecked,
 )
 
 FITS_NOW = FitsNow()
@@ -102,7 +102,7 @@ def start(queue: Queue, row: int, reason: Reason) -> Start:
     """Return the decision to start the job in `row` of the queue as it was submitted."""
     number = int(queue.job_number[row])
     _, _, processors, limit = queue.rows[number][:4]
-    return trusted(
+    return construct_unchecked(
         Start,
         job_number=number,
         processors=processors,
@@ -113,7 +113,7 @@ def start(queue: Queue, row: int, reason: Reason) -> Start:
 
 def backfilled(head: int, shadow_time: int, extra: int, now: int, expected_end: int) -> Backfilled:
     """Return the reason of a job that EASY starts ahead of a blocked head; times in seconds."""
-    return trusted(
+    return construct_unchecked(
         Backfilled,
         head=head,
         shadow_time=shadow_time if shadow_time - now <= MAX_DURATION else None,

@@ -37,7 +37,7 @@ from shadowtime.shared.messages import (
     JobSuspended,
     JobWithdrawn,
     Kill,
-    Room,
+    PoolCapacity,
     SchedulingPoint,
     Start,
     moment,
@@ -108,7 +108,7 @@ class PoolScheduler:
         Which pool of the machine it is, counted from 0.
     """
 
-    def __init__(self, opened: ClusterOpened, room: Room, name: str, at: int = 0) -> None:
+    def __init__(self, opened: ClusterOpened, room: PoolCapacity, name: str, at: int = 0) -> None:
         self.name = name
         self.room = room
         self.further = tuple(unit for unit in UNITS if unit != "processors" and getattr(room, unit) is not None)
@@ -277,7 +277,7 @@ class PoolScheduler:
             "forecaster": self.forecaster and self.forecaster.snapshot(),
         }
 
-    def restore(self, state: dict[str, Any], room: Room) -> None:
+    def restore(self, state: dict[str, Any], room: PoolCapacity) -> None:
         """Take on what `snapshot` returned, and a size."""
         self.room = room
         self.policy.restore(state["policy"])

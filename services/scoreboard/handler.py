@@ -7,7 +7,7 @@ from shadowtime.services.scoreboard.all_scores import Tally
 from shadowtime.services.scoreboard.figures import figures
 from shadowtime.services.scoreboard.sampling import Sampling
 from shadowtime.shared.bounds import MAX_FIGURES
-from shadowtime.shared.errors import RuleBroken
+from shadowtime.shared.errors import LogViolation
 from shadowtime.shared.messages import (
     CapacityChanged,
     ClusterClosed,
@@ -223,7 +223,7 @@ class Scoreboard(StageHandler):
         named = [number for candidate in decided.evaluated for number in candidate.job_numbers if number not in waiting]
         named += [start.job_number for start in decided.starts if start.job_number not in waiting]
         if named:
-            raise RuleBroken(f"job {named[0]} was weighed or started at {decided.time}, but does not wait")
+            raise LogViolation(f"job {named[0]} was weighed or started at {decided.time}, but does not wait")
 
     def on_closed(self, envelope: Envelope, closed: ClusterClosed) -> Envelope:
         """Add the scores."""

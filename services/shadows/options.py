@@ -6,7 +6,7 @@ from shadowtime.services.catalogue import canonical, configure
 from shadowtime.shared.bounds import MAX_NAME_LENGTH
 from shadowtime.shared.errors import SettingsError
 from shadowtime.shared.messages import ClusterOpened
-from shadowtime.shared.quoting import quoted
+from shadowtime.shared.quoting import quote
 from shadowtime.shared.streaming import Settings
 
 
@@ -54,8 +54,8 @@ class ShadowOptions:
             If a SPEC is none, or that is the run of another cluster.
         """
         if like.cluster != self.of.cluster:
-            real = f"run {quoted(self.of.real)} is of cluster {quoted(like.cluster)}"
-            raise SettingsError(f"{real}, not of {quoted(self.of.cluster)}")
+            real = f"run {quote(self.of.real)} is of cluster {quote(like.cluster)}"
+            raise SettingsError(f"{real}, not of {quote(self.of.cluster)}")
         chosen = configure(self.policy, self.runtime or like.runtime, self.adjustment or like.adjustment)
         return like.model_copy(
             update={

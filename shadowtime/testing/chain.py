@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from shadowtime.replayer.simulation import Archived
+from shadowtime.replayer.simulation import ReplaySource
 from shadowtime.services.pipeline import STAGES
 from shadowtime.shared.messages import ClusterClosed, ClusterOpened, Decided, Envelope, Event, Rejected
 from shadowtime.shared.stages import StageRun
@@ -29,7 +29,7 @@ class Chain:
         self.sequence += 1
         return envelope
 
-    def play(self, source: Archived) -> Iterator[tuple[Event, Envelope]]:
+    def play(self, source: ReplaySource) -> Iterator[tuple[Event, Envelope]]:
         """Yield every event of the run as the source tells it, with what the last stage makes of it."""
         yield self.opened, self.push(self.opened)
         time = self.opened.time

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from shadowtime.replayer.comparison import RunPlan
 from shadowtime.replayer.logs import Workload
-from shadowtime.replayer.simulation import SOURCES, Archived
+from shadowtime.replayer.simulation import SOURCES, ReplaySource
 from shadowtime.services.catalogue import configure
 from shadowtime.shared.cluster import EVENT_ORDER
 from shadowtime.shared.messages import CapacityChanged, Envelope, Event, JobEnded, JobSubmitted, SchedulingPoint
@@ -46,7 +46,7 @@ class Sources:
         instants: list[Sequence[Event]] = []
         next_instant = SOURCES[spec].next_instant
 
-        def watched(source: Archived) -> Sequence[Event]:
+        def watched(source: ReplaySource) -> Sequence[Event]:
             instants.append(next_instant(source))
             return instants[-1]
 

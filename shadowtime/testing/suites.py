@@ -7,7 +7,7 @@ import pytest
 from shadowtime.replayer.options import KINDS
 from shadowtime.replayer.simulation import SOURCES
 from shadowtime.shared.errors import SettingsError
-from shadowtime.shared.quoting import quoted
+from shadowtime.shared.quoting import quote
 from shadowtime.testing.listed import choices, specs
 from shadowtime.testing.policies import Policies
 from shadowtime.testing.predictors import Adjusters, Bounders, Predictors
@@ -42,7 +42,7 @@ def conformance(kind: str, *names: str) -> type:
     >>> TestFcfs = conformance("policies", "fcfs")
     """
     if kind not in SUITES:
-        raise SettingsError(f"unknown kind {quoted(kind)}; known: {', '.join(SUITES)}")
+        raise SettingsError(f"unknown kind {quote(kind)}; known: {', '.join(SUITES)}")
     suite, tried = SUITES[kind], list(_tried(kind, names))
     return pytest.mark.parametrize("spec", tried, ids=tried)(type(suite.__name__, (suite,), {}))
 
@@ -52,5 +52,5 @@ def _tried(kind: str, names: Iterable[str]) -> Iterable[str]:
         option = KINDS[kind]
         return [spec for name in names for spec in choices(option, name)] if names else specs(option)
     if unknown := [name for name in names if name not in SOURCES]:
-        raise SettingsError(f"unknown source {quoted(unknown[0])}; known: {', '.join(SOURCES.names())}")
+        raise SettingsError(f"unknown source {quote(unknown[0])}; known: {', '.join(SOURCES.names())}")
     return names or list(SOURCES)

@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from shadowtime.shared.accounting.reading import UNKNOWN
 from shadowtime.shared.bounds import MAX_DURATION, MAX_INTEGER
 from shadowtime.shared.errors import SettingsError
-from shadowtime.shared.quoting import quoted
+from shadowtime.shared.quoting import quote
 
 UNTOLD = {"", "unknown", "none", "n/a", "(null)", "invalid"}
 """What files write in its place, in small letters."""
@@ -29,9 +29,7 @@ def zone_of(name: str | None) -> tzinfo:
     try:
         return UTC if name is None else ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):
-        raise SettingsError(
-            f"time zone {quoted(name or '')} is not known; expected one such as Europe/Berlin"
-        ) from None
+        raise SettingsError(f"time zone {quote(name or '')} is not known; expected one such as Europe/Berlin") from None
 
 
 class Instants:

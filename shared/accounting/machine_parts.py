@@ -10,7 +10,7 @@ from pydantic import StrictInt, StrictStr, TypeAdapter, ValidationError
 
 from shadowtime.shared.bounds import MAX_NAME_LENGTH, MAX_POOLS
 from shadowtime.shared.errors import TraceError, first_of
-from shadowtime.shared.messages import Frozen, Pool
+from shadowtime.shared.messages import FrozenModel, Pool
 
 MAX_SIZE = 2**27
 """Bytes of such a file."""
@@ -58,7 +58,7 @@ def first_node(node_list: str) -> str:
     return AS_FIRST.sub(r"\1", node_list).split(",")[0]
 
 
-class _Described(Frozen):
+class _Described(FrozenModel):
     """A pool as our own file has it."""
 
     name: StrictStr

@@ -9,7 +9,7 @@ from shadowtime.shared.accounting.numbers import number_of
 from shadowtime.shared.accounting.reading import UNKNOWN
 from shadowtime.shared.bounds import MAX_AMOUNT, MAX_DURATION
 from shadowtime.shared.cluster import KILLED, LIMIT
-from shadowtime.shared.quoting import quoted
+from shadowtime.shared.quoting import quote
 
 RECORD = re.compile(r"(\d\d)/(\d\d)/(\d{4}) (\d\d:\d\d:\d\d);([A-Za-z]+);([^;]*);?(.*)\Z")
 """Date and time of the machine that wrote it, type, job, and what is told."""
@@ -84,13 +84,13 @@ class PbsJobs:
             return None
         match = RECORD.match(text)
         if match is None:
-            raise ValueError(f"no record of PBS: {quoted(text)}")
+            raise ValueError(f"no record of PBS: {quote(text)}")
         month, day, year, clock, kind, job, message = match.groups()
         if kind not in HANDLED or "[]" in job:  # an array as a whole is no job
             return None
         time = self._instants(f"{year}-{month}-{day}T{clock}")
         if time is None or not _JOB.match(job):
-            raise ValueError(f"no record of a job at a time: {quoted(text)}")
+            raise ValueError(f"no record of a job at a time: {quote(text)}")
         self.time = time
         attributes = {key: value.strip("\"'") for key, value in _PAIR.findall(message)}
         known = self.waiting.pop(job, None)
@@ -165,7 +165,7 @@ def numbered(job: str) -> tuple[int, int | None]:
     """
     match = _JOB.match(job)
     if match is None:
-        raise ValueError(f"no job: {quoted(job)}")
+        raise ValueError(f"no job: {quote(job)}")
     return int(match[1]), int(match[2]) if match[2] else None
 
 

@@ -10,7 +10,7 @@ from shadowtime.shared.accounting.sacct_values import EXPECTED, limit_of, nodes_
 from shadowtime.shared.accounting.text_file import ends_with_a_line, lines_of
 from shadowtime.shared.cluster import KILLED, LIMIT, RESIZED
 from shadowtime.shared.errors import TraceError
-from shadowtime.shared.quoting import quoted
+from shadowtime.shared.quoting import quote
 
 FIELDS = (
     *("JobIDRaw", "JobID", "State", "Submit", "Eligible", "Start", "End", "ElapsedRaw", "Suspended", "TimelimitRaw"),
@@ -144,14 +144,14 @@ class _Reader:
     def _refuse_short(self, number: int, fields: Sequence[str]) -> None:
         raise TraceError(
             f"{self.path}, line {number}: {len(fields)} fields, {len(self.names)} in the head: "
-            f"{quoted('|'.join(fields))}"
+            f"{quote('|'.join(fields))}"
         )
 
     def _take(self, lines: Sequence[int], columns: dict[str, list[str]]) -> None:
         """Take in some lines."""
         states = [text.split(" ", 1)[0] if text else "" for text in columns["State"]]
         strange = {
-            state: f"in state {quoted(state)}, which is not known" for state in {*states} - STATES.keys() - GOING_ON
+            state: f"in state {quote(state)}, which is not known" for state in {*states} - STATES.keys() - GOING_ON
         }
         reasons = {
             at: "step of a job" if "." in number else strange[state]
@@ -218,7 +218,7 @@ class _Reader:
         values: list[int] = []
         for at, text in enumerate(texts):
             if (value := parse(text)) is None:
-                raise TraceError(f"{self.path}, line {self._lines[at]}: {name} {quoted(text)} {EXPECTED[name]}")
+                raise TraceError(f"{self.path}, line {self._lines[at]}: {name} {quote(text)} {EXPECTED[name]}")
             values.append(value)
         return values
 

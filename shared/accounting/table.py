@@ -16,7 +16,7 @@ from shadowtime.shared.accounting.sacct import GOING_ON, STATES
 from shadowtime.shared.accounting.text_file import GZIP
 from shadowtime.shared.bounds import MAX_DURATION, MAX_INTEGER, MAX_LINE_LENGTH, MAX_LINES, MAX_LOG_SIZE
 from shadowtime.shared.errors import SettingsError, TraceError
-from shadowtime.shared.quoting import quoted
+from shadowtime.shared.quoting import quote
 
 if TYPE_CHECKING:
     import pyarrow
@@ -69,7 +69,7 @@ def parse_columns(texts: Iterable[str]) -> dict[str, str]:
         for pair in text.split(","):
             name, equals, column = pair.partition("=")
             if not equals or not column or name not in NAMES:
-                raise SettingsError(f"--columns {quoted(pair)}: expected NAME=COLUMN, NAME one of {', '.join(NAMES)}")
+                raise SettingsError(f"--columns {quote(pair)}: expected NAME=COLUMN, NAME one of {', '.join(NAMES)}")
             if mapping.setdefault(name, column) != column:
                 raise SettingsError(f"--columns: {name} is given twice")
     return mapping
@@ -145,12 +145,12 @@ def _named(path: Path, there: list[str], mapping: Mapping[str, str]) -> dict[str
     """Return the column of each of our names that the table has."""
     for name in mapping:
         if name not in NAMES:
-            raise SettingsError(f"columns: {quoted(name)} is none of {', '.join(NAMES)}")
+            raise SettingsError(f"columns: {quote(name)} is none of {', '.join(NAMES)}")
     if twice := {column for column in there if there.count(column) > 1}:
-        raise TraceError(f"{path}: column {quoted(min(twice))} is there twice")
+        raise TraceError(f"{path}: column {quote(min(twice))} is there twice")
     for name, column in mapping.items():
         if column not in there:
-            raise TraceError(f"{path}: no column {quoted(column)} for {name}; it has {', '.join(map(quoted, there))}")
+            raise TraceError(f"{path}: no column {quote(column)} for {name}; it has {', '.join(map(quote, there))}")
     ours = {name: name if name in there else OTHERWISE.get(name, name) for name in NAMES} | dict(mapping)
     named = {name: column for name, column in ours.items() if column in there}
     missing = [name for name in REQUIRED if name not in named]
@@ -205,7 +205,7 @@ def _parsed(path: Path, name: str, column: Any, last: int, parse: Any) -> list[i
     values = [parse(value) for value in values]
     if None in values:
         row = values.index(None)
-        raise TraceError(f"{path}, row {last + row}: {name} is {quoted(str(values[row]))}, which is {EXPECTED[name]}")
+        raise TraceError(f"{path}, row {last + row}: {name} is {quote(str(values[row]))}, which is {EXPECTED[name]}")
     return values
 
 

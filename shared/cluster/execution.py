@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from shadowtime.shared.cluster.job import Job
 from shadowtime.shared.cluster.source import OUTCOMES
-from shadowtime.shared.messages import JobEnded, JobStarted, reshaped_time, trusted
+from shadowtime.shared.messages import JobEnded, JobStarted, construct_unchecked, reshaped_time
 
 
 class Execution(NamedTuple):
@@ -45,7 +45,7 @@ class Execution(NamedTuple):
 
     def started(self) -> JobStarted:
         """Return its start as an event."""
-        return trusted(
+        return construct_unchecked(
             JobStarted,
             time=self.start_time,
             job_number=self.job.job_number,
@@ -60,7 +60,7 @@ class Execution(NamedTuple):
         if cut and not killed and self.on_trial:
             requeue = True
         whole = not (killed or requeue) and self.processors != self.job.processors
-        return trusted(
+        return construct_unchecked(
             JobEnded,
             time=time,
             job_number=self.job.job_number,

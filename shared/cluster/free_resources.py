@@ -4,15 +4,15 @@ import math
 from collections.abc import Sequence
 
 from shadowtime.shared.cluster.job import Job
-from shadowtime.shared.messages import UNITS, CapacityChanged, Pool, Room, Rooms
+from shadowtime.shared.messages import UNITS, CapacityChanged, MachineCapacity, Pool, PoolCapacity
 
 
-class RoomLeft:
+class FreeResources:
     """Free amounts of each pool: processors, MiB of memory, GPUs; below zero where a pool has shrunk.
 
     Of what a pool does not tell of there is no end.
 
-    >>> left = RoomLeft(8, [Pool(name="cpu", processors=6), Pool(name="gpu", processors=2, gpus=4)])
+    >>> left = FreeResources(8, [Pool(name="cpu", processors=6), Pool(name="gpu", processors=2, gpus=4)])
     >>> left.change(CapacityChanged(time=5, processors=1, pool=1))
     >>> left.free
     [[6, inf, inf], [1, inf, 4]]
@@ -20,7 +20,7 @@ class RoomLeft:
 
     def __init__(self, processors: int, pools: Sequence[Pool]) -> None:
         self.names = [pool.name for pool in pools]
-        self.rooms = Rooms(processors, pools)
+        self.rooms = MachineCapacity(processors, pools)
         self.free: list[list[float]] = [
             [math.inf if amount is None else amount for amount in room] for room in self.rooms
         ]
@@ -29,7 +29,7 @@ class RoomLeft:
         """Let a pool have so much from now on."""
         at = event.pool or 0
         before = self.rooms[at]
-        self.rooms.change(at, Room(event.processors, event.memory, event.gpus))
+        self.rooms.change(at, PoolCapacity(event.processors, event.memory, event.gpus))
         for resource, (has, had) in enumerate(zip(self.rooms[at], before, strict=True)):
             self.free[at][resource] += (has or 0) - (had or 0)
 

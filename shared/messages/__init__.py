@@ -9,12 +9,12 @@ if TYPE_CHECKING:
         Amount,
         Count,
         Finite,
-        Frozen,
+        FrozenModel,
         Processors,
         Request,
         Seconds,
         Whole,
-        trusted,
+        construct_unchecked,
     )
     from shadowtime.shared.messages.decisions import Again, Chosen, CutShort, Decision, Evaluated, Kill, Standing, Start
     from shadowtime.shared.messages.drifts import (
@@ -71,7 +71,7 @@ if TYPE_CHECKING:
         SchedulingPoint,
         moment,
     )
-    from shadowtime.shared.messages.pools import UNITS, Pool, Room, Rooms
+    from shadowtime.shared.messages.pools import UNITS, MachineCapacity, Pool, PoolCapacity
     from shadowtime.shared.messages.predictions import (
         BAD_GAP,
         DIGITS,

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from shadowtime.shared.bounds import MAX_LIVE_JOBS, MAX_MEMBERS
-from shadowtime.shared.messages.base import AtMost, Count, Frozen, Instant, Name, Processors, Reasons, Request
+from shadowtime.shared.messages.base import AtMost, Count, FrozenModel, Instant, Name, Processors, Reasons, Request
 from shadowtime.shared.messages.predictions import Probability
 from shadowtime.shared.messages.reasons import Reason
 
@@ -14,7 +14,7 @@ JobNumber = Count
 OfJobs = AtMost(MAX_LIVE_JOBS)
 
 
-class Start(Frozen):
+class Start(FrozenModel):
     """Start a waiting job now on `processors`, for `limit` seconds at most."""
 
     job_number: JobNumber
@@ -23,7 +23,7 @@ class Start(Frozen):
     reason: Reason
 
 
-class Kill(Frozen):
+class Kill(FrozenModel):
     """End a running job now; with `requeue` it waits again."""
 
     job_number: JobNumber
@@ -31,7 +31,7 @@ class Kill(Frozen):
     reason: Reasons
 
 
-class Evaluated(Frozen):
+class Evaluated(FrozenModel):
     """Candidates tried one after another for one blocked head, until one was started (`accepted`) or none was left.
 
     Of each candidate there is the exact probability of delaying the head and the paper's bound. The head lacks
@@ -57,7 +57,7 @@ class Evaluated(Frozen):
         return self
 
 
-class CutShort(Frozen):
+class CutShort(FrozenModel):
     """What a pass left undone because its work is bounded (`docs/cost.md`).
 
     By `walks`: `left` candidates were not weighed, but taken or left as plain EASY does on their requests. By `depth`:
@@ -72,7 +72,7 @@ class CutShort(Frozen):
 Share = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
-class Standing(Frozen):
+class Standing(FrozenModel):
     """What a member of a portfolio would have made of the jobs that have ended on all of its shadow machines.
 
     Mean bounded slowdown, mean wait, longest wait and the mean wait of the user who is worst off are shares of those of
@@ -88,7 +88,7 @@ class Standing(Frozen):
     weight: Probability
 
 
-class Chosen(Frozen):
+class Chosen(FrozenModel):
     """The member of a portfolio that decides; where it has been chosen just now, where all stand on how many `jobs`."""
 
     member: Name
@@ -96,7 +96,7 @@ class Chosen(Frozen):
     standings: Annotated[tuple[Standing, ...], AtMost(MAX_MEMBERS)] | None = None
 
 
-class Again(Frozen):
+class Again(FrozenModel):
     """The policy is to be asked again at `time`, seconds, if nothing happens before; later answers replace this.
 
     A source that obeys adds a scheduling point then; in a log as it happened nothing comes of it.

@@ -3,7 +3,7 @@
 from typing import Annotated, Final, Literal
 
 from shadowtime.shared.bounds import MAX_EPISODES
-from shadowtime.shared.messages.base import AtMost, Count, Finite, Frozen, Instant, Name, Whole
+from shadowtime.shared.messages.base import AtMost, Count, Finite, FrozenModel, Instant, Name, Whole
 
 Predicted = Literal["run_time", "adjustment", "wait_bound", "forecast"]
 """What was predicted."""
@@ -31,7 +31,7 @@ SAID: Final = {
 """In words; of bounds on waits see `said`."""
 
 
-class Drift(Frozen):
+class Drift(FrozenModel):
     """Predictions do not hold any more since `since`, or, with `holds`, hold again.
 
     Parameters
@@ -66,7 +66,7 @@ class Drift(Frozen):
         return self.of, self.what, self.scope, self.number
 
 
-class DriftEpisode(Frozen):
+class DriftEpisode(FrozenModel):
     """For how long predictions did not hold: the fields are those of `Drift`.
 
     It began at `since` as far as is known, was told at `told`, and has lasted until `until`, None if it lasts.
@@ -83,7 +83,7 @@ class DriftEpisode(Frozen):
     most: Finite
 
 
-class DriftScores(Frozen):
+class DriftScores(FrozenModel):
     """Whether predictions held: the days of outcomes of the cluster, and when they did not.
 
     `left_out` counts the episodes that came after so many.

@@ -25,7 +25,17 @@ from shadowtime.shared.bounds import (
     MAX_SAMPLES,
     MAX_TIME,
 )
-from shadowtime.shared.messages.base import AtMost, Count, Frozen, Instant, Name, Processors, Reasons, Request, SpecText
+from shadowtime.shared.messages.base import (
+    AtMost,
+    Count,
+    FrozenModel,
+    Instant,
+    Name,
+    Processors,
+    Reasons,
+    Request,
+    SpecText,
+)
 from shadowtime.shared.messages.decisions import Chosen, CutShort, Evaluated, Kill, OfJobs, Start
 from shadowtime.shared.messages.drifts import Drift
 from shadowtime.shared.messages.job_events import (
@@ -99,7 +109,7 @@ SCHEMA_VERSION: Final = 2
 OfBounds = AtMost(MAX_BOUNDS)
 
 
-class ClusterOpened(Frozen):
+class ClusterOpened(FrozenModel):
     """A run begins: one cluster under one set of settings. Always sequence 0.
 
     `policy`, `runtime`, `adjustment` and `wait_bound` are SPECs with every key spelled out, so that a stage needs
@@ -138,7 +148,7 @@ class ClusterOpened(Frozen):
         return self
 
 
-class Decided(Frozen):
+class Decided(FrozenModel):
     """What the scheduler decided at a scheduling point, kills first; empty when nothing can be done.
 
     `cut_short` says what a pass of too many jobs left undone; None, as nearly always, where it left nothing. `chosen`
@@ -159,7 +169,7 @@ class Decided(Frozen):
 Refusal = Literal["failed", "too-large", "quarantined"]
 
 
-class Rejected(Frozen):
+class Rejected(FrozenModel):
     """An event that changed nothing; without a `code` it contradicted the log before it.
 
     With `failed` a stage could not work it out, with `too-large` what the stage had to say of it does not fit into a
@@ -173,7 +183,7 @@ class Rejected(Frozen):
     code: Refusal | None = None
 
 
-class ClusterClosed(Frozen):
+class ClusterClosed(FrozenModel):
     """The run is over; stages may let go of it. The scoreboard answers with its scores."""
 
     kind: Literal["ClusterClosed"] = "ClusterClosed"
@@ -198,7 +208,7 @@ Event = (
 )
 
 
-class Envelope(Frozen):
+class Envelope(FrozenModel):
     """An event of a run with what the stages so far have added to it; `run` is its key in Kafka.
 
     >>> envelope = Envelope(run="kth/easy", sequence=7, event=SchedulingPoint(time=60))

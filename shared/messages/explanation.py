@@ -5,7 +5,7 @@ from typing import Annotated, Literal, Protocol, runtime_checkable
 from pydantic import Field
 
 from shadowtime.shared.bounds import MAX_RISKS
-from shadowtime.shared.messages.base import AtMost, Count, Frozen, SpecText, Whole
+from shadowtime.shared.messages.base import AtMost, Count, FrozenModel, SpecText, Whole
 from shadowtime.shared.messages.envelope import Envelope
 from shadowtime.shared.messages.job_events import Outcome
 from shadowtime.shared.messages.predictions import Probability
@@ -19,7 +19,7 @@ Numbers = Annotated[tuple[Count, ...], AtMost(MAX_NAMED_JOBS)]
 Awaited = Literal["site", "capacity", "processors", "memory", "gpus", "head", "pass"]
 
 
-class Ahead(Frozen):
+class Ahead(FrozenModel):
     """The waiting jobs that are served before it."""
 
     order: str = Field(description="order of the queue, as the policy calls it; arrival where its own is not told")
@@ -29,7 +29,7 @@ class Ahead(Frozen):
     job_numbers: Numbers = Field(description="the first of them, in this order")
 
 
-class Ending(Frozen):
+class Ending(FrozenModel):
     """A running job that must end."""
 
     job_number: Count
@@ -41,7 +41,7 @@ class Ending(Frozen):
     )
 
 
-class Endings(Frozen):
+class Endings(FrozenModel):
     """The running jobs that must end so that a job finds room, by the ends that are expected, if no other job starts.
 
     There is no earlier expected end by which it would find room.
@@ -59,7 +59,7 @@ class Endings(Frozen):
     )
 
 
-class Shadow(Frozen):
+class Shadow(FrozenModel):
     """What backfilling leaves to the jobs behind the head, by the run times that the policy plans with."""
 
     head: Count = Field(description="the first job of the queue that does not fit")
@@ -69,7 +69,7 @@ class Shadow(Frozen):
     plan: Literal["predicted", "requested"] = Field(description="run times behind that")
 
 
-class Refused(Frozen):
+class Refused(FrozenModel):
     """A pass that weighed the job as a candidate and did not start it: numbers of the log's `Decided`."""
 
     time: Whole
@@ -82,7 +82,7 @@ class Refused(Frozen):
     tau: Probability
 
 
-class Sooner(Frozen):
+class Sooner(FrozenModel):
     """Another request with which a pass of the policy now would start the job; the policy was run to see that."""
 
     requested_time: Count | None = Field(default=None, description="seconds, where a shorter request is enough")
@@ -92,7 +92,7 @@ class Sooner(Frozen):
     )
 
 
-class Explanation(Frozen):
+class Explanation(FrozenModel):
     """How one job stands, and why, as of an event of the log; times are seconds on the cluster's own time line."""
 
     cluster: str = Field(description="the cluster, by name")

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from shadowtime.shared.bounds import MAX_PROCESSORS
-from shadowtime.shared.messages.base import Amount, Count, Frozen, Instant, Processors, Request, Seconds, Whole
+from shadowtime.shared.messages.base import Amount, Count, FrozenModel, Instant, Processors, Request, Seconds, Whole
 from shadowtime.shared.messages.decisions import JobNumber
 from shadowtime.shared.messages.speedup import SpeedUp
 
@@ -13,7 +13,7 @@ Outcome = Literal["completed", "failed", "cancelled", "limit", "killed"]
 """How a job ended: by itself (three ways), at the limit of its start, or by a decision of the scheduler."""
 
 
-class JobSubmitted(Frozen):
+class JobSubmitted(FrozenModel):
     """A job enters the queue. What only the future knows, its run time, has no field here.
 
     It waits from `eligible_time` on, from `time` where that is not said; `submit_time` is when its user handed it in,
@@ -54,7 +54,7 @@ class JobSubmitted(Frozen):
         return self.time if self.eligible_time is None else self.eligible_time
 
 
-class JobWithdrawn(Frozen):
+class JobWithdrawn(FrozenModel):
     """A waiting job left the queue without having started: for good, or `held`, until it is submitted again."""
 
     kind: Literal["JobWithdrawn"] = "JobWithdrawn"
@@ -64,7 +64,7 @@ class JobWithdrawn(Frozen):
     happened: Instant | None = None
 
 
-class JobChanged(Frozen):
+class JobChanged(FrozenModel):
     """A waiting or running job asks for something else, or has another place in the accounts; None is as before.
 
     A running job holds `requested_processors` from now on, and ends `requested_time` seconds after its start at the
@@ -92,7 +92,7 @@ class JobChanged(Frozen):
     happened: Instant | None = None
 
 
-class JobExpected(Frozen):
+class JobExpected(FrozenModel):
     """The site's own scheduler says when it expects a waiting job to start; nothing is decided or predicted by it.
 
     `start` may lie before `time`: what a scheduler expects grows old.
@@ -105,7 +105,7 @@ class JobExpected(Frozen):
     happened: Instant | None = None
 
 
-class JobStarted(Frozen):
+class JobStarted(FrozenModel):
     """A waiting job got its processors; the machine will end it `limit` seconds later at the latest.
 
     A `trial` has less time than the job asks for: if it needs more it waits again, as if it had not started.
@@ -120,7 +120,7 @@ class JobStarted(Frozen):
     happened: Instant | None = None
 
 
-class JobSuspended(Frozen):
+class JobSuspended(FrozenModel):
     """A running job stopped, and gave its processors back for a while."""
 
     kind: Literal["JobSuspended"] = "JobSuspended"
@@ -129,7 +129,7 @@ class JobSuspended(Frozen):
     happened: Instant | None = None
 
 
-class JobResumed(Frozen):
+class JobResumed(FrozenModel):
     """A suspended job got its processors back, and goes on."""
 
     kind: Literal["JobResumed"] = "JobResumed"
@@ -138,7 +138,7 @@ class JobResumed(Frozen):
     happened: Instant | None = None
 
 
-class JobEnded(Frozen):
+class JobEnded(FrozenModel):
     """A running or suspended job gave its processors back; with `requeued` it waits again, as submitted.
 
     `run_time` is without the time in which it was suspended; `original_run_time` what it would have run on the
@@ -176,7 +176,7 @@ def moment(event: OfJob) -> int:
 # What is told of the machine itself.
 
 
-class CapacityChanged(Frozen):
+class CapacityChanged(FrozenModel):
     """A pool of the machine now has so much, since nodes came or went; None is as before, and the only pool.
 
     Running jobs go on, so fewer than none may be free for a while.
@@ -190,7 +190,7 @@ class CapacityChanged(Frozen):
     gpus: Amount | None = None
 
 
-class SchedulingPoint(Frozen):
+class SchedulingPoint(FrozenModel):
     """Everything that ended or arrived at this instant has been told: the scheduler passes once."""
 
     kind: Literal["SchedulingPoint"] = "SchedulingPoint"

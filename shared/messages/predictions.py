@@ -10,7 +10,7 @@ from pydantic import AfterValidator, Field
 from shadowtime.shared.bounds import MAX_DURATION, MAX_QUANTILES
 from shadowtime.shared.distributions import BINS, LEVELS, Masses, mean_run_time, outcome_masses, told_outcomes
 from shadowtime.shared.kernels import Floats
-from shadowtime.shared.messages.base import AtMost, Count, Frozen, Name, Reasons, Request, Seconds, Whole
+from shadowtime.shared.messages.base import AtMost, Count, FrozenModel, Name, Reasons, Request, Seconds, Whole
 
 # How near a requested time came to the run time, as made or as adjusted.
 
@@ -87,7 +87,7 @@ def published(masses: Masses) -> tuple[float, ...]:
     return tuple(rounded)
 
 
-class RunTimePrediction(Frozen):
+class RunTimePrediction(FrozenModel):
     """What is known about a job's run time when it is submitted.
 
     Parameters
@@ -159,7 +159,7 @@ class RunTimePrediction(Frozen):
         )
 
 
-class WalltimeAdjustment(Frozen):
+class WalltimeAdjustment(FrozenModel):
     """A requested time as it would have been, had its owner asked as the record says.
 
     Parameters
@@ -183,7 +183,7 @@ class WalltimeAdjustment(Frozen):
     outcome: AdjustmentClass | None = None
 
 
-class WaitBound(Frozen):
+class WaitBound(FrozenModel):
     """With `confidence`, at least a share `quantile` of such jobs wait no longer than `bound`.
 
     Parameters
@@ -213,7 +213,7 @@ class WaitBound(Frozen):
     starts_within: Annotated[tuple[tuple[Probability, Seconds], ...], AtMost(MAX_QUANTILES)] = ()
 
 
-class WaitForecast(Frozen):
+class WaitForecast(FrozenModel):
     """How long a job will wait, told at its submission by the scheduler that will start it.
 
     Parameters
@@ -232,7 +232,7 @@ class WaitForecast(Frozen):
     starts_within: Annotated[tuple[tuple[Probability, Seconds], ...], AtMost(MAX_QUANTILES)] | None = None
 
 
-class Coverage(Frozen):
+class Coverage(FrozenModel):
     """How many of the last revealed waits were within their bounds, told when a job starts.
 
     Parameters
@@ -256,7 +256,7 @@ class Coverage(Frozen):
     high: Probability
 
 
-class ChangePoint(Frozen):
+class ChangePoint(FrozenModel):
     """Too many waits in a row were longer than their bounds: the history before them was let go.
 
     Parameters

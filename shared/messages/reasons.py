@@ -5,17 +5,17 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from shadowtime.shared.bounds import MAX_INTEGER, MAX_RISKS
-from shadowtime.shared.messages.base import AtMost, Count, Frozen, Whole
+from shadowtime.shared.messages.base import AtMost, Count, FrozenModel, Whole
 from shadowtime.shared.messages.predictions import Probability
 
 
-class FitsNow(Frozen):
+class FitsNow(FrozenModel):
     """Nothing that came earlier is still waiting, and enough processors are free."""
 
     kind: Literal["fits-now"] = "fits-now"
 
 
-class Backfilled(Frozen):
+class Backfilled(FrozenModel):
     """Started ahead of a blocked head: it ends by the head's shadow time, or uses only extra processors.
 
     `expected_end` is the time at which the job itself is expected to end, by its predicted run time if there is one.
@@ -31,7 +31,7 @@ class Backfilled(Frozen):
     ends_by_shadow_time: bool
 
 
-class Risk(Frozen):
+class Risk(FrozenModel):
     """A termination of a running job at `time`, seconds, that leaves room for the head, but not beside the candidate.
 
     `probability` is that of this, while the candidate still runs; over all terminations it adds up to the
@@ -43,7 +43,7 @@ class Risk(Frozen):
     probability: Probability
 
 
-class ProbablyHarmless(Frozen):
+class ProbablyHarmless(FrozenModel):
     """Started ahead of a blocked head, as what it does to it (`criterion` says by which measure) is below `tau`.
 
     `probability` is the exact one of delaying the head, `recalibrated` the same as mended by what came
@@ -67,7 +67,7 @@ class ProbablyHarmless(Frozen):
     resolution: Count | None = None
 
 
-class Reserved(Frozen):
+class Reserved(FrozenModel):
     """Its place in the plan of all waiting jobs has come.
 
     `guaranteed_start` is the latest start that it was promised when it was first planned, in seconds; None without
@@ -78,7 +78,7 @@ class Reserved(Frozen):
     guaranteed_start: Whole | None = None
 
 
-class Speculated(Frozen):
+class Speculated(FrozenModel):
     """Started for less time than it asks for, in a hole of the plan; if that is too short, it waits again.
 
     `hole` is how long so many processors are free, in seconds, None if always; `attempt` counts from 1. A test run is

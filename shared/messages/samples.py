@@ -4,7 +4,7 @@ from hashlib import sha256
 from typing import Annotated
 
 from shadowtime.shared.bounds import MAX_FIGURES, MAX_LABELS, MAX_NAME_LENGTH
-from shadowtime.shared.messages.base import AtMost, Finite, Frozen, Name, Whole
+from shadowtime.shared.messages.base import AtMost, Finite, FrozenModel, Name, Whole
 
 Figure = tuple[Name, Annotated[tuple[Name, ...], AtMost(MAX_LABELS)], Finite]
 """Name of a metric of `shared.metric_names`, the values of its labels in their order, and a number."""
@@ -15,7 +15,7 @@ MAX_LABEL_LENGTH = MAX_NAME_LENGTH
 MEANINGFUL = frozenset("\"'`\\$<>&{}")
 
 
-class Sample(Frozen):
+class Sample(FrozenModel):
     """All figures of a run at one moment.
 
     The same log gives the same samples at the same times, so whoever stores them twice has stored them once.

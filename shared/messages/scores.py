@@ -3,7 +3,7 @@
 from typing import Annotated, Literal
 
 from shadowtime.shared.bounds import MAX_EXPECTED_QUEUES, MAX_KINDS, MAX_MEMBER_CHANGES, MAX_MEMBERS
-from shadowtime.shared.messages.base import AtMost, Count, Finite, Frozen, Instant, Name, Whole
+from shadowtime.shared.messages.base import AtMost, Count, Finite, FrozenModel, Instant, Name, Whole
 from shadowtime.shared.messages.decisions import Standing
 from shadowtime.shared.messages.drifts import DriftScores
 
@@ -13,7 +13,7 @@ MAX_INTERVALS = 3
 TENTHS = 10
 
 
-class ProbabilityBin(Frozen):
+class ProbabilityBin(FrozenModel):
     """Probabilities within a tenth from `from_probability` on, and the share of what was said that came true."""
 
     from_probability: Finite
@@ -22,7 +22,7 @@ class ProbabilityBin(Frozen):
     came_share: Finite
 
 
-class ProbabilityScores(Frozen):
+class ProbabilityScores(FrozenModel):
     """Whether so many probabilities came true; `brier` is their mean squared error (0 to 1).
 
     `calibration_error` is the mean distance, over bins, of what was said from the share that came true.
@@ -36,7 +36,7 @@ class ProbabilityScores(Frozen):
     bins: Annotated[tuple[ProbabilityBin, ...], AtMost(TENTHS)] = ()
 
 
-class IntervalScores(Frozen):
+class IntervalScores(FrozenModel):
     """How many waits were within the central interval of this probability.
 
     `covered` counts both its ends in, so where a wait is sure, as of a job that starts at once, it is always held.
@@ -48,7 +48,7 @@ class IntervalScores(Frozen):
     covered_by_chance: Finite
 
 
-class StartDistributionScores(Frozen):
+class StartDistributionScores(FrozenModel):
     """How one distribution of the wait fared over `jobs`, of which a sampled forecast told too; seconds.
 
     `sampled`: from sampled futures; `point`: the forecast as if it were certain; `bounds`: the ensemble's table. `crps`
@@ -69,7 +69,7 @@ class StartDistributionScores(Frozen):
 """Bins of shares in 0 to 1."""
 
 
-class PolicyScores(Frozen):
+class PolicyScores(FrozenModel):
     """How the jobs of a run fared; times in seconds, shares in 0 to 1. None where there is nothing to average.
 
     `wasted_processor_seconds` are at most `MAX_INTEGER`, which stands for that or more.
@@ -92,7 +92,7 @@ class PolicyScores(Frozen):
     scheduling_points: Count
 
 
-class RunTimeScores(Frozen):
+class RunTimeScores(FrozenModel):
     """How a run-time predictor fared against the jobs that ended.
 
     `predictions` counts the jobs of which it said something; errors, and the share that was `under_predicted`, are over
@@ -111,7 +111,7 @@ class RunTimeScores(Frozen):
     pit: Annotated[tuple[Finite, ...], AtMost(TENTHS)] = ()
 
 
-class AdjustmentScores(Frozen):
+class AdjustmentScores(FrozenModel):
     """Accuracy of requests before and after adjustment, and the shares of its four classes."""
 
     mean_accuracy: Finite | None = None
@@ -123,7 +123,7 @@ class AdjustmentScores(Frozen):
     bad: Finite | None = None
 
 
-class ReliabilityBin(Frozen):
+class ReliabilityBin(FrozenModel):
     """Candidates whose probability was within a tenth from `from_probability` on, and the share that delayed."""
 
     from_probability: Finite
@@ -132,7 +132,7 @@ class ReliabilityBin(Frozen):
     delayed: Finite
 
 
-class Reliability(Frozen):
+class Reliability(FrozenModel):
     """Whether probabilities came true; `calibration_error` is the mean distance, over bins, from what happened."""
 
     candidates: Count
@@ -141,7 +141,7 @@ class Reliability(Frozen):
     bins: Annotated[tuple[ReliabilityBin, ...], AtMost(TENTHS)] = ()
 
 
-class CalibrationScores(Frozen):
+class CalibrationScores(FrozenModel):
     """Probabilities of delaying the head against outcomes: exact, by the paper's bound, and recalibrated.
 
     `open_candidates` counts those whose outcome was not known at the end; the last three where a policy recalibrates.
@@ -159,7 +159,7 @@ class CalibrationScores(Frozen):
     recalibrated_not_started: Reliability | None = None
 
 
-class WaitBoundScores(Frozen):
+class WaitBoundScores(FrozenModel):
     """How the bounds of one grouping fared against the waits of the jobs that started.
 
     `queue` is None for the cluster as a whole. `predictions` counts the jobs that had a bound, `without` those that had
@@ -180,7 +180,7 @@ class WaitBoundScores(Frozen):
     windows_within: Count = 0
 
 
-class WaitForecastScores(Frozen):
+class WaitForecastScores(FrozenModel):
     """How forecasts of waits fared against the waits of the jobs that started; means over `forecasts` jobs, in seconds.
 
     `without` counts the jobs that had none, `error_share` is the error as a share of the mean wait.
@@ -194,7 +194,7 @@ class WaitForecastScores(Frozen):
     error_share: Finite | None = None
 
 
-class ForetoldScores(Frozen):
+class ForetoldScores(FrozenModel):
     """How far foretold starts were from the starts that came, over `jobs`, in seconds.
 
     `mean_error` is positive where they were foretold too late, as they were of `late_share`. The median is that of
@@ -209,7 +209,7 @@ class ForetoldScores(Frozen):
     mean_ahead: Finite | None = None
 
 
-class PairedStartScores(Frozen):
+class PairedStartScores(FrozenModel):
     """Our own forecast, said at submission, beside the site's first and last word, of exactly the same jobs."""
 
     first: ForetoldScores
@@ -217,7 +217,7 @@ class PairedStartScores(Frozen):
     forecast: ForetoldScores
 
 
-class StartProbabilityScores(Frozen):
+class StartProbabilityScores(FrozenModel):
     """How our probabilities of starting within some time fared, said at submission, over those of `jobs` jobs.
 
     Well calibrated, `started_share` is `mean_probability`; said with confidence, it is above. `brier` is the mean
@@ -231,7 +231,7 @@ class StartProbabilityScores(Frozen):
     site_brier: Finite
 
 
-class ExpectedStartScores(Frozen):
+class ExpectedStartScores(FrozenModel):
     """What the site's own scheduler expected of the jobs of a queue, None for all, that started: first and last.
 
     `paired` is over those of them that were forecast too, None where none was. `bound_coverage` is over the `bounded`
@@ -250,14 +250,14 @@ class ExpectedStartScores(Frozen):
     within: StartProbabilityScores | None = None
 
 
-class MemberChange(Frozen):
+class MemberChange(FrozenModel):
     """From `time` on, in seconds of the log, another member of a portfolio decided than before."""
 
     time: Instant
     member: Name
 
 
-class PortfolioScores(Frozen):
+class PortfolioScores(FrozenModel):
     """Which members of a portfolio decided when, the first included, and where all stood on how many `jobs` at last.
 
     `members` are as at the last choice, none before the first; `left_out` counts the changes that came after so many.
@@ -270,7 +270,7 @@ class PortfolioScores(Frozen):
     left_out: Count = 0
 
 
-class Happenings(Frozen):
+class Happenings(FrozenModel):
     """What happened to jobs beside coming, starting and ending: how many times each.
 
     `told_late` counts events told after their instant, `expected` the site's own words on starts, None if it has none.
@@ -284,7 +284,7 @@ class Happenings(Frozen):
     expected: Count | None = None
 
 
-class Scores(Frozen):
+class Scores(FrozenModel):
     """The scoreboard's answer to `ClusterClosed`.
 
     `calibration` only of policies that weigh probabilities, `wait_forecast` only of those that forecast, `starts` of

@@ -5,13 +5,13 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from shadowtime.shared.bounds import MAX_DURATION
-from shadowtime.shared.messages.base import Frozen
+from shadowtime.shared.messages.base import FrozenModel
 
 EXACT = 1 << 20
 """Ratios of larger whole numbers, and those of real ones, are rounded to this denominator."""
 
 
-class Amdahl(Frozen):
+class Amdahl(FrozenModel):
     """A share of the work is sequential, the rest perfectly parallel (Amdahl 1967)."""
 
     kind: Literal["amdahl"] = "amdahl"
@@ -27,7 +27,7 @@ class Amdahl(Frozen):
         return 1.0 / (self.serial + (1.0 - self.serial) / processors)
 
 
-class Downey(Frozen):
+class Downey(FrozenModel):
     """A job whose average parallelism is this multiple of the processors it requests; `sigma` measures its variance.
 
     References

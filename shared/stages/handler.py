@@ -22,7 +22,7 @@ from shadowtime.shared.messages import (
     moment,
 )
 from shadowtime.shared.stages.jobs_in_system import RunningJob, only_priority
-from shadowtime.shared.stages.run_log import CheckedLog
+from shadowtime.shared.stages.run_log import RunLog
 
 
 class StageHandler:
@@ -37,9 +37,9 @@ class StageHandler:
 
     def __init__(self, opened: ClusterOpened) -> None:
         self.opened = opened
-        self.share(CheckedLog(opened))
+        self.share(RunLog(opened))
 
-    def share(self, log: CheckedLog) -> None:
+    def share(self, log: RunLog) -> None:
         """Have events checked by `log` from now on, which is where its own one is."""
         self.checked, self.jobs, self.rooms = log, log.jobs, log.rooms
 
@@ -48,7 +48,7 @@ class StageHandler:
 
         Raises
         ------
-        RuleBroken
+        LogViolation
             If the event contradicts the log; nothing has changed then.
         """
         output = self.answer(envelope, self.checked.check(envelope))
@@ -61,7 +61,7 @@ class StageHandler:
         Parameters
         ----------
         known
-            What the log tells of the event's job: see `CheckedLog.check`.
+            What the log tells of the event's job: see `RunLog.check`.
         """
         return self._ANSWERS[type(envelope.event)](self, envelope, envelope.event, known)
 

@@ -3,7 +3,7 @@
 from typing import Any, NamedTuple
 
 from shadowtime.shared.bounds import MAX_LIVE_JOBS
-from shadowtime.shared.errors import RuleBroken
+from shadowtime.shared.errors import LogViolation
 from shadowtime.shared.messages import (
     JobChanged,
     JobEnded,
@@ -91,57 +91,57 @@ class JobsInSystem:
         self.running: dict[int, RunningJob] = {}
 
     def require_new(self, event: JobSubmitted) -> None:
-        """Raise `RuleBroken` if the job is in the system already, or the system is full."""
+        """Raise `LogViolation` if the job is in the system already, or the system is full."""
         if event.job_number in self.waiting or event.job_number in self.running:
             state = "waiting" if event.job_number in self.waiting else "running"
-            raise RuleBroken(f"job {event.job_number} submitted at {event.time} is already {state}")
+            raise LogViolation(f"job {event.job_number} submitted at {event.time} is already {state}")
         if len(self.waiting) + len(self.running) >= MAX_LIVE_JOBS:
-            raise RuleBroken(
+            raise LogViolation(
                 f"job {event.job_number} submitted at {event.time} is one too many: "
                 f"{len(self.waiting):,} wait and {len(self.running):,} run, at most {MAX_LIVE_JOBS:,} in all"
             )
         if event.eligible_time is not None and event.eligible_time > event.time:
-            raise RuleBroken(
+            raise LogViolation(
                 f"job {event.job_number} submitted at {event.time} waits from {event.eligible_time} on, later"
             )
 
     def require_waiting(self, event: JobStarted | JobWithdrawn | JobExpected) -> JobSubmitted:
-        """Return the waiting job that starts, is withdrawn or has its start foretold, or raise `RuleBroken`."""
+        """Return the waiting job that starts, is withdrawn or has its start foretold, or raise `LogViolation`."""
         job = self.waiting.get(event.job_number)
         if job is None:
             known = "runs already" if event.job_number in self.running else "was never submitted"
-            raise RuleBroken(f"job {event.job_number} {DONE[type(event)]} at {event.time} {known}")
+            raise LogViolation(f"job {event.job_number} {DONE[type(event)]} at {event.time} {known}")
         if event.happened is not None:
             self._require_order(event, event.happened, job.since, "its wait began")
         return job
 
     def require_running(self, event: JobEnded | JobSuspended | JobResumed) -> RunningJob:
-        """Return the running job that ends, stops or goes on, or raise `RuleBroken`."""
+        """Return the running job that ends, stops or goes on, or raise `LogViolation`."""
         job = self.running.get(event.job_number)
         if job is None:
             done = DONE[type(event)]
             known = "never started" if event.job_number in self.waiting else "was never submitted"
-            raise RuleBroken(f"job {event.job_number} {done} at {event.time} {known}")
+            raise LogViolation(f"job {event.job_number} {done} at {event.time} {known}")
         kind = type(event)
         if kind is JobSuspended and job.suspended is not None:
-            raise RuleBroken(f"job {event.job_number} suspended at {event.time} is suspended since {job.suspended}")
+            raise LogViolation(f"job {event.job_number} suspended at {event.time} is suspended since {job.suspended}")
         if kind is JobResumed and job.suspended is None:
-            raise RuleBroken(f"job {event.job_number} resumed at {event.time} was not suspended")
+            raise LogViolation(f"job {event.job_number} resumed at {event.time} was not suspended")
         if event.happened is not None and job.suspended is None:
             self._require_order(event, event.happened, moment(job.started), "it started")
         elif event.happened is not None and job.suspended is not None:
             self._require_order(event, event.happened, job.suspended, "it was suspended")
         if type(event) is JobEnded and event.run_time > (held := moment(event) - moment(job.started)):
-            raise RuleBroken(
+            raise LogViolation(
                 f"job {event.job_number} ran {event.run_time} s, but held its processors for {held} s only"
             )
         return job
 
     def require_known(self, event: JobChanged) -> JobSubmitted | RunningJob:
-        """Return the job that changes, as it waits or runs, or raise `RuleBroken`."""
+        """Return the job that changes, as it waits or runs, or raise `LogViolation`."""
         job = self.waiting.get(event.job_number) or self.running.get(event.job_number)
         if job is None:
-            raise RuleBroken(f"job {event.job_number} changed at {event.time} was never submitted")
+            raise LogViolation(f"job {event.job_number} changed at {event.time} was never submitted")
         if event.happened is not None:
             waits = job.submitted if isinstance(job, RunningJob) else job
             self._require_order(event, event.happened, waits.since, "its wait began")
@@ -150,7 +150,7 @@ class JobsInSystem:
     @staticmethod
     def _require_order(event: OfJob, happened: int, earliest: int, what: str) -> None:
         if not earliest <= happened <= event.time:
-            raise RuleBroken(
+            raise LogViolation(
                 f"job {event.job_number} {DONE[type(event)]} at {happened}, told at {event.time}; {what} at {earliest}"
             )
 

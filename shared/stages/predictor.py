@@ -72,13 +72,13 @@ Question = TypeVar("Question")
 Answer = TypeVar("Answer")
 
 
-class LastAnswer(Generic[Question, Answer]):
+class LastValue(Generic[Question, Answer]):
     """A function of an object and of a state, which gives its last answer again while both stay as they are.
 
     Who changes the state calls `forget`. The question is known by its identity, so it must not change.
 
     >>> questions = []
-    >>> last = LastAnswer(lambda question: questions.append(question) or len(questions))
+    >>> last = LastValue(lambda question: questions.append(question) or len(questions))
     >>> asked = object()
     >>> last(asked), last(asked), len(questions)
     (1, 1, 1)

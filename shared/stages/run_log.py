@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple
 
-from shadowtime.shared.errors import RuleBroken, SnapshotMismatch
+from shadowtime.shared.errors import LogViolation, SnapshotMismatch
 from shadowtime.shared.messages import (
     CapacityChanged,
     ClusterClosed,
@@ -18,9 +18,9 @@ from shadowtime.shared.messages import (
     JobSubmitted,
     JobSuspended,
     JobWithdrawn,
+    MachineCapacity,
+    PoolCapacity,
     Rejected,
-    Room,
-    Rooms,
     SchedulingPoint,
 )
 from shadowtime.shared.stages.jobs_in_system import JobsInSystem, RunningJob, new_request, only_priority
@@ -29,20 +29,20 @@ from shadowtime.shared.stages.jobs_in_system import JobsInSystem, RunningJob, ne
 class EventRule(NamedTuple):
     """The requirements of an event, and its effect on the log."""
 
-    check: Callable[["CheckedLog", Any], Any]
-    change: Callable[["CheckedLog", Any, Any], None]
+    check: Callable[["RunLog", Any], Any]
+    change: Callable[["RunLog", Any, Any], None]
 
 
 NOTHING = EventRule(lambda log, event: None, lambda log, event, known: None)
 
 
-class CheckedLog:
+class RunLog:
     """Where a run stands: its time, its machine, the jobs that wait and run. O(1) an event.
 
     Each reader has an event checked by `check`, and says with `advance` that it is through with it. What the event
     changes happens when the last of them has said so: all of them see the log as it was before the event.
 
-    >>> log = CheckedLog(ClusterOpened(time=0, cluster="c", processors=4, policy="easy", mode="closed"))
+    >>> log = RunLog(ClusterOpened(time=0, cluster="c", processors=4, policy="easy", mode="closed"))
     >>> log.check(Envelope(run="r", sequence=1, event=JobSubmitted(time=5, job_number=7, requested_processors=2)))
     >>> log.advance()
     >>> log.time, list(log.jobs.waiting)
@@ -53,7 +53,7 @@ class CheckedLog:
         self.time = opened.time
         self.closed = False
         self.jobs = JobsInSystem()
-        self.rooms = Rooms(opened.processors, opened.pools or ())
+        self.rooms = MachineCapacity(opened.processors, opened.pools or ())
         self._opened = opened
         self._readers = 1
         self._through = 0
@@ -68,7 +68,7 @@ class CheckedLog:
 
         Raises
         ------
-        RuleBroken
+        LogViolation
             If the event contradicts the log; nothing has changed then.
         """
         event = envelope.event
@@ -77,13 +77,13 @@ class CheckedLog:
         kind = type(event)
         if kind is not Rejected:  # that changed nothing in the stage before, not even the time
             if self._through and kind is not Decided:
-                raise RuleBroken(f"{event.kind} at {event.time} came in the place of another, which others have read")
+                raise LogViolation(f"{event.kind} at {event.time} came in the place of another, which others have read")
             if event.time < self.time:
-                raise RuleBroken(f"{event.kind} at {event.time} comes after {self.time}: time went back")
+                raise LogViolation(f"{event.kind} at {event.time} comes after {self.time}: time went back")
             if self.closed:
-                raise RuleBroken(f"{event.kind} at {event.time}: run {envelope.run!r} was closed at {self.time}")
+                raise LogViolation(f"{event.kind} at {event.time}: run {envelope.run!r} was closed at {self.time}")
             if kind is ClusterOpened:
-                raise RuleBroken(f"run {envelope.run!r} was opened already, at {self._opened.time}")
+                raise LogViolation(f"run {envelope.run!r} was opened already, at {self._opened.time}")
         self._known = self._RULES[kind].check(self, event)
         self._event = event
         return self._known
@@ -103,7 +103,7 @@ class CheckedLog:
             self.time = event.time
         self._event, self._through = None, 0
 
-    def take_in(self, other: "CheckedLog") -> None:
+    def take_in(self, other: "RunLog") -> None:
         """Stand for another log too, whose reader reads this one from now on.
 
         Raises
@@ -160,7 +160,7 @@ class CheckedLog:
         self.rooms.require(f"a change at {event.time} of", event.pool)
 
     def _resize(self, event: CapacityChanged, known: None) -> None:
-        self.rooms.change(event.pool or 0, Room(event.processors, event.memory, event.gpus))
+        self.rooms.change(event.pool or 0, PoolCapacity(event.processors, event.memory, event.gpus))
 
     def _close(self, event: ClusterClosed, known: None) -> None:
         self.closed = True

@@ -15,9 +15,9 @@ from dataclasses import dataclass, replace
 
 import orjson
 
-from shadowtime.shared.errors import Ended, RuleBroken, SequenceGap, SettingsError, SnapshotMismatch
+from shadowtime.shared.errors import LogViolation, SequenceGap, SettingsError, SnapshotMismatch, WorkCancelled
 from shadowtime.shared.messages import ClusterOpened, Envelope, Refusal, Rejected
-from shadowtime.shared.quoting import shortened
+from shadowtime.shared.quoting import truncate
 from shadowtime.shared.stages.handler import StageHandler
 from shadowtime.shared.stages.snapshot import SNAPSHOT_SCHEMA, fingerprint, read_snapshot
 
@@ -96,10 +96,10 @@ class StageRun:
             )
         try:
             output = self._open(envelope) if self.handler is None else self.handler.handle(envelope)
-        except (RuleBroken, SettingsError) as broken:
+        except (LogViolation, SettingsError) as broken:
             output = rejected(envelope, str(broken))
         except BaseException as failure:  # a plug-in may call exit, and its library panic
-            if isinstance(failure, KeyboardInterrupt | Ended):
+            if isinstance(failure, KeyboardInterrupt | WorkCancelled):
                 raise
             self.spoiled = True
             output = rejected(envelope, f"{self.stage.name} failed: {described(failure)}", "failed")
@@ -149,7 +149,7 @@ class StageRun:
         if isinstance(envelope.event, Rejected):
             return envelope
         if not isinstance(envelope.event, ClusterOpened):
-            raise RuleBroken(f"{envelope.event.kind} at {envelope.event.time}: run {envelope.run!r} is not open")
+            raise LogViolation(f"{envelope.event.kind} at {envelope.event.time}: run {envelope.run!r} is not open")
         self.handler = self.stage.open(envelope.event)
         return envelope
 
@@ -207,7 +207,7 @@ class StageRun:
 
 def rejected(envelope: Envelope, reason: str, code: Refusal | None = None) -> Envelope:
     """Return the envelope with a `Rejected` in the place of its event, and nothing of what stages added to it."""
-    event = Rejected(time=envelope.event.time, reason=shortened(reason), code=code)
+    event = Rejected(time=envelope.event.time, reason=truncate(reason), code=code)
     return Envelope(run=envelope.run, cluster=envelope.cluster, sequence=envelope.sequence, event=event)
 
 
@@ -217,4 +217,4 @@ def described(error: BaseException) -> str:
     >>> described(KeyError("time"))
     "KeyError: 'time'"
     """
-    return shortened(f"{type(error).__name__}: {error}".removesuffix(": "), 300)
+    return truncate(f"{type(error).__name__}: {error}".removesuffix(": "), 300)

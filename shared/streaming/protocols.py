@@ -59,7 +59,7 @@ class RunState:
     journal: Sequence[bytes]
     outbox: Sequence[bytes]
     quarantined: str | None = None
-    behind: bool = False
+    catching_up: bool = False
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ class Transaction:
     forgotten: Sequence[str] = ()
     closed: bool = False
     quarantined: str | None = None
-    behind: bool = False
+    catching_up: bool = False
 
 
 class StateStore(Protocol):

@@ -91,11 +91,11 @@ def written(settings: Mapping[str, str]) -> str:
     return "".join(f"{PREFIX}{name.upper()}={value}\n" for name, value in settings.items())
 
 
-def fitting(settings: Mapping[str, str], given: Mapping[str, Any]) -> dict[str, str]:
+def applicable_settings(settings: Mapping[str, str], given: Mapping[str, Any]) -> dict[str, str]:
     """Return what of a file counts beside what is given: all of a server, or nothing.
 
     >>> found = {"kafka_bootstrap": "127.0.0.1:9092", "kafka_username": "live", "redis_url": "redis://127.0.0.1:6379/0"}
-    >>> fitting(found, {"kafka_bootstrap": "kafka.example.org:9092"})
+    >>> applicable_settings(found, {"kafka_bootstrap": "kafka.example.org:9092"})
     {'redis_url': 'redis://127.0.0.1:6379/0'}
     """
     other = {name for name, value in given.items() if settings.get(name) != str(value)}

@@ -10,13 +10,13 @@ from pydantic_settings import SettingsError as SourceError
 
 from shadowtime.shared.bounds import MAX_DURATION
 from shadowtime.shared.errors import SettingsError
-from shadowtime.shared.quoting import shortened
+from shadowtime.shared.quoting import truncate
 from shadowtime.shared.streaming.role_settings import (
     FOLLOW_PORT,
     OWN,
     SERVERS,
+    applicable_settings,
     file_of,
-    fitting,
     read_file,
     read_secret,
 )
@@ -167,7 +167,7 @@ def read_settings(flags: list[str] | None = None, role: str | None = None) -> Se
     if unknown := sorted(defaults.keys() - Settings.model_fields.keys()):
         raise SettingsError(f"{path}: there is no setting {', '.join(unknown)}")
     options = _made(flags, {})
-    values = fitting(defaults, {name: getattr(options, name) for name in options.model_fields_set})
+    values = applicable_settings(defaults, {name: getattr(options, name) for name in options.model_fields_set})
     return _made(flags, values)
 
 
@@ -177,10 +177,10 @@ def _made(flags: list[str] | None, values: dict[str, Any]) -> Settings:
     except ValidationError as error:
         first = error.errors(include_input=False)[0]
         raise SettingsError(
-            f"{_named(first['loc'], flags or [])}: {shortened(first['msg'].removeprefix('Value error, '))}"
+            f"{_named(first['loc'], flags or [])}: {truncate(first['msg'].removeprefix('Value error, '))}"
         ) from None
     except SourceError as error:
-        raise SettingsError(shortened(str(error).removeprefix("error parsing CLI: "))) from None
+        raise SettingsError(truncate(str(error).removeprefix("error parsing CLI: "))) from None
 
 
 def _named(place: tuple[int | str, ...], flags: list[str]) -> str:

@@ -54,13 +54,13 @@ async def rebuild(stage: Stage, settings: Settings, only: str | None = None) -> 
             anyone = replace(stage, foreign=())  # what it said itself is handed back to it
             metrics = WorkerMetrics(stage.name)
             context = WorkerContext(anyone, store, _Silent(), settings, metrics, partitions, time.monotonic)
-            worker = StageWorker(context, behind=True)
+            worker = StageWorker(context, catching_up=True)
             try:
                 async for part in reading.parts(stage.reads, partition):
                     records = [_as_answered(record, answers, only) for record in part]
                     await worker.handle([worker.receive(record) for record in records if record is not None])
                     worker.take_done()
-                await worker.settle()
+                await worker.commit_all()
             finally:
                 worker.close()
             rebuilt |= {name: last for name, (last, _) in answers.items() if only in (None, name)}

@@ -9,6 +9,6 @@ if TYPE_CHECKING:
     from shadowtime.shared.text.columns import NOTHING, Measure, TableColumn, Values, numbers, seconds, shares, times
     from shadowtime.shared.text.events import ADJUSTED, ENDS, LEFT, Sentence, chosen, sentences
     from shadowtime.shared.text.explanations import brief_of, reasons_of, sentences_of
-    from shadowtime.shared.text.reasons import UNKNOWN, RunContext, because, procs
+    from shadowtime.shared.text.reasons import UNKNOWN, RunContext, describe_reason, procs
 
 __getattr__ = lazy_exports(__name__)

@@ -33,7 +33,7 @@ from shadowtime.shared.messages import (
     whose,
 )
 from shadowtime.shared.quoting import plain
-from shadowtime.shared.text.reasons import UNKNOWN, RunContext, because, left_undone, procs
+from shadowtime.shared.text.reasons import UNKNOWN, RunContext, describe_reason, left_undone, procs
 
 ADJUSTED = {"over": "which was enough", "under": "too short", "bad": "too short by half an hour or more"}
 """What became of adjusted requests, by class."""
@@ -148,7 +148,7 @@ def _decisions(decided: Decided, log: RunContext) -> Iterator[Sentence]:
         yield Sentence("kill", kill.job_number, KILLED[log.obeyed], (plain(kill.reason),))
     for start in decided.starts:
         what = f"({procs(start.processors)}) {STARTS[log.obeyed]} now"
-        yield Sentence("start", start.job_number, what, (because(start.reason, log, decided.time),))
+        yield Sentence("start", start.job_number, what, (describe_reason(start.reason, log, decided.time),))
     for cut in decided.cut_short or ():
         yield Sentence("cut short", None, left_undone(cut))
     if (now := decided.chosen) is not None and now.jobs is not None and now.member != log.member:

@@ -6,7 +6,7 @@ from shadowtime.shared.formatting import clock, duration
 from shadowtime.shared.messages import Ahead, Ending, Endings, Explanation, Outcome, Refused, Shadow, Sooner
 from shadowtime.shared.quoting import plain
 from shadowtime.shared.text.events import ENDS
-from shadowtime.shared.text.reasons import RunContext, because, procs
+from shadowtime.shared.text.reasons import RunContext, describe_reason, procs
 
 SHOWN = 5
 """Jobs that a sentence names of those that an explanation does."""
@@ -104,7 +104,7 @@ class _Words:
         if why.decided is None or why.reason is None:
             return
         verb = "It was decided to start it" if why.obeyed else "The policy first advised to start it"
-        yield f"{verb} at {self.at(why.decided)}: {because(why.reason, RunContext(why.unix_start), why.time)}."
+        yield f"{verb} at {self.at(why.decided)}: {describe_reason(why.reason, RunContext(why.unix_start), why.time)}."
 
     def waits_for(self) -> str:
         why = self.why

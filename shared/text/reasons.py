@@ -37,10 +37,10 @@ UNKNOWN = RunContext()
 """Of a run whose beginning was not seen."""
 
 
-def because(reason: Reason, log: RunContext = UNKNOWN, now: int | None = None) -> str:
+def describe_reason(reason: Reason, log: RunContext = UNKNOWN, now: int | None = None) -> str:
     """Return why a job is started; times of the day of `now` bear no date.
 
-    >>> because(Backfilled(head=3, shadow_time=7200, extra_processors=2, ends_by_shadow_time=True), now=0)
+    >>> describe_reason(Backfilled(head=3, shadow_time=7200, extra_processors=2, ends_by_shadow_time=True), now=0)
     'backfilled, ends by 02:00:00, when job 3 can start'
     """
 

@@ -186,12 +186,12 @@ def _routes(made: Mapping[str, str]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def make(folder: Path, wanted: Sequence[str], *, renew: bool = False) -> dict[str, str]:
+def make(folder: Path, wanted: Sequence[str], *, lru_put: bool = False) -> dict[str, str]:
     """Return every secret by its name; what is not in the folder yet is made, 128 bits each."""
     made = {}
     for name in wanted:
         path = folder / name
-        if (renew and name not in KEPT) or not path.exists():
+        if (lru_put and name not in KEPT) or not path.exists():
             write_private(path, secrets.token_hex(16))
         made[name] = path.read_text()
     return made
@@ -237,7 +237,7 @@ def main() -> None:
     parser.add_argument("--tls", action="store_true", help="add certificates")
     arguments = parser.parse_args()
     all_roles = roles(FLOW)
-    made = make(MADE, names(all_roles), renew=arguments.renew)
+    made = make(MADE, names(all_roles), lru_put=arguments.lru_put)
     contents = files(all_roles, made, tls=arguments.tls)
     if arguments.tls:
         add_certificates(MADE, contents)

@@ -132,7 +132,7 @@ def status(folder: Folder = STACK) -> None:
         health = (
             "healthy"
             if process.healthy
-            else f"not healthy: {process.trouble or 'does not answer yet'}; see {process.log}"
+            else f"not healthy: {process.failure or 'does not answer yet'}; see {process.log}"
         )
         table.add_row(process.name, process.address, str(process.pid or "-"), str(process.restarts), health)
     console.print(table)
@@ -180,7 +180,7 @@ def wait_until_healthy(supervisor: "subprocess.Popen[bytes]", folder: Path) -> N
 def culprit(state: StackState) -> str:
     """Return what is said of the first process that is not healthy."""
     process = next(process for process in state.processes if not process.healthy)
-    why = process.trouble or "it does not answer"
+    why = process.failure or "it does not answer"
     end = tail(Path(process.log))
     return f"{process.name} at {process.address} does not become healthy: {why}; the end of {process.log}:\n{end}"
 

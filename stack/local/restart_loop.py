@@ -34,7 +34,7 @@ class RestartLoop(threading.Thread):
         self.pid: int | None = None
         self.restarts = 0
         self.healthy = False
-        self.trouble = ""
+        self.failure = ""
         self._stopping = threading.Event()
         self._stop_seconds = 0.0
 
@@ -51,14 +51,14 @@ class RestartLoop(threading.Thread):
             try:
                 self._live()
             except ServerError as error:
-                self.trouble = str(error)
+                self.failure = str(error)
             self.pid, self.healthy = None, False
             if self._stopping.is_set():
                 break
             if time.monotonic() - began > STEADY_SECONDS:
                 backoff.reset()
             pause = backoff.pause()
-            log.warning("%s %s; starting it again in %g s", self.name, self.trouble, pause)
+            log.warning("%s %s; starting it again in %g s", self.name, self.failure, pause)
             self._stopping.wait(pause)
             self.restarts += 1
 
@@ -75,6 +75,6 @@ class RestartLoop(threading.Thread):
                     self.healthy = self.server.answers()
                     asked = time.monotonic()
             if not self._stopping.is_set():
-                self.trouble = f"ended with status {self.server.exit_status}"
+                self.failure = f"ended with status {self.server.exit_status}"
         finally:
             self.server.stop(self._stop_seconds)

@@ -24,7 +24,7 @@ class Process:
     pid: int | None
     restarts: int
     healthy: bool
-    trouble: str
+    failure: str
     log: str
 
 

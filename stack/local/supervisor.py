@@ -90,7 +90,7 @@ class Supervisor:
                 loop.pid,
                 loop.restarts,
                 loop.healthy,
-                loop.trouble,
+                loop.failure,
                 str(loop.server.log),
             )
             for loop in self._loops

@@ -168,7 +168,7 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def shortened(words: tuple[str, ...]) -> list[str]:
+def truncate(words: tuple[str, ...]) -> list[str]:
     """Return a command that takes seconds: fewer jobs, whatever else."""
     few = {
         "replay": ["--jobs", "200"],
@@ -196,7 +196,7 @@ LONG = {"campaign", "reproduce", "search-templates"}
 )
 def test_a_command_in_one_process_runs(words: tuple[str, ...], logs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(logs)
-    command_of(words[1]).main(shortened(words), standalone_mode=False)
+    command_of(words[1]).main(truncate(words), standalone_mode=False)
     for option, word in pairwise(words):
         if option in ("--json", "--report", "-o"):
             assert (logs / word).is_file()

@@ -4,7 +4,7 @@ import copy
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from shadowtime.shared.errors import Fenced, StoreError
+from shadowtime.shared.errors import FencedError, StoreError
 from shadowtime.shared.streaming.protocols import RunState, Transaction
 
 
@@ -18,7 +18,7 @@ class _Kept:
     outbox: list[bytes] = field(default_factory=list)
     read_model: dict[str, bytes] = field(default_factory=dict)
     quarantined: str | None = None
-    behind: bool = False
+    catching_up: bool = False
 
 
 class MemoryStore:
@@ -50,7 +50,7 @@ class MemoryStore:
             list(kept.journal),
             list(kept.outbox),
             kept.quarantined,
-            kept.behind,
+            kept.catching_up,
         )
 
     async def attempt(self, run: str, below: int | None = None) -> int | None:
@@ -66,11 +66,11 @@ class MemoryStore:
             raise StoreError("told to fail before the transaction")
         kept = self.kept.get(transaction.run, _Kept())
         if kept.sequence != transaction.expected:
-            raise Fenced(f"at {kept.sequence}, not {transaction.expected}")
+            raise FencedError(f"at {kept.sequence}, not {transaction.expected}")
         self.kept[transaction.run] = kept
         kept.sequence, kept.offset = transaction.sequence, transaction.offset
         kept.partition = transaction.partition
-        kept.quarantined, kept.behind = transaction.quarantined, transaction.behind
+        kept.quarantined, kept.catching_up = transaction.quarantined, transaction.catching_up
         self.begun.pop(transaction.run, None)
         del kept.outbox[: transaction.delivered]
         if transaction.snapshot is None:

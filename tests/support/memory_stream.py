@@ -60,4 +60,4 @@ async def no_sleep(_: float) -> None:
 async def hand_over(worker: StageWorker, records: Sequence[Message], *, settle: bool = True) -> None:
     await worker.handle([worker.receive(record) for record in records])
     if settle:
-        await worker.settle()
+        await worker.commit_all()

@@ -9,7 +9,7 @@ from typing import Any
 from shadowtime.replayer.logs.workload import Workload
 from shadowtime.replayer.simulation.embedded import EmbeddedReplay
 from shadowtime.replayer.simulation.machine import Machine
-from shadowtime.replayer.simulation.source import DEFAULT_TRAITS, Archived, JobTraits
+from shadowtime.replayer.simulation.source import DEFAULT_TRAITS, JobTraits, ReplaySource
 from shadowtime.services.catalogue import configure
 from shadowtime.services.shadows.machine.machine import TwinMachine
 from shadowtime.shared.messages.envelope import (
@@ -23,7 +23,7 @@ from shadowtime.shared.messages.envelope import (
 )
 
 
-class Beside(Archived):
+class Beside(ReplaySource):
     """What a twin tells of a log, as a source of an embedded replay."""
 
     name = "twin"
@@ -94,7 +94,7 @@ def closed(
 
 
 def played(
-    opened: ClusterOpened, source: Archived, observer: Callable[[Envelope], None] = lambda _: None
+    opened: ClusterOpened, source: ReplaySource, observer: Callable[[Envelope], None] = lambda _: None
 ) -> list[Envelope]:
     log: list[Envelope] = []
 

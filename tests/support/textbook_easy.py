@@ -12,17 +12,17 @@ from shadowtime.shared.messages.reasons import Backfilled, FitsNow
 from shadowtime.testing.instances import Instance, StartedJob, WaitingJob
 
 
-def run_time(job: WaitingJob | StartedJob, *, shortened: bool) -> int:
+def run_time(job: WaitingJob | StartedJob, *, truncate: bool) -> int:
     """Return what a job is planned to run for, at most its adjusted request if that counts."""
-    if not shortened or job.adjusted_time is None:
+    if not truncate or job.adjusted_time is None:
         return job.predicted_time
     return min(job.predicted_time, job.adjusted_time)
 
 
-def expected_end(job: StartedJob, now: int, corrections: tuple[int, ...], *, shortened: bool = False) -> int:
+def expected_end(job: StartedJob, now: int, corrections: tuple[int, ...], *, truncate: bool = False) -> int:
     """Return when a running job is expected to end: the first guess that is not over yet, capped by the request."""
-    elapsed, first = now - job.start_time, run_time(job, shortened=shortened)
-    adjusted = job.adjusted_time if shortened and job.adjusted_time is not None else job.requested_time
+    elapsed, first = now - job.start_time, run_time(job, truncate=truncate)
+    adjusted = job.adjusted_time if truncate and job.adjusted_time is not None else job.requested_time
     guesses = [first, *(first + each for each in corrections), adjusted, elapsed + 300]
     still_possible = [min(guess, job.requested_time) for guess in guesses if guess > elapsed]
     return job.start_time + max(still_possible[0] if still_possible else 0, elapsed + 1)
@@ -30,8 +30,8 @@ def expected_end(job: StartedJob, now: int, corrections: tuple[int, ...], *, sho
 
 def expected_ends_of(instance: Instance) -> list[tuple[int, int]]:
     """Return expected end and processors of each running job."""
-    now, corrections, shortened = instance.now, instance.corrections, instance.uses.running
-    ends = [expected_end(job, now, corrections, shortened=shortened) for job in instance.running]
+    now, corrections, truncate = instance.now, instance.corrections, instance.uses.running
+    ends = [expected_end(job, now, corrections, truncate=truncate) for job in instance.running]
     return [(end, job.processors) for end, job in zip(ends, instance.running, strict=True)]
 
 
@@ -55,18 +55,18 @@ def easy(instance: Instance, *, shortest_first: bool = False) -> list[Start]:
     while waiting and waiting[0].processors <= free:
         job = waiting.pop(0)
         free -= job.processors
-        ends.append((now + run_time(job, shortened=uses.adjust_candidates), job.processors))
+        ends.append((now + run_time(job, truncate=uses.adjust_candidates), job.processors))
         starts.append(_start(job, FitsNow()))
     if not waiting:
         return starts
     head, *candidates = waiting
     shadow_time, extra = shadow(head.processors, free, ends)
     if shortest_first:
-        candidates.sort(key=lambda job: run_time(job, shortened=uses.adjust_queue))
+        candidates.sort(key=lambda job: run_time(job, truncate=uses.adjust_queue))
     for job in candidates:
         if job.processors > free:
             continue
-        end = now + run_time(job, shortened=uses.adjust_candidates)
+        end = now + run_time(job, truncate=uses.adjust_candidates)
         in_time = shadow_time is None or end <= shadow_time
         if not in_time and job.processors > extra:
             continue
@@ -90,7 +90,7 @@ def wfp(instance: Instance) -> list[Start]:
 
     def score(job: WaitingJob) -> Fraction:
         waited = instance.now - job.submit_time
-        return Fraction(waited, run_time(job, shortened=instance.uses.adjust_queue)) ** 3 * job.processors
+        return Fraction(waited, run_time(job, truncate=instance.uses.adjust_queue)) ** 3 * job.processors
 
     in_order = sorted(instance.queue, key=lambda job: (-score(job), job.submit_time, job.job_number))
     return easy(instance._replace(queue=in_order))

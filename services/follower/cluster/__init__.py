@@ -10,6 +10,6 @@ if TYPE_CHECKING:
     from shadowtime.services.follower.cluster.live_source import LiveSource, Opening, SourceLoad, as_opened
     from shadowtime.services.follower.cluster.mirror import KEEP, LAG, Mirror
     from shadowtime.services.follower.cluster.name_table import NameTable
-    from shadowtime.services.follower.cluster.observation import LifeKey, Node, Sight, State, shifted
+    from shadowtime.services.follower.cluster.observation import JobObservation, LifeKey, Node, State, shifted
 
 __getattr__ = lazy_exports(__name__)

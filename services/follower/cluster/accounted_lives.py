@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from shadowtime.services.follower.cluster.observation import LifeKey, Sight
+from shadowtime.services.follower.cluster.observation import JobObservation, LifeKey
 from shadowtime.shared.accounting import (
     LIFE,
     TASKS,
@@ -26,7 +26,7 @@ from shadowtime.shared.cluster import OUTCOMES
 from shadowtime.shared.errors import FollowError, TraceError
 
 
-def sights_in(path: Path, told_by: str) -> list[Sight]:
+def sights_in(path: Path, told_by: str) -> list[JobObservation]:
     """Return what a file as sacct writes them tells.
 
     Raises
@@ -43,7 +43,7 @@ def sights_in(path: Path, told_by: str) -> list[Sight]:
     return sights_of(rows) if len(rows) else []
 
 
-def sights_of(rows: AccountingRows) -> list[Sight]:
+def sights_of(rows: AccountingRows) -> list[JobObservation]:
     """Return what rows of accounting tell, a sight for each life; those that make no job are left out.
 
     O(rows log rows).
@@ -80,12 +80,12 @@ def sights_of(rows: AccountingRows) -> list[Sight]:
 
 def sight_of(
     key: LifeKey, amounts: Mapping[str, int], words: Mapping[str, str], resized: Iterable[tuple[int, int]] = ()
-) -> Sight:
+) -> JobObservation:
     """Return what accounting tells of a life: `told` by the names of `NUMBERS`, an end of `MAX_TIME` for none yet."""
     start, end = amounts["start"], amounts["end"]
     over, started = end < MAX_TIME, start != UNKNOWN
     named: dict[str, Any] = dict(words)
-    return Sight(
+    return JobObservation(
         key,
         "over" if over else "running" if started else "waiting",
         eligible=amounts["eligible"] if amounts["eligible"] > 0 else None,

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal
 
-from shadowtime.services.follower.cluster.observation import LifeKey, Sight
+from shadowtime.services.follower.cluster.observation import JobObservation, LifeKey
 from shadowtime.shared.accounting import MachineParts
 from shadowtime.shared.bounds import MAX_TIME
 from shadowtime.shared.cluster import unless
@@ -62,7 +62,7 @@ class JobLife:
         """Whether it was told to wait or run."""
         return self.reported in ("waiting", "running", "suspended")
 
-    def runs_at(self, time: int | None, seen: Sight | None, *, shown: bool) -> bool:
+    def runs_at(self, time: int | None, seen: JobObservation | None, *, shown: bool) -> bool:
         """Return whether it ran at a time, as was told or is seen; `shown`: whether it was in the last picture.
 
         slurmdbd can have a part of a run as a run of its own: of a job that was resized while it was away.
@@ -106,7 +106,7 @@ class JobLife:
         return cls(LifeKey(*values[0]), *values[1:])
 
 
-def wait_of(sight: Sight, earliest: int, now: int) -> int | None:
+def wait_of(sight: JobObservation, earliest: int, now: int) -> int | None:
     """Return when the wait of a life began that was not withdrawn; None if it did not by now.
 
     A job that started waited from the start at the latest; one that was cancelled before it was eligible did not.
@@ -122,7 +122,7 @@ def wait_of(sight: Sight, earliest: int, now: int) -> int | None:
     return since if since <= now else None
 
 
-def owed(life: JobLife, sight: Sight, asked: Asked, earliest: int, present: int, now: int) -> Iterator[Event]:
+def owed(life: JobLife, sight: JobObservation, asked: Asked, earliest: int, present: int, now: int) -> Iterator[Event]:
     """Yield what is to be told of a life, in order, at times from `present` to `now`. Nothing is noted as told.
 
     What has no stamp, a change, is told at `now`, unless something was told of the life then: it would stand before it.
@@ -181,7 +181,7 @@ def _is_news(expected: int, reported: int | None, now: int) -> bool:
     return reported is None or abs(expected - reported) > max(NEWS, SHARE * (reported - now))
 
 
-def _owed_running(life: JobLife, sight: Sight, different: Asked, present: int, now: int) -> Iterator[Event]:
+def _owed_running(life: JobLife, sight: JobObservation, different: Asked, present: int, now: int) -> Iterator[Event]:
     """Yield what is to be told of a life that was told to run."""
     number, at, started = life.number, life.at, life.started or 0
     over = sight.end if sight.state == "over" else None
@@ -210,7 +210,7 @@ def _owed_running(life: JobLife, sight: Sight, different: Asked, present: int, n
         yield stopped(time=now, job_number=number)
 
 
-def _submitted(number: int, sight: Sight, asked: Asked, since: int, time: int) -> JobSubmitted:
+def _submitted(number: int, sight: JobObservation, asked: Asked, since: int, time: int) -> JobSubmitted:
     submit = sight.key.submit
     return JobSubmitted(
         time=time,
@@ -233,19 +233,19 @@ def _different(known: Asked, asked: Asked, unlimited: bool) -> dict[str, Any]:
     return changed
 
 
-def as_told(life: JobLife, parts: MachineParts) -> Sight:
+def as_told(life: JobLife, parts: MachineParts) -> JobObservation:
     """Return a life as it was told, where nothing is seen of it."""
     asked = life.asked
     limit = asked.get("requested_time")
     partition = next((name for name, pool in parts.of_partition.items() if pool == asked.get("pool")), "")
     resources: dict[str, Any] = {name: asked.get(name) for name in ("nodes", "memory", "gpus")}
     size = asked["requested_processors"]
-    return Sight(
+    return JobObservation(
         life.key, "running", eligible=life.since, limit=limit, processors=size, partition=partition, **resources
     )
 
 
-def as_before(sight: Sight, before: Sight) -> Sight:
+def as_before(sight: JobObservation, before: JobObservation) -> JobObservation:
     """Return a sight of a job with what it held, and where, as it was seen before."""
     kept = ("processors", "nodes", "memory", "gpus", "partition", "node_list", "resized")
     return replace(sight, **{name: getattr(before, name) for name in kept})

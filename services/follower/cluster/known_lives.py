@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterator, Mapping
 
 from shadowtime.services.follower.cluster.job_life import JobLife
-from shadowtime.services.follower.cluster.observation import LifeKey, Sight
+from shadowtime.services.follower.cluster.observation import JobObservation, LifeKey
 from shadowtime.shared.accounting import LIFE, number_of
 from shadowtime.shared.messages import JobSubmitted
 
@@ -35,7 +35,7 @@ class KnownLives:
         """Return whether a job has more lives than any that is real: each is compared with all."""
         return len(self.of_job(key)) >= MAX_LIVES
 
-    def new(self, sight: Sight) -> JobLife:
+    def new(self, sight: JobObservation) -> JobLife:
         """Add a life that is seen for the first time: the next of its job, or the one before those that are known.
 
         One of which the events were found in the log is known again.
@@ -57,7 +57,7 @@ class KnownLives:
         self.add(life)
         return life
 
-    def order(self, sight: Sight) -> tuple[int, int]:
+    def order(self, sight: JobObservation) -> tuple[int, int]:
         """Let the lives of a job come in order; those before one that is known, the last of them first."""
         submit = sight.key.submit
         before = any(other.key.submit > submit for other in self.of_job(sight.key))
@@ -93,7 +93,7 @@ class KnownLives:
         return any(other.index == life.index - 1 for other in self.of_job(life.key))
 
     def is_part(
-        self, life: JobLife, start: int | None, sights: Mapping[LifeKey, Sight], shown: Collection[LifeKey]
+        self, life: JobLife, start: int | None, sights: Mapping[LifeKey, JobObservation], shown: Collection[LifeKey]
     ) -> bool:
         """Return whether a life that started then is a part of a run that is told, or seen, or `shown` to go on."""
         before = (other for other in self.of_job(life.key) if other.key.submit < life.key.submit)

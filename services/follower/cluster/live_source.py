@@ -13,7 +13,7 @@ from shadowtime.shared.cli import FewAMinute
 from shadowtime.shared.cluster import Source
 from shadowtime.shared.errors import FollowError
 from shadowtime.shared.messages import ClusterOpened, Event, Pool
-from shadowtime.shared.quoting import shortened
+from shadowtime.shared.quoting import truncate
 from shadowtime.shared.streaming import Route
 
 log = logging.getLogger("shadowtime.follow.left_out")
@@ -44,7 +44,7 @@ def as_opened(parts: MachineParts, opened: ClusterOpened) -> MachineParts:
     names, known = ([pool.name for pool in pools] for pools in (parts.pools, opened.pools or ()))
     if names != known:
         raise FollowError(
-            f"the machine has the pools {shortened(', '.join(names))}, its log {shortened(', '.join(known))}; "
+            f"the machine has the pools {truncate(', '.join(names))}, its log {truncate(', '.join(known))}; "
             "follow it as a new run: --run NAME"
         )
     return parts._replace(pools=tuple(opened.pools or ()))

@@ -19,8 +19,8 @@ from typing import Any
 from shadowtime.services.follower.cluster.job_life import JobLife, as_before, as_told, owed
 from shadowtime.services.follower.cluster.known_lives import KnownLives
 from shadowtime.services.follower.cluster.name_table import NameTable
-from shadowtime.services.follower.cluster.observation import LifeKey, Sight
-from shadowtime.services.follower.cluster.pool_sizes import RoomsSeen
+from shadowtime.services.follower.cluster.observation import JobObservation, LifeKey
+from shadowtime.services.follower.cluster.pool_sizes import ObservedCapacity
 from shadowtime.services.follower.cluster.queue_order import as_queued
 from shadowtime.shared.accounting import MachineParts
 from shadowtime.shared.bounds import MAX_INTEGER
@@ -65,12 +65,12 @@ class Mirror:
         self._missing: dict[LifeKey, int] = {}
         self._after_unknown: dict[LifeKey, int] = {}
         self.lives = KnownLives()
-        self.rooms = RoomsSeen(parts)
-        self._sights: dict[LifeKey, Sight] = {}
+        self.rooms = ObservedCapacity(parts)
+        self._sights: dict[LifeKey, JobObservation] = {}
         self._shown: set[LifeKey] = set()
         self._due: deque[tuple[int, list[Event]]] = deque()
 
-    def take(self, sights: Iterable[Sight], at: int, *, whole: bool = False) -> None:
+    def take(self, sights: Iterable[JobObservation], at: int, *, whole: bool = False) -> None:
         """Take in what was seen at a time; a `whole` picture has every job that waits or runs.
 
         O(lives seen), and of the whole picture O(lives in the system).
@@ -92,7 +92,7 @@ class Mirror:
         """The lives in doubt."""
         return {*self._missing, *self._after_unknown}
 
-    def answered(self, sights: Iterable[Sight], at: int) -> None:
+    def answered(self, sights: Iterable[JobObservation], at: int) -> None:
         """Note that this is all that is known of what is missing.
 
         What waits there does wait: squeue loses the last task of an array with a step. What else waited was cancelled.
@@ -171,7 +171,7 @@ class Mirror:
                 if not life.open:
                     self._sights.pop(life.key, None)
 
-    def _see(self, sight: Sight, at: int | None) -> None:
+    def _see(self, sight: JobObservation, at: int | None) -> None:
         """Take in a sight, of a whole picture if there is a time."""
         life = self.lives.by_key.get(sight.key)
         if life is None:
@@ -195,7 +195,7 @@ class Mirror:
         if sight.state == "over" or at is not None:
             self._missing.pop(sight.key, None)
 
-    def _judge(self, life: JobLife, sight: Sight, at: int | None) -> None:
+    def _judge(self, life: JobLife, sight: JobObservation, at: int | None) -> None:
         """Leave out a life that cannot be told, and doubt one that waits anew while the one before is not known."""
         reason = "without a number of its own" if life.number > MAX_INTEGER else self.rooms.unusable(sight)
         if at is None and self.lives.is_part(life, sight.start, self._sights, self._shown):
@@ -249,4 +249,4 @@ class Mirror:
             setattr(self, name, state[name])
         self.left_out = Counter(state["left_out"])
         self.rooms.restore(state["rooms"], state.get("rooms_seen"))
-        self._sights = {sight.key: sight for sight in map(Sight.of_plain, state.get("seen", ()))}
+        self._sights = {sight.key: sight for sight in map(JobObservation.of_plain, state.get("seen", ()))}

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from shadowtime.services.follower.cluster.observation import Sight
+from shadowtime.services.follower.cluster.observation import JobObservation
 from shadowtime.shared.accounting import KINDS, Names
 from shadowtime.shared.bounds import MAX_DURATION
 
@@ -34,11 +34,11 @@ class NameTable:
             self.fresh[f"{kind}:{shown}"] = b"%d" % number
         return number
 
-    def of(self, sight: Sight) -> dict[str, int | None]:
+    def of(self, sight: JobObservation) -> dict[str, int | None]:
         """Return the numbers of the names of a job, as fields of an event."""
         return {field: self.number(kind, getattr(sight, kind)) for kind, field in KINDS.items()}
 
-    def asked(self, sight: Sight, pool: int | None) -> dict[str, Any]:
+    def asked(self, sight: JobObservation, pool: int | None) -> dict[str, Any]:
         """Return what a job asks for and whose it is, as fields of `JobSubmitted`."""
         return {
             "requested_processors": sight.processors,
@@ -70,7 +70,7 @@ class NameTable:
         for kind, field in KINDS.items():
             self._fill(kind, getattr(event, field) or 0)
 
-    def bind(self, sight: Sight, asked: Mapping[str, Any]) -> None:
+    def bind(self, sight: JobObservation, asked: Mapping[str, Any]) -> None:
         """Note whose the numbers are that the log has for a job, where only they are known."""
         for kind, field in KINDS.items() if self._unbound else ():
             known, number, name = self.names.of[kind], asked.get(field), getattr(sight, kind)

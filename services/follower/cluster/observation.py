@@ -18,7 +18,7 @@ class LifeKey(NamedTuple):
 
 
 @dataclass(slots=True)
-class Sight:
+class JobObservation:
     """A life of a job as it is seen, or as it was accounted; instants in seconds of Unix, None where unknown.
 
     `life` counts from 0 how often the job was requeued before, where that is told. `limit` is in seconds; `unlimited`
@@ -59,7 +59,7 @@ class Sight:
         return [list(self.key), *(getattr(self, field.name) for field in fields(self)[1:])]
 
     @classmethod
-    def of_plain(cls, values: list[Any]) -> "Sight":
+    def of_plain(cls, values: list[Any]) -> "JobObservation":
         """Return what `plain` was taken of."""
         sight = cls(LifeKey(*values[0]), *values[1:])
         sight.resized = tuple((instant, processors) for instant, processors in sight.resized)
@@ -85,7 +85,7 @@ class Node(NamedTuple):
         return {"processors": self.processors, "nodes": 1, "memory": self.memory, "gpus": self.gpus}
 
 
-def shifted(sights: Iterable[Sight], zero: int) -> list[Sight]:
+def shifted(sights: Iterable[JobObservation], zero: int) -> list[JobObservation]:
     """Return sights with instants of a cluster's own time line, whose second 0 is `zero`."""
 
     def own(instant: int | None) -> int | None:

@@ -3,20 +3,20 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from shadowtime.services.follower.cluster.observation import Node, Sight
+from shadowtime.services.follower.cluster.observation import JobObservation, Node
 from shadowtime.shared.accounting import MachineParts
 from shadowtime.shared.bounds import MAX_AMOUNT
-from shadowtime.shared.errors import RuleBroken
-from shadowtime.shared.messages import CapacityChanged, Room, Rooms
-from shadowtime.shared.quoting import quoted, shortened
+from shadowtime.shared.errors import LogViolation
+from shadowtime.shared.messages import CapacityChanged, MachineCapacity, PoolCapacity
+from shadowtime.shared.quoting import quote, truncate
 
 
-class RoomsSeen:
+class ObservedCapacity:
     """The rooms of each pool, counted from 0; a pool never has what it did not have at first."""
 
     def __init__(self, parts: MachineParts) -> None:
         self._parts = parts
-        self._told = Rooms(sum(pool.processors for pool in parts.pools), parts.pools)
+        self._told = MachineCapacity(sum(pool.processors for pool in parts.pools), parts.pools)
         self._seen = list(self._told)
 
     def see(self, nodes: Iterable[Node]) -> None:
@@ -28,14 +28,16 @@ class RoomsSeen:
             if at is not None:
                 for place, value in enumerate((node.usable, node.memory, node.gpus)):
                     sums[at][place] += value
-        self._seen = [_managed(Room(*amounts), published) for amounts, published in zip(sums, self._told, strict=True)]
+        self._seen = [
+            _managed(PoolCapacity(*amounts), published) for amounts, published in zip(sums, self._told, strict=True)
+        ]
 
-    def see_pool(self, name: str, room: Room) -> None:
+    def see_pool(self, name: str, room: PoolCapacity) -> None:
         """Take in what a pool has now; raise `ValueError` if there is none of that name."""
         at = next((at for at, pool in enumerate(self._parts.pools) if pool.name == name), None)
         if at is None:
             known = ", ".join(pool.name for pool in self._parts.pools)
-            raise ValueError(f"no pool {quoted(name)}; the machine has {shortened(known)}")
+            raise ValueError(f"no pool {quote(name)}; the machine has {truncate(known)}")
         self._seen[at] = _managed(self._seen[at].changed(*room), self._told[at])
 
     def changes(self, time: int) -> Iterator[CapacityChanged]:
@@ -46,9 +48,9 @@ class RoomsSeen:
 
     def published(self, event: CapacityChanged) -> None:
         """Note that a change was told."""
-        self._told.change(event.pool or 0, Room(event.processors, event.memory, event.gpus))
+        self._told.change(event.pool or 0, PoolCapacity(event.processors, event.memory, event.gpus))
 
-    def unusable(self, sight: Sight) -> str | None:
+    def unusable(self, sight: JobObservation) -> str | None:
         """Return why a life cannot be told; None if it can."""
         pool = self._parts.pool_of(sight.node_list, sight.partition)
         if pool is None:
@@ -63,11 +65,11 @@ class RoomsSeen:
             return "larger than any machine"
         return None
 
-    def fits(self, sight: Sight, pool: int) -> bool:
+    def fits(self, sight: JobObservation, pool: int) -> bool:
         """Return whether a pool has, or had at first, what a job asks for, as far as was told."""
         try:
             self._told.require("a job asks for", pool, (sight.processors, sight.memory, sight.gpus))
-        except RuleBroken:
+        except LogViolation:
             return False
         return True
 
@@ -78,16 +80,16 @@ class RoomsSeen:
     def restore(self, state: Sequence[Sequence[Any]], seen: Sequence[Sequence[Any]] | None = None) -> None:
         """Take on what `snapshot` returned; what is seen is what was told, unless it was stored."""
         self._told.restore(state)
-        self._seen = list(self._told) if seen is None else [Room(*room) for room in seen]
+        self._seen = list(self._told) if seen is None else [PoolCapacity(*room) for room in seen]
 
 
-def _managed(room: Room, published: Room) -> Room:
+def _managed(room: PoolCapacity, published: PoolCapacity) -> PoolCapacity:
     """Return a room without what its pool does not manage, as was told."""
     return room._replace(
         memory=None if published.memory is None else room.memory, gpus=None if published.gpus is None else room.gpus
     )
 
 
-def _within(sight: Sight, room: Room) -> bool:
+def _within(sight: JobObservation, room: PoolCapacity) -> bool:
     asked = sight.processors, sight.memory, sight.gpus
     return all(wanted is None or has is None or wanted <= has for wanted, has in zip(asked, room, strict=True))

@@ -9,13 +9,13 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 from shadowtime.services.follower.cluster.known_lives import KnownLives
-from shadowtime.services.follower.cluster.observation import LifeKey, Sight
+from shadowtime.services.follower.cluster.observation import JobObservation, LifeKey
 
 Job = tuple[int, int]
 """When a job was submitted, and its number: equals in priority go in this order."""
 
 
-def as_queued(sights: Mapping[LifeKey, Sight], lives: KnownLives) -> dict[Job, int]:
+def as_queued(sights: Mapping[LifeKey, JobObservation], lives: KnownLives) -> dict[Job, int]:
     """Return the priorities by which the jobs that wait stand as they do in the cluster's queue."""
     waiting = [
         (-sight.priority, (key.submit, lives.by_key[key].number))

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 from shadowtime.shared.errors import FollowError
-from shadowtime.shared.quoting import shortened
+from shadowtime.shared.quoting import truncate
 
 SPOKEN = ("LC_ALL=C", "TZ=UTC", "SLURM_TIME_FORMAT=%s", "SLURM_BITSTR_LEN=0")
 """So that nothing depends on where and how a command runs, and the tasks of an array are not cut off."""
@@ -76,7 +76,7 @@ class Commands:
                         await process.wait()
             if code:
                 lines = err.read_text(errors="replace").strip().splitlines()
-                why = shortened(lines[-1], 200) if lines else f"it ended with {code}"
+                why = truncate(lines[-1], 200) if lines else f"it ended with {code}"
                 raise FollowError(f"{command[0]}: {why}")
             if out.stat().st_size > MAX_OUTPUT:
                 raise FollowError(f"{command[0]} printed more than {MAX_OUTPUT:,} bytes")

@@ -19,9 +19,9 @@ from aiokafka.errors import KafkaError
 
 from shadowtime.services.follower.cluster import LiveSource
 from shadowtime.shared.backoff import Backoff
-from shadowtime.shared.errors import BusError, Fenced, FollowError, StoreError
+from shadowtime.shared.errors import BusError, FencedError, FollowError, StoreError
 from shadowtime.shared.messages import ClusterOpened, Envelope, Event
-from shadowtime.shared.quoting import quoted, shortened
+from shadowtime.shared.quoting import quote, truncate
 from shadowtime.shared.stages import JOBS
 from shadowtime.shared.streaming import RedisStore, Settings, Transaction, read_log, topic_admin
 from shadowtime.shared.streaming import clients as bus
@@ -87,11 +87,11 @@ class Follower:
                             return
                         await self.source.listen()
                 except (StoreError, BusError, KafkaError, OSError) as error:
-                    self._rivals = self._rivals + 1 if isinstance(error, Fenced) else 0
+                    self._rivals = self._rivals + 1 if isinstance(error, FencedError) else 0
                     if self._rivals >= RIVALS:
-                        raise FollowError(f"another follower tells run {quoted(self.run)}: end one") from None
+                        raise FollowError(f"another follower tells run {quote(self.run)}: end one") from None
                     pause = backoff.pause()
-                    log.warning("%s; trying again in %.1f s", shortened(str(error)), pause)
+                    log.warning("%s; trying again in %.1f s", truncate(str(error)), pause)
                     await self._disconnect()
                     await sleep(pause)
         finally:
@@ -115,7 +115,7 @@ class Follower:
             if record.key == self._key and (envelope := Envelope.read(record.value)) is not None:
                 await self._read_back(envelope, record.offset)
         if self.sequence > stored:
-            log.warning("the log of run %s is %d events ahead of Redis", quoted(self.run), self.sequence - stored)
+            log.warning("the log of run %s is %d events ahead of Redis", quote(self.run), self.sequence - stored)
             await self._commit([], stored)
         elif saved is None:
             await self._begin(None)
@@ -132,7 +132,7 @@ class Follower:
         event = envelope.event
         if envelope.sequence > self.sequence + 1:
             raise FollowError(
-                f"the log of run {quoted(self.run)} has sequence {envelope.sequence}, but nothing is stored after "
+                f"the log of run {quote(self.run)} has sequence {envelope.sequence}, but nothing is stored after "
                 f"{self.sequence}: its beginning is gone; follow as a new one: --run NAME"
             )
         self._offset = max(self._offset, offset)
@@ -156,7 +156,7 @@ class Follower:
         ]
         if other:
             raise FollowError(
-                f"run {quoted(self.run)} was opened with other settings ({', '.join(other)}); choose another --run"
+                f"run {quote(self.run)} was opened with other settings ({', '.join(other)}); choose another --run"
             )
         self.opened = opened
 

@@ -12,7 +12,7 @@ import orjson
 from aiohttp import web
 
 from shadowtime.shared.bounds import MAX_LINE_LENGTH
-from shadowtime.shared.quoting import shortened
+from shadowtime.shared.quoting import truncate
 
 PATH = "/lines"
 
@@ -96,7 +96,7 @@ class Inbox:
                     raise ValueError(f"longer than {MAX_LINE_LENGTH:,} bytes")
                 self._read(line.decode())
             except ValueError as error:
-                answers.append({"line": number, "error": shortened(str(error))})
+                answers.append({"line": number, "error": truncate(str(error))})
             else:
                 accepted.append(line + b"\n")
                 answers.append({"line": number})

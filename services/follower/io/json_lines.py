@@ -11,15 +11,15 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import BeforeValidator, Field, TypeAdapter, ValidationError
 
-from shadowtime.services.follower.cluster import LifeKey, Sight, State
+from shadowtime.services.follower.cluster import JobObservation, LifeKey, State
 from shadowtime.services.follower.io.http_inbox import DAILY, Inbox
 from shadowtime.services.follower.io.tailed import ParsedLine, Tailed
 from shadowtime.services.follower.options import FollowOptions
 from shadowtime.shared.accounting import LIFE, TASKS
 from shadowtime.shared.bounds import MAX_NAME_LENGTH
 from shadowtime.shared.errors import SettingsError, first_of
-from shadowtime.shared.messages import Amount, Count, Frozen, Outcome, Processors, Request, Room
-from shadowtime.shared.quoting import plain, quoted
+from shadowtime.shared.messages import Amount, Count, FrozenModel, Outcome, PoolCapacity, Processors, Request
+from shadowtime.shared.quoting import plain, quote
 from shadowtime.shared.streaming import Route
 
 
@@ -40,7 +40,7 @@ Second = Annotated[int, Field(ge=1, le=2**38, strict=True), BeforeValidator(_ins
 Word = Annotated[str, Field(max_length=MAX_NAME_LENGTH)]
 
 
-class JobLine(Frozen):
+class JobLine(FrozenModel):
     """All that is known of a job now: it is over if it has an `end`, runs if it has a `start`, and waits else."""
 
     job: Annotated[int, Field(ge=0, lt=LIFE)] = Field(description="number of the job")
@@ -69,7 +69,7 @@ class JobLine(Frozen):
     expected: Second | None = Field(None, description="when the cluster expects it to start")
 
 
-class PoolLine(Frozen):
+class PoolLine(FrozenModel):
     """A line that gives the usable part of a pool now."""
 
     pool: Word
@@ -78,7 +78,7 @@ class PoolLine(Frozen):
     gpus: Amount | None = None
 
 
-class NowLine(Frozen):
+class NowLine(FrozenModel):
     """All that happened before that second is told."""
 
     now: Second
@@ -111,7 +111,7 @@ def read_line(text: str) -> ParsedLine:
         fields = _OBJECT.validate_json(text)
         kind = next((candidate for candidate in KINDS if candidate in fields), None)
         if kind is None:
-            has = quoted(", ".join(sorted(fields)[:5])) if fields else "nothing"
+            has = quote(", ".join(sorted(fields)[:5])) if fields else "nothing"
             raise ValueError(f"expected a job, a pool or now; it has {has}")
         line = KINDS[kind].validate_python(fields)
     except ValidationError as error:
@@ -119,19 +119,19 @@ def read_line(text: str) -> ParsedLine:
     if isinstance(line, NowLine):
         return ParsedLine(time=line.now, known=True)
     if isinstance(line, PoolLine):
-        return ParsedLine(pool=line.pool, room=Room(line.processors, line.memory, line.gpus))
+        return ParsedLine(pool=line.pool, room=PoolCapacity(line.processors, line.memory, line.gpus))
     return ParsedLine([_sight(line)], time=max(line.submit, line.start or 0, line.end or 0))
 
 
 _OBJECT = TypeAdapter(dict[str, Any])
 
 
-def _sight(line: JobLine) -> Sight:
+def _sight(line: JobLine) -> JobObservation:
     if line.start is not None and line.end is not None and line.end < line.start:
         raise ValueError(f"end {line.end} is before start {line.start}")
     state: State = "waiting" if line.start is None else "suspended" if line.suspended else "running"
     same = line.model_dump(exclude={"job", "task", "submit", "eligible", "held", "suspended"})
-    return Sight(
+    return JobObservation(
         LifeKey(line.job, -1 if line.task is None else line.task, line.submit),
         state if line.end is None else "over",
         eligible=None if line.held else line.eligible or line.submit,

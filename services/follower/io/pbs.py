@@ -7,7 +7,7 @@ it was queued. What no record tells is not known: nodes that go down are still p
 import re
 from typing import Any, ClassVar
 
-from shadowtime.services.follower.cluster import LifeKey, Opening, Sight, sight_of
+from shadowtime.services.follower.cluster import JobObservation, LifeKey, Opening, sight_of
 from shadowtime.services.follower.io.tailed import ParsedLine, Tailed
 from shadowtime.services.follower.options import FollowOptions
 from shadowtime.shared.accounting import UNKNOWN, Instants, PbsJobs, PbsLife, PbsWaiting, numbered, zone_of
@@ -47,7 +47,7 @@ class Pbs(Tailed):
             [sight for sight in sights if sight.processors > 0 and sight.key.submit > 0], time=self._jobs.time
         )
 
-    def _sights(self, life: PbsLife) -> list[Sight]:
+    def _sights(self, life: PbsLife) -> list[JobObservation]:
         """Return the life that a record tells of, and after a rerun the one that waits."""
         numbers = {**life.numbers, "end": MAX_TIME if life.numbers["end"] == UNKNOWN else life.numbers["end"]}
         again = self._rerun.get(life.job)

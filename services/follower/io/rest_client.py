@@ -12,7 +12,7 @@ from yarl import URL
 from shadowtime.services.follower.io.commands import MAX_OUTPUT
 from shadowtime.services.follower.options import FollowOptions
 from shadowtime.shared.errors import FollowError, SettingsError
-from shadowtime.shared.quoting import quoted, shortened
+from shadowtime.shared.quoting import quote, truncate
 from shadowtime.shared.streaming import bearer_token, http_url, read_secret
 
 NOTHING_FOUND = 9003
@@ -144,7 +144,7 @@ def _part(path: str, part: str, status: int, reason: str, body: bytes) -> Any:
         said_so = "" if isinstance(answer, dict) or not text.strip() else f": {_line(text)}"
         raise refusal(f"{path}: {status} {_line(reason)}{said_so}")
     if not isinstance(answer, dict):
-        raise FollowError(f"{path}: its answer is no JSON: {quoted(text[:SHOWN], 60)}")
+        raise FollowError(f"{path}: its answer is no JSON: {quote(text[:SHOWN], 60)}")
     if part not in answer:
         raise FollowError(f"{path}: its answer has no {part}")
     return answer[part]
@@ -153,4 +153,4 @@ def _part(path: str, part: str, status: int, reason: str, body: bytes) -> Any:
 def _line(text: str) -> str:
     """Return what was said as one line that can be shown."""
     line = " ".join(text.split())
-    return shortened("".join(character if character.isprintable() else "?" for character in line[: 2 * SHOWN]), SHOWN)
+    return truncate("".join(character if character.isprintable() else "?" for character in line[: 2 * SHOWN]), SHOWN)

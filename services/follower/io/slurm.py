@@ -16,7 +16,7 @@ from typing import ClassVar
 
 from aiokafka.errors import KafkaError
 
-from shadowtime.services.follower.cluster import KEEP, LAG, Opening, Sight, shifted
+from shadowtime.services.follower.cluster import KEEP, LAG, JobObservation, Opening, shifted
 from shadowtime.services.follower.io.mirrored import Mirrored
 from shadowtime.services.follower.io.slurm_commands import ByCommands, SlurmClient
 from shadowtime.services.follower.io.slurm_rest import ByRest
@@ -26,7 +26,7 @@ from shadowtime.shared.accounting import parts_of_nodes
 from shadowtime.shared.backoff import Backoff
 from shadowtime.shared.errors import BusError, FollowError, SettingsError
 from shadowtime.shared.messages import ClusterOpened
-from shadowtime.shared.quoting import quoted, shortened
+from shadowtime.shared.quoting import quote, truncate
 from shadowtime.shared.streaming import Settings
 from shadowtime.shared.streaming import clients as bus
 
@@ -49,7 +49,7 @@ class Waker:
         host, slash, topics = place.partition("/")
         if not slash or ":" not in host or not all(topics.split(",")):
             raise SettingsError(
-                f"--jobcomp {quoted(place)}: expected HOST:PORT/TOPIC, as kafka:9092/slurm-start,slurm-end"
+                f"--jobcomp {quote(place)}: expected HOST:PORT/TOPIC, as kafka:9092/slurm-start,slurm-end"
             )
         self._topics = topics.split(",")
         self._settings = Settings(kafka_bootstrap=host)
@@ -85,7 +85,7 @@ class Waker:
                         self._came.set()
             except (KafkaError, BusError, OSError) as error:
                 pause = backoff.pause()
-                log.warning("jobcomp: %s; trying again in %.0f s", shortened(str(error)), pause)
+                log.warning("jobcomp: %s; trying again in %.0f s", truncate(str(error)), pause)
                 await asyncio.sleep(pause)
             finally:
                 await consumer.stop()
@@ -160,7 +160,7 @@ class SlurmSource(Mirrored):
             self.load.failures += 1
             pause = self._backoff.pause()
             self._next = self._soonest = time.monotonic() + pause
-            log.warning("%s; asking again in %.0f s", shortened(str(error)), pause)
+            log.warning("%s; asking again in %.0f s", truncate(str(error)), pause)
         self._heard(began)
 
     async def close(self) -> None:
@@ -191,7 +191,7 @@ class SlurmSource(Mirrored):
                 if self._seen is not None and not self._seen.unaccounted:
                     mirror.answered(recent, now - 1 - zero)
             except FollowError as error:
-                log.warning("accounting: %s", shortened(str(error)))
+                log.warning("accounting: %s", truncate(str(error)))
             if mirror.doubts:
                 log.warning("nothing is told until accounting knows of jobs %s", sorted(mirror.doubts)[:5])
         mirror.release(now - 1 - zero)
@@ -216,7 +216,7 @@ class SlurmSource(Mirrored):
                 )
         return load.time
 
-    async def _accounted_of_doubts(self) -> list[Sight]:
+    async def _accounted_of_doubts(self) -> list[JobObservation]:
         """Return what accounting has of the jobs in doubt."""
         mirror = self.mirror
         first = min(life.key.submit for key in mirror.doubts for life in mirror.lives.of_job(key))

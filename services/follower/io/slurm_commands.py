@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
-from shadowtime.services.follower.cluster import Node, Sight
+from shadowtime.services.follower.cluster import JobObservation, Node
 from shadowtime.services.follower.cluster import accounted_lives as accounted
 from shadowtime.services.follower.io.commands import Commands
 from shadowtime.services.follower.options import FollowOptions
@@ -34,11 +34,11 @@ class SlurmClient(Protocol):
         """Return what nodes there are."""
         ...
 
-    async def jobs(self, tiers: Mapping[str, int]) -> list[Sight]:
+    async def jobs(self, tiers: Mapping[str, int]) -> list[JobObservation]:
         """Return all jobs that wait or run, and those that ended of late."""
         ...
 
-    async def accounted(self, first: int, last: int | None = None, jobs: Iterable[int] = ()) -> list[Sight]:
+    async def accounted(self, first: int, last: int | None = None, jobs: Iterable[int] = ()) -> list[JobObservation]:
         """Return what accounting has between two instants, of some jobs or of all."""
         ...
 
@@ -75,12 +75,12 @@ class ByCommands:
         text = await self._commands.text(*squeue.SINFO)
         return SlurmNodes(squeue.nodes_of(text), squeue.tiers_of(text))
 
-    async def jobs(self, tiers: Mapping[str, int]) -> list[Sight]:
+    async def jobs(self, tiers: Mapping[str, int]) -> list[JobObservation]:
         """Return what squeue tells."""
         end = f"|{secrets.token_hex(8)}|"
         return squeue.sights_of(await self._commands.text(*squeue.squeue(end)), tiers, end)
 
-    async def accounted(self, first: int, last: int | None = None, jobs: Iterable[int] = ()) -> list[Sight]:
+    async def accounted(self, first: int, last: int | None = None, jobs: Iterable[int] = ()) -> list[JobObservation]:
         """Return what sacct tells."""
         which = ("-j", ",".join(map(str, jobs))) if jobs else ("-a",)
         until = () if last is None else ("-E", _date(last))

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from shadowtime.services.follower.cluster import Sight
+from shadowtime.services.follower.cluster import JobObservation
 from shadowtime.services.follower.cluster import accounted_lives as accounted
 from shadowtime.services.follower.io.rest_client import NotThere, Slurmrestd
 from shadowtime.services.follower.io.slurm_commands import SlurmNodes
@@ -70,7 +70,7 @@ class ByRest:
         except FollowError as error:
             raise _told_by(path, error) from None
 
-    async def jobs(self, tiers: Mapping[str, int]) -> list[Sight]:
+    async def jobs(self, tiers: Mapping[str, int]) -> list[JobObservation]:
         """Return what jobs tells."""
         path, jobs = await self._rows("slurm", "jobs")
         try:
@@ -78,7 +78,7 @@ class ByRest:
         except FollowError as error:
             raise _told_by(path, error) from None
 
-    async def accounted(self, first: int, last: int | None = None, jobs: Iterable[int] = ()) -> list[Sight]:
+    async def accounted(self, first: int, last: int | None = None, jobs: Iterable[int] = ()) -> list[JobObservation]:
         """Return what jobs of slurmdb tells; of some jobs they are asked one by one, as 22.05 takes no list of them."""
         rows: list[dict[str, Any]] = []
         path = ""
@@ -130,7 +130,7 @@ class ByRest:
         return path, rows
 
 
-def _sights(rows: Iterable[Mapping[str, Any]], path: str) -> list[Sight]:
+def _sights(rows: Iterable[Mapping[str, Any]], path: str) -> list[JobObservation]:
     """Return what rows of accounting tell, read as what sacct prints."""
     with tempfile.TemporaryDirectory(prefix="shadowtime-") as folder:
         file = Path(folder) / "rows"

@@ -11,7 +11,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 from shadowtime.shared.bounds import MAX_LINE_LENGTH
 from shadowtime.shared.errors import FollowError
-from shadowtime.shared.quoting import quoted
+from shadowtime.shared.quoting import quote
 
 log = logging.getLogger("shadowtime.follow")
 
@@ -156,7 +156,7 @@ class Tail:
                     self._file = file
                     return file
             if self.place.offset:
-                log.warning("%s is gone; what was written to it last may be missing", quoted(self.place.name))
+                log.warning("%s is gone; what was written to it last may be missing", quote(self.place.name))
             self._go_to(self._follower())
         else:
             self._go_to(self._first())

@@ -16,7 +16,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any, ClassVar, NamedTuple
 
-from shadowtime.services.follower.cluster import Opening, Sight, shifted
+from shadowtime.services.follower.cluster import JobObservation, Opening, shifted
 from shadowtime.services.follower.io.mirrored import Mirrored
 from shadowtime.services.follower.io.tail import FileLine, Tail
 from shadowtime.services.follower.options import FollowOptions
@@ -25,8 +25,8 @@ from shadowtime.shared.bounds import MAX_LINE_LENGTH
 from shadowtime.shared.cli import FewAMinute
 from shadowtime.shared.errors import FollowError, SettingsError, TraceError
 from shadowtime.shared.formatting import DAY
-from shadowtime.shared.messages import ClusterOpened, Room
-from shadowtime.shared.quoting import shortened
+from shadowtime.shared.messages import ClusterOpened, PoolCapacity
+from shadowtime.shared.quoting import truncate
 
 log = logging.getLogger("shadowtime.follow.lines")
 log.addFilter(FewAMinute())
@@ -41,9 +41,9 @@ class ParsedLine(NamedTuple):
     `known` says that whatever was before that second is told.
     """
 
-    sights: Sequence[Sight] = ()
+    sights: Sequence[JobObservation] = ()
     pool: str | None = None
-    room: Room | None = None
+    room: PoolCapacity | None = None
     time: int | None = None
     known: bool = False
 
@@ -102,10 +102,10 @@ class Tailed(Mirrored, ABC):
         except FollowError as error:  # nothing is told of what nobody knows
             self.load.failures += 1
             self._note_behind()
-            log.warning("%s", shortened(str(error)))
+            log.warning("%s", truncate(str(error)))
             await asyncio.sleep(self._given.every)
             return
-        sights: list[Sight] = []
+        sights: list[JobObservation] = []
         for line in lines:
             sights += self._taken(line)
         mirror.take(shifted(sights, self._zero), mirror.now)
@@ -118,7 +118,7 @@ class Tailed(Mirrored, ABC):
         if not lines:
             await asyncio.sleep(self._given.every)
 
-    def _taken(self, line: FileLine) -> Sequence[Sight]:
+    def _taken(self, line: FileLine) -> Sequence[JobObservation]:
         """Return the jobs that a line tells of."""
         try:
             if line.text is None:
@@ -128,7 +128,7 @@ class Tailed(Mirrored, ABC):
                 self.mirror.rooms.see_pool(seen.pool, seen.room)
         except ValueError as error:
             self.load.refused += 1
-            log.warning("%s: refused: %s", line.where, shortened(str(error)))
+            log.warning("%s: refused: %s", line.where, truncate(str(error)))
             return ()
         if seen.time is not None and (seen.known or not self._known):
             self._last = max(self._last or 0, seen.time)

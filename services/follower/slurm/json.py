@@ -10,7 +10,7 @@ from typing import Any
 from shadowtime.services.follower.slurm.load import Load
 from shadowtime.shared.accounting import STATES, TASKS, tasks_of, whole_number
 from shadowtime.shared.errors import FollowError
-from shadowtime.shared.quoting import quoted
+from shadowtime.shared.quoting import quote
 
 UNLIMITED = "UNLIMITED"
 
@@ -83,7 +83,7 @@ def squeue_rows(jobs: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, str]]:
         numbers = tasks_in(tasks)
         if numbers is None:
             raise FollowError(
-                f"job {quoted(values['JobID'])}: its tasks are {quoted(tasks)}, which is not all of them; "
+                f"job {quote(values['JobID'])}: its tasks are {quote(tasks)}, which is not all of them; "
                 f"slurmrestd tells them in an environment with SLURM_BITSTR_LEN=0"
             )
         yield from (values | {"ArrayTaskID": str(number)} for number in numbers)

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from shadowtime.shared.accounting import NONE, MachineParts, Names
 from shadowtime.shared.errors import FollowError
-from shadowtime.shared.quoting import quoted
+from shadowtime.shared.quoting import quote
 
 ASSOCIATIONS = "Cluster,Account,User,Partition,Share,ParentName"
 QOS = "Name,Priority,UsageFactor"
@@ -153,7 +153,7 @@ def _lines(text: str, fields: str) -> list[list[str]]:
     rows = [line.split("|") for line in text.splitlines() if line.strip()]
     for line in rows:
         if len(line) != count:
-            raise FollowError(f"expected {fields} with | between them; it printed {quoted('|'.join(line))}")
+            raise FollowError(f"expected {fields} with | between them; it printed {quote('|'.join(line))}")
     return rows
 
 

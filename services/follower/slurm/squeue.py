@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from shadowtime.services.follower.cluster import LifeKey, Node, Sight, State
+from shadowtime.services.follower.cluster import JobObservation, LifeKey, Node, State
 from shadowtime.shared.accounting import (
     STATES,
     UNKNOWN,
@@ -17,7 +17,7 @@ from shadowtime.shared.bounds import MAX_INTEGER
 from shadowtime.shared.cluster import LIMIT, OUTCOMES
 from shadowtime.shared.errors import FollowError
 from shadowtime.shared.messages import Outcome
-from shadowtime.shared.quoting import quoted
+from shadowtime.shared.quoting import quote
 
 FIELDS = (
     *("JobID", "ArrayJobID", "ArrayTaskID", "State", "SubmitTime", "EligibleTime", "StartTime", "EndTime"),
@@ -57,7 +57,7 @@ TIER = 2**32
 _instant = Instants(zone_of(None))
 
 
-def sights_of(text: str, tiers: Mapping[str, int], end: str) -> list[Sight]:
+def sights_of(text: str, tiers: Mapping[str, int], end: str) -> list[JobObservation]:
     """Return what `squeue` has printed; see `sights_of_rows`.
 
     Raises
@@ -68,7 +68,7 @@ def sights_of(text: str, tiers: Mapping[str, int], end: str) -> list[Sight]:
     return sights_of_rows(_jobs(text, end), tiers)
 
 
-def sights_of_rows(rows: Iterable[Mapping[str, str]], tiers: Mapping[str, int]) -> list[Sight]:
+def sights_of_rows(rows: Iterable[Mapping[str, str]], tiers: Mapping[str, int]) -> list[JobObservation]:
     """Return jobs of which all `FIELDS` are told; a job's priority is that of its partition's tier, and then its own.
 
     Parameters
@@ -76,7 +76,7 @@ def sights_of_rows(rows: Iterable[Mapping[str, str]], tiers: Mapping[str, int]) 
     tiers
         Of partitions; see `tiers_of`.
     """
-    sights: list[Sight] = []
+    sights: list[JobObservation] = []
     for values in rows:
         if (sight := _sight(values)) is not None:
             tier = max(tiers.get(name, 0) for name in sight.partition.split(","))
@@ -93,12 +93,12 @@ def _jobs(text: str, end: str) -> Iterator[dict[str, str]]:
     for at in range(0, len(fields) - 1, count):
         values = fields[at : at + count]
         if at and not values[0].startswith("\n"):
-            raise FollowError(f"squeue: a job does not begin on a line of its own: {quoted(values[0])}")
+            raise FollowError(f"squeue: a job does not begin on a line of its own: {quote(values[0])}")
         first, *others, name = values
         yield dict(zip(FIELDS, (first.removeprefix("\n"), *others, name.partition("\n")[0]), strict=True))
 
 
-def _sight(values: Mapping[str, str]) -> Sight | None:
+def _sight(values: Mapping[str, str]) -> JobObservation | None:
     """Return a job as squeue shows it; None while nothing is sure of it."""
     job, task = values["JobID"], values["ArrayTaskID"]
 
@@ -107,12 +107,12 @@ def _sight(values: Mapping[str, str]) -> Sight | None:
             return None
         value = _instant(text)
         if value is None:
-            raise FollowError(f"squeue: job {quoted(job)}: {name} is {quoted(text)}, no time that is understood")
+            raise FollowError(f"squeue: job {quote(job)}: {name} is {quote(text)}, no time that is understood")
         return None if value == UNKNOWN else value
 
     def number(name: str) -> int:
         if (value := whole_number(values[name])) is None:
-            raise FollowError(f"squeue: job {quoted(job)}: {name} is {quoted(values[name])}, no whole number")
+            raise FollowError(f"squeue: job {quote(job)}: {name} is {quote(values[name])}, no whole number")
         return value
 
     state, status = _state_of(values["State"])
@@ -126,7 +126,7 @@ def _sight(values: Mapping[str, str]) -> Sight | None:
     limit = values["TimeLimit"]
     memory, gpus = resources_of(values["tres-alloc"])
     run_time = seconds_of(values["TimeUsed"])
-    sight = Sight(
+    sight = JobObservation(
         key,
         state,
         life=number("RestartCnt"),
@@ -172,7 +172,7 @@ def _state_of(text: str) -> tuple[State | None, int | None]:
     return None, None
 
 
-def _guessed(sight: Sight, exit_code: int) -> Outcome:
+def _guessed(sight: JobObservation, exit_code: int) -> Outcome:
     """Return how a job ended that is completing, as its exit code tells."""
     if sight.limit and sight.run_time is not None and sight.run_time >= sight.limit:
         return OUTCOMES[LIMIT]
@@ -216,7 +216,7 @@ def _rows(text: str) -> Iterator[list[str]]:
     for line in text.splitlines():
         fields = line.split("|")
         if len(fields) < len(NODE_FIELDS):
-            raise FollowError(f"sinfo: {len(fields)} fields, not {len(NODE_FIELDS)}: {quoted(line)}")
+            raise FollowError(f"sinfo: {len(fields)} fields, not {len(NODE_FIELDS)}: {quote(line)}")
         yield fields
 
 
@@ -224,7 +224,7 @@ def _node(name: str, partitions: Sequence[str], values: Sequence[str]) -> Node:
     state, processors, memory, devices = values[:4]
     counts = [whole_number(count) for count in processors.split("/")]
     if len(counts) != 4 or None in counts:
-        raise FollowError(f"sinfo: node {quoted(name)} has {quoted(processors)} processors")
+        raise FollowError(f"sinfo: node {quote(name)} has {quote(processors)} processors")
     held, _, _, total = (count or 0 for count in counts)
     flags = {flag.strip("*~#!%@^-$").lower() for flag in state.split("+")}
     usable = total if not flags & UNUSABLE and not state.endswith("*") else held

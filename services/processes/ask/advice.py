@@ -13,7 +13,7 @@ from shadowtime.shared.distributions import mean_run_time, quantile_of
 from shadowtime.shared.errors import Unanswerable
 from shadowtime.shared.messages import (
     Count,
-    Frozen,
+    FrozenModel,
     JobSubmitted,
     Probability,
     Processors,
@@ -29,7 +29,7 @@ from shadowtime.shared.stages import BoundsWaits, ForecastsStarts, PredictsRunTi
 RUN_TIME_QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
 
 
-class AdviceQuestion(Frozen):
+class AdviceQuestion(FrozenModel):
     """A job that one might submit now, and the risk of being cut that one would take."""
 
     cluster: str = Field(min_length=1, max_length=200, description="the cluster, by name")
@@ -57,7 +57,7 @@ class AdviceQuestion(Frozen):
         )
 
 
-class AsOf(Frozen):
+class AsOf(FrozenModel):
     """Up to where a stage's state was read."""
 
     stage: str = Field(description="the stage")
@@ -65,7 +65,7 @@ class AsOf(Frozen):
     time: Whole = Field(description="time of that event, in seconds on the cluster's own time line")
 
 
-class RunTime(Frozen):
+class RunTime(FrozenModel):
     """How long the job would run, were it not cut."""
 
     mean: float | None = Field(description="mean in seconds; null where no distribution is predicted")
@@ -77,7 +77,7 @@ class RunTime(Frozen):
     reason: str | None = Field(default=None, description="why there is no distribution")
 
 
-class Advice(Frozen):
+class Advice(FrozenModel):
     """How long the job would run, bounds on its wait, and alternatives to it: first the job as it is asked about."""
 
     cluster: str = Field(description="the cluster, by name")

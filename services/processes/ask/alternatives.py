@@ -9,7 +9,7 @@ from pydantic import Field
 
 from shadowtime.shared.distributions import cut_probability, quantile_of
 from shadowtime.shared.messages import (
-    Frozen,
+    FrozenModel,
     Histogram,
     Probability,
     Processors,
@@ -32,7 +32,7 @@ class AlternativeShape(NamedTuple):
     requested_time: int
 
 
-class Alternative(Frozen):
+class Alternative(FrozenModel):
     """One way to ask for the job, and what would come of it."""
 
     processors: Processors = Field(description="processors that it requests")

@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeVar
 from shadowtime.services.processes.ask.questions import Answer, Question
 from shadowtime.shared.errors import SnapshotMismatch, Unanswerable
 from shadowtime.shared.messages import Envelope, JobSubmitted, Rejected
-from shadowtime.shared.quoting import quoted
+from shadowtime.shared.quoting import quote
 from shadowtime.shared.stages import BoundsWaits, Stage, StageRun
 from shadowtime.shared.streaming import Position, RunFollower, RunReader
 
@@ -68,7 +68,7 @@ class Answers:
         await self._require(question.cluster, run)
         answer = await self._answer_of(run, question)
         if answer is None:
-            reason = f"run {quoted(run)} bounds no waits: it was made without --wait-bound"
+            reason = f"run {quote(run)} bounds no waits: it was made without --wait-bound"
             raise Unanswerable(409, f"{reason}; {await self._others(question.cluster, run)}", "run")
         return answer
 
@@ -84,7 +84,7 @@ class Answers:
             return (await self._latest_first(cluster))[0]
         await self._look()
         if run not in self._seen or self._seen[run].cluster != cluster:
-            reason = f"there is no run {quoted(run)} of cluster {quoted(cluster)}"
+            reason = f"there is no run {quote(run)} of cluster {quote(cluster)}"
             raise Unanswerable(404, f"{reason}; {await self._others(cluster, run)}", "run")
         return run
 
@@ -101,20 +101,20 @@ class Answers:
         async with self._turn:
             answer = await self._follower(run).ask(lambda state: None if state.handler is None else (question(state),))
         if answer is None:
-            reason = f"stage {self._stage.name} does not know run {quoted(run)} yet, or no longer"
+            reason = f"stage {self._stage.name} does not know run {quote(run)} yet, or no longer"
             raise Unanswerable(404, reason, "run")
         return answer[0]
 
     async def _require(self, cluster: str, run: str) -> None:
         """Raise `Unanswerable` if there is no such run; it names others of the cluster."""
         if (await self._reader.positions([run]))[0] is None:
-            raise Unanswerable(404, f"there is no run {quoted(run)}; {await self._others(cluster, run)}", "run")
+            raise Unanswerable(404, f"there is no run {quote(run)}; {await self._others(cluster, run)}", "run")
 
     async def _answer_of(self, run: str, question: Question) -> Answer | None:
         """Return what a run answers; None if it bounds no waits."""
         answer = await self._follower(run).ask(partial(_answer, question, run))
         if answer is None:
-            raise Unanswerable(404, f"run {quoted(run)} has not been opened yet, or is no longer known", "run")
+            raise Unanswerable(404, f"run {quote(run)} has not been opened yet, or is no longer known", "run")
         return answer if answer.bounds else None
 
     async def _answer_of_latest(self, question: Question) -> Answer:
@@ -127,7 +127,7 @@ class Answers:
                 if answer is not None:
                     return answer
                 self._boundless.add(run)
-        reason = f"no run of cluster {quoted(question.cluster)} bounds waits: make one with --wait-bound"
+        reason = f"no run of cluster {quote(question.cluster)} bounds waits: make one with --wait-bound"
         raise Unanswerable(409, f"{reason}; known: {_listed(runs)}", "cluster")
 
     async def _latest_first(self, cluster: str) -> list[str]:
@@ -139,13 +139,13 @@ class Answers:
         if not self._seen:
             raise Unanswerable(404, f"there is no run yet: stage {self._stage.name} has stored none", "cluster")
         known = sorted({entry.cluster for entry in self._seen.values()})
-        raise Unanswerable(404, f"there is no cluster {quoted(cluster)}; known: {_listed(known)}", "cluster")
+        raise Unanswerable(404, f"there is no cluster {quote(cluster)}; known: {_listed(known)}", "cluster")
 
     async def _others(self, cluster: str, run: str) -> str:
         """Return a clause that names the other runs of a cluster."""
         await self._look()
         others = [name for name, seen in self._seen.items() if seen.cluster == cluster and name != run]
-        return f"other runs of cluster {quoted(cluster)}: {_listed(others)}"
+        return f"other runs of cluster {quote(cluster)}: {_listed(others)}"
 
     async def _look(self) -> None:
         """See which runs there are, and what they are; whoever asks meanwhile looks along."""
@@ -202,7 +202,7 @@ def _answer(question: Question, run: str, state: StageRun) -> Answer | None:
         return None
     cluster = handler.opened.cluster
     if cluster != question.cluster:
-        reason = f"{quoted(run)} is a run of cluster {quoted(cluster)}, not of {quoted(question.cluster)}"
+        reason = f"{quote(run)} is a run of cluster {quote(cluster)}, not of {quote(question.cluster)}"
         raise Unanswerable(404, reason, "run")
     if handler.passthrough:
         return Answer(cluster=cluster, run=run, sequence=state.sequence, time=handler.time, bounds=())

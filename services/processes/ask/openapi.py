@@ -6,7 +6,7 @@ from typing import Any
 from shadowtime.services.processes.ask.advice import Advice, AdviceQuestion
 from shadowtime.services.processes.ask.questions import Answer, Problem, Question
 from shadowtime.services.processes.ask.why import JobQuestion, Why
-from shadowtime.shared.messages import Frozen
+from shadowtime.shared.messages import FrozenModel
 
 TEMPLATE = "#/components/schemas/{model}"
 
@@ -61,7 +61,7 @@ def document() -> dict[str, Any]:
 
 
 def _operation(
-    name: str, summary: str, question: type[Frozen], answer: type[Frozen], problems: Mapping[str, str]
+    name: str, summary: str, question: type[FrozenModel], answer: type[FrozenModel], problems: Mapping[str, str]
 ) -> dict[str, Any]:
     """Return what one path answers, and with which statuses it does not."""
     return {
@@ -73,7 +73,7 @@ def _operation(
     }
 
 
-def _parameters(model: type[Frozen]) -> list[dict[str, Any]]:
+def _parameters(model: type[FrozenModel]) -> list[dict[str, Any]]:
     question = model.model_json_schema(ref_template=TEMPLATE)
     return [
         _parameter(name, schema, required=name in question["required"])

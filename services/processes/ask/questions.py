@@ -6,15 +6,15 @@ from typing import Annotated, TypeVar
 from pydantic import Field, ValidationError
 
 from shadowtime.shared.errors import MAX_QUOTED_LENGTH, Unanswerable
-from shadowtime.shared.messages import Count, Frozen, Processors, Request, WaitBound, Whole
-from shadowtime.shared.quoting import quoted
+from shadowtime.shared.messages import Count, FrozenModel, Processors, Request, WaitBound, Whole
+from shadowtime.shared.quoting import quote
 
-Asked = TypeVar("Asked", bound=Frozen)
+Asked = TypeVar("Asked", bound=FrozenModel)
 RunName = Annotated[str, Field(min_length=1, max_length=200)]
 Share = Annotated[float, Field(gt=0, lt=1)]
 
 
-class Question(Frozen):
+class Question(FrozenModel):
     """A job that one might submit now, and how sure the bounds on its wait shall be."""
 
     cluster: str = Field(min_length=1, max_length=200, description="the cluster, by name")
@@ -29,7 +29,7 @@ class Question(Frozen):
     )
 
 
-class Answer(Frozen):
+class Answer(FrozenModel):
     """Bounds on the wait of such a job, as of the last event of the run that the stage has stored."""
 
     cluster: str = Field(description="the cluster, by name")
@@ -39,7 +39,7 @@ class Answer(Frozen):
     bounds: tuple[WaitBound, ...] = Field(description="one for each grouping, for the queue and for the whole cluster")
 
 
-class Problem(Frozen):
+class Problem(FrozenModel):
     """Why there is no answer."""
 
     error: str = Field(description="one line for people")
@@ -68,4 +68,4 @@ def read_as(model: type[Asked], parameters: Mapping[str, object]) -> Asked:
         raise Unanswerable(422, f"there is no such parameter; known: {', '.join(model.model_fields)}", name)
     if first["type"] == "missing":
         raise Unanswerable(422, "is missing", name)
-    raise Unanswerable(422, f"{quoted(str(first['input']), MAX_QUOTED_LENGTH)}: {first['msg'].lower()}", name)
+    raise Unanswerable(422, f"{quote(str(first['input']), MAX_QUOTED_LENGTH)}: {first['msg'].lower()}", name)

@@ -18,8 +18,8 @@ from shadowtime.services.processes.ask.why import Explanations, JobQuestion
 from shadowtime.shared.cli import FewAMinute
 from shadowtime.shared.errors import ShadowtimeError, Unanswerable
 from shadowtime.shared.kernels import get_ready
-from shadowtime.shared.messages import Frozen
-from shadowtime.shared.quoting import quoted
+from shadowtime.shared.messages import FrozenModel
+from shadowtime.shared.quoting import quote
 from shadowtime.shared.streaming import Handler, Settings, address_of, listening, reading, shutdown_event
 
 log = logging.getLogger("shadowtime.ask")
@@ -68,7 +68,7 @@ def application(
     return made
 
 
-def answering(model: type[Asked], answer: Callable[[Asked], Awaitable[Frozen]]) -> Handler:
+def answering(model: type[Asked], answer: Callable[[Asked], Awaitable[FrozenModel]]) -> Handler:
     """Return what answers questions of some kind over HTTP; within `without_traceback`."""
 
     async def handle(request: web.Request) -> web.Response:
@@ -95,15 +95,15 @@ async def without_traceback(request: web.Request, handler: Handler) -> web.Strea
     except ShadowtimeError as error:
         return _said(Problem(error=str(error)), 503)
     except web.HTTPException as error:
-        response = _said(Problem(error=f"{request.method[:20]} {quoted(request.path)}: {error.reason}"), error.status)
+        response = _said(Problem(error=f"{request.method[:20]} {quote(request.path)}: {error.reason}"), error.status)
         response.headers.update({name: error.headers[name] for name in ("Allow",) if name in error.headers})
         return response
     except Exception:
-        log.exception("a question could not be answered: %s", quoted(request.path_qs))
+        log.exception("a question could not be answered: %s", quote(request.path_qs))
         return _said(Problem(error="an error inside the server, which its log tells of"), 500)
 
 
-def _said(message: Frozen, status: int = 200) -> web.Response:
+def _said(message: FrozenModel, status: int = 200) -> web.Response:
     body = message.as_json()
     return web.Response(
         body=body, status=status, content_type="application/json", headers={"Cache-Control": "no-store"}

@@ -10,8 +10,8 @@ from shadowtime.services.processes.ask.answers import Answers
 from shadowtime.services.processes.ask.questions import RunName
 from shadowtime.shared.errors import Unanswerable
 from shadowtime.shared.formatting import clock
-from shadowtime.shared.messages import Count, Explains, Explanation, Frozen
-from shadowtime.shared.quoting import one_line, quoted
+from shadowtime.shared.messages import Count, Explains, Explanation, FrozenModel
+from shadowtime.shared.quoting import one_line, quote
 from shadowtime.shared.stages import StageRun
 from shadowtime.shared.text import sentences_of
 
@@ -20,7 +20,7 @@ MAX_SEARCHED = 8
 """Runs of a cluster, the latest, in which a job is looked for where none is named."""
 
 
-class JobQuestion(Frozen):
+class JobQuestion(FrozenModel):
     """A job of a run that waits, runs, or was among the last to end."""
 
     cluster: str = Field(min_length=1, max_length=200, description="the cluster, by name")
@@ -58,7 +58,7 @@ class Explanations(Answers):
                 answer = await self._follower(run).ask(partial(_explain, question, run))
                 if isinstance(answer, Why):
                     return answer
-                missing.append(f"run {quoted(run)}: {answer or 'it has not been opened yet'}")
+                missing.append(f"run {quote(run)}: {answer or 'it has not been opened yet'}")
             if len(runs) > MAX_SEARCHED:
                 missing.append(f"{len(runs) - MAX_SEARCHED} earlier runs were not looked at: name one with run")
         raise Unanswerable(404, f"no job {question.job} is known; {'; '.join(missing)}", "job")
@@ -70,8 +70,8 @@ def _explain(question: JobQuestion, run: str, state: StageRun) -> Why | str | No
     if handler is None:
         return None
     if handler.opened.cluster != question.cluster:
-        of = f"{quoted(run)} is a run of cluster {quoted(handler.opened.cluster)}"
-        raise Unanswerable(404, f"{of}, not of {quoted(question.cluster)}", "run")
+        of = f"{quote(run)} is a run of cluster {quote(handler.opened.cluster)}"
+        raise Unanswerable(404, f"{of}, not of {quote(question.cluster)}", "run")
     if not isinstance(handler, Explains):
         raise TypeError(f"stage {state.stage.name} explains nothing")
     explanation = handler.explain(question.job, run, state.sequence)

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from shadowtime.services.processes.ask import Advice, AdviceQuestion, Advising, answering, without_traceback
 from shadowtime.shared.errors import Unanswerable
-from shadowtime.shared.messages import Frozen
+from shadowtime.shared.messages import FrozenModel
 from shadowtime.shared.streaming import Handler
 
 Result = TypeVar("Result")
@@ -27,12 +27,12 @@ class ShadowReader(Protocol):
         """Return how many each cluster has that has any."""
         ...
 
-    async def twin(self, cluster: str) -> Frozen:
+    async def twin(self, cluster: str) -> FrozenModel:
         """Return a cluster beside its shadows; raises `Unanswerable` if it has none."""
         ...
 
 
-class TwinQuestion(Frozen):
+class TwinQuestion(FrozenModel):
     """A cluster that is to be shown beside its shadows."""
 
     cluster: str = Field(min_length=1, max_length=200)
@@ -77,7 +77,7 @@ def asked(advises: Advising, shadows: ShadowReader | None = None) -> web.Applica
     if shadows is not None:
         tells = shadows
 
-        async def twin(question: TwinQuestion) -> Frozen:
+        async def twin(question: TwinQuestion) -> FrozenModel:
             return await tells.twin(question.cluster)
 
         made.add_routes([web.get("/twin", answering(TwinQuestion, twin))])

@@ -31,7 +31,7 @@ from shadowtime.shared.formatting import DAY
 from shadowtime.shared.kernels import Floats, FloatTable
 from shadowtime.shared.messages import Event, JobEnded, JobStarted, JobSubmitted, JobWithdrawn, RunTimePrediction
 from shadowtime.shared.spec import SpecSettings
-from shadowtime.shared.stages import LastAnswer, Predictor
+from shadowtime.shared.stages import LastValue, Predictor
 
 # How LightGBM grows the trees of `boosted`, beside what `shared.distributions.boosted_trees` always keeps to.
 
@@ -131,7 +131,7 @@ class Boosted(Predictor[JobSubmitted, int, RunTimePrediction]):
         self._point = self._histogram = (np.zeros((0, 4)), np.zeros(0, np.int64))
         self._classes = np.zeros(0, np.int64)  # outcomes that trees know
         self._ask()
-        self._masses = LastAnswer(self._masses_of)
+        self._masses = LastValue(self._masses_of)
 
     def predict_one(self, x: JobSubmitted) -> RunTimePrediction | None:
         """Return the prediction, or None before any job has ended."""

@@ -5,14 +5,14 @@ from typing import Annotated, Any, Final
 import numpy as np
 from pydantic import Field
 
-from shadowtime.services.runtime_distribution.history import renew
+from shadowtime.services.runtime_distribution.history import lru_put
 from shadowtime.services.runtime_distribution.hmm import Hmm, HmmSettings
 from shadowtime.services.runtime_distribution.weighted_jobs import BEYOND, Jobs, SimilarJobs, Weighting
 from shadowtime.shared.distributions import Masses, outcome_masses, outcome_of
 from shadowtime.shared.kernels import Floats, kernel
 from shadowtime.shared.messages import Event, JobEnded, JobSubmitted, JobWithdrawn, RunTimePrediction
 from shadowtime.shared.spec import SpecSettings
-from shadowtime.shared.stages import LastAnswer, Predictor
+from shadowtime.shared.stages import LastValue, Predictor
 
 # How much each of several predictors is heard about a user's jobs, by what it said of those that ended.
 
@@ -89,7 +89,7 @@ class UserWeights:
         """Learn which probability each predictor had foretold of what a job came to; shape (predictors,)."""
         if x.user_id is not None:
             own = reweighted(self.of(x), foretold, self._rate)
-            renew(self._weights, x.user_id, (1 - self._share) * own + self._share * self._common)
+            lru_put(self._weights, x.user_id, (1 - self._share) * own + self._share * self._common)
         self._common = reweighted(self._common, foretold, self._global_rate)
 
     def snapshot(self) -> dict[str, Any]:
@@ -163,7 +163,7 @@ class Experts(Predictor[JobSubmitted, int, RunTimePrediction]):
         experts = len(EXPERTS) + len(self._others)
         self._user_weights = UserWeights(experts, settings.rate, settings.global_rate, settings.share)
         self._said: dict[int, Masses] = {}  # by job number: what each expert said of each outcome
-        self.masses = LastAnswer(self._masses)
+        self.masses = LastValue(self._masses)
         """What each expert says of a job, shape (experts, BINS), or None before any job has ended."""
 
     def weights(self, x: JobSubmitted) -> Weights:

@@ -32,9 +32,9 @@ from shadowtime.services.runtime_distribution.weighted_jobs import UserHistories
 from shadowtime.shared.distributions import outcome_of, packed_numbers, unpacked_numbers
 from shadowtime.shared.kernels import Floats, FloatTable
 from shadowtime.shared.messages import Event, JobEnded, JobSubmitted, JobWithdrawn, RunTimePrediction
-from shadowtime.shared.quoting import quoted
+from shadowtime.shared.quoting import quote
 from shadowtime.shared.spec import SpecSettings, wrong_key
-from shadowtime.shared.stages import LastAnswer, Predictor
+from shadowtime.shared.stages import LastValue, Predictor
 
 KINDS: Final[dict[str, type[Any]]] = {
     predictor.name: predictor for predictor in (Boosted, Empirical, EmpiricalRequest, Experts, Hmm, Templates)
@@ -56,7 +56,7 @@ def _mixed(kinds: str) -> str:
     names = [kind.strip() for kind in kinds.split("+")]
     for number, name in enumerate(names):
         if name not in KINDS:
-            raise ValueError(f"{quoted(name)} predicts no distributions that can be mixed; known: {', '.join(KINDS)}")
+            raise ValueError(f"{quote(name)} predicts no distributions that can be mixed; known: {', '.join(KINDS)}")
         if name in names[:number]:
             raise ValueError(f"{name} is there twice")
         try:
@@ -137,7 +137,7 @@ class Mixture(Predictor[JobSubmitted, int, RunTimePrediction]):
         self._recalibration = PitRecalibration()
         self._said: dict[int, Said] = {}  # of the jobs in the system, by job number
         self._ended = 0
-        self.says = LastAnswer(self._says)
+        self.says = LastValue(self._says)
         """What is said of a job now, or None while no kind says anything."""
 
     def weights(self, x: JobSubmitted) -> Weights:

@@ -19,7 +19,7 @@ from shadowtime.services.runtime_distribution.templates import Templates, Templa
 from shadowtime.shared.distributions import BINS, Rows
 from shadowtime.shared.kernels import FloatTable
 from shadowtime.shared.messages import Event, JobSubmitted
-from shadowtime.shared.stages import LastAnswer
+from shadowtime.shared.stages import LastValue
 
 ASKED: Final = FEATURES + OUTCOME_FEATURES + 2
 """Numbers of a row that trees ask for: features, what experts say, and what templates say, as logarithm and share."""
@@ -73,7 +73,7 @@ class JobRows:
         self.experts = Experts(ExpertsSettings())
         self._templates = Templates(TemplatesSettings(history=history))
         self._near = NearRequest()
-        self.known = LastAnswer(self._known)
+        self.known = LastValue(self._known)
         """What is known of a job now, or None before any has ended."""
 
     def _known(self, x: JobSubmitted) -> KnownAtSubmission | None:

@@ -10,8 +10,8 @@ from pydantic import AfterValidator, Field
 from shadowtime.services.runtime_distribution.history import (
     UNKNOWN,
     RememberedJob,
-    Remembering,
     RememberingSettings,
+    WindowedPredictor,
     as_predicted,
     remembered,
 )
@@ -95,7 +95,7 @@ def _span(seconds: float) -> float:
     return min(max(seconds, 0.0), float(MAX_DURATION))
 
 
-class Templates(Remembering):
+class Templates(WindowedPredictor):
     """Predict from the category of like jobs whose estimate has the narrowest prediction interval.
 
     Each template puts a job into one category, by what its jobs have in common. The estimate of a category is the mean

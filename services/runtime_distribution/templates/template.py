@@ -11,7 +11,7 @@ from pydantic import AfterValidator, Field, ValidationError
 
 from shadowtime.shared.bounds import MAX_TEMPLATE_FILE_SIZE
 from shadowtime.shared.errors import SettingsError
-from shadowtime.shared.quoting import QUOTED, quoted, shortened
+from shadowtime.shared.quoting import QUOTED, quote, truncate
 from shadowtime.shared.spec import Spec, SpecSettings, as_text, parse, wrong_key
 
 Prediction = Literal["mean", "linear", "inverse", "logarithmic"]
@@ -60,7 +60,7 @@ def known(key: str) -> str:
     asked = key.split("+") if key else []
     for name in asked:
         if name not in CHARACTERISTICS:
-            raise ValueError(f"unknown characteristic {quoted(name)}; known: {', '.join(CHARACTERISTICS)}")
+            raise ValueError(f"unknown characteristic {quote(name)}; known: {', '.join(CHARACTERISTICS)}")
     return "+".join(characteristic for characteristic in CHARACTERISTICS if characteristic in asked)
 
 
@@ -123,15 +123,15 @@ def template_of(text: str) -> Template:
     keys = [name for name in Template.model_fields if name != "prediction"]
     if spec.name not in PREDICTIONS:
         raise SettingsError(
-            f"template {quoted(text)}: unknown prediction {quoted(spec.name)}; known: {', '.join(PREDICTIONS)}"
+            f"template {quote(text)}: unknown prediction {quote(spec.name)}; known: {', '.join(PREDICTIONS)}"
         )
     for key in spec.keys:
         if key not in keys:
-            raise SettingsError(f"template {quoted(text)} has no key {quoted(key)}; known keys: {', '.join(keys)}")
+            raise SettingsError(f"template {quote(text)} has no key {quote(key)}; known keys: {', '.join(keys)}")
     try:
         return Template.model_validate({"prediction": spec.name, **spec.keys})
     except ValidationError as error:
-        raise wrong_key(f"template {quoted(text)}", error) from None
+        raise wrong_key(f"template {quote(text)}", error) from None
 
 
 def templates_of(text: str) -> tuple[Template, ...]:
@@ -144,7 +144,7 @@ def templates_of(text: str) -> tuple[Template, ...]:
     """
     texts = [part for part in (DEFAULT_SET if text == DEFAULT else text).split(";") if part.strip()]
     if not 1 <= len(texts) <= MAX_TEMPLATES:
-        raise SettingsError(f"{len(texts)} templates in {quoted(text)}; a set has 1 to {MAX_TEMPLATES}")
+        raise SettingsError(f"{len(texts)} templates in {quote(text)}; a set has 1 to {MAX_TEMPLATES}")
     return tuple(map(template_of, texts))
 
 
@@ -178,7 +178,7 @@ def spelled_out(text: str) -> str:
     """
     if _TEMPLATES.match(text):
         return spelled(text)
-    name = shortened(text, QUOTED)
+    name = truncate(text, QUOTED)
     try:
         with Path(text).open("rb") as file:
             contents = file.read(MAX_TEMPLATE_FILE_SIZE + 1)

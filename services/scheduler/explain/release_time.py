@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shadowtime.services.scheduler.probabilistic import Busy
+from shadowtime.services.scheduler.probabilistic import PassState
 from shadowtime.services.scheduler.tables import UNKNOWN
 from shadowtime.shared.bounds import MAX_DURATION
 from shadowtime.shared.distributions import EDGES, Masses
@@ -67,7 +67,7 @@ def ended_by(masses: Masses | None, elapsed: float, limit: float, seconds: float
     return float(min(max((share_until(masses, seconds) - before) / (total - before), 0.0), 1.0))
 
 
-def released(needed: Integers, idle: Integers, busy: Busy) -> Release | None:
+def released(needed: Integers, idle: Integers, busy: PassState) -> Release | None:
     """Return the running jobs that must end, by their expected ends, until there is room; None if all are not enough.
 
     O(running log running).
@@ -81,7 +81,7 @@ def released(needed: Integers, idle: Integers, busy: Busy) -> Release | None:
     return None
 
 
-def endings(number: int, needed: Integers, idle: Integers, busy: Busy) -> Endings | None:
+def endings(number: int, needed: Integers, idle: Integers, busy: PassState) -> Endings | None:
     """Return which running jobs must end so that a job finds room, which needs so much of each resource."""
     release = released(needed, idle, busy)
     if release is None or release.time - busy.now > MAX_DURATION:
@@ -100,7 +100,7 @@ def endings(number: int, needed: Integers, idle: Integers, busy: Busy) -> Ending
     )
 
 
-def _ending(row: int, time: int, busy: Busy) -> Ending:
+def _ending(row: int, time: int, busy: PassState) -> Ending:
     chance = _ended(row, time, busy)
     return Ending(
         job_number=int(busy.numbers[row]),
@@ -111,13 +111,13 @@ def _ending(row: int, time: int, busy: Busy) -> Ending:
     )
 
 
-def _ended(row: int, time: int, busy: Busy) -> float | None:
+def _ended(row: int, time: int, busy: PassState) -> float | None:
     start, slot = int(busy.start_times[row]), int(busy.slots[row])
     masses = None if slot == UNKNOWN else busy.queue.histograms.masses[slot]
     return ended_by(masses, busy.now - start, float(busy.requested_times[row]), time - start)
 
 
-def _enough(lacked: int, time: int, busy: Busy) -> float:
+def _enough(lacked: int, time: int, busy: PassState) -> float:
     """Return the least probability that running jobs have given back so many processors by then. O(running * lacked).
 
     Each ends on its own; one of which that is not known, at its limit.
@@ -134,7 +134,7 @@ def _enough(lacked: int, time: int, busy: Busy) -> float:
     return float(min(max(freed[-1], 0.0), 1.0))
 
 
-def _quantiles(lacked: int, busy: Busy) -> Iterator[tuple[float, int]]:
+def _quantiles(lacked: int, busy: PassState) -> Iterator[tuple[float, int]]:
     """Yield by when so many processors are given back with each of `QUANTILES` at least. O(log time) sums."""
     last = int(busy.requested_ends.max())
     for share in QUANTILES:

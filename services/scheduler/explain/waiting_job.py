@@ -10,9 +10,9 @@ import numpy as np
 
 from shadowtime.services.scheduler.explain.release_time import endings
 from shadowtime.services.scheduler.explain.what_if import MAX_QUEUE, WhatIf
-from shadowtime.services.scheduler.history import Passes
+from shadowtime.services.scheduler.history import DecisionHistory
 from shadowtime.services.scheduler.pool_scheduler import PoolScheduler
-from shadowtime.services.scheduler.probabilistic import Busy, ProbabilisticSettings
+from shadowtime.services.scheduler.probabilistic import PassState, ProbabilisticSettings
 from shadowtime.services.scheduler.tables import NEVER, fitting_together
 from shadowtime.shared.bounds import MAX_DURATION
 from shadowtime.shared.kernels import Integers, shadow_of
@@ -33,14 +33,14 @@ class ServiceOrder(NamedTuple):
     rows: Integers
     known: bool
     idle: Integers
-    busy: Busy
+    busy: PassState
     heads: int
 
 
-def line_of(pool: PoolScheduler, now: int, passes: Passes) -> ServiceOrder:
+def line_of(pool: PoolScheduler, now: int, passes: DecisionHistory) -> ServiceOrder:
     """Return the queue of a pool as it is served. O(queue log queue + running)."""
     queue = pool.queue
-    idle, busy = pool.idle, Busy(now, queue, pool.running)
+    idle, busy = pool.idle, PassState(now, queue, pool.running)
     served = pool.policy.served(now, queue, idle)
     rows = np.arange(len(queue)) if served is None else served
     if passes.starting:
@@ -52,7 +52,14 @@ def line_of(pool: PoolScheduler, now: int, passes: Passes) -> ServiceOrder:
 
 
 def waiting(
-    pool: PoolScheduler, number: int, now: int, passes: Passes, what_if: WhatIf | None, order: str, *, brief: bool
+    pool: PoolScheduler,
+    number: int,
+    now: int,
+    passes: DecisionHistory,
+    what_if: WhatIf | None,
+    order: str,
+    *,
+    brief: bool,
 ) -> dict[str, Any]:
     """Return what an `Explanation` says of a waiting job that may start, by its fields.
 
@@ -128,7 +135,7 @@ def shadow_behind(pool: PoolScheduler, head: int, row: int, line: ServiceOrder) 
     )
 
 
-def refused_of(pool: PoolScheduler, number: int, passes: Passes) -> tuple[Refused, ...]:
+def refused_of(pool: PoolScheduler, number: int, passes: DecisionHistory) -> tuple[Refused, ...]:
     """Return the last passes that weighed a job and did not start it."""
     settings = pool.policy.settings
     if not isinstance(settings, ProbabilisticSettings):

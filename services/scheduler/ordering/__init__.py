@@ -1,6 +1,6 @@
 """Orders of the queue: their names, settings and keys."""
 
-from shadowtime.services.scheduler.ordering.bypassed_work import Overtaken
+from shadowtime.services.scheduler.ordering.bypassed_work import BypassedWork
 from shadowtime.services.scheduler.ordering.columns import WaitingColumns
 from shadowtime.services.scheduler.ordering.compiled import compiled, sort_keys
 from shadowtime.services.scheduler.ordering.distribution_measures import RunTimeMeasures, TimesBy

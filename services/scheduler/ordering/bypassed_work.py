@@ -9,7 +9,7 @@ from shadowtime.shared.kernels import Floats, Integers
 from shadowtime.shared.messages import Event, JobEnded, JobStarted, JobSubmitted, JobWithdrawn
 
 
-class Overtaken:
+class BypassedWork:
     """Processor seconds that each waiting job has been overtaken by, in order of (submit time, job number).
 
     A job that starts counts with what it is planned to run until it has ended, then with what it ran. One that is

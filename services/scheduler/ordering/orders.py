@@ -19,7 +19,7 @@ import numpy as np
 
 from shadowtime.services.scheduler.ordering.columns import WaitingColumns
 from shadowtime.shared.kernels import Floats
-from shadowtime.shared.plugins import PlugIns
+from shadowtime.shared.plugins import Plugins
 
 Key = Callable[[WaitingColumns], Floats]
 Marked = TypeVar("Marked", bound=Callable[..., object])
@@ -184,7 +184,7 @@ def wrong(loaded: Any, name: str) -> str | None:
     return None if callable(loaded) and not isinstance(loaded, type) else "it is no function"
 
 
-ORDERS: PlugIns[Key] = PlugIns(
+ORDERS: Plugins[Key] = Plugins(
     "order",
     {
         **{order.__name__: order for order in (fcfs, lcfs, spf, sqf, saf, srf, exp, wfp3, unicep, f1, f2, f3, f4)},

@@ -20,7 +20,7 @@ from shadowtime.services.scheduler.kernels import (
 )
 from shadowtime.services.scheduler.limits import MAX_STARTS, PLANNED
 from shadowtime.services.scheduler.ordering import OrderedSettings, Ordering
-from shadowtime.services.scheduler.policies.idle_processors import Phases
+from shadowtime.services.scheduler.policies.idle_processors import IdleProcessors
 from shadowtime.services.scheduler.policies.shapes import Mode, Shapes
 from shadowtime.services.scheduler.policies.trial_runs import Suspended, Trials
 from shadowtime.services.scheduler.policy import Policy
@@ -146,7 +146,7 @@ class Conservative(Policy):
         planned = self._planned(now, running, idle, sizes, run_times, order)
         rows, later, held = settled(now, self.reservations, planned.starts, planned.shapes, order, sizes)
         self.freed = False
-        phases = Phases(
+        phases = IdleProcessors(
             queue,
             estimates,
             planned,

@@ -16,7 +16,7 @@ from shadowtime.services.scheduler.kernels import (
     guarded_pass,
 )
 from shadowtime.services.scheduler.limits import MAX_STARTS
-from shadowtime.services.scheduler.ordering import OrderedSettings, Ordering, Overtaken, RunTimeMeasures
+from shadowtime.services.scheduler.ordering import BypassedWork, OrderedSettings, Ordering, RunTimeMeasures
 from shadowtime.services.scheduler.policy import FITS_NOW, Policy, backfilled, backfills, start
 from shadowtime.services.scheduler.settings import unless_default
 from shadowtime.services.scheduler.tables import Queue, Running, expected_ends
@@ -150,7 +150,7 @@ class Guarded(Policy):
     def __init__(self, settings: GuardedSettings) -> None:
         self.settings = settings
         self.one_pass = GuardedPass(settings)
-        self.overtaken = Overtaken()
+        self.overtaken = BypassedWork()
         self.processors = 0
 
     def open(self, opened: ClusterOpened) -> None:

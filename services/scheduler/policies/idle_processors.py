@@ -27,7 +27,7 @@ EACH_JOB = 10_000
 """Steps over the profile that looking at a job counts for, whatever the profile is like."""
 
 
-class Phases:
+class IdleProcessors:
     """One pass, once its jobs are planned.
 
     Parameters

@@ -1,6 +1,6 @@
 """The policy that backfills by probability, and what it measures to do so."""
 
 from shadowtime.services.scheduler.probabilistic.delay_probability import delay_bound, delay_probability
-from shadowtime.services.scheduler.probabilistic.pass_state import Busy
+from shadowtime.services.scheduler.probabilistic.pass_state import PassState
 from shadowtime.services.scheduler.probabilistic.policy import Probabilistic
 from shadowtime.services.scheduler.probabilistic.settings import ProbabilisticSettings

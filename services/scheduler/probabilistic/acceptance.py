@@ -8,7 +8,7 @@ from shadowtime.services.scheduler.kernels import Distributions, RunningEnds, en
 from shadowtime.services.scheduler.probabilistic.delay_probability import delay_of
 from shadowtime.services.scheduler.probabilistic.recalibration import recalibrated
 from shadowtime.shared.kernels import Flags, Floats, FloatTable, Integers, kernel
-from shadowtime.shared.messages import DIGITS, Risk, trusted
+from shadowtime.shared.messages import DIGITS, Risk, construct_unchecked
 from shadowtime.shared.statistics import RUN_TIME_FLOOR
 
 UNITS = 4000
@@ -76,7 +76,7 @@ class Evaluation(NamedTuple):
         """Return the terminations at which the accepted candidate delays the head likeliest; `numbers` of the jobs."""
         first = np.argsort(-self.risks, kind="stable")[:RISKIEST].tolist()
         return tuple(
-            trusted(
+            construct_unchecked(
                 Risk,
                 job_number=int(numbers[self.jobs[k]]),
                 time=int(self.times[k]),

@@ -31,14 +31,14 @@ from shadowtime.services.scheduler.probabilistic.acceptance import (
     Evaluation,
     evaluate_candidates,
 )
-from shadowtime.services.scheduler.probabilistic.head_guard import HeadRecord, add_risk
-from shadowtime.services.scheduler.probabilistic.pass_state import Busy
-from shadowtime.services.scheduler.probabilistic.prefilter import sift, sift_by_deadline
+from shadowtime.services.scheduler.probabilistic.head_guard import HeadGuard, add_risk
+from shadowtime.services.scheduler.probabilistic.pass_state import PassState
+from shadowtime.services.scheduler.probabilistic.prefilter import filter_candidates, sift_by_deadline
 from shadowtime.services.scheduler.probabilistic.recalibration import NOTHING_LEARNED, DelayRecalibration
 from shadowtime.services.scheduler.probabilistic.settings import ProbabilisticSettings
 from shadowtime.services.scheduler.tables import fits_each
 from shadowtime.shared.kernels import BEYOND, Flags, FloatTable, Integers, backfilled_rows, shadow_of
-from shadowtime.shared.messages import DIGITS, CutShort, Evaluated, ProbablyHarmless, Reason, trusted
+from shadowtime.shared.messages import DIGITS, CutShort, Evaluated, ProbablyHarmless, Reason, construct_unchecked
 
 
 class BackfillPass:
@@ -61,11 +61,11 @@ class BackfillPass:
     def __init__(
         self,
         settings: ProbabilisticSettings,
-        heads: HeadRecord,
+        heads: HeadGuard,
         ordering: Ordering,
         recalibration: DelayRecalibration | None,
         obeyed: bool,
-        busy: Busy,
+        busy: PassState,
         head_row: int,
         idle: Integers,
     ) -> None:
@@ -159,7 +159,7 @@ class BackfillPass:
         """Return the candidates that some rule can accept, and of each whether it is safe on the requests."""
         arguments = self.now, rows, self.queue.sizes, self.queue.requested_time, shadow_time, extra
         if plain or not self._by_deadline_or_resources:
-            return sift(*arguments, plain)
+            return filter_candidates(*arguments, plain)
 
         # The head must find room by its deadline, should every job run to its request.
         beside_head = self.idle - self.head_size
@@ -188,7 +188,7 @@ class BackfillPass:
         # A safe candidate that ends the evaluation was not measured.
         measured = len(evaluation.measures) - bool(accepted >= 0 and safe[accepted])
         measures = evaluation.measures[:measured]
-        evaluated = trusted(
+        evaluated = construct_unchecked(
             Evaluated,
             head=self.head,
             needed=needed,
@@ -233,7 +233,7 @@ class BackfillPass:
         """Charge the head with the accepted candidate's risk, and return it as the reason of the start."""
         probability, bound, gain, stated = evaluation.measures[-1].tolist()
         self.heads.spent[self.head] = add_risk(spent, stated if self.settings.recalibrate == "yes" else probability)
-        return trusted(
+        return construct_unchecked(
             ProbablyHarmless,
             head=self.head,
             criterion=self.settings.criterion,

@@ -18,7 +18,7 @@ def add_risk(spent: float, probability: float) -> float:
     return 1.0 - (1.0 - spent) * (1.0 - probability)
 
 
-class HeadRecord:
+class HeadGuard:
     """The record of each waiting job that is or was head, and the longest wait so far. O(1) an event."""
 
     def __init__(self) -> None:

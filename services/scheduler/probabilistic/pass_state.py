@@ -23,7 +23,7 @@ def planned_ends(now: int, running: RunningJobs, limits: Integers) -> tuple[Inte
     return expected_ends(now, running), at_limits - starts
 
 
-class Busy:
+class PassState:
     """The running jobs, and those that this pass has started, as columns."""
 
     def __init__(self, now: int, queue: Queue, running: Running) -> None:

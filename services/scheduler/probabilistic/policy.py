@@ -13,8 +13,8 @@ from shadowtime.services.scheduler.limits import MAX_STARTS
 from shadowtime.services.scheduler.ordering import InOrder, Ordering
 from shadowtime.services.scheduler.policy import FITS_NOW, Output, Policy, start
 from shadowtime.services.scheduler.probabilistic.backfill_pass import BackfillPass
-from shadowtime.services.scheduler.probabilistic.head_guard import ALWAYS, HeadRecord
-from shadowtime.services.scheduler.probabilistic.pass_state import Busy
+from shadowtime.services.scheduler.probabilistic.head_guard import ALWAYS, HeadGuard
+from shadowtime.services.scheduler.probabilistic.pass_state import PassState
 from shadowtime.services.scheduler.probabilistic.recalibration import DelayRecalibration
 from shadowtime.services.scheduler.probabilistic.settings import ProbabilisticSettings
 from shadowtime.services.scheduler.tables import Queue, Running, front
@@ -49,7 +49,7 @@ class Probabilistic(InOrder, Policy):
 
     def __init__(self, settings: ProbabilisticSettings) -> None:
         self.settings = settings
-        self.heads = HeadRecord()
+        self.heads = HeadGuard()
         self.ordering = Ordering(settings, weight=settings.weight)
         self.obeyed = ALWAYS.obeys  # whether what it decides is what happens
         self.recalibration = None if settings.recalibrate == "no" else DelayRecalibration()
@@ -90,7 +90,7 @@ class Probabilistic(InOrder, Policy):
             self.heads.follow(int(queue.job_number[head_row]), overtaken=heads > 0)
         if not len(candidates):
             return starts
-        busy = Busy(now, queue, running)
+        busy = PassState(now, queue, running)
         if heads:
             idle = idle - sizes[order[:heads]].sum(axis=0)
             busy.add(order[:heads])

@@ -6,7 +6,7 @@ from shadowtime.shared.kernels import Flags, Integers, IntegerTable, has_room, k
 
 
 @kernel
-def sift(
+def filter_candidates(
     now: int,
     rows: Integers,
     sizes: IntegerTable,
@@ -28,7 +28,7 @@ def sift(
     plain
         Whether only those that are safe are left.
 
-    >>> left, safe = sift(
+    >>> left, safe = filter_candidates(
     ...     0, np.array([1, 0]), np.array([[2], [1]]), np.array([60, 900]), 60, np.array([0]), plain=False
     ... )
     >>> left.tolist(), safe.tolist()

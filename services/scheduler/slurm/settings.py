@@ -10,7 +10,7 @@ from pydantic import Field, field_validator, model_validator
 from shadowtime.services.scheduler.settings import PolicySettings, unless_default
 from shadowtime.shared.bounds import MAX_DURATION, MAX_KEYS, MAX_PROCESSORS, MAX_TIME
 from shadowtime.shared.errors import SettingsError
-from shadowtime.shared.quoting import QUOTED, quoted, shortened
+from shadowtime.shared.quoting import QUOTED, quote, truncate
 from shadowtime.shared.spec import as_text, parse
 
 # What a site's Slurm is set to, in a file: TOML, a key of the policy `slurm` on each line, rows of tables in lists.
@@ -41,7 +41,7 @@ def inline(text: str) -> str:
     """
     if text.startswith("("):
         return text
-    name = shortened(text, QUOTED)
+    name = truncate(text, QUOTED)
     try:
         with Path(text).open("rb") as file:
             contents = file.read(MAX_SIZE + 1)
@@ -51,7 +51,7 @@ def inline(text: str) -> str:
     except OSError as error:
         raise SettingsError(f"site {name}: {error.strerror}") from None
     except (ValueError, RecursionError) as error:  # TOMLDecodeError, UnicodeDecodeError, a name that no file can have
-        raise SettingsError(f"site {name}: {shortened(str(error))}") from None
+        raise SettingsError(f"site {name}: {truncate(str(error))}") from None
 
 
 def spelled(keys: dict[str, object]) -> str:
@@ -79,7 +79,7 @@ def spelled(keys: dict[str, object]) -> str:
         else:
             raise ValueError(f"{key}: expected a number, a word, true, false or rows")
         if not set(text).isdisjoint("(),= \n"):
-            raise ValueError(f"{key}: {shortened(text, QUOTED)!r} cannot be a value")
+            raise ValueError(f"{key}: {truncate(text, QUOTED)!r} cannot be a value")
         parts.append(f"{key}={text}")
     return f"({','.join(parts)})"
 
@@ -167,9 +167,9 @@ def rows_of(table: str, text: str) -> list[Any]:
     for part in text.split(";"):
         numbers = part.split(":")
         if len(numbers) != len(row._fields) or not all(text.isascii() and text.isdecimal() for text in numbers):
-            raise ValueError(f"{quoted(part)} is not {':'.join(row._fields)}, whole numbers")
+            raise ValueError(f"{quote(part)} is not {':'.join(row._fields)}, whole numbers")
         if max(map(int, numbers)) > MAX_TIME:
-            raise ValueError(f"{quoted(part)}: no number is beyond {MAX_TIME}")
+            raise ValueError(f"{quote(part)}: no number is beyond {MAX_TIME}")
         rows.append(row(*map(int, numbers)))
     return rows
 
@@ -225,7 +225,7 @@ class SlurmSettings(PolicySettings):
             return keys
         site_keys = keys_of(str(keys["site"]))
         if unknown := [key for key in site_keys if key not in cls.model_fields or key == "site"]:
-            raise ValueError(f"site: no key {quoted(unknown[0])}")
+            raise ValueError(f"site: no key {quote(unknown[0])}")
         return site_keys | {key: value for key, value in keys.items() if key != "site"}
 
     @field_validator(*TABLES)

@@ -37,7 +37,7 @@ def grown(table: Any, size: int, filler: int = 0) -> Any:
 
 
 @dataclass(slots=True)
-class News:
+class JobUpdate:
     """Changes of one job since the last scheduling point; `user` is the row of one that came since then."""
 
     user: int | None = None
@@ -46,7 +46,7 @@ class News:
     withdrawn: int | None = None
 
 
-class KnownJobs:
+class JobLog:
     """The jobs of a run in order of (submit time, job number): what was known at submission, and what is known since.
 
     Events are only noted; the next scheduling point, which has the tables of jobs, tells what is planned of new ones.
@@ -69,7 +69,7 @@ class KnownJobs:
     ) -> None:
         self.bases, self.settings, self.most = bases, settings, most
         self.measures = RunTimeMeasures(taus)
-        self.news: dict[int, list[News]] = {}
+        self.news: dict[int, list[JobUpdate]] = {}
         """By job number, since the last scheduling point; of two jobs of one number, of which the first was known."""
         self.index: dict[int, int] = {}
         """Where each job is that has not ended in the run itself."""
@@ -101,23 +101,23 @@ class KnownJobs:
             if user < MAX_USERS:
                 self.users[event.user_id] = user
             before = [update for update in self.news.get(event.job_number, ()) if update.user is None]
-            self.news[event.job_number] = [*before, News(min(user, MAX_USERS))]
+            self.news[event.job_number] = [*before, JobUpdate(min(user, MAX_USERS))]
         elif isinstance(event, JobWithdrawn):
-            self._end(event.job_number, News(withdrawn=event.time))
+            self._end(event.job_number, JobUpdate(withdrawn=event.time))
         elif isinstance(event, JobEnded):
             if event.requeued:
                 self._last(event.job_number).started = -1
             else:
-                self._end(event.job_number, News(run_time=event.own_run_time))
+                self._end(event.job_number, JobUpdate(run_time=event.own_run_time))
         elif isinstance(event, JobStarted | JobResumed):  # at least from then on it runs
             self._last(event.job_number).started = event.time
         elif isinstance(event, JobSuspended):  # how long it has run is not known for a while
             self._last(event.job_number).started = -1
 
-    def _last(self, number: int) -> News:
-        return self.news.setdefault(number, [News()])[-1]
+    def _last(self, number: int) -> JobUpdate:
+        return self.news.setdefault(number, [JobUpdate()])[-1]
 
-    def _end(self, number: int, news: News) -> None:
+    def _end(self, number: int, news: JobUpdate) -> None:
         """Note that a job is over; one that no scheduling point has seen is as if it had never been."""
         last = self._last(number)
         if last.user is None:
@@ -139,7 +139,7 @@ class KnownJobs:
                 self._learn(number, update)
         self.news.clear()
 
-    def _learn(self, number: int, news: News) -> None:
+    def _learn(self, number: int, news: JobUpdate) -> None:
         """Take in what has happened to a job that is known."""
         if (at := self.index.get(number)) is None:  # it was one too many, or was given up
             return
@@ -182,7 +182,7 @@ class KnownJobs:
 
     def restore(self, state: Any) -> None:
         """Take on what `snapshot` returned."""
-        self.news = {number: [News(*values) for values in news] for number, news in state["news"]}
+        self.news = {number: [JobUpdate(*values) for values in news] for number, news in state["news"]}
         self.index, self.users = dict(state["index"]), dict(state["users"])
         tables = [unpacked_numbers(table) for table in state["tables"]]
         self.size = tables[0].shape[1]

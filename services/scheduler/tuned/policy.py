@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from shadowtime.services.scheduler.ordering import Overtaken
+from shadowtime.services.scheduler.ordering import BypassedWork
 from shadowtime.services.scheduler.policies import GuardedPass
 from shadowtime.services.scheduler.policy import Output, Policy
 from shadowtime.services.scheduler.tables import Queue, Running
@@ -116,7 +116,7 @@ class Tuned(Policy):
         self.portfolio = settings.portfolio()
         self.passes = [GuardedPass(member.settings, predicted=member.predicted) for member in self.portfolio]
         self.shadows = SimulatedMachines(self.portfolio, settings)
-        self.overtaken = Overtaken()
+        self.overtaken = BypassedWork()
         self.processors = 0
         self.member = min(1, len(self.portfolio) - 1)
         """Who decides; at first the first order with the first threshold."""

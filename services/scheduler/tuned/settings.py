@@ -11,7 +11,7 @@ from shadowtime.services.scheduler.ordering import ORDERS, TimesBy, compiled, kn
 from shadowtime.services.scheduler.policies import GuardedSettings
 from shadowtime.services.scheduler.settings import PolicySettings
 from shadowtime.shared.bounds import MAX_MEMBERS
-from shadowtime.shared.quoting import QUOTED, shortened
+from shadowtime.shared.quoting import QUOTED, truncate
 
 BETWEEN = "+"
 HOUR = 3600.0
@@ -46,7 +46,7 @@ def _followed(name: str) -> None:
     try:
         compiled(ORDERS[known_order(name)])
     except ValueError as error:
-        raise ValueError(f"order {shortened(name, QUOTED)}: {error}") from None
+        raise ValueError(f"order {truncate(name, QUOTED)}: {error}") from None
 
 
 def _number(most: float) -> Callable[[str], None]:
@@ -98,7 +98,7 @@ class TunedSettings(PolicySettings):
         for key, parts in zip(("orders", "thresholds", "overtaken", "patience", "taus"), self._lists(), strict=True):
             meant = [ORDERS[part] if key == "orders" else float(part) for part in parts.split(BETWEEN)]
             if any(order in meant[:place] for place, order in enumerate(meant)):
-                raise ValueError(f"{key}={shortened(parts, QUOTED)} has one of them twice")
+                raise ValueError(f"{key}={truncate(parts, QUOTED)} has one of them twice")
         return self
 
     def _lists(self) -> tuple[str, ...]:

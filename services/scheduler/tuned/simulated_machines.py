@@ -8,7 +8,7 @@ import numpy as np
 from shadowtime.services.scheduler.ordering import ORDERS, Key, Ordering, compiled
 from shadowtime.services.scheduler.settings import PolicySettings
 from shadowtime.services.scheduler.tables import Queue, Running
-from shadowtime.services.scheduler.tuned.job_log import GROWTH, MAX_USERS, KnownJobs, grown
+from shadowtime.services.scheduler.tuned.job_log import GROWTH, MAX_USERS, JobLog, grown
 from shadowtime.services.scheduler.tuned.settings import PortfolioMember
 from shadowtime.services.scheduler.tuned.simulated_machine import (
     ARRIVED,
@@ -140,7 +140,7 @@ class SimulatedMachines:
             guards.append((member.threshold, member.overtaken, member.patience))
         whole, parts = np.array(columns, dtype=np.int64).T, np.array(guards, dtype=np.float64).T
         self.members = MemberArrays(*np.ascontiguousarray(whole), *np.ascontiguousarray(parts))
-        self.jobs = KnownJobs(bases, tuple(taus), settings, MAX_OPEN)
+        self.jobs = JobLog(bases, tuple(taus), settings, MAX_OPEN)
         self.counters: IntegerTable = np.zeros((self.count, 6), dtype=np.int64)
         self.waiting: IntegerTable = np.zeros((self.count, GROWTH), dtype=np.int64)
         self.running: IntegerTable = np.zeros((self.count, GROWTH), dtype=np.int64)

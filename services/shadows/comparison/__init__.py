@@ -7,7 +7,7 @@ from shadowtime.shared.lazy import lazy_exports
 if TYPE_CHECKING:
     from shadowtime.services.shadows.comparison.live_page import shadows_of
     from shadowtime.services.shadows.comparison.paired_logs import PairedLogs
-    from shadowtime.services.shadows.comparison.schema import Both, Comparison, Fares
+    from shadowtime.services.shadows.comparison.schema import ClassResult, Comparison, Pair
     from shadowtime.services.shadows.comparison.stored import STORE, StoredShadow, none_of, read
     from shadowtime.services.shadows.comparison.text import tables
 

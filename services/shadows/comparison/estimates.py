@@ -11,10 +11,10 @@ from shadowtime.services.shadows.comparison.evidence import Evidence
 from shadowtime.services.shadows.comparison.extremes import ALL, MOVED, ShapeExtremes
 from shadowtime.services.shadows.comparison.open_days import OpenDays
 from shadowtime.services.shadows.comparison.schema import (
-    Between,
-    Both,
+    ClassResult,
     Comparison,
-    Fares,
+    ConfidenceInterval,
+    Pair,
     Real,
     Started,
     UserFares,
@@ -73,7 +73,7 @@ def estimate(
     )
 
 
-def _fares(place: int, extremes: ShapeExtremes, days: Sequence[int], table: Floats, key: int) -> Fares:
+def _fares(place: int, extremes: ShapeExtremes, days: Sequence[int], table: Floats, key: int) -> ClassResult:
     """Return how the jobs of a shape fare; `table` has `PARTS` of each day, (days, parts)."""
     of_day = dict(zip(PARTS, table.T, strict=True))
     sums = {name: float(column.sum()) for name, column in of_day.items()}
@@ -81,7 +81,7 @@ def _fares(place: int, extremes: ShapeExtremes, days: Sequence[int], table: Floa
     slower = of_day["shadow_slowdown"] - of_day["real_slowdown"]
     change = _between(days, longer, of_day["real_wait"], key)
     sooner, later = (extremes.sooner, extremes.later) if place == ALL else (None, None)
-    return Fares(
+    return ClassResult(
         shape="all" if place == ALL else SHAPES[place],
         jobs=int(sums["jobs"]),
         wait=_both(sums["real_wait"], sums["shadow_wait"], sums["jobs"]),
@@ -115,7 +115,7 @@ def _of_user(number: int, sums: Sequence[int]) -> UserFares:
     )
 
 
-def _utilization(parts: Parts, before: int, key: int) -> tuple[Both, Between | None]:
+def _utilization(parts: Parts, before: int, key: int) -> tuple[Pair, ConfidenceInterval | None]:
     """Return the share of the machine that was busy on the whole days before one, and the difference."""
     days = [day for day in parts.machine.days if day < before]
     machine, real, shadow = (
@@ -125,16 +125,16 @@ def _utilization(parts: Parts, before: int, key: int) -> tuple[Both, Between | N
     return _both(float(real.sum()), float(shadow.sum()), float(machine.sum())), difference
 
 
-def _both(real: float, shadow: float, under: float) -> Both:
-    return Both(real=real / under, shadow=shadow / under) if under else Both(real=None, shadow=None)
+def _both(real: float, shadow: float, under: float) -> Pair:
+    return Pair(real=real / under, shadow=shadow / under) if under else Pair(real=None, shadow=None)
 
 
-def _pair(values: Sequence[float]) -> Both:
-    return Both(real=values[0], shadow=values[1])
+def _pair(values: Sequence[float]) -> Pair:
+    return Pair(real=values[0], shadow=values[1])
 
 
-def _between(days: Sequence[int], over: Floats, under: Floats, key: int) -> Between | None:
+def _between(days: Sequence[int], over: Floats, under: Floats, key: int) -> ConfidenceInterval | None:
     """Return the sum of `over` divided by that of `under`, each of some days, with its interval; None if that is 0."""
     if not under.sum():
         return None
-    return Between(**ratio_over_time(over, under, np.asarray(days, dtype=np.int64), key)._asdict())
+    return ConfidenceInterval(**ratio_over_time(over, under, np.asarray(days, dtype=np.int64), key)._asdict())

@@ -5,14 +5,14 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 
 from shadowtime.services.shadows.comparison.schema import Comparison
-from shadowtime.services.shadows.comparison.stored import STORE, Kept, StoredShadow, none_of
+from shadowtime.services.shadows.comparison.stored import STORE, StoredShadow, StoredShadowCache, none_of
 from shadowtime.services.shadows.comparison.text import MAX_USERS_SHOWN, SHAPES_MEAN, notes_of, verdict
 from shadowtime.shared.errors import Unanswerable
-from shadowtime.shared.messages import Frozen
+from shadowtime.shared.messages import FrozenModel
 from shadowtime.shared.streaming import Settings, reading_later
 
 
-class Beside(Frozen):
+class Beside(FrozenModel):
     """A shadow beside the real cluster, and what that says; of its users those with the most work."""
 
     run: str
@@ -25,7 +25,7 @@ class Beside(Frozen):
     compared: Comparison
 
 
-class Twin(Frozen):
+class Twin(FrozenModel):
     """A cluster beside its shadows, the one with the shortest waits first."""
 
     cluster: str
@@ -36,7 +36,7 @@ class Twin(Frozen):
 class LiveShadows:
     """Answers of shadows to the live page."""
 
-    def __init__(self, kept: Kept) -> None:
+    def __init__(self, kept: StoredShadowCache) -> None:
         self._kept = kept
 
     async def counts(self) -> Mapping[str, int]:
@@ -85,4 +85,4 @@ def _longer(shadow: StoredShadow) -> float:
 async def shadows_of(settings: Settings) -> AsyncIterator[LiveShadows]:
     """Yield what is asked of shadows, whether or not Redis answers by now."""
     async with reading_later(settings, STORE) as reader:
-        yield LiveShadows(Kept(reader))
+        yield LiveShadows(StoredShadowCache(reader))

@@ -17,8 +17,8 @@ from shadowtime.shared.messages import (
     JobSubmitted,
     JobSuspended,
     JobWithdrawn,
-    Room,
-    Rooms,
+    MachineCapacity,
+    PoolCapacity,
 )
 
 HOUR = 3_600
@@ -40,7 +40,7 @@ class PairedLogs:
         self.both = SideBySide()
         self.both.capacity(opened.time, opened.processors)
         self._key = key_of(opened.seed, opened.cluster)
-        self._rooms = Rooms(opened.processors, opened.pools or ())
+        self._rooms = MachineCapacity(opened.processors, opened.pools or ())
         self._takes_over = takes_over
         self._before: dict[int, int] = {}  # processors of jobs that run before the shadow takes over
         self._on: tuple[dict[int, int], dict[int, int]] = ({}, {})
@@ -49,7 +49,7 @@ class PairedLogs:
     def real(self, event: Event) -> None:
         """Take in the next event of the cluster's log."""
         if isinstance(event, CapacityChanged):
-            self._rooms.change(event.pool or 0, Room(event.processors, event.memory, event.gpus))
+            self._rooms.change(event.pool or 0, PoolCapacity(event.processors, event.memory, event.gpus))
             self.both.capacity(event.time, self._rooms.processors)
         elif event.time < self._takes_over:
             self._early(event)

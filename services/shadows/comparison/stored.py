@@ -11,7 +11,7 @@ from shadowtime.services.shadows.comparison.schema import Comparison
 from shadowtime.services.shadows.comparison.side_by_side import SideBySide
 from shadowtime.shared.chance import key_of
 from shadowtime.shared.errors import SnapshotMismatch
-from shadowtime.shared.quoting import quoted, shortened
+from shadowtime.shared.quoting import quote, truncate
 from shadowtime.shared.streaming import Position, RunReader
 
 STORE = "shadow"
@@ -35,8 +35,8 @@ class StoredShadow(NamedTuple):
 
 def none_of(cluster: str, every: Sequence[StoredShadow]) -> str:
     """Return that a cluster has no shadow, and which have."""
-    known = shortened(", ".join(sorted({shadow.cluster for shadow in every}))) if every else "none"
-    return f"cluster {quoted(cluster)} has no shadow; clusters that have: {known}. shadowtime shadow starts one"
+    known = truncate(", ".join(sorted({shadow.cluster for shadow in every}))) if every else "none"
+    return f"cluster {quote(cluster)} has no shadow; clusters that have: {known}. shadowtime shadow starts one"
 
 
 def read(run: str, snapshot: bytes | None) -> StoredShadow:
@@ -57,7 +57,7 @@ def read(run: str, snapshot: bytes | None) -> StoredShadow:
         summary = both.report(both.horizon or 0, key_of(0, run))
     except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
         raise SnapshotMismatch(
-            f"what is stored of shadow {quoted(run)} is damaged, or of another version: {error!r:.200}; "
+            f"what is stored of shadow {quote(run)} is damaged, or of another version: {error!r:.200}; "
             "start it anew with shadowtime shadow"
         ) from None
     return StoredShadow(run, cluster, real, name.removeprefix("shadow/"), unix_start, summary)
@@ -78,7 +78,7 @@ class _Seen(NamedTuple):
     shadow: StoredShadow | None
 
 
-class Kept:
+class StoredShadowCache:
     """The stored state of shadows; one that has not moved on is not read again."""
 
     def __init__(self, reader: RunReader) -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from shadowtime.services.shadows.comparison.schema import Between, Comparison, Fares, Real
+from shadowtime.services.shadows.comparison.schema import ClassResult, Comparison, ConfidenceInterval, Real
 from shadowtime.shared.cli import FittedTable
 from shadowtime.shared.formatting import clock, duration, percent
 from shadowtime.shared.text import TableColumn, numbers, seconds, shares, times
@@ -35,7 +35,7 @@ def notes_of(name: str, compared: Comparison) -> Iterator[str]:
         yield f"{compared.withdrawn:,} jobs were withdrawn, and count for neither"
 
 
-def _waits(change: Between) -> str:
+def _waits(change: ConfidenceInterval) -> str:
     word, sign = ("shorter", -100) if change.mean < 0 else ("longer", 100)
     bounds = sorted(sign * end for end in (change.low, change.high) if end is not None)
     within = f" ({bounds[0]:.0f} to {bounds[1]:.0f})" if bounds else ""
@@ -86,14 +86,14 @@ def _nothing() -> list[TableColumn]:
     return [times("mean wait", [None, None])]
 
 
-def _columns(fares: Fares) -> list[TableColumn]:
+def _columns(fares: ClassResult) -> list[TableColumn]:
     columns = [times("mean wait", [fares.wait.real, fares.wait.shadow])]
     columns.append(times("median", [fares.median_wait.real, fares.median_wait.shadow]))
     columns.append(times("longest", [fares.longest_wait.real, fares.longest_wait.shadow]))
     return [*columns, numbers("slowdown", [fares.slowdown.real, fares.slowdown.shadow])]
 
 
-def _by_class(title: str, classes: Sequence[Fares]) -> FittedTable:
+def _by_class(title: str, classes: Sequence[ClassResult]) -> FittedTable:
     columns = [
         numbers("jobs", [group.jobs for group in classes], 0),
         times("real wait", [group.wait.real for group in classes], [group.wait.shadow for group in classes]),
@@ -123,7 +123,7 @@ def _by_user(title: str, compared: Comparison) -> FittedTable:
     return FittedTable(title, {"user": names}, [column.unmarked() for column in columns], notes)
 
 
-def _change(fares: Fares) -> str:
+def _change(fares: ClassResult) -> str:
     change = fares.wait_change
     if change is None:
         return "-"

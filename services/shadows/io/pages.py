@@ -8,7 +8,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from shadowtime.services.follower import Follower
-from shadowtime.services.shadows.comparison import Both, Comparison, Fares
+from shadowtime.services.shadows.comparison import ClassResult, Comparison, Pair
 from shadowtime.services.shadows.io.source import ShadowSource
 from shadowtime.shared import metric_names as names
 from shadowtime.shared.metric_names import Metric
@@ -36,7 +36,7 @@ def figures(compared: Comparison) -> Iterator[Figure]:
     yield names.TWIN_EVIDENCE, (), compared.wait_real.evidence
 
 
-def _of_jobs(fares: Fares) -> Iterator[Figure]:
+def _of_jobs(fares: ClassResult) -> Iterator[Figure]:
     shape = (fares.shape,)
     yield names.TWIN_JOBS, shape, float(fares.jobs)
     yield from _both(names.TWIN_WAIT, shape, fares.wait)
@@ -50,7 +50,7 @@ def _of_jobs(fares: Fares) -> Iterator[Figure]:
     yield names.TWIN_MOVED, (*shape, "later"), fares.later.share
 
 
-def _both(metric: Metric, labels: tuple[str, ...], both: Both) -> Iterator[Figure]:
+def _both(metric: Metric, labels: tuple[str, ...], both: Pair) -> Iterator[Figure]:
     for which, value in both.model_dump().items():
         if value is not None:
             yield metric, (*labels, which), value

@@ -27,7 +27,7 @@ from shadowtime.shared.messages import (
     Rejected,
     SchedulingPoint,
 )
-from shadowtime.shared.quoting import quoted
+from shadowtime.shared.quoting import quote
 from shadowtime.shared.stages import DECISIONS, JOBS
 from shadowtime.shared.streaming import Route, topic_admin
 from shadowtime.shared.streaming import clients as bus
@@ -66,7 +66,7 @@ async def beginning_of(
                 first, after = _opening(envelope), record.offset + 1
     if first is None:
         raise FollowError(
-            f"topic {JOBS} knows no run {quoted(run)}; name the run to shadow: --of NAME; "
+            f"topic {JOBS} knows no run {quote(run)}; name the run to shadow: --of NAME; "
             "shadowtime watch decisions --beginning shows those that are there"
         )
     return first, last, after
@@ -84,7 +84,7 @@ async def read_from(consumer: AIOKafkaConsumer, offsets: Mapping[TopicPartition,
 def _opening(envelope: Envelope) -> ClusterOpened:
     if not isinstance(envelope.event, ClusterOpened):
         raise FollowError(
-            f"the beginning of run {quoted(envelope.run)} is gone from topic {JOBS}, where it begins at sequence "
+            f"the beginning of run {quote(envelope.run)} is gone from topic {JOBS}, where it begins at sequence "
             f"{envelope.sequence}: a shadow needs all of it; keep it for longer (shadowtime topics --retention-hours)"
         )
     return envelope.event
@@ -227,7 +227,7 @@ class ShadowSource:
         if envelope.sequence <= self._heard:
             return
         if envelope.sequence > self._heard + 1:
-            raise FollowError(f"the log of run {quoted(self.of.real)} has a hole after sequence {self._heard}")
+            raise FollowError(f"the log of run {quote(self.of.real)} has a hole after sequence {self._heard}")
         self._heard = envelope.sequence
         self.load.answers += 1
         self.twin.hear(envelope.event)
@@ -239,7 +239,7 @@ class ShadowSource:
             return
         self._answered, event = envelope.sequence, envelope.event
         if isinstance(event, Rejected):
-            raise FollowError(f"event {envelope.sequence} of run {quoted(envelope.run)} was rejected: {event.reason}")
+            raise FollowError(f"event {envelope.sequence} of run {quote(envelope.run)} was rejected: {event.reason}")
         if envelope.run_time is not None and isinstance(event, JobSubmitted):
             self.twin.predict(event.job_number, envelope.run_time.point)
         if isinstance(event, Decided) and envelope.sequence == self._point and self.twin.deciding:
@@ -302,7 +302,7 @@ class ShadowSource:
         mine: dict[str, str | bool] = {"real": self.of.real, "exact": self.of.exact}
         if {name: state[name] for name in mine} != mine:
             played = f"beside {state['real']}{', exact' if state['exact'] else ''}"
-            raise FollowError(f"run {quoted(self.of.run)} is played {played}; call this one otherwise: --name")
+            raise FollowError(f"run {quote(self.of.run)} is played {played}; call this one otherwise: --name")
         self._forget()
         self._begin(ClusterOpened.model_validate(state["first"]), state["takes_over"])
         self._heard, self._real_offset = state["heard"]

@@ -26,7 +26,7 @@ REACHING = CapacityChanged, JobSubmitted, JobWithdrawn, JobChanged
 """What concerns a shadow too; when jobs start and end on the cluster does not."""
 
 
-def reaches(machine: MachineState, event: Event, life: ShadowJob | None) -> Sequence[Event]:
+def apply_cluster_event(machine: MachineState, event: Event, life: ShadowJob | None) -> Sequence[Event]:
     """Let an event reach the shadow, and return what is told there; a job that left the queue for good is done."""
     if isinstance(event, CapacityChanged):
         machine.resize(event)

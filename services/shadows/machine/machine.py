@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from shadowtime.services.shadows.machine.cluster_log import Actual
-from shadowtime.services.shadows.machine.event_effects import REACHING, happens, reaches
+from shadowtime.services.shadows.machine.event_effects import REACHING, apply_cluster_event, happens
 from shadowtime.services.shadows.machine.job import ShadowJob
 from shadowtime.services.shadows.machine.machine_state import NEVER, MachineState
 from shadowtime.shared.cluster import in_order
@@ -39,7 +39,7 @@ from shadowtime.shared.messages import (
 # What has happened on a cluster and is still to come in the shadow of it, in order of time.
 
 
-class Coming:
+class PendingEvents:
     """Events with the lives of their jobs; nothing reaches one that is done."""
 
     def __init__(self) -> None:
@@ -106,7 +106,7 @@ class TwinMachine:
         self._clock = opened.time  # of the last instant that was told
         self._machine = MachineState(opened)
         self._batch: list[Event] = []
-        self._coming = Coming()
+        self._coming = PendingEvents()
         self._caused: list[Event] = []
         self._closing = False
         self._again: int | None = None  # when the policy wants to be asked once more
@@ -204,7 +204,7 @@ class TwinMachine:
         self._clock = time
         events = in_order(self._finish(self._machine.running[number]) for number in sorted(ends))
         for event, life in self._coming.until(time):
-            events += reaches(self._machine, event, life)
+            events += apply_cluster_event(self._machine, event, life)
             if life is not None and life.done:
                 self._done(life)
         self.deciding = True

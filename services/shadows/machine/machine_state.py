@@ -6,7 +6,7 @@ from typing import Any
 
 from shadowtime.services.shadows.machine.job import ShadowJob
 from shadowtime.shared.bounds import MAX_TIME
-from shadowtime.shared.cluster import RoomLeft
+from shadowtime.shared.cluster import FreeResources
 from shadowtime.shared.errors import ReplayError
 from shadowtime.shared.messages import CapacityChanged, ClusterOpened, JobStarted, Start
 
@@ -23,7 +23,7 @@ class MachineState:
     def __init__(self, opened: ClusterOpened) -> None:
         self.waiting: dict[int, ShadowJob] = {}
         self.running: dict[int, ShadowJob] = {}
-        self._rooms = RoomLeft(opened.processors, opened.pools or ())
+        self._rooms = FreeResources(opened.processors, opened.pools or ())
 
     def __contains__(self, job_number: int) -> bool:
         return job_number in self.waiting or job_number in self.running

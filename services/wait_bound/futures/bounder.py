@@ -17,7 +17,7 @@ from shadowtime.services.wait_bound.settings import HistorySettings
 from shadowtime.shared.distributions import NOT_INSTALLED, Rows, is_installed
 from shadowtime.shared.kernels import Floats
 from shadowtime.shared.messages import Event, JobStarted, JobSubmitted, JobWithdrawn, RunTimePrediction, WaitBound
-from shadowtime.shared.stages import LastAnswer
+from shadowtime.shared.stages import LastValue
 
 LONGEST = 30 * 86_400.0
 """Seconds that stand for a future without a start."""
@@ -91,7 +91,7 @@ class FuturesBound(Bounder):
         self._told: dict[int, tuple[float, float]] = {}
         """Of each waiting job its forecast and its user's waits."""
         self._foretold: tuple[int, tuple[float, ...]] = (0, ())
-        self._asked = LastAnswer(self._ask)
+        self._asked = LastValue(self._ask)
 
     def foretold(self, x: JobSubmitted, run_time: RunTimePrediction | None) -> None:
         """Take in what is predicted of the job that is asked about next."""

@@ -7,7 +7,7 @@ from shadowtime.shared.lazy import lazy_exports
 if TYPE_CHECKING:
     from shadowtime.shared.streaming.kafka import clients, topic_admin
     from shadowtime.shared.streaming.kafka.clients import partition_of
-    from shadowtime.shared.streaming.kafka.decompression import NotUnpacked
+    from shadowtime.shared.streaming.kafka.decompression import UndecodableBatch
     from shadowtime.shared.streaming.kafka.log_reader import LogReader, read_log
     from shadowtime.shared.streaming.kafka.shared_clients import PartitionFeed, RunClients, released, shared
     from shadowtime.shared.streaming.kafka.stage_stream import KafkaStream

@@ -7,10 +7,10 @@ from zlib import crc32
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 
 from shadowtime.shared.errors import BusError, reason_of
-from shadowtime.shared.streaming.kafka.decompression import bound_unpacking
+from shadowtime.shared.streaming.kafka.decompression import limit_decompression
 from shadowtime.shared.streaming.settings import Settings
 
-bound_unpacking()
+limit_decompression()
 
 SLACK = 100_000
 """Bytes of a message beside its value: key, headers, Kafka's own."""

@@ -22,7 +22,7 @@ class TooLarge(Exception):
     """A batch is larger than it may be."""
 
 
-class NotUnpacked(bytes):
+class UndecodableBatch(bytes):
     """A message that could not be unpacked, with the reason."""
 
 
@@ -31,7 +31,7 @@ class Unreadable(NamedTuple):
 
     offset: int
     timestamp: int
-    value: NotUnpacked
+    value: UndecodableBatch
     timestamp_type: int = 0
     key: None = None
     checksum: None = None
@@ -65,7 +65,7 @@ class _Batch:
         except (UnsupportedCodecError, TooLarge, zlib.error) as error:
             first, last = self._batch.base_offset, self._batch.next_offset - 1
             reason = f"records {first} to {last} came in a batch that cannot be unpacked: {error}"
-            yield Unreadable(last, self._batch.max_timestamp, NotUnpacked(reason.encode()))
+            yield Unreadable(last, self._batch.max_timestamp, UndecodableBatch(reason.encode()))
 
 
 class _Batches:
@@ -89,7 +89,7 @@ class PartitionRecords(fetcher.PartitionRecords):  # type: ignore[misc]
         super().__init__(place, _Batches(records), *others)
 
 
-def bound_unpacking() -> None:
+def limit_decompression() -> None:
     """Let every consumer of this process read so."""
     default_records.gzip_decode = unpacked
     fetcher.PartitionRecords = PartitionRecords

@@ -8,7 +8,7 @@ from redis.asyncio import RedisCluster
 from redis.exceptions import AuthenticationError, NoScriptError, RedisError
 from redis.exceptions import ConnectionError as Disconnected
 
-from shadowtime.shared.errors import Fenced, StoreError, reason_of
+from shadowtime.shared.errors import FencedError, StoreError, reason_of
 from shadowtime.shared.streaming.protocols import RunState, Transaction
 from shadowtime.shared.streaming.state.redis_client import Client
 
@@ -129,10 +129,10 @@ class RedisStore:
         for block in (inputs, transaction.outputs, read_model, transaction.forgotten):
             arguments += [len(block), *block]
         arguments.append(CLOSED_RUN_SECONDS if transaction.closed else self._retention_seconds)
-        arguments += [transaction.quarantined or "", "yes" if transaction.behind else "", CLOSED_RUN_SECONDS]
+        arguments += [transaction.quarantined or "", "yes" if transaction.catching_up else "", CLOSED_RUN_SECONDS]
         stored = int(await self._evaluated([len(keys), *keys, *arguments]))
         if stored != transaction.expected:
-            raise Fenced(
+            raise FencedError(
                 f"{self._stage}: run {run!r} is at sequence {stored} in Redis, not at {transaction.expected}: "
                 "another worker owns it, or Redis lost its last second"
             )

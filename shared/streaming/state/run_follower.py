@@ -20,7 +20,7 @@ from typing import Protocol, TypeVar
 
 from shadowtime.shared.errors import SnapshotMismatch, StoreError
 from shadowtime.shared.messages import Envelope
-from shadowtime.shared.quoting import quoted
+from shadowtime.shared.quoting import quote
 from shadowtime.shared.stages import Stage, StageRun
 from shadowtime.shared.streaming.protocols import RunState
 from shadowtime.shared.streaming.settings import Settings
@@ -221,7 +221,7 @@ class RunFollower:
             state.push(envelope)
 
     def _damaged(self, why: str) -> SnapshotMismatch:
-        return SnapshotMismatch(f"{self.stage.name}: run {quoted(self.run)}: {why}; {self._remedy()}")
+        return SnapshotMismatch(f"{self.stage.name}: run {quote(self.run)}: {why}; {self._remedy()}")
 
     def _remedy(self) -> str:
-        return f"rebuild it: shadowtime rebuild {self.stage.name} --run {quoted(self.run)}"
+        return f"rebuild it: shadowtime rebuild {self.stage.name} --run {quote(self.run)}"

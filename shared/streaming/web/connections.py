@@ -16,7 +16,7 @@ from typing import cast
 from aiohttp.http_exceptions import HttpProcessingError
 
 from shadowtime.shared.cli import FewAMinute
-from shadowtime.shared.quoting import quoted
+from shadowtime.shared.quoting import quote
 
 # What web servers write to the log: a line for a request that is none, without a traceback, and few of a kind.
 
@@ -29,7 +29,7 @@ class NoTraceback(logging.Filter):
         error = record.exc_info[1] if record.exc_info else None
         if isinstance(error, HttpProcessingError):
             remote = record.args[0] if isinstance(record.args, tuple) and record.args else None
-            record.msg, record.args = "no request: %s from %s", (quoted(" ".join(error.message.split())), remote)
+            record.msg, record.args = "no request: %s from %s", (quote(" ".join(error.message.split())), remote)
             record.exc_info, record.levelno, record.levelname = None, logging.WARNING, "WARNING"
         return True
 

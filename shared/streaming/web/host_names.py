@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from ipaddress import IPv4Address, IPv6Address, ip_address
 
 from shadowtime.shared.errors import SettingsError
-from shadowtime.shared.quoting import quoted
+from shadowtime.shared.quoting import quote
 
 NAME = re.compile(r"[A-Za-z0-9_.-]{1,253}")
 HEADER = re.compile(rf"(?:\[(?P<address>[0-9A-Fa-f:.]+)\]|(?P<name>{NAME.pattern}))(?::[0-9]{{0,5}})?")
@@ -47,7 +47,7 @@ class AllowedNames:
             self._names.add(names.lower())
         for name in more:
             if _stands_for_all(name) or not (_address(name) or NAME.fullmatch(name)):
-                raise SettingsError(f"{quoted(name)} is no name of a host that can be allowed; one is live.example.org")
+                raise SettingsError(f"{quote(name)} is no name of a host that can be allowed; one is live.example.org")
             self._names.add(name.lower())
 
     def include(self, host: str, arrived_at: str) -> bool:

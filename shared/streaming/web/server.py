@@ -10,7 +10,7 @@ from typing import Any
 from aiohttp import web
 
 from shadowtime.shared.errors import SettingsError
-from shadowtime.shared.quoting import quoted
+from shadowtime.shared.quoting import quote
 from shadowtime.shared.streaming.web.connections import BACKLOG, IDLE_SECONDS, Connections, log
 from shadowtime.shared.streaming.web.host_names import AllowedNames, named
 
@@ -137,7 +137,7 @@ async def _listeners(host: str, port: int) -> list[socket.socket]:
         places = dict.fromkeys((family, address) for family, *_, address in addresses)
     except (OSError, UnicodeError) as error:
         reason = (isinstance(error, OSError) and error.strerror) or "that is no name of a host"
-        raise SettingsError(f"cannot listen on {quoted(host)}: {reason}") from error
+        raise SettingsError(f"cannot listen on {quote(host)}: {reason}") from error
     listeners: list[socket.socket] = []
     try:
         for family, address in places:

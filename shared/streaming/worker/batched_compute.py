@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 
 from shadowtime.shared.stages import StageRun
 from shadowtime.shared.streaming.worker.run_state import LARGE_BYTES, Slice, Work, push_slice
-from shadowtime.shared.streaming.worker.time_limited_thread import Overrun, WorkThread
+from shadowtime.shared.streaming.worker.time_limited_thread import TimeLimitedThread, TimeLimitExceeded
 
 TOGETHER_SECONDS = 0.02
-"""After so long no further slice is begun: what is worked out is settled while the others are."""
+"""After so long no further slice is begun: what is worked out is committed while the others are."""
 
 
 @dataclass
@@ -23,7 +23,7 @@ class PendingSlice:
     done: Slice
     begun: bool = False
     overrun: asyncio.Future[bool] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
-    settled: asyncio.Event = field(default_factory=asyncio.Event)
+    finished: asyncio.Event = field(default_factory=asyncio.Event)
 
     def answer(self, *, overrun: bool, failure: BaseException | None = None) -> None:
         """Tell who waits, if somebody still does, how it went."""
@@ -35,10 +35,10 @@ class PendingSlice:
             self.overrun.set_exception(failure)
 
 
-class JointWork:
+class ComputeBatcher:
     """Works slices out in the order in which they came, those that wait at the same time in one go of the thread.
 
-    What is settled at the same time then goes to the store and to the stream together, too.
+    What is committed at the same time then goes to the store and to the stream together, too.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ class JointWork:
         Bytes of the largest output.
     """
 
-    def __init__(self, thread: WorkThread, most: int, clock: Callable[[], float]) -> None:
+    def __init__(self, thread: TimeLimitedThread, most: int, clock: Callable[[], float]) -> None:
         self._thread = thread
         self._most = most
         self._clock = clock
@@ -54,7 +54,7 @@ class JointWork:
         self._going: asyncio.Task[None] | None = None
 
     @asynccontextmanager
-    async def worked_out(self, state: StageRun, work: Sequence[Work], done: Slice) -> AsyncIterator[bool]:
+    async def compute(self, state: StageRun, work: Sequence[Work], done: Slice) -> AsyncIterator[bool]:
         """Push events through a stage as `push_slice` does, and then let the caller settle the slice.
 
         It is told whether the thread was ended, since an event took too long; the run is in no state to be used then.
@@ -67,7 +67,7 @@ class JointWork:
         try:
             yield await piece.overrun
         finally:
-            piece.settled.set()
+            piece.finished.set()
 
     async def _go(self) -> None:
         """Work out what waits, until nothing does."""
@@ -82,7 +82,7 @@ class JointWork:
     async def _go_once(self) -> None:
         through: list[PendingSlice] = []
         failure: BaseException | None = None
-        self._settle(through)
+        self._finish(through)
         try:
             await self._thread.run(self._push, list(self._waiting), through)
         except asyncio.CancelledError:
@@ -94,18 +94,18 @@ class JointWork:
         self._waiting = self._waiting[len(through) :]
         for piece in through:
             piece.answer(overrun=False)
-        overrun = isinstance(failure, Overrun)
+        overrun = isinstance(failure, TimeLimitExceeded)
         if failure is not None and self._waiting and (self._waiting[0].begun or not (overrun and through)):
             self._waiting.pop(0).answer(overrun=overrun, failure=None if overrun else failure)
         if _large(through):
             for piece in through:
-                await piece.settled.wait()
+                await piece.finished.wait()
 
-    def _settle(self, through: Sequence[PendingSlice]) -> None:
-        """Let what is done be settled while the next takes long."""
+    def _finish(self, through: Sequence[PendingSlice]) -> None:
+        """Let what is done be committed while the next takes long."""
         for piece in through:
             piece.answer(overrun=False)
-        self._later = asyncio.get_running_loop().call_later(2 * TOGETHER_SECONDS, self._settle, through)
+        self._later = asyncio.get_running_loop().call_later(2 * TOGETHER_SECONDS, self._finish, through)
 
     def _push(self, pieces: Sequence[PendingSlice], through: list[PendingSlice]) -> None:
         """Work slices out until time or space is up; `through` takes each as it is done."""

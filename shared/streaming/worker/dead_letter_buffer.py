@@ -4,7 +4,7 @@ import asyncio
 import logging
 
 from shadowtime.shared.cli import FewAMinute
-from shadowtime.shared.quoting import shortened
+from shadowtime.shared.quoting import truncate
 from shadowtime.shared.streaming.protocols import Record, Stream
 from shadowtime.shared.streaming.worker.context import WorkerMetrics
 
@@ -23,7 +23,7 @@ class DeadLetters:
 
     def add(self, record: Record, reason: str) -> None:
         """Note a dead letter."""
-        self._letters.setdefault((record.partition, record.offset), (record, shortened(reason)))
+        self._letters.setdefault((record.partition, record.offset), (record, truncate(reason)))
 
     async def deliver(self) -> None:
         """Send what was noted; raise `BusError` if that is not certain."""

@@ -11,18 +11,18 @@ MAX_IDLE = 10_000
 """Runs without waiting items whose cost is remembered, as long as it still counts."""
 
 
-STRANGERS = None
+NEW_RUNS = None
 """The key of the turns that strangers have together."""
 
 
-class Turns(Generic[Item]):
+class FairQueue(Generic[Item]):
     """Items in order of each key, and keys by start-time fair queueing: O(log(keys)) a turn.
 
     A key's turn comes at the cost of all turns that it has had, but never before that of the turn that was last: who
     was away has saved up nothing. Strangers, keys that are not known to be at work, have one turn together, in order of
     arrival: nobody comes before others by being new under ever new names.
 
-    >>> turns = Turns[str](max_items=10, max_bytes=100)
+    >>> turns = FairQueue[str](max_items=10, max_bytes=100)
     >>> for key, item in ((b"dear", "a"), (b"dear", "b"), (b"cheap", "c"), (b"cheap", "d")):
     ...     turns.put(key, item, 1)
     >>> order = []
@@ -66,7 +66,7 @@ class Turns(Generic[Item]):
         """Add an item of so many bytes behind those of its key; `known` tells whether the key is at work."""
         whose = key
         if key not in self._waiting and (not known or key in self._strangers):
-            whose = STRANGERS
+            whose = NEW_RUNS
             self._strangers[key] += 1
         if whose not in self._waiting:
             self._waiting[whose] = deque()
@@ -91,7 +91,7 @@ class Turns(Generic[Item]):
             item, size, whose = waiting.popleft()
             items.append(item)
             total += size
-            if key is STRANGERS:
+            if key is NEW_RUNS:
                 self._strangers[whose] -= 1
                 if self._strangers[whose] <= 0:
                     del self._strangers[whose]

@@ -17,11 +17,11 @@ from shadowtime.shared.streaming.kafka import KafkaStream, topic_admin
 from shadowtime.shared.streaming.settings import Settings
 from shadowtime.shared.streaming.state import RedisStore, connect
 from shadowtime.shared.streaming.worker.context import WorkerContext, WorkerMetrics
-from shadowtime.shared.streaming.worker.fair_queue import Turns
+from shadowtime.shared.streaming.worker.fair_queue import FairQueue
 from shadowtime.shared.streaming.worker.partition_log import MAX_KEY_LENGTH, name_of
 from shadowtime.shared.streaming.worker.run_state import SLICE_BYTES
 from shadowtime.shared.streaming.worker.stage_worker import Received, StageWorker
-from shadowtime.shared.streaming.worker.time_limited_thread import Overrun
+from shadowtime.shared.streaming.worker.time_limited_thread import TimeLimitExceeded
 
 log = logging.getLogger("shadowtime.runner")
 
@@ -55,7 +55,7 @@ class WorkerLoop:
         self._stage = stage
         self._settings = settings
         self._metrics = metrics
-        self._turns: Turns[Received] = Turns(WAITING, WAITING_BYTES)
+        self._turns: FairQueue[Received] = FairQueue(WAITING, WAITING_BYTES)
         self._worker: StageWorker | None = None
         self._ready = asyncio.Event()
         self._new_partitions: set[int] = set()
@@ -139,11 +139,11 @@ class WorkerLoop:
             self._turns.charge(key, shared + sum(spent.get(name, 0.0) for name in names))
 
     async def _handle(self, worker: StageWorker, items: Sequence[Received] = ()) -> Mapping[str, float]:
-        """Handle records, or settle those handled before if there are none; acknowledge what is done with."""
+        """Handle records, or commit those handled before if there are none; acknowledge what is done with."""
         left: Sequence[Received] = ()
         try:
-            spent = await (worker.handle(items) if items else worker.settle())
-        except (Exception, Overrun):
+            spent = await (worker.handle(items) if items else worker.commit_all())
+        except (Exception, TimeLimitExceeded):
             log.exception("%s cannot handle records", self._stage.name)
             spent, left = {}, [*await worker.give_up(), *items]
             await asyncio.sleep(1.0)

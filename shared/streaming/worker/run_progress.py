@@ -10,16 +10,16 @@ from collections import defaultdict
 from collections.abc import Sequence
 from functools import partial
 
-from shadowtime.shared.errors import BusError, Fenced, SnapshotMismatch, StoreError
-from shadowtime.shared.quoting import quoted
+from shadowtime.shared.errors import BusError, FencedError, SnapshotMismatch, StoreError
+from shadowtime.shared.quoting import quote
 from shadowtime.shared.stages import StageRun, described
 from shadowtime.shared.streaming.protocols import Record
-from shadowtime.shared.streaming.worker.batched_compute import JointWork
+from shadowtime.shared.streaming.worker.batched_compute import ComputeBatcher
+from shadowtime.shared.streaming.worker.committer import Committer, quarantine_reason
 from shadowtime.shared.streaming.worker.context import WorkerContext
 from shadowtime.shared.streaming.worker.dead_letter_buffer import DeadLetters
-from shadowtime.shared.streaming.worker.run_state import LARGE_BYTES, PutAway, Run, Slice, Work, snapshot_due
-from shadowtime.shared.streaming.worker.settling import Settling, quarantine_reason
-from shadowtime.shared.streaming.worker.time_limited_thread import Overrun, WorkThread
+from shadowtime.shared.streaming.worker.run_state import LARGE_BYTES, EvictedRun, Run, Slice, Work, snapshot_due
+from shadowtime.shared.streaming.worker.time_limited_thread import TimeLimitedThread, TimeLimitExceeded
 
 log = logging.getLogger("shadowtime.worker")
 
@@ -49,7 +49,7 @@ class RunProgress:
         Where events go that the stage refuses.
     """
 
-    def __init__(self, context: WorkerContext, thread: WorkThread, letters: DeadLetters) -> None:
+    def __init__(self, context: WorkerContext, thread: TimeLimitedThread, letters: DeadLetters) -> None:
         self.stage = context.stage
         self.quarantined: dict[str, str] = {}
         self._store, self._stream = context.store, context.stream
@@ -59,10 +59,10 @@ class RunProgress:
         self._letters = letters
         self.spent: defaultdict[str, float] = defaultdict(float)
         self._suspects = asyncio.Lock()
-        self.settling = Settling(context, letters)
-        self._joint = JointWork(thread, context.settings.max_output_bytes, context.clock)
+        self.committer = Committer(context, letters)
+        self._joint = ComputeBatcher(thread, context.settings.max_output_bytes, context.clock)
 
-    async def load(self, name: str, partition: int, put_away: PutAway | None = None) -> Run:
+    async def load(self, name: str, partition: int, put_away: EvictedRun | None = None) -> Run:
         """Return a run as it is stored; one that cannot be restored is in trouble.
 
         This is start and recovery: what a torn batch has left in the outbox is published first.
@@ -71,7 +71,7 @@ class RunProgress:
         run = Run(name, partition, StageRun(self.stage))
         if saved is None:
             return run
-        run.offset, run.quarantined, run.behind = saved.offset, saved.quarantined, saved.behind
+        run.offset, run.quarantined, run.catching_up = saved.offset, saved.quarantined, saved.catching_up
         delivered = 0
         if put_away is not None and put_away.sequence == saved.sequence:
             delivered, run.searched = put_away.delivered, put_away.searched
@@ -85,10 +85,10 @@ class RunProgress:
             await self._thread.run(run.state.replay, saved.snapshot, saved.journal)
             if run.state.sequence != saved.sequence:
                 raise SnapshotMismatch(f"the journal ends at {run.state.sequence}, its position is {saved.sequence}")
-        except (SnapshotMismatch, Overrun) as error:
+        except (SnapshotMismatch, TimeLimitExceeded) as error:
             run.state = StageRun(self.stage)
             run.state.sequence = saved.sequence
-            run.trouble = f"its state cannot be restored: {described(error)}"
+            run.failure = f"its state cannot be restored: {described(error)}"
         run.events, run.size = len(saved.journal), sum(map(len, saved.journal))
         run.seconds, run.stored = self._clock() - began, len(saved.snapshot or b"")
         await self._deliver_left(run, saved.outbox, delivered)
@@ -99,17 +99,17 @@ class RunProgress:
         """Deliver what is left in the outbox behind what was; of a quarantined run, unless that is why it is."""
         left = outbox[delivered:]
         try:
-            await self.settling.publish(run, left, [None] * len(left))
+            await self.committer.publish(run, left, [None] * len(left))
             run.delivered = len(outbox)
         except (StoreError, BusError):
             raise
         except Exception:
             if run.quarantined is None:
                 raise
-            log.exception("what run %s said last cannot be delivered", quoted(run.name))
+            log.exception("what run %s said last cannot be delivered", quote(run.name))
 
     async def advance(self, run: Run, work: Sequence[Work]) -> int:
-        """Handle a slice of a run's events and settle it; return how many events it was."""
+        """Handle a slice of a run's events and commit it; return how many events it was."""
         last = run.state.sequence
         old = next((at for at, (_, envelope) in enumerate(work) if envelope.sequence > last), len(work))
         if old:
@@ -118,28 +118,28 @@ class RunProgress:
         if work[0][1].sequence > last + 1:
             return 0
         done = Slice(last, offset=run.offset)
-        if run.trouble is not None or run.begun or run.name in self.settling.attempted:
+        if run.failure is not None or run.attempt_counted or run.name in self.committer.attempted:
             return await self._work(run, work, done)
         if (begun := await self._store.attempt(run.name, SUSPECT)) is not None:
             return await self._begin(run, work, done, begun)
         async with self._suspects:
             count = await self._begin(run, work, done, await self._store.attempt(run.name))
-            await self.settling.settled(run)
+            await self.committer.wait_committed(run)
             return count
 
     async def _begin(self, run: Run, work: Sequence[Work], done: Slice, begun: int | None) -> int:
         """Work on a run's next event as the first thing that this process does with it."""
         if begun is None or begun > MAX_ATTEMPTS:
-            run.trouble = f"{MAX_ATTEMPTS} processes ended while they worked on its next event"
-        self.settling.attempted.add(run.name)
+            run.failure = f"{MAX_ATTEMPTS} processes ended while they worked on its next event"
+        self.committer.attempted.add(run.name)
         return await self._work(run, work, done)
 
     async def _work(self, run: Run, work: Sequence[Work], done: Slice) -> int:
-        if run.trouble is not None:
-            await self.settling.settled(run)
-            return 0 if run.quarantined is not None else await self._quarantine(run, done, work[0], run.trouble)
-        async with self._joint.worked_out(run.state, work, done) as overrun:
-            await self.settling.settled(run)
+        if run.failure is not None:
+            await self.committer.wait_committed(run)
+            return 0 if run.quarantined is not None else await self._quarantine(run, done, work[0], run.failure)
+        async with self._joint.compute(run.state, work, done) as overrun:
+            await self.committer.wait_committed(run)
             if run.quarantined is not None:  # with the slice before, while this one was worked out
                 return 0
             if overrun:
@@ -151,33 +151,37 @@ class RunProgress:
             return await self._conclude(run, work, done)
 
     async def _conclude(self, run: Run, work: Sequence[Work], done: Slice) -> int:
-        """Begin to settle a slice that was worked out; return how many events it was."""
+        """Begin to commit a slice that was worked out; return how many events it was."""
         self._metrics.duplicates.inc(done.duplicates)
         last = done.last or work[0]  # what was worked out begins with an event that was not handled before
-        trouble = await self._undo(run, done) if run.state.spoiled else None
+        failure = await self._undo(run, done) if run.state.spoiled else None
         run.seconds += done.seconds
         run.events += len(done.inputs)
         run.size += sum(map(len, done.inputs))
         snapshot = None
-        if trouble is None and snapshot_due(run, done, self._settings.snapshot_every):
-            snapshot, trouble = await self._snapshot(run)
-        if trouble is not None:
-            return await self._quarantine(run, done, last, trouble)
-        self.settling.begin(run, done, snapshot, partial(self._quarantine_afterwards, run, done, last[0]))
+        if failure is None and snapshot_due(run, done, self._settings.snapshot_every):
+            snapshot, failure = await self._snapshot(run)
+        if failure is not None:
+            return await self._quarantine(run, done, last, failure)
+        self.committer.commit_in_background(
+            run, done, snapshot, partial(self._quarantine_afterwards, run, done, last[0])
+        )
         if done.size > LARGE_BYTES:
-            await self.settling.settled(run)
+            await self.committer.wait_committed(run)
         return done.done
 
     async def _undo(self, run: Run, done: Slice) -> str | None:
         """Undo the last event of a slice; return why the run cannot be carried on, if so."""
         saved = await self._store.load(run.name)
         if (-1 if saved is None else saved.sequence) != done.started:
-            raise Fenced(f"{self.stage.name}: run {quoted(run.name)} is no longer at sequence {done.started} in Redis")
+            raise FencedError(
+                f"{self.stage.name}: run {quote(run.name)} is no longer at sequence {done.started} in Redis"
+            )
         snapshot, journal = (None, ()) if saved is None else (saved.snapshot, saved.journal)
         done.undone = True
         try:
             await self._thread.run(run.state.undo, snapshot, [*journal, *done.inputs[:-1]])
-        except (SnapshotMismatch, Overrun) as error:
+        except (SnapshotMismatch, TimeLimitExceeded) as error:
             return f"an event failed and cannot be undone: {described(error)}"
         if run.state.failures > MAX_FAILURES:
             return f"more than {MAX_FAILURES} of its events failed; the last: {done.refused[-1][1]}"
@@ -187,7 +191,7 @@ class RunProgress:
         """Return the state to store, or why the run cannot be carried on."""
         try:
             snapshot = await self._thread.run(run.state.snapshot)
-        except (Exception, Overrun) as error:
+        except (Exception, TimeLimitExceeded) as error:
             return None, f"its state cannot be stored: {described(error)}"
         if len(snapshot) > MAX_STATE_BYTES:
             return None, f"its state has {len(snapshot)} bytes; at most {MAX_STATE_BYTES} are stored"
@@ -198,16 +202,16 @@ class RunProgress:
         run.quarantined = reason = quarantine_reason(self.stage.name, run, reason)
         done.end_with(work, reason)
         self._end(run, done, at_its_end=True)
-        await self.settling.settle(run, done)
+        await self.committer.commit(run, done)
         self.note_quarantine(run.name, reason)
         return done.done
 
     async def _quarantine_afterwards(self, run: Run, done: Slice, last: Record, reason: str) -> None:
-        """Quarantine a run whose last events were to be settled already, whatever was worked out since."""
+        """Quarantine a run whose last events were to be committed already, whatever was worked out since."""
         run.quarantined = reason = quarantine_reason(self.stage.name, run, reason)
         self._letters.add(last, reason)
         self._end(run, done, at_its_end=done.stored)
-        await self.settling.settle(run, Slice(run.state.sequence, offset=done.offset))
+        await self.committer.commit(run, Slice(run.state.sequence, offset=done.offset))
         self.note_quarantine(run.name, reason)
 
     def _end(self, run: Run, done: Slice, *, at_its_end: bool) -> None:

@@ -1,4 +1,4 @@
-"""A slice of a run's events through its stage: computed beside the event loop, settled in one transaction."""
+"""A slice of a run's events through its stage: computed beside the event loop, committed in one transaction."""
 
 import asyncio
 from collections import OrderedDict
@@ -17,7 +17,7 @@ SLICE_SECONDS = 0.1
 """After so long a slice ends, with the event that it is at: others have their turn, and what is done is kept."""
 
 LARGE_BYTES = 400_000
-"""Inputs and outputs of a slice that is settled before the next is worked out: few of them are in memory."""
+"""Inputs and outputs of a slice that is committed before the next is worked out: few of them are in memory."""
 
 JOURNAL_BYTES, JOURNAL_SECONDS = 4_000_000, 5.0
 """Inputs, and time to work them out, after which a snapshot takes the place of the journal."""
@@ -44,14 +44,14 @@ class Run:
         Inputs since the last snapshot, their bytes, and what they took.
     stored
         Bytes of that snapshot.
-    behind
+    catching_up
         Whether the topic holds more of it than a worker will be handed.
-    trouble
+    failure
         Why it cannot be carried on, which its next event will hear.
-    begun
+    attempt_counted
         Whether the store counts this process as one that works on its next event.
-    settling
-        The settling of its last slice, until somebody has waited for that.
+    commit_task
+        The commit of its last slice, until somebody has waited for that.
     """
 
     name: str
@@ -66,12 +66,12 @@ class Run:
     size: int = 0
     seconds: float = 0.0
     stored: int = 0
-    behind: bool = False
+    catching_up: bool = False
     closed: bool = False
-    trouble: str | None = None
+    failure: str | None = None
     quarantined: str | None = None
-    begun: bool = False
-    settling: asyncio.Task[None] | None = None
+    attempt_counted: bool = False
+    commit_task: asyncio.Task[None] | None = None
 
     def move(self, done: "Slice", snapshot: bytes | None) -> None:
         """Be where a slice ends, with its snapshot if it has one, though it may be stored and delivered later."""
@@ -81,7 +81,7 @@ class Run:
             self.events, self.size, self.seconds, self.stored = 0, 0, 0.0, len(snapshot)
 
 
-class PutAway(NamedTuple):
+class EvictedRun(NamedTuple):
     """The remainder of a run that was evicted, valid as long as the run is stored at `sequence`."""
 
     sequence: int
@@ -89,7 +89,7 @@ class PutAway(NamedTuple):
     delivered: int
 
     @classmethod
-    def of(cls, run: Run) -> "PutAway":
+    def of(cls, run: Run) -> "EvictedRun":
         """Return what is kept of a run."""
         return cls(run.state.sequence, run.searched, run.delivered)
 
@@ -231,7 +231,7 @@ MAX_PUT_AWAY = 10_000
 """Runs that are no longer held of which it is known how far their log has been searched, and what was delivered."""
 
 
-class HeldRuns:
+class RunCache:
     """Runs by name; of too many, those are put away that nothing has come for longest. O(1) a run.
 
     A run is taken out while it is worked on: what is held does not grow.
@@ -240,7 +240,7 @@ class HeldRuns:
     def __init__(self) -> None:
         self._runs: OrderedDict[str, Run] = OrderedDict()
         self._bytes = 0
-        self._put_away: OrderedDict[str, PutAway] = OrderedDict()
+        self._put_away: OrderedDict[str, EvictedRun] = OrderedDict()
 
     def __contains__(self, name: str) -> bool:
         return name in self._runs
@@ -266,18 +266,18 @@ class HeldRuns:
 
     def put_away(self, run: Run) -> None:
         """Remember of a run that is not held what was delivered of it."""
-        self._put_away[run.name] = PutAway.of(run)
+        self._put_away[run.name] = EvictedRun.of(run)
         while len(self._put_away) > MAX_PUT_AWAY:
             self._put_away.popitem(last=False)
 
-    def recall(self, name: str) -> PutAway | None:
+    def pop_evicted(self, name: str) -> EvictedRun | None:
         """Return what is remembered of a run that is to be loaded again, and forget it."""
         return self._put_away.pop(name, None)
 
     def delivered(self, name: str, sequence: int) -> int:
         """Return how many outputs of a run's outbox this process has delivered, if the run is still at `sequence`."""
         held = self._runs.get(name)
-        known = self._put_away.get(name) if held is None else PutAway.of(held)
+        known = self._put_away.get(name) if held is None else EvictedRun.of(held)
         return 0 if known is None or known.sequence != sequence else known.delivered
 
     def clear(self) -> None:

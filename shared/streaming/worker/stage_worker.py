@@ -23,18 +23,18 @@ from dataclasses import dataclass
 from pydantic import ValidationError
 
 from shadowtime.shared.backoff import Backoff
-from shadowtime.shared.errors import BusError, Fenced, StoreError, first_of
+from shadowtime.shared.errors import BusError, FencedError, StoreError, first_of
 from shadowtime.shared.messages import Envelope
-from shadowtime.shared.quoting import quoted, shortened
+from shadowtime.shared.quoting import quote, truncate
 from shadowtime.shared.stages import JOBS, Stage, described
-from shadowtime.shared.streaming.kafka import NotUnpacked, partition_of
+from shadowtime.shared.streaming.kafka import UndecodableBatch, partition_of
 from shadowtime.shared.streaming.protocols import Record
 from shadowtime.shared.streaming.worker.context import WorkerContext
 from shadowtime.shared.streaming.worker.dead_letter_buffer import DeadLetters
 from shadowtime.shared.streaming.worker.partition_log import PartitionLog, name_of
 from shadowtime.shared.streaming.worker.run_progress import RunProgress
-from shadowtime.shared.streaming.worker.run_state import HeldRuns, Run, Slice, Work
-from shadowtime.shared.streaming.worker.time_limited_thread import WorkThread
+from shadowtime.shared.streaming.worker.run_state import Run, RunCache, Slice, Work
+from shadowtime.shared.streaming.worker.time_limited_thread import TimeLimitedThread
 
 # The border of a stage: which records it takes, and why not the others: no JSON, unknown schema, too large, ….
 
@@ -63,7 +63,7 @@ def admitted(record: Record, stage: Stage, partitions: int, max_bytes: int) -> E
     """
     if record.value is None:
         raise Refuse("the message is empty")
-    if isinstance(record.value, NotUnpacked):
+    if isinstance(record.value, UndecodableBatch):
         raise Refuse(record.value.decode())
     if len(record.value) > max_bytes:
         raise Refuse(f"{len(record.value)} bytes; at most {max_bytes} are taken")
@@ -74,10 +74,10 @@ def admitted(record: Record, stage: Stage, partitions: int, max_bytes: int) -> E
     except Exception as error:  # whatever a library makes of bytes that nobody has thought of
         raise Refuse(f"not an envelope of this schema: {described(error)}") from None
     if record.key != envelope.run.encode(errors="replace"):
-        key = "no key" if record.key is None else f"key {quoted(record.key.decode(errors='replace'))}"
-        raise Refuse(f"run {quoted(envelope.run)} came under {key}")
+        key = "no key" if record.key is None else f"key {quote(record.key.decode(errors='replace'))}"
+        raise Refuse(f"run {quote(envelope.run)} came under {key}")
     if (home := partition_of(envelope.run, partitions)) != record.partition:
-        raise Refuse(f"run {quoted(envelope.run)} lives on partition {home}")
+        raise Refuse(f"run {quote(envelope.run)} lives on partition {home}")
     if (intrusion := stage.intrusion(envelope)) is not None:
         raise Refuse(f"{intrusion!r} is not for anybody before stage {stage.name} to say")
     return envelope
@@ -95,7 +95,7 @@ def all_admitted(records: Sequence[Record], stage: Stage, partitions: int, max_b
     return [read(record) for record in records]
 
 
-# Records through a stage, several runs beside each other; one goes on while its last slice is being settled.
+# Records through a stage, several runs beside each other; one goes on while its last slice is being committed.
 
 
 @dataclass(frozen=True)
@@ -106,28 +106,30 @@ class Received:
     epoch: int
 
 
-class Handling:
+class RecordProcessor:
     """Handles records, those of a run in order; one call at a time.
 
     Whatever it raises, all runs are to be forgotten then, and what was not done with for good is to be handled again.
 
     Parameters
     ----------
-    behind
+    catching_up
         Whether runs that it begins are left to be followed up by the next worker that takes their partition.
     """
 
-    def __init__(self, context: WorkerContext, thread: WorkThread, letters: DeadLetters, *, behind: bool) -> None:
+    def __init__(
+        self, context: WorkerContext, thread: TimeLimitedThread, letters: DeadLetters, *, catching_up: bool
+    ) -> None:
         self.stage = context.stage
         self.progress = RunProgress(context, thread, letters)
         self._context = context
         self._metrics = context.metrics
         self._thread = thread
         self._letters = letters
-        self._behind = behind
-        self._runs = HeldRuns()
-        self._settling: dict[str, Run] = {}
-        """Runs whose last slices are being settled; a run that is held may be put away, and loaded as it is stored."""
+        self._catching_up = catching_up
+        self._runs = RunCache()
+        self._committing: dict[str, Run] = {}
+        """Runs whose last slices are being committed. The cache may evict a run, and load it without that slice."""
         self._logs: dict[int, PartitionLog] = {}
         self._searching = asyncio.Lock()  # one stretch of the log is read at a time
 
@@ -137,13 +139,13 @@ class Handling:
 
     def holds(self, key: bytes | None) -> bool:
         """Return whether the run of a key is at work."""
-        return key is not None and ((name := name_of(key)) in self._runs or name in self._settling)
+        return key is not None and ((name := name_of(key)) in self._runs or name in self._committing)
 
     async def drop(self) -> None:
         """Forget all runs: they are loaded again when their next record comes."""
-        await self.progress.settling.end()
+        await self.progress.committer.drain()
         self._runs.clear()
-        self._settling.clear()
+        self._committing.clear()
 
     async def take(self, partition: int) -> None:
         """Begin with a partition that was just assigned: deliver what its last owner may have left undelivered."""
@@ -151,13 +153,13 @@ class Handling:
             saved = await self._context.store.load(name)
             if saved is None:
                 await self._context.store.forget(name)  # it was closed long ago, and its state has expired
-            elif saved.behind or len(saved.outbox) > self._runs.delivered(name, saved.sequence):
-                run = await self.progress.load(name, partition, self._runs.recall(name))
-                if run.behind and run.quarantined is None:
+            elif saved.catching_up or len(saved.outbox) > self._runs.delivered(name, saved.sequence):
+                run = await self.progress.load(name, partition, self._runs.pop_evicted(name))
+                if run.catching_up and run.quarantined is None:
                     await self._follow(run, run.offset + 1, None)
-                    await self.progress.settling.settled(run)
-                    run.behind = False
-                    await self.progress.settling.settle(run, Slice(run.state.sequence, offset=run.offset))
+                    await self.progress.committer.wait_committed(run)
+                    run.catching_up = False
+                    await self.progress.committer.commit(run, Slice(run.state.sequence, offset=run.offset))
                 if name not in self._runs:
                     self._runs.put_away(run)
             elif saved.quarantined is not None:
@@ -171,8 +173,8 @@ class Handling:
                 works.setdefault(envelope.run, []).append((entry.epoch, (entry.record, envelope)))
             else:
                 self._letters.add(entry.record, envelope)
-        others = [run for name, run in self._settling.items() if name not in works]
-        handling = [self._handle_run(name, epochs, self._settling.pop(name, None)) for name, epochs in works.items()]
+        others = [run for name, run in self._committing.items() if name not in works]
+        handling = [self._handle_run(name, epochs, self._committing.pop(name, None)) for name, epochs in works.items()]
         handling += [self._settle_run(run) for run in others]
         for end in await asyncio.gather(*handling, return_exceptions=True):  # no run is left at work
             if end is not None:
@@ -180,14 +182,14 @@ class Handling:
 
     async def _settle_run(self, run: Run) -> None:
         """Wait until the last slice of a run of which nothing new was worked out is stored and delivered."""
-        await self.progress.settling.settled(run)
-        self._settling.pop(run.name, None)
+        await self.progress.committer.wait_committed(run)
+        self._committing.pop(run.name, None)
         self._keep(run)
 
     def _keep(self, run: Run) -> None:
-        """Keep a run for its next record; one of which nothing is to be kept is forgotten once it is settled."""
-        if run.settling is not None:
-            self._settling[run.name] = run
+        """Keep a run for its next record; one of which nothing is to be kept is forgotten once it is committed."""
+        if run.commit_task is not None:
+            self._committing[run.name] = run
         elif not run.closed and (run.state.sequence >= 0 or run.quarantined is not None):
             self._runs.hold(run)
 
@@ -199,12 +201,12 @@ class Handling:
             return all_admitted(records, self.stage, partitions, most)
         return await self._thread.run(all_admitted, records, self.stage, partitions, most)
 
-    async def _handle_run(self, name: str, works: Sequence[tuple[int, Work]], settling: Run | None) -> None:
-        run = settling or self._runs.take_out(name)
+    async def _handle_run(self, name: str, works: Sequence[tuple[int, Work]], committing: Run | None) -> None:
+        run = committing or self._runs.take_out(name)
         if run is None:
-            run = await self.progress.load(name, works[0][1][0].partition, self._runs.recall(name))
-            run.behind |= self._behind
-        before = run.settling
+            run = await self.progress.load(name, works[0][1][0].partition, self._runs.pop_evicted(name))
+            run.catching_up |= self._catching_up
+        before = run.commit_task
         works = self._not_yet_seen(run, works)
         at = 0
         while at < len(works):
@@ -222,12 +224,12 @@ class Handling:
                 break
             missing = envelope.sequence - run.state.sequence - 1
             if missing > 0:
-                place = f"sequence {envelope.sequence} of run {quoted(name)} follows {run.state.sequence}"
+                place = f"sequence {envelope.sequence} of run {quote(name)} follows {run.state.sequence}"
                 self._letters.add(record, f"{place}: {missing} events are missing from the log")
                 at += 1
             else:
                 at += await self._advance(run, [work for its, work in works[at:] if its == epoch])
-        if run.settling is before:  # nothing had to wait for it: all was handled before, or comes too early
+        if run.commit_task is before:  # nothing had to wait for it: all was handled before, or comes too early
             await self._settle_run(run)
         else:
             self._keep(run)
@@ -248,10 +250,10 @@ class Handling:
         except (StoreError, BusError):
             raise
         except Exception as error:
-            if run.trouble is not None:
+            if run.failure is not None:
                 raise
-            log.exception("run %s cannot go on", quoted(run.name))
-            run.trouble = described(error)
+            log.exception("run %s cannot go on", quote(run.name))
+            run.failure = described(error)
             return 0
 
     async def _find_missing(self, run: Run, record: Record) -> None:
@@ -315,16 +317,16 @@ class StageWorker:
 
     Parameters
     ----------
-    behind
+    catching_up
         Whether runs that it begins are left to be followed up by the next worker that takes their partition.
     """
 
-    def __init__(self, context: WorkerContext, *, behind: bool = False) -> None:
+    def __init__(self, context: WorkerContext, *, catching_up: bool = False) -> None:
         self.stage = context.stage
-        self.thread = WorkThread(context.stage.name, context.settings.handler_seconds)
+        self.thread = TimeLimitedThread(context.stage.name, context.settings.handler_seconds)
         self._context = context
         self._letters = DeadLetters(context.stream, context.metrics)
-        self._handling = Handling(context, self.thread, self._letters, behind=behind)
+        self._handling = RecordProcessor(context, self.thread, self._letters, catching_up=catching_up)
         self._unsettled: list[Received] = []
         """Records that were handled, and of which it is not known that they are stored and delivered."""
         self._again: list[Received] = []
@@ -339,13 +341,13 @@ class StageWorker:
 
     async def take(self, partition: int) -> None:
         """Begin with a partition that was just assigned: deliver what its last owner may have left undelivered."""
-        await self.settle()
+        await self.commit_all()
         await self._retry(lambda: self._handling.take(partition))
 
     async def handle(self, received: Sequence[Received]) -> Mapping[str, float]:
         """Handle records, those of a run in order; return each run's seconds.
 
-        What was handled before is done with for good then; these are when this, or `settle`, is called again.
+        What was handled before is done with for good then; these are when this, or `commit_all`, is called again.
         """
         spent = self._handling.progress.spent
         spent.clear()
@@ -354,7 +356,7 @@ class StageWorker:
         self._unsettled, self._again = [*self._again, *received], []
         return spent
 
-    async def settle(self) -> Mapping[str, float]:
+    async def commit_all(self) -> Mapping[str, float]:
         """Return, when all that was handled is done with for good, the seconds of each run that is handled again."""
         spent: Mapping[str, float] = {}
         while self._unsettled or self._again:
@@ -376,8 +378,8 @@ class StageWorker:
         return left
 
     def close(self) -> None:
-        """Leave what is not settled to the next worker; the thread ends once its work has."""
-        self._handling.progress.settling.cancel()
+        """Leave what is not committed to the next worker; the thread ends once its work has."""
+        self._handling.progress.committer.cancel()
         self.thread.close()
 
     async def _drop(self) -> None:
@@ -392,12 +394,12 @@ class StageWorker:
             try:
                 await work()
                 return await self._letters.deliver()
-            except Fenced as fenced:
-                log.warning("%s", shortened(str(fenced)))
+            except FencedError as fenced:
+                log.warning("%s", truncate(str(fenced)))
                 self._context.metrics.fenced.inc()
             except (StoreError, BusError) as error:
                 pause = backoff.pause()
-                log.warning("%s: %s; trying again in %.1f s", self.stage.name, shortened(str(error)), pause)
+                log.warning("%s: %s; trying again in %.1f s", self.stage.name, truncate(str(error)), pause)
                 self._context.metrics.retries.inc()
                 await self._context.sleep(pause)
             await self._drop()

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import ParamSpec, TypeVar
 
-from shadowtime.shared.errors import Ended
+from shadowtime.shared.errors import WorkCancelled
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
@@ -19,19 +19,18 @@ GRACE_SECONDS = 5.0
 MOMENT = 0.001
 
 
-class Overrun(Ended):
+class TimeLimitExceeded(WorkCancelled):
     """Work took too long and was ended."""
 
 
-class WorkThread:
+class TimeLimitedThread:
     """Runs one piece of work at a time.
 
     Parameters
     ----------
     seconds
-        Of processor time, so that a machine that stands still does not count. After so much work is ended by an
-        `Overrun` raised in it. Work that does not hear it within `GRACE_SECONDS` is left to itself, and what comes next
-        has a new thread.
+        Of processor time, so that a stopped machine does not count. After so much, `TimeLimitExceeded` is raised in
+        the work. Work that does not end within `GRACE_SECONDS` is abandoned; the next work has a new thread.
     """
 
     def __init__(self, name: str, seconds: float) -> None:
@@ -60,7 +59,7 @@ class WorkThread:
 
         Raises
         ------
-        Overrun
+        TimeLimitExceeded
             If it took too long; what it worked on is in no state to be used then.
         """
         async with self._turn:
@@ -84,7 +83,7 @@ class WorkThread:
                 future.add_done_callback(lambda left: None if left.cancelled() else left.exception())
                 self._executor.shutdown(wait=False)
                 self._executor = self._new()
-                raise Overrun
+                raise TimeLimitExceeded
             return future.result()
         finally:
             self._began = None
@@ -98,14 +97,14 @@ class WorkThread:
 
         Raises
         ------
-        Overrun
+        TimeLimitExceeded
             If the part before it took too long, and only just came to its end.
         """
         with self._lock:
             if self._worker == threading.get_ident() and not self._ended:
                 self._processor_time = time.thread_time()
                 return
-        raise Overrun  # it is on its way, or was swallowed
+        raise TimeLimitExceeded  # it is on its way, or was swallowed
 
     def _watched(self, work: Callable[[], Result]) -> Result:
         with self._lock:
@@ -127,6 +126,8 @@ class WorkThread:
         return self._seconds - used
 
     def _interrupt(self) -> None:
-        """Raise `Overrun` in the thread."""
+        """Raise `TimeLimitExceeded` in the thread."""
         self._ended = True
-        ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(self._worker or 0), ctypes.py_object(Overrun))
+        ctypes.pythonapi.PyThreadState_SetAsyncExc(
+            ctypes.c_ulong(self._worker or 0), ctypes.py_object(TimeLimitExceeded)
+        )

@@ -8,7 +8,7 @@ from hypothesis import given
 from shadowtime.replayer.simulation.embedded import EmbeddedReplay
 from shadowtime.replayer.simulation.machine import Machine
 from shadowtime.services.pipeline import STAGES
-from shadowtime.shared.errors import RuleBroken, SnapshotMismatch
+from shadowtime.shared.errors import LogViolation, SnapshotMismatch
 from shadowtime.shared.messages.envelope import (
     ClusterClosed,
     ClusterOpened,
@@ -20,7 +20,7 @@ from shadowtime.shared.messages.envelope import (
     SchedulingPoint,
 )
 from shadowtime.shared.stages.handler import StageHandler, read_together
-from shadowtime.shared.stages.run_log import CheckedLog
+from shadowtime.shared.stages.run_log import RunLog
 from shadowtime.shared.stages.stage import StageRun
 from shadowtime.testing.examples import examples
 from shadowtime.testing.workloads import TraceRow, workload
@@ -66,8 +66,8 @@ def test_checked_once_is_checked_by_every_stage(log: list[Envelope]) -> None:
 
 
 def test_an_event_has_happened_when_the_last_reader_is_through() -> None:
-    log = CheckedLog(OPENED)
-    log.take_in(CheckedLog(OPENED))
+    log = RunLog(OPENED)
+    log.take_in(RunLog(OPENED))
     job = told(JobSubmitted(time=3, job_number=1, requested_processors=2, requested_time=9))
     for waits in ([], [1]):
         assert log.check(job) is None
@@ -78,8 +78,8 @@ def test_an_event_has_happened_when_the_last_reader_is_through() -> None:
 
 
 def test_a_rejected_event_may_be_told_again_as_it_should_be() -> None:
-    log = CheckedLog(OPENED)
-    with pytest.raises(RuleBroken, match="job 1 started at 3 was never submitted"):
+    log = RunLog(OPENED)
+    with pytest.raises(LogViolation, match="job 1 started at 3 was never submitted"):
         log.check(told(JobStarted(time=3, job_number=1, processors=2)))
     assert log.time == 0
     log.check(told(JobSubmitted(time=2, job_number=1, requested_processors=2, requested_time=9)))
@@ -88,19 +88,19 @@ def test_a_rejected_event_may_be_told_again_as_it_should_be() -> None:
 
 
 def test_the_same_event_told_twice_is_checked_twice() -> None:
-    log, job = CheckedLog(OPENED), told(JobSubmitted(time=3, job_number=1, requested_processors=2, requested_time=9))
+    log, job = RunLog(OPENED), told(JobSubmitted(time=3, job_number=1, requested_processors=2, requested_time=9))
     log.check(job)
     log.advance()
-    with pytest.raises(RuleBroken, match="job 1 submitted at 3 is already waiting"):
+    with pytest.raises(LogViolation, match="job 1 submitted at 3 is already waiting"):
         log.check(job)
 
 
 def test_no_reader_puts_another_event_in_the_place_of_one() -> None:
-    log = CheckedLog(OPENED)
-    log.take_in(CheckedLog(OPENED))
+    log = RunLog(OPENED)
+    log.take_in(RunLog(OPENED))
     log.check(told(SchedulingPoint(time=1)))
     log.advance()
-    with pytest.raises(RuleBroken, match="ClusterClosed at 1 came in the place of another"):
+    with pytest.raises(LogViolation, match="ClusterClosed at 1 came in the place of another"):
         log.check(told(ClusterClosed(time=1)))
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from shadowtime.replayer.logs.workload import Workload
 from shadowtime.replayer.simulation.machine import Machine
-from shadowtime.replayer.simulation.source import Archived
+from shadowtime.replayer.simulation.source import ReplaySource
 from shadowtime.services.scheduler.handler import Scheduler
 from shadowtime.services.scheduler.tuned.policy import Tuned
 from shadowtime.shared.messages.envelope import (
@@ -241,7 +241,7 @@ class Cancelling(Machine):
         return [*mine, SchedulingPoint(time=time)]
 
 
-def played(source: Archived, policy: str) -> tuple[list[Event], Tuned]:
+def played(source: ReplaySource, policy: str) -> tuple[list[Event], Tuned]:
     chain = Chain(ClusterOpened(time=0, cluster="c", processors=8, policy=policy, runtime="last-two"))
     events = [answer.event for _, answer in chain.play(source)]
     scheduler = chain.stages["scheduler"].handler

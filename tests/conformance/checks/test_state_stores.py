@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import redis
 
-from shadowtime.shared.errors import Fenced, StoreError
+from shadowtime.shared.errors import FencedError, StoreError
 from shadowtime.shared.streaming.protocols import StateStore, Transaction
 from shadowtime.shared.streaming.settings import Settings
 from shadowtime.shared.streaming.state.redis_client import connect
@@ -121,7 +121,7 @@ def test_the_fence_refuses_and_changes_nothing(check: Callable[[Check], None]) -
         await store.commit(transaction(-1, 3))
         before = await store.load("run")
         for expected in (-1, 1, 3):
-            with pytest.raises(Fenced):
+            with pytest.raises(FencedError):
                 await store.commit(transaction(expected, 2, read_model={"job:1": b"x"}))
         assert await store.load("run") == before
 
@@ -215,7 +215,7 @@ def test_transactions_of_several_runs_at_once_and_one_of_them_fenced(check: Call
         found = await asyncio.gather(
             *(store.commit(transaction(-1, 2, run=run)) for run in runs), return_exceptions=True
         )
-        assert [type(each) for each in found] == [type(None), type(None), Fenced, type(None), type(None)]
+        assert [type(each) for each in found] == [type(None), type(None), FencedError, type(None), type(None)]
         states = [await store.load(run) for run in runs]
         assert [state and state.sequence for state in states] == [1, 1, 2, 1, 1]
 

@@ -14,7 +14,7 @@ from shadowtime.shared.stages.topics import FLOW, JOBS
 from shadowtime.shared.streaming.protocols import Record, Transaction
 from shadowtime.shared.streaming.settings import Settings
 from shadowtime.shared.streaming.worker.context import WorkerContext, WorkerMetrics
-from shadowtime.shared.streaming.worker.fair_queue import Turns
+from shadowtime.shared.streaming.worker.fair_queue import FairQueue
 from shadowtime.shared.streaming.worker.run_state import SLICE_BYTES
 from shadowtime.shared.streaming.worker.stage_worker import Received, Refuse, StageWorker, admitted
 from tests.support.memory_store import MemoryStore
@@ -87,7 +87,7 @@ class Place:
     stream: Stream
     log: list[Message]
     worker: StageWorker = field(init=False)
-    turns: Turns[Received] = field(init=False)
+    turns: FairQueue[Received] = field(init=False)
     position: int = 0
     acknowledged: set[int] = field(default_factory=set)
     begun: int = 0
@@ -99,7 +99,7 @@ class Place:
         self.metrics = WorkerMetrics(self.stage.name)
         context = WorkerContext(self.stage, self.store, self.stream, SETTINGS, self.metrics, 1, _still, no_sleep)
         self.worker = StageWorker(context)
-        self.turns = Turns(200, 10**7)
+        self.turns = FairQueue(200, 10**7)
         self.begun += 1
 
     def end(self) -> None:
@@ -189,7 +189,7 @@ class Chain:
         try:
             await place.worker.handle(items)
             if not len(place.turns) or self.chance.random() < 0.2:
-                await place.worker.settle()
+                await place.worker.commit_all()
         except Killed:
             await self._restart(place)
             return

@@ -41,9 +41,9 @@ def hostile_run(name: str, plan: Plan) -> tuple[str, list[Sent]]:
     """Return the topic that a hostile run enters, and its messages."""
     stage, seed, kind, mutations, chance = plan
     right = passed_on("evil", seed, JOBS_OF_A_RUN, kind)[stage]
-    quoted = json.dumps(name).encode()
+    quote = json.dumps(name).encode()
     values = mutated(right, mutations, Random(chance))
-    return FLOW[stage], [(name.encode(), value.replace(b'"evil"', quoted, 1)) for value in values]
+    return FLOW[stage], [(name.encode(), value.replace(b'"evil"', quote, 1)) for value in values]
 
 
 def interleaved(queues: Sequence[list[Sent]], chance: Random) -> list[Sent]:

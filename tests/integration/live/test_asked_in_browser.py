@@ -13,7 +13,7 @@ from shadowtime.services.processes.live.asked import asked
 from shadowtime.services.processes.live.page import LivePage
 from shadowtime.services.processes.live.view import LiveRuns
 from shadowtime.services.shadows.comparison.live_page import LiveShadows
-from shadowtime.services.shadows.comparison.stored import Kept
+from shadowtime.services.shadows.comparison.stored import StoredShadowCache
 from shadowtime.shared.errors import StoreError
 from shadowtime.shared.streaming.web.server import address_of, listening
 from tests.integration.live.page_texts import text
@@ -42,7 +42,7 @@ async def shown(folder: Path, advises: Any) -> AsyncIterator[tuple[LivePage, str
     reader = MemoryReader()
     await keeping(reader, BEST, shadow(100))
     await keeping(reader, f"kth/shadow/{HOSTILE}", shadow(20).replace(b'"name":"best"', b'"name":"<img src=x>"'))
-    page = LivePage(LiveRuns(), asked(advises, LiveShadows(Kept(reader))))
+    page = LivePage(LiveRuns(), asked(advises, LiveShadows(StoredShadowCache(reader))))
     for envelope in log_of(jobs=100, run=RUN)[:150]:
         page.runs.push(envelope)
     async with listening(page.application(), "127.0.0.1", 0) as runner, browser(folder) as tab:

@@ -238,7 +238,7 @@ def test_a_port_that_is_taken_is_named() -> None:
     visiting(visit)
 
 
-class Kept(dict[str, Any]):
+class StoredShadowCache(dict[str, Any]):
     """A state that tells whether anybody keeps it."""
 
     __hash__ = object.__hash__  # type: ignore[assignment]
@@ -247,11 +247,11 @@ class Kept(dict[str, Any]):
 @pytest.fixture(name="kept")
 def _kept(monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
     """Return what counts the states that are kept."""
-    states: weakref.WeakSet[Kept] = weakref.WeakSet()
+    states: weakref.WeakSet[StoredShadowCache] = weakref.WeakSet()
     made = LiveRuns.state
 
-    def state(runs: LiveRuns, name: str | None) -> Kept:
-        known = Kept(made(runs, name))
+    def state(runs: LiveRuns, name: str | None) -> StoredShadowCache:
+        known = StoredShadowCache(made(runs, name))
         states.add(known)
         return known
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from shadowtime.services.follower.cluster.observation import LifeKey, Node, Sight
+from shadowtime.services.follower.cluster.observation import JobObservation, LifeKey, Node
 from shadowtime.services.follower.io.slurm_commands import ByCommands, SlurmClient, SlurmNodes
 from shadowtime.services.follower.io.slurm_rest import ByRest
 from shadowtime.services.follower.options import FollowOptions
@@ -87,7 +87,7 @@ def in_order(machine: SlurmNodes) -> tuple[list[Node], dict[str, int]]:
     return [node._replace(partitions=tuple(sorted(node.partitions))) for node in machine.nodes], dict(machine.tiers)
 
 
-def by_life(sights: Sequence[Sight]) -> dict[tuple[LifeKey, int | None], Sight]:
+def by_life(sights: Sequence[JobObservation]) -> dict[tuple[LifeKey, int | None], JobObservation]:
     found = {(sight.key, sight.start): sight for sight in sights}
     assert len(found) == len(sights)
     return found

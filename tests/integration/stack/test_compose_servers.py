@@ -58,7 +58,7 @@ def running(
             process.kill()
 
 
-def reaches(port: int) -> Callable[[], bool]:
+def apply_cluster_event(port: int) -> Callable[[], bool]:
     """Return what tells whether something listens at a port."""
 
     def asked() -> bool:
@@ -83,7 +83,9 @@ def test_redis_takes_its_users_and_asks_everyone_finding_08(tmp_path: Path) -> N
     server = Redis(tmp_path, port, password=made["redis-admin"])
     command = [each.replace(str(GIVEN), str(tmp_path)) for each in block["command"]]
     check = block["healthcheck"]["test"][-1].replace("-p 6379", f"-p {port}")
-    with running([*command, "--port", str(port), "--bind", "127.0.0.1"], server, tmp_path, {}, reaches(port)):
+    with running(
+        [*command, "--port", str(port), "--bind", "127.0.0.1"], server, tmp_path, {}, apply_cluster_event(port)
+    ):
         assert ask(server, "PING").startswith(b"-NOAUTH")
         assert healthy(["sh", "-c", check.replace(str(GIVEN), str(tmp_path))], {})
         (tmp_path / "wrong").mkdir()
@@ -146,7 +148,7 @@ def test_kafka_takes_its_settings_and_everyone_his_rights_finding_08(tmp_path: P
     cluster = f"--cluster-id={environment['CLUSTER_ID']}"
     formatted = [*java, "kafka.tools.StorageTool", "format", cluster, "--config", str(properties)]
     subprocess.run(formatted, check=True, capture_output=True, timeout=PATIENCE)
-    with running([*java, "kafka.Kafka", str(properties)], server, tmp_path, {}, reaches(local)):
+    with running([*java, "kafka.Kafka", str(properties)], server, tmp_path, {}, apply_cluster_event(local)):
         *bash, script = block["healthcheck"]["test"][1:]
         wait_until(lambda: healthy([*bash, script.replace("/9094", f"/{local}")], {}), "the check of health fails")
         assert not healthy([*bash, script.replace("/9094", f"/{free_port()}")], {})

@@ -45,7 +45,7 @@ def test_a_watchdog_status_leads_to_a_restart(tmp_path: Path, monkeypatch: pytes
     wait_until(lambda: script.starts >= 3, "the script is not started again")
     kept.stop_within(1)
     kept.join()
-    assert kept.trouble == "ended with status 75"
+    assert kept.failure == "ended with status 75"
     assert kept.restarts >= 2
 
 
@@ -91,4 +91,4 @@ def test_what_does_not_obey_is_killed(tmp_path: Path) -> None:
     kept.stop_within(0.2)
     kept.join()
     assert not script.running
-    assert "did not stop within 0.2 s and was killed" in kept.trouble
+    assert "did not stop within 0.2 s and was killed" in kept.failure

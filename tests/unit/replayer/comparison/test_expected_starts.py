@@ -17,7 +17,7 @@ from shadowtime.replayer.presentation.site_expectations import expected_table, w
 from shadowtime.replayer.report.report import page
 from shadowtime.replayer.simulation.embedded import EmbeddedReplay
 from shadowtime.replayer.simulation.recorded import Recorded
-from shadowtime.replayer.simulation.source import Archived
+from shadowtime.replayer.simulation.source import ReplaySource
 from shadowtime.services.catalogue import canonical, configure
 from shadowtime.shared.formatting import duration
 from shadowtime.shared.messages.scores import ExpectedStartScores
@@ -27,7 +27,7 @@ SECTION = "gainst the site's own word"
 
 
 def result(
-    kind: type[Archived], runtime: str = "empirical", forecast: str = "yes", bound: str = "bmbp:publish=plain"
+    kind: type[ReplaySource], runtime: str = "empirical", forecast: str = "yes", bound: str = "bmbp:publish=plain"
 ) -> RunResult:
     """Return what comes of the bundled log as it ran, told by a source."""
     workload = prepare(read_swf(BUNDLED), limit=300)

@@ -7,7 +7,7 @@ import orjson
 import pytest
 
 from shadowtime.replayer.simulation.embedded import EmbeddedReplay
-from shadowtime.replayer.simulation.source import Archived
+from shadowtime.replayer.simulation.source import ReplaySource
 from shadowtime.shared.errors import ReplayError, SequenceGap
 from shadowtime.shared.messages.envelope import (
     ClusterClosed,
@@ -23,7 +23,7 @@ from shadowtime.shared.messages.envelope import (
 from tests.support.small_logs import generated, job, plan_of, workload_of
 
 
-class Told(Archived):
+class Told(ReplaySource):
     """A source that tells what it was given, one instant per list, whatever it is."""
 
     name = "told"
@@ -180,7 +180,7 @@ class Silent(Told):
     ],
     ids=lambda each: getattr(each, "name", ""),
 )
-def test_whatever_a_source_raises_is_one_line_that_names_it(source: Archived, reason: str) -> None:
+def test_whatever_a_source_raises_is_one_line_that_names_it(source: ReplaySource, reason: str) -> None:
     with pytest.raises(ReplayError, match=reason):
         EmbeddedReplay(OPENED, source).run_to_end()
 

@@ -7,7 +7,7 @@ import pytest
 
 from shadowtime.replayer.simulation.machine import Machine
 from shadowtime.replayer.simulation.recorded import Recorded
-from shadowtime.replayer.simulation.source import Archived
+from shadowtime.replayer.simulation.source import ReplaySource
 from shadowtime.shared.cluster.event_order import EVENT_ORDER, in_order
 from shadowtime.shared.messages.decisions import Start
 from shadowtime.shared.messages.envelope import (
@@ -65,7 +65,7 @@ def test_those_of_a_kind_stay_as_they_came() -> None:
 def test_every_source_keeps_it(kind: type[Machine | Recorded]) -> None:
     """Job 1 ends at second 60, where the machine grows and job 2 arrives."""
     workload = workload_of(job(1, 0, wait_time=0), job(2, 60, wait_time=0))
-    source: Archived = kind(workload, [CapacityChanged(time=60, processors=8)])
+    source: ReplaySource = kind(workload, [CapacityChanged(time=60, processors=8)])
     source.next_instant()
     start = Start(job_number=1, processors=1, limit=100, reason=FitsNow())
     source.apply(Decided(time=0, starts=(start,)))

@@ -246,7 +246,9 @@ def test_jobs_that_wait_for_ever_are_named() -> None:
         machine.next_instant()
 
 
-def fitting(machine: Machine, events: Sequence[Event], waiting: dict[int, JobSubmitted], free: int) -> Decided:
+def applicable_settings(
+    machine: Machine, events: Sequence[Event], waiting: dict[int, JobSubmitted], free: int
+) -> Decided:
     """Decide as FCFS without a block would; a policy is not what is tested here."""
     starts = []
     for event in events:
@@ -282,7 +284,7 @@ def test_restored_at_any_instant_it_tells_the_same_rest() -> None:
                 free += event.processors - capacity_now
                 capacity_now = event.processors
         state = json.loads(json.dumps(machine.snapshot()))  # plain values only
-        decided = fitting(machine, events, waiting, free)
+        decided = applicable_settings(machine, events, waiting, free)
         free -= sum(each.processors for each in decided.starts)
         script.append((state, decided, [*events, *machine.apply(decided)]))
     assert sum(isinstance(event, JobEnded) for _, _, events in script for event in events) == len(workload)

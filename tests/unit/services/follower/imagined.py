@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from random import Random
 
-from shadowtime.services.follower.cluster.observation import LifeKey, Sight
+from shadowtime.services.follower.cluster.observation import JobObservation, LifeKey
 from shadowtime.shared.accounting.machine_parts import MachineParts
 from shadowtime.shared.accounting.numbers import number_of
 from shadowtime.shared.messages.pools import Pool
@@ -29,7 +29,7 @@ class Lived:
     def number(self) -> int:
         return number_of(self.key.job, None if self.key.task < 0 else self.key.task, self.index)
 
-    def seen(self, at: int, *, accounted: bool = False) -> Sight | None:
+    def seen(self, at: int, *, accounted: bool = False) -> JobObservation | None:
         """Return what is shown of it at a time, before which all is known; None for nothing."""
         over = self.end < at
         if self.key.submit >= at or (not accounted and (self.gone is not None and self.gone < at)):
@@ -37,7 +37,7 @@ class Lived:
         if not accounted and over and at - self.end > SHOWN:
             return None
         started = self.start is not None and self.start < at
-        sight = Sight(
+        sight = JobObservation(
             self.key,
             "running" if started else "waiting",
             life=None if accounted else self.index,

@@ -1,6 +1,6 @@
 """Lines as `squeue` and `sinfo` print them, and how they are read."""
 
-from shadowtime.services.follower.cluster.observation import Sight
+from shadowtime.services.follower.cluster.observation import JobObservation
 from shadowtime.services.follower.slurm.squeue import FIELDS, sights_of
 
 WAITS = {
@@ -44,7 +44,7 @@ def printed(*jobs: dict[str, str]) -> str:
     return "".join("".join(job[name] + END for name in FIELDS) + "\n" for job in jobs)
 
 
-def read(job: dict[str, str], **changes: str) -> Sight:
+def read(job: dict[str, str], **changes: str) -> JobObservation:
     (sight,) = sights_of(printed(job | changes), {"batch": 1, "low": 0}, END)
     return sight
 

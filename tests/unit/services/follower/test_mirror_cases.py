@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from shadowtime.services.follower.cluster.mirror import Mirror
 from shadowtime.services.follower.cluster.name_table import NameTable
-from shadowtime.services.follower.cluster.observation import LifeKey, Node, Sight
+from shadowtime.services.follower.cluster.observation import JobObservation, LifeKey, Node
 from shadowtime.shared.accounting.machine_parts import MachineParts
 from shadowtime.shared.accounting.names import Names
 from shadowtime.shared.messages.envelope import (
@@ -24,14 +24,16 @@ from shadowtime.shared.messages.envelope import (
 from shadowtime.shared.messages.pools import Pool
 
 PARTS = MachineParts((Pool(name="batch", processors=16, memory=4000),), {"batch": 0}, {"n1": 0, "n2": 0})
-WAITS = Sight(LifeKey(7, -1, 10), "waiting", eligible=10, limit=600, processors=4, partition="batch", user="eve")
+WAITS = JobObservation(
+    LifeKey(7, -1, 10), "waiting", eligible=10, limit=600, processors=4, partition="batch", user="eve"
+)
 
 
 def mirror(patience: int = 600) -> Mirror:
     return Mirror(PARTS, NameTable(Names()), 0, patience)
 
 
-def look(seen: Mirror, at: int, *sights: Sight, whole: bool = True) -> list[Event]:
+def look(seen: Mirror, at: int, *sights: JobObservation, whole: bool = True) -> list[Event]:
     """Return what is told after a picture, without scheduling points."""
     seen.take(list(sights), at, whole=whole)
     seen.release(at - 1)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from shadowtime.services.follower.cluster.observation import LifeKey, Sight
+from shadowtime.services.follower.cluster.observation import JobObservation, LifeKey
 from shadowtime.services.follower.slurm.json import load_of, sinfo_rows, squeue_rows
 from shadowtime.services.follower.slurm.load import Load
 from shadowtime.services.follower.slurm.squeue import nodes_of, nodes_of_rows, sights_of_rows, tiers_of_rows
@@ -26,7 +26,7 @@ def dialect(request: pytest.FixtureRequest) -> Dialect:
     return found
 
 
-def read(job: dict[str, Any]) -> Sight:
+def read(job: dict[str, Any]) -> JobObservation:
     (sight,) = sights_of_rows(squeue_rows([job]), {"batch": 1, "low": 0})
     return sight
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from shadowtime.shared.messages.envelope import JobSubmitted
 
 
-class Ended(NamedTuple):
+class WorkCancelled(NamedTuple):
     """What a predictor may know of a job, and its run time; times in seconds."""
 
     user_id: int | None
@@ -32,7 +32,7 @@ class Ended(NamedTuple):
 
 
 ENDED = st.builds(
-    Ended,
+    WorkCancelled,
     user_id=st.none() | st.integers(1, 3),
     requested_time=st.none() | st.sampled_from([60, 600, 660, 36_000]),
     processors=st.sampled_from([1, 2, 3, 16]),

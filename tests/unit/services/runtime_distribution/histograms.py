@@ -3,10 +3,10 @@
 import numpy as np
 
 from shadowtime.shared.distributions.histogram import BINS, Masses, bin_of
-from tests.unit.services.runtime_distribution.ended_jobs import Ended
+from tests.unit.services.runtime_distribution.ended_jobs import WorkCancelled
 
 
-def histogram(jobs: list[Ended], beyond: float, keep: float = 1.0) -> Masses:
+def histogram(jobs: list[WorkCancelled], beyond: float, keep: float = 1.0) -> Masses:
     """Return the counts of jobs, oldest first."""
     counts = np.zeros(BINS)
     for job in jobs:

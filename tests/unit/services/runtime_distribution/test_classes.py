@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from shadowtime.services.runtime_distribution.simple import ClassMeanSigma, ClassP90, OwnerClassSettings, QueueMaximum
 from shadowtime.shared.messages.envelope import JobSubmitted
 from shadowtime.shared.spec import SpecSettings
-from tests.unit.services.runtime_distribution.ended_jobs import ENDED, Ended
+from tests.unit.services.runtime_distribution.ended_jobs import ENDED, WorkCancelled
 
 
 def percentile(run_times: list[int]) -> float:
@@ -26,9 +26,9 @@ def mean_sigma(run_times: list[int]) -> float:
 @pytest.mark.parametrize("key", ["user", "user+processors", "user+executable", "user+executable+processors"])
 @given(log=st.lists(ENDED, max_size=30), history=st.sampled_from([6, 1000]))
 def test_online_is_batch_at_every_prefix(
-    predictor: Any, statistic: Any, key: Any, log: list[Ended], history: int
+    predictor: Any, statistic: Any, key: Any, log: list[WorkCancelled], history: int
 ) -> None:
-    def class_of(job: Ended) -> tuple[int | None, ...]:
+    def class_of(job: WorkCancelled) -> tuple[int | None, ...]:
         values = {"user": job.user_id, "executable": job.executable_number, "processors": job.processors}
         return tuple(values[each] for each in key.split("+"))
 
@@ -47,7 +47,7 @@ def test_online_is_batch_at_every_prefix(
 
 def test_zero_variance_is_the_mean() -> None:
     predictor = ClassMeanSigma(OwnerClassSettings())
-    job = Ended(1, None, 1, 1, 500)
+    job = WorkCancelled(1, None, 1, 1, 500)
     for _ in range(3):
         predictor.learn_one(job.submitted(), job.run_time)
     prediction = predictor.predict_one(job.submitted())

@@ -8,11 +8,11 @@ from shadowtime.services.runtime_distribution.empirical import Empirical, Empiri
 from shadowtime.shared.distributions.histogram import bin_of
 from shadowtime.shared.messages.predictions import RunTimePrediction
 from shadowtime.testing.examples import examples
-from tests.unit.services.runtime_distribution.ended_jobs import ENDED, Ended
+from tests.unit.services.runtime_distribution.ended_jobs import ENDED, WorkCancelled
 from tests.unit.services.runtime_distribution.histograms import histogram
 
 
-def batch(log: list[Ended], asked: Ended, settings: EmpiricalSettings) -> RunTimePrediction | None:
+def batch(log: list[WorkCancelled], asked: WorkCancelled, settings: EmpiricalSettings) -> RunTimePrediction | None:
     """Return the prediction from the whole log."""
     if not log:
         return None
@@ -36,7 +36,9 @@ def batch(log: list[Ended], asked: Ended, settings: EmpiricalSettings) -> RunTim
     ),
 )
 @examples(150)
-def test_online_is_batch_at_every_prefix(log: list[Ended], asked: Ended, settings: EmpiricalSettings) -> None:
+def test_online_is_batch_at_every_prefix(
+    log: list[WorkCancelled], asked: WorkCancelled, settings: EmpiricalSettings
+) -> None:
     predictor = Empirical(settings)
     for prefix in range(len(log) + 1):
         expected, got = batch(log[:prefix], asked, settings), predictor.predict_one(asked.submitted())
@@ -51,7 +53,7 @@ def test_online_is_batch_at_every_prefix(log: list[Ended], asked: Ended, setting
             predictor.learn_one(log[prefix].submitted(), log[prefix].run_time)
 
 
-def learned(jobs: list[Ended], **keys: float) -> Empirical:
+def learned(jobs: list[WorkCancelled], **keys: float) -> Empirical:
     predictor = Empirical(EmpiricalSettings.model_validate(keys))
     for job in jobs:
         predictor.learn_one(job.submitted(), job.run_time)
@@ -59,7 +61,7 @@ def learned(jobs: list[Ended], **keys: float) -> Empirical:
 
 
 def test_what_has_left_the_window_no_longer_counts() -> None:
-    old, new = Ended(1, 9000, 1, None, 5), Ended(1, 9000, 1, None, 4000)
+    old, new = WorkCancelled(1, 9000, 1, None, 5), WorkCancelled(1, 9000, 1, None, 4000)
     prediction = learned([old] * 50 + [new] * 3, window=3, prior=1e-6).predict_one(new.submitted())
     assert prediction is not None
     assert prediction.observations == 3
@@ -67,16 +69,16 @@ def test_what_has_left_the_window_no_longer_counts() -> None:
 
 
 def test_a_user_never_seen_has_everybodys_histogram() -> None:
-    jobs = [Ended(1, 9000, 1, None, 5)] * 30 + [Ended(2, 9000, 1, None, 4000)] * 10
+    jobs = [WorkCancelled(1, 9000, 1, None, 5)] * 30 + [WorkCancelled(2, 9000, 1, None, 4000)] * 10
     for user in (3, None):
-        prediction = learned(jobs).predict_one(Ended(user, 9000, 1, None, 0).submitted())
+        prediction = learned(jobs).predict_one(WorkCancelled(user, 9000, 1, None, 0).submitted())
         assert prediction is not None
         assert prediction.observations == 40
         assert prediction.histogram[bin_of(5)] == pytest.approx(30 / 41, abs=0.01)
 
 
 def test_without_a_request_nothing_bounds_the_point() -> None:
-    jobs = [Ended(1, None, 1, None, 4000)] * 50
+    jobs = [WorkCancelled(1, None, 1, None, 4000)] * 50
     free = learned(jobs).predict_one(jobs[0].submitted())
     bound = learned(jobs).predict_one(jobs[0]._replace(requested_time=60).submitted())
     assert free is not None
@@ -87,7 +89,7 @@ def test_without_a_request_nothing_bounds_the_point() -> None:
 
 
 def test_a_job_ended_at_its_request_counts_on_both_sides_of_it() -> None:
-    job = Ended(1, 600, 1, None, 600)
+    job = WorkCancelled(1, 600, 1, None, 600)
     shares = {beyond: learned([job] * 50, beyond=beyond, prior=1e-6) for beyond in (0.0, 0.25, 1.0)}
     for beyond, predictor in shares.items():
         prediction = predictor.predict_one(job.submitted())

@@ -11,14 +11,14 @@ from shadowtime.services.runtime_distribution.weighted_jobs import UserHistories
 from shadowtime.shared.distributions.histogram import BINS, Masses, bin_of
 from shadowtime.shared.messages.predictions import RunTimePrediction
 from shadowtime.testing.examples import examples
-from tests.unit.services.runtime_distribution.ended_jobs import ENDED, Ended
+from tests.unit.services.runtime_distribution.ended_jobs import ENDED, WorkCancelled
 from tests.unit.services.runtime_distribution.histograms import histogram
 
 
-def class_masses(log: list[Ended], asked: Ended, settings: EmpiricalRequestSettings) -> Masses:
+def class_masses(log: list[WorkCancelled], asked: WorkCancelled, settings: EmpiricalRequestSettings) -> Masses:
     """Return what everybody's jobs say, by the definition."""
 
-    def request_bin(job: Ended) -> int:
+    def request_bin(job: WorkCancelled) -> int:
         return -1 if job.requested_time is None else bin_of(job.requested_time)
 
     alike = [job for job in log if request_bin(job) == request_bin(asked)]
@@ -33,7 +33,9 @@ def class_masses(log: list[Ended], asked: Ended, settings: EmpiricalRequestSetti
     return masses
 
 
-def batch(log: list[Ended], asked: Ended, settings: EmpiricalRequestSettings) -> RunTimePrediction | None:
+def batch(
+    log: list[WorkCancelled], asked: WorkCancelled, settings: EmpiricalRequestSettings
+) -> RunTimePrediction | None:
     """Return the prediction from the whole log."""
     if not log:
         return None
@@ -74,7 +76,9 @@ def batch(log: list[Ended], asked: Ended, settings: EmpiricalRequestSettings) ->
     ),
 )
 @examples(200)
-def test_online_is_batch_at_every_prefix(log: list[Ended], asked: Ended, settings: EmpiricalRequestSettings) -> None:
+def test_online_is_batch_at_every_prefix(
+    log: list[WorkCancelled], asked: WorkCancelled, settings: EmpiricalRequestSettings
+) -> None:
     predictor = EmpiricalRequest(settings)
     for prefix in range(len(log) + 1):
         expected, got = batch(log[:prefix], asked, settings), predictor.predict_one(asked.submitted())
@@ -92,7 +96,9 @@ WEIGHTINGS = [Weighting(), Weighting(0.5, 0.9, 0.1, 0.3, 0.1, 0.05, 1.0), Weight
 
 
 @given(log=st.lists(ENDED, min_size=1, max_size=12), asked=ENDED, beyond=st.sampled_from([0.0, 0.5, 1.0]))
-def test_masses_are_a_distribution_by_any_weighting(log: list[Ended], asked: Ended, beyond: float) -> None:
+def test_masses_are_a_distribution_by_any_weighting(
+    log: list[WorkCancelled], asked: WorkCancelled, beyond: float
+) -> None:
     classes, histories = JobClasses(0.01), UserHistories(5)
     for job in log:
         classes.learn(job.submitted(), job.run_time, beyond)
@@ -104,14 +110,14 @@ def test_masses_are_a_distribution_by_any_weighting(log: list[Ended], asked: End
     assert masses.min() >= 0
 
 
-def learned(*jobs: Ended, scaled: bool = True) -> EmpiricalRequest:
+def learned(*jobs: WorkCancelled, scaled: bool = True) -> EmpiricalRequest:
     predictor = EmpiricalRequest(EmpiricalRequestSettings(scaled=scaled))
     for job in jobs:
         predictor.learn_one(job.submitted(), job.run_time)
     return predictor
 
 
-def mass(predictor: EmpiricalRequest, asked: Ended) -> float:
+def mass(predictor: EmpiricalRequest, asked: WorkCancelled) -> float:
     """Return the probability of the bin of the run time of the job that is asked about."""
     prediction = predictor.predict_one(asked.submitted())
     assert prediction is not None
@@ -119,11 +125,11 @@ def mass(predictor: EmpiricalRequest, asked: Ended) -> float:
 
 
 def test_it_backs_off_to_less_and_less_like_jobs() -> None:
-    same, other_request = Ended(1, 3600, 4, 7, 900), Ended(1, 7200, 4, 7, 1800)
-    other_user, other_size = Ended(2, 3600, 4, 7, 900), Ended(2, 3600, 64, 7, 900)
-    other_class, noise = Ended(2, 100_000, 64, 7, 900), [Ended(9, 60, 1, 1, 2)] * 40
+    same, other_request = WorkCancelled(1, 3600, 4, 7, 900), WorkCancelled(1, 7200, 4, 7, 1800)
+    other_user, other_size = WorkCancelled(2, 3600, 4, 7, 900), WorkCancelled(2, 3600, 64, 7, 900)
+    other_class, noise = WorkCancelled(2, 100_000, 64, 7, 900), [WorkCancelled(9, 60, 1, 1, 2)] * 40
 
-    def after(job: Ended) -> float:
+    def after(job: WorkCancelled) -> float:
         return mass(learned(*noise, *[job] * 10), same)
 
     assert after(same) > 0.8
@@ -132,19 +138,19 @@ def test_it_backs_off_to_less_and_less_like_jobs() -> None:
 
 
 def test_a_run_time_under_another_request_counts_in_proportion() -> None:
-    asked, jobs = Ended(1, 36_000, 4, 7, 18_000), [Ended(1, 3600, 4, 7, 1800)] * 20
+    asked, jobs = WorkCancelled(1, 36_000, 4, 7, 18_000), [WorkCancelled(1, 3600, 4, 7, 1800)] * 20
     assert mass(learned(*jobs), asked) > 0.3
     assert mass(learned(*jobs, scaled=False), asked) < 0.05
 
 
 def test_recent_jobs_count_more() -> None:
-    old, new = Ended(1, 3600, 4, 7, 10), Ended(1, 3600, 4, 7, 1000)
+    old, new = WorkCancelled(1, 3600, 4, 7, 10), WorkCancelled(1, 3600, 4, 7, 1000)
     assert mass(learned(*[old] * 10, *[new] * 10), new) > 1.3 * mass(learned(*[new] * 10, *[old] * 10), new)
 
 
 def test_memory_of_the_classes_is_bounded_by_the_grid() -> None:
     classes = JobClasses(0.0)
     for number in range(5_000):
-        job = Ended(number, 1 + 37 * number, 1 + number % 128, number, 17 * number)
+        job = WorkCancelled(number, 1 + 37 * number, 1 + number % 128, number, 17 * number)
         classes.learn(job.submitted(), job.run_time)
     assert len(classes.snapshot()) <= 1 + BINS + BINS * 8

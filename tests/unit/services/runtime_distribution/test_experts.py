@@ -13,10 +13,10 @@ from shadowtime.services.runtime_distribution.ensembles.experts import EXPERTS, 
 from shadowtime.services.runtime_distribution.weighted_jobs import Weighting
 from shadowtime.shared.distributions.histogram import BINS, bin_of
 from shadowtime.shared.messages.envelope import JobEnded, JobStarted
-from tests.unit.services.runtime_distribution.ended_jobs import Ended
+from tests.unit.services.runtime_distribution.ended_jobs import WorkCancelled
 
 
-def run(experts: Experts, job: Ended, job_number: int) -> None:
+def run(experts: Experts, job: WorkCancelled, job_number: int) -> None:
     """Let a job pass through the system, as the stage does."""
     submitted = job.submitted(job_number)
     experts.predict_one(submitted)
@@ -25,14 +25,14 @@ def run(experts: Experts, job: Ended, job_number: int) -> None:
     experts.observe(JobEnded(time=job.run_time, job_number=job_number, run_time=job.run_time))
 
 
-def alternating(user_id: int, count: int) -> list[Ended]:
+def alternating(user_id: int, count: int) -> list[WorkCancelled]:
     """Return jobs whose run time is told by their request: 10 s or 5,000 s by turns."""
-    return [Ended(user_id, *((600, 4, 1, 10), (36_000, 4, 1, 5000))[n % 2]) for n in range(count)]
+    return [WorkCancelled(user_id, *((600, 4, 1, 10), (36_000, 4, 1, 5000))[n % 2]) for n in range(count)]
 
 
-def monotonous(user_id: int, count: int) -> list[Ended]:
+def monotonous(user_id: int, count: int) -> list[WorkCancelled]:
     """Return jobs whose run time is told by their user, not by their request."""
-    return [Ended(user_id, 600 * (1 + n * 7 % 60), 1 + n % 9, 1, 500) for n in range(count)]
+    return [WorkCancelled(user_id, 600 * (1 + n * 7 % 60), 1 + n % 9, 1, 500) for n in range(count)]
 
 
 @given(
@@ -55,18 +55,18 @@ def test_weights_go_to_the_better_expert(monkeypatch: pytest.MonkeyPatch) -> Non
     for number in range(300):
         run(experts, alternating(1, 300)[number], 2 * number)
         run(experts, monotonous(2, 300)[number], 2 * number + 1)
-    assert experts.weights(Ended(1, 600, 4, 1, 0).submitted())[0] > 0.9
-    assert experts.weights(Ended(2, 600, 4, 1, 0).submitted())[1] > 0.6
+    assert experts.weights(WorkCancelled(1, 600, 4, 1, 0).submitted())[0] > 0.9
+    assert experts.weights(WorkCancelled(2, 600, 4, 1, 0).submitted())[1] > 0.6
 
 
 def test_a_new_user_begins_with_the_common_weights() -> None:
     experts = Experts(ExpertsSettings())
-    new = Ended(9, 600, 4, 1, 10).submitted()
+    new = WorkCancelled(9, 600, 4, 1, 10).submitted()
     assert experts.weights(new).tolist() == [1 / len(EXPERTS)] * len(EXPERTS)
     for number, job in enumerate(alternating(1, 100)):
         run(experts, job, number)
     common = experts.weights(new)
-    assert common.tolist() == experts.weights(Ended(None, 600, 4, 1, 10).submitted()).tolist()
+    assert common.tolist() == experts.weights(WorkCancelled(None, 600, 4, 1, 10).submitted()).tolist()
     assert common.sum() == pytest.approx(1)
     assert common.max() > 1.2 / len(EXPERTS)
 
@@ -75,7 +75,7 @@ def test_the_mixture_is_the_weighted_sum() -> None:
     experts = Experts(ExpertsSettings())
     for number, job in enumerate(alternating(1, 40)):
         run(experts, job, number)
-    asked = Ended(1, 600, 4, 1, 10).submitted()
+    asked = WorkCancelled(1, 600, 4, 1, 10).submitted()
     masses, prediction = experts.masses(asked), experts.predict_one(asked)
     assert masses is not None
     assert prediction is not None
@@ -86,9 +86,9 @@ def test_the_mixture_is_the_weighted_sum() -> None:
 
 def test_experts_are_judged_by_what_they_said_at_submission() -> None:
     early, late = Experts(ExpertsSettings()), Experts(ExpertsSettings())
-    judged = Ended(1, 36_000, 4, 1, 5000).submitted(1000)
+    judged = WorkCancelled(1, 36_000, 4, 1, 5000).submitted(1000)
     for experts in (early, late):
-        run(experts, Ended(2, 600, 1, 1, 5), 0)
+        run(experts, WorkCancelled(2, 600, 1, 1, 5), 0)
     early.observe(judged)
     for number, job in enumerate(alternating(1, 50), 1):
         for experts in (early, late):
@@ -106,9 +106,9 @@ def said(experts: Experts) -> list[int]:
 
 def test_words_are_kept_until_the_job_is_gone() -> None:
     experts = Experts(ExpertsSettings())
-    run(experts, Ended(1, 600, 1, 1, 5), 0)
+    run(experts, WorkCancelled(1, 600, 1, 1, 5), 0)
     for number in (1, 2, 3):
-        experts.observe(Ended(1, 600, 1, 1, 5).submitted(number))
+        experts.observe(WorkCancelled(1, 600, 1, 1, 5).submitted(number))
         experts.observe(JobStarted(time=0, job_number=number, processors=1))
     experts.observe(JobEnded(time=5, job_number=1, run_time=5, outcome="killed", requeued=True))
     assert said(experts) == [1, 2, 3]
@@ -120,7 +120,7 @@ def test_words_are_kept_until_the_job_is_gone() -> None:
 
 def test_a_job_of_which_nothing_was_said_moves_no_weights() -> None:
     experts = Experts(ExpertsSettings())
-    first = Ended(1, 600, 1, 1, 5)
+    first = WorkCancelled(1, 600, 1, 1, 5)
     experts.observe(first.submitted())  # before any job has ended there is nothing to say
     experts.learn_one(first.submitted(), 5)
     assert experts.weights(first.submitted()).tolist() == [1 / len(EXPERTS)] * len(EXPERTS)
@@ -144,7 +144,7 @@ def test_a_restored_mixture_judges_the_jobs_in_the_system(hmm: bool) -> None:
 
 def test_another_predictor_is_one_more_expert() -> None:
     experts = Experts(ExpertsSettings(hmm=True))
-    jobs = [Ended(number % 5, 36_000, 4, 1, 600) for number in range(800)]
+    jobs = [WorkCancelled(number % 5, 36_000, 4, 1, 600) for number in range(800)]
     rows: Any = None
     for number, job in enumerate(jobs):  # an hour apart: the model is learned after a week
         submitted = job.submitted(number).model_copy(update={"time": 3600 * number})

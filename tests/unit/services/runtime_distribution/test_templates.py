@@ -28,7 +28,7 @@ from shadowtime.shared.errors import SettingsError
 from shadowtime.shared.messages.envelope import JobSubmitted
 from shadowtime.shared.messages.predictions import RunTimePrediction
 from shadowtime.shared.spec import parse
-from tests.unit.services.runtime_distribution.ended_jobs import ENDED, Ended
+from tests.unit.services.runtime_distribution.ended_jobs import ENDED, WorkCancelled
 
 TEMPLATES = st.builds(
     Template,
@@ -42,7 +42,7 @@ TEMPLATES = st.builds(
 SETS = st.lists(TEMPLATES, min_size=1, max_size=4).map(lambda templates: ";".join(map(str, templates)))
 
 
-def category(template: Template, job: Ended) -> tuple[int, ...] | None:
+def category(template: Template, job: WorkCancelled) -> tuple[int, ...] | None:
     known = {"user": job.user_id, "executable": job.executable_number, "request": job.requested_time}
     key = [known[each] for each in template.characteristics]
     if template.relative:
@@ -57,7 +57,9 @@ def regressor(template: Template, processors: int) -> float:
     return of.get(template.prediction, 0.0)
 
 
-def batch(template: Template, log: list[Ended], asked: Ended, elapsed: int, history: int) -> tuple[float, float]:
+def batch(
+    template: Template, log: list[WorkCancelled], asked: WorkCancelled, elapsed: int, history: int
+) -> tuple[float, float]:
     """Return estimate and reach of one template from the ended jobs, of which the last are remembered."""
     log = log[-history:]
     key = category(template, asked)
@@ -87,7 +89,7 @@ def batch(template: Template, log: list[Ended], asked: Ended, elapsed: int, hist
 
 
 @given(st.lists(ENDED, min_size=1, max_size=40), SETS, st.sampled_from([5, 1000]), st.sampled_from([0, 70, 700]))
-def test_online_is_batch_at_every_prefix(log: list[Ended], text: str, history: int, elapsed: int) -> None:
+def test_online_is_batch_at_every_prefix(log: list[WorkCancelled], text: str, history: int, elapsed: int) -> None:
     predictor = Templates(TemplatesSettings(set=text, history=history))
     for prefix, asked in enumerate(log):
         found = predictor.predict_one(asked.submitted(), elapsed)
@@ -110,14 +112,14 @@ def test_online_is_batch_at_every_prefix(log: list[Ended], text: str, history: i
         predictor.learn_one(asked.submitted(), asked.run_time)
 
 
-def learned(text: str, *jobs: Ended) -> Templates:
+def learned(text: str, *jobs: WorkCancelled) -> Templates:
     predictor = Templates(TemplatesSettings(set=text))
     for job in jobs:
         predictor.learn_one(job.submitted(), job.run_time)
     return predictor
 
 
-def predicted(predictor: Templates, job: Ended, elapsed: int = 0) -> RunTimePrediction:
+def predicted(predictor: Templates, job: WorkCancelled, elapsed: int = 0) -> RunTimePrediction:
     prediction = predictor.predict_one(job.submitted(), elapsed)
     assert prediction is not None
     return prediction
@@ -125,7 +127,7 @@ def predicted(predictor: Templates, job: Ended, elapsed: int = 0) -> RunTimePred
 
 def test_nothing_is_left_of_forgotten_jobs() -> None:
     """What a predictor knows does not depend on what it has seen before the jobs that it remembers."""
-    jobs = [Ended(n % 3, 1000 * (1 + n % 4), 1 + n % 5, n % 2, n * 37 % 900) for n in range(60)]
+    jobs = [WorkCancelled(n % 3, 1000 * (1 + n % 4), 1 + n % 5, n % 2, n * 37 % 900) for n in range(60)]
     old, new = Templates(TemplatesSettings(history=20)), Templates(TemplatesSettings(history=20))
     for job in jobs:
         old.learn_one(job.submitted(), job.run_time)
@@ -137,8 +139,8 @@ def test_nothing_is_left_of_forgotten_jobs() -> None:
 
 def test_two_equal_run_times_do_not_win_by_themselves() -> None:
     """Their variance is zero; five jobs that differ by a few seconds are surer."""
-    twice, often = [Ended(1, 900, 1, 1, 500)] * 2, [Ended(2, 900, 1, 2, 100 + n) for n in range(5)]
-    found = predicted(learned("mean(key=user);mean(key=executable)", *twice, *often), Ended(1, 900, 1, 2, 0))
+    twice, often = [WorkCancelled(1, 900, 1, 1, 500)] * 2, [WorkCancelled(2, 900, 1, 2, 100 + n) for n in range(5)]
+    found = predicted(learned("mean(key=user);mean(key=executable)", *twice, *often), WorkCancelled(1, 900, 1, 2, 0))
     assert found.point == 102
     alone = predicted(learned("mean", *twice), twice[0])
     assert alone.point == 500
@@ -148,7 +150,7 @@ def test_two_equal_run_times_do_not_win_by_themselves() -> None:
 
 def test_a_category_of_zero_variance() -> None:
     for prediction in PREDICTIONS:
-        jobs = [Ended(1, 900, processors, 1, 500) for processors in (1, 2, 4, 1, 2, 4)]
+        jobs = [WorkCancelled(1, 900, processors, 1, 500) for processors in (1, 2, 4, 1, 2, 4)]
         found = predicted(learned(f"{prediction}(key=user)", *jobs), jobs[0])
         assert found.point == pytest.approx(500)
         assert found.histogram[bin_of(500)] > 0.7
@@ -158,35 +160,38 @@ def test_a_category_of_zero_variance() -> None:
 @pytest.mark.parametrize("size", [4, 99])
 def test_a_regression_needs_two_sizes(prediction: str, size: int) -> None:
     """Also where so many have been summed that floating-point numbers do not hold the sums."""
-    predictor = learned(prediction, *[Ended(1, 900, size, 1, 500 + n % 9) for n in range(3000)])
-    assert predictor.predict_one(Ended(1, 900, 8, 1, 0).submitted()) is None
+    predictor = learned(prediction, *[WorkCancelled(1, 900, size, 1, 500 + n % 9) for n in range(3000)])
+    assert predictor.predict_one(WorkCancelled(1, 900, 8, 1, 0).submitted()) is None
 
 
 def test_a_line_that_falls_below_zero_predicts_the_least_there_is() -> None:
     found = predicted(
-        learned("linear", *[Ended(1, 900, size, 1, 600 - 100 * size) for size in range(1, 6)]), Ended(1, 900, 64, 1, 0)
+        learned("linear", *[WorkCancelled(1, 900, size, 1, 600 - 100 * size) for size in range(1, 6)]),
+        WorkCancelled(1, 900, 64, 1, 0),
     )
     assert (found.point, found.interval) == (1.0, (0.0, 1.0))
 
 
 def test_relative_run_times_need_a_request_and_three_jobs() -> None:
-    predictor = learned("mean(relative=yes)", *[Ended(1, None, 1, 1, 60)] * 9, *[Ended(1, 100, 1, 1, 50)] * 2)
-    assert predictor.predict_one(Ended(1, 100, 1, 1, 0).submitted()) is None
-    predictor.learn_one(Ended(1, 100, 1, 1, 50).submitted(), 50)
-    assert predicted(predictor, Ended(1, 1000, 1, 1, 0)).point == pytest.approx(500, abs=0.01)
-    assert predictor.predict_one(Ended(1, None, 1, 1, 0).submitted()) is None
+    predictor = learned(
+        "mean(relative=yes)", *[WorkCancelled(1, None, 1, 1, 60)] * 9, *[WorkCancelled(1, 100, 1, 1, 50)] * 2
+    )
+    assert predictor.predict_one(WorkCancelled(1, 100, 1, 1, 0).submitted()) is None
+    predictor.learn_one(WorkCancelled(1, 100, 1, 1, 50).submitted(), 50)
+    assert predicted(predictor, WorkCancelled(1, 1000, 1, 1, 0)).point == pytest.approx(500, abs=0.01)
+    assert predictor.predict_one(WorkCancelled(1, None, 1, 1, 0).submitted()) is None
 
 
 def test_users_and_executables_may_be_unknown() -> None:
     """Templates that ask for them say nothing then; the others do."""
-    job = Ended(None, 3600, 4, None, 600)
+    job = WorkCancelled(None, 3600, 4, None, 600)
     predictor = learned(DEFAULT, *[job] * 5)
     assert predicted(predictor, job).point == pytest.approx(600, abs=0.01)
     assert learned("mean(key=user)", *[job] * 5).predict_one(job.submitted()) is None
 
 
 def test_a_running_job_is_compared_with_those_that_ran_longer() -> None:
-    jobs = [Ended(1, None, 1, 1, run_time) for run_time in (10, 20, 30, 5000, 5010, 5020, 5030)]
+    jobs = [WorkCancelled(1, None, 1, 1, run_time) for run_time in (10, 20, 30, 5000, 5010, 5020, 5030)]
     predictor = learned("mean(key=user,running=64)", *jobs)
     assert predicted(predictor, jobs[0]).observations == 7
     running = predicted(predictor, jobs[0], elapsed=70)
@@ -196,9 +201,9 @@ def test_a_running_job_is_compared_with_those_that_ran_longer() -> None:
 
 
 def test_huge_run_times_count_as_the_largest_that_can_be_summed() -> None:
-    jobs = [Ended(1, 2**38, 1, 1, 2**38 + n) for n in range(20)]
+    jobs = [WorkCancelled(1, 2**38, 1, 1, 2**38 + n) for n in range(20)]
     for text in ("mean", "linear", "mean(relative=yes)"):
-        predictor = learned(text, *jobs, Ended(1, 1, 7, 1, 2**39))
+        predictor = learned(text, *jobs, WorkCancelled(1, 1, 7, 1, 2**39))
         assert 1 <= predicted(predictor, jobs[0]).point <= 2**38
 
 
@@ -304,6 +309,6 @@ def test_the_error_of_a_new_observation_is_that_of_the_text_book() -> None:
 
 
 def test_a_category_keeps_the_last_jobs_of_its_history() -> None:
-    jobs = [Ended(7, 3600, 1, None, run_time) for run_time in (100, 200, 600)]
+    jobs = [WorkCancelled(7, 3600, 1, None, run_time) for run_time in (100, 200, 600)]
     prediction = predicted(learned("mean(history=2)", *jobs), jobs[0])
     assert (prediction.point, prediction.observations) == (400, 2)

@@ -64,17 +64,17 @@ def test_a_candidate_starts_just_if_it_does_not_delay_the_head(policy: Policy, i
     uses = instance.uses
     ends = expected_ends_of(instance)
     ends += [
-        (instance.now + run_time(jobs[each.job_number], shortened=uses.adjust_candidates), each.processors)
+        (instance.now + run_time(jobs[each.job_number], truncate=uses.adjust_candidates), each.processors)
         for each in heads
     ]
     free = instance.free - sum(each.processors for each in heads)
     head, *candidates = waiting
     assert head.processors > free
     if policy is SJBF:
-        candidates.sort(key=lambda job: (run_time(job, shortened=uses.adjust_queue), job.submit_time, job.job_number))
+        candidates.sort(key=lambda job: (run_time(job, truncate=uses.adjust_queue), job.submit_time, job.job_number))
     accepted = []
     for job in candidates:
-        with_job = [*ends, (instance.now + run_time(job, shortened=uses.adjust_candidates), job.processors)]
+        with_job = [*ends, (instance.now + run_time(job, truncate=uses.adjust_candidates), job.processors)]
         planned, _ = shadow(head.processors, free, ends)
         delayed, _ = shadow(head.processors, free - job.processors, with_job)
         if job.processors <= free and (planned is None or delayed == planned):

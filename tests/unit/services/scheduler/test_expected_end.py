@@ -18,8 +18,8 @@ def test_expected_ends_are_those_of_the_textbook(instance: Instance, now: int) -
     _, running = instance.tables()
     jobs = running.jobs(on_requests=False)
     ends = expected_ends(now, jobs).tolist()
-    shortened = instance.uses.running
-    assert ends == [expected_end(job, now, instance.corrections, shortened=shortened) for job in instance.running]
+    truncate = instance.uses.running
+    assert ends == [expected_end(job, now, instance.corrections, truncate=truncate) for job in instance.running]
     assert all(end > now for end in ends)
 
 

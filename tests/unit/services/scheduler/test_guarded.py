@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from shadowtime.replayer.logs.workload import Workload
 from shadowtime.replayer.simulation.machine import Machine
 from shadowtime.services.catalogue import canonical
-from shadowtime.services.scheduler.ordering.bypassed_work import Overtaken
+from shadowtime.services.scheduler.ordering.bypassed_work import BypassedWork
 from shadowtime.services.scheduler.ordering.compiled import compiled, sort_keys
 from shadowtime.services.scheduler.ordering.ordering import Ordering
 from shadowtime.services.scheduler.ordering.orders import ORDERS
@@ -87,7 +87,7 @@ def test_what_jobs_are_overtaken_by_is_that_of_later_ones_that_started_before(jo
     """Brute force, at the end of each instant, once all that had started has ended."""
     order = {job.job_number: (job.submit_time, job.job_number) for job in jobs}
     sizes = {job.job_number: job.processors for job in jobs}
-    kept, waiting = Overtaken(), set()
+    kept, waiting = BypassedWork(), set()
     work: dict[int, float] = {}
     running: set[int] = set()
     for event in events("easy:queue=spf", jobs):

@@ -70,15 +70,15 @@ def ends_of(
 def twin(instance: Instance, settings: ProbabilisticSettings) -> list[tuple[int, float]]:
     """Return the starts with their probabilities; those of heads are -1."""
     now, free, uses = instance.now, instance.free, instance.uses
-    limit, shortened = uses.distribution == "limit", uses.adjust_candidates
+    limit, truncate = uses.distribution == "limit", uses.adjust_candidates
     running = [
         (job.processors, ends_of(job, job.start_time, now, end, settings.mass, limited=limit and uses.running))
         for job, (end, _) in zip(instance.running, expected_ends_of(instance), strict=True)
     ]
 
     def started(job: WaitingJob) -> tuple[int, Ends]:
-        end = now + run_time(job, shortened=shortened)
-        return job.processors, ends_of(job, now, now, end, settings.mass, limited=limit and shortened)
+        end = now + run_time(job, truncate=truncate)
+        return job.processors, ends_of(job, now, now, end, settings.mass, limited=limit and truncate)
 
     waiting, starts = list(instance.queue), []
     while waiting and waiting[0].processors <= free:
@@ -93,7 +93,7 @@ def twin(instance: Instance, settings: ProbabilisticSettings) -> list[tuple[int,
         base = [
             job._replace(predicted_time=job.requested_time) if settings.by == "request" else job for job in candidates
         ]
-        order = {job.job_number: run_time(job, shortened=uses.adjust_queue) for job in base}
+        order = {job.job_number: run_time(job, truncate=uses.adjust_queue) for job in base}
         candidates.sort(key=lambda job: -(1 / order[job.job_number] + settings.weight * (now - job.submit_time)))
     spent = 0.0
     for job in candidates:

@@ -18,7 +18,7 @@ from shadowtime.services.scheduler.policy import Policy
 from shadowtime.services.scheduler.registry import POLICIES
 from shadowtime.services.scheduler.settings import PolicySettings
 from shadowtime.services.scheduler.tables.job_table import Queue, Running
-from shadowtime.services.scheduler.tuned.job_log import RUN_TIME, STARTED, SUBMITTED, KnownJobs
+from shadowtime.services.scheduler.tuned.job_log import RUN_TIME, STARTED, SUBMITTED, JobLog
 from shadowtime.services.scheduler.tuned.policy import Tuned
 from shadowtime.services.scheduler.tuned.settings import TunedSettings
 from shadowtime.services.scheduler.tuned.simulated_machine import CLOCK
@@ -308,7 +308,7 @@ def test_jobs_that_have_ended_make_room_for_others(monkeypatch: pytest.MonkeyPat
 
 
 def test_what_no_scheduling_point_has_seen_takes_no_room() -> None:
-    jobs = KnownJobs([], (), PolicySettings(), 10)
+    jobs = JobLog([], (), PolicySettings(), 10)
     for number in range(1000):
         jobs.observe(JobSubmitted(time=0, job_number=number, requested_processors=1))
         jobs.observe(JobStarted(time=0, job_number=number, processors=1))
@@ -317,7 +317,7 @@ def test_what_no_scheduling_point_has_seen_takes_no_room() -> None:
 
 
 def test_of_two_jobs_of_one_number_each_has_its_own_end() -> None:
-    jobs, queue = KnownJobs([], (), PolicySettings(), 10), Queue()
+    jobs, queue = JobLog([], (), PolicySettings(), 10), Queue()
     jobs.observe(JobSubmitted(time=0, job_number=1, requested_processors=1))
     jobs.observe(JobStarted(time=0, job_number=1, processors=1))
     jobs.observe(JobEnded(time=3, job_number=1, run_time=3))

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shadowtime.services.scheduler.policies.easy import pass_as_submitted
-from shadowtime.services.scheduler.probabilistic.pass_state import Busy
-from shadowtime.services.scheduler.probabilistic.prefilter import room_by, sift, sift_by_deadline
+from shadowtime.services.scheduler.probabilistic.pass_state import PassState
+from shadowtime.services.scheduler.probabilistic.prefilter import filter_candidates, room_by, sift_by_deadline
 from shadowtime.services.scheduler.tables.expected_end import expected_ends
 from shadowtime.services.scheduler.tables.job_table import Queue, Running
 from shadowtime.services.scheduler.tables.resources import fits_each, fitting_together, front
@@ -47,7 +47,7 @@ def test_sifting_is_its_plain_twin(data: st.DataObject, jobs: int, resources: in
     safe = in_time | fits_each(extra, sizes, rows)
     for plain in (False, True):
         kept = safe | (not plain)
-        left, found = sift(now, rows, sizes, requested, shadow, extra, plain)
+        left, found = filter_candidates(now, rows, sizes, requested, shadow, extra, plain)
         assert (left.tolist(), found.tolist()) == (rows[kept].tolist(), safe[kept].tolist())
 
     room = room_by(deadline, idle - size, held, ends)
@@ -84,7 +84,7 @@ def test_what_a_pass_has_started_counts_as_running() -> None:
     queue, running = Queue(), Running()
     queue.add((7, 0, 2, 60, 60, 60, 60, -1))
     running.add((1, 0, 2, 600, 600, 300, 300, -1, 10))
-    busy = Busy(100, queue, running)
+    busy = PassState(100, queue, running)
     assert busy.requested_ends.tolist() == [610]
     busy.add(np.array([0]))
     assert busy.requested_ends.tolist() == [610, 160]

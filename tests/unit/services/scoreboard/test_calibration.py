@@ -15,13 +15,13 @@ from shadowtime.replayer.logs.workload import Workload, prepare
 from shadowtime.replayer.simulation.embedded import EmbeddedReplay
 from shadowtime.replayer.simulation.machine import Machine
 from shadowtime.replayer.simulation.recorded import Recorded
-from shadowtime.replayer.simulation.source import Archived
+from shadowtime.replayer.simulation.source import ReplaySource
 from shadowtime.services.catalogue import configure
 from shadowtime.services.scoreboard.handler import Scoreboard
 from shadowtime.services.scoreboard.scores.backfill_calibration import Calibration
 from shadowtime.services.scoreboard.scores.reliability import ReliabilityTable
 from shadowtime.shared.distributions.histogram import EDGES, RATIO
-from shadowtime.shared.errors import RuleBroken
+from shadowtime.shared.errors import LogViolation
 from shadowtime.shared.messages.decisions import Evaluated
 from shadowtime.shared.messages.envelope import (
     CapacityChanged,
@@ -85,7 +85,7 @@ def check(log: Log, envelope: Envelope) -> None:
     assert scores.exact.candidates + scores.open_candidates == sum(len(each.job_numbers) for _, _, each in log.attempts)
 
 
-def replay(jobs: Workload, source: Archived, mode: Literal["closed", "recorded"], tau: float = 0.3) -> None:
+def replay(jobs: Workload, source: ReplaySource, mode: Literal["closed", "recorded"], tau: float = 0.3) -> None:
     policy, runtime, adjustment = configure(f"probabilistic:tau={tau},runtime=empirical")
     opened = ClusterOpened(
         time=0,
@@ -215,7 +215,7 @@ def test_a_decision_about_a_job_that_does_not_wait_is_rejected(number: int) -> N
     weighed = Evaluated(
         head=7, needed=1, after=0, job_numbers=(number,), probabilities=(0.5,), bounds=(0.5,), accepted=False
     )
-    with pytest.raises(RuleBroken, match=f"job {number} was weighed or started at 5, but does not wait"):
+    with pytest.raises(LogViolation, match=f"job {number} was weighed or started at 5, but does not wait"):
         scoreboard.handle(Envelope(run="r", sequence=3, event=Decided(time=5, evaluated=(weighed,))))
     assert orjson.dumps(scoreboard.snapshot(), option=orjson.OPT_SERIALIZE_NUMPY) == before
 

@@ -8,24 +8,24 @@ import pytest
 
 from shadowtime.services.shadows.comparison import stored as module
 from shadowtime.services.shadows.comparison.live_page import LiveShadows
-from shadowtime.services.shadows.comparison.stored import Kept
+from shadowtime.services.shadows.comparison.stored import StoredShadowCache
 from shadowtime.services.shadows.comparison.text import MAX_USERS_SHOWN
 from shadowtime.shared.errors import StoreError, Unanswerable
 from tests.support.memory_reader import MemoryReader
 from tests.support.stored_shadows import BEST, FCFS, keeping, stored
 
 
-def asking(ask: Callable[[MemoryReader, Kept], Awaitable[None]]) -> None:
+def asking(ask: Callable[[MemoryReader, StoredShadowCache], Awaitable[None]]) -> None:
     async def go() -> None:
         reader = MemoryReader()
         await keeping(reader, BEST, stored(20))
-        await ask(reader, Kept(reader))
+        await ask(reader, StoredShadowCache(reader))
 
     asyncio.run(go())
 
 
 def test_however_many_ask_it_is_looked_once() -> None:
-    async def ask(reader: MemoryReader, kept: Kept) -> None:
+    async def ask(reader: MemoryReader, kept: StoredShadowCache) -> None:
         found = await asyncio.gather(*(kept.shadows() for _ in range(50)))
         assert {each.run for shadows in found for each in shadows} == {BEST}
         await keeping(reader, FCFS, stored(20))
@@ -38,7 +38,7 @@ def test_however_many_ask_it_is_looked_once() -> None:
 def test_what_has_not_moved_on_is_not_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "REST_SECONDS", 0.0)
 
-    async def ask(reader: MemoryReader, kept: Kept) -> None:
+    async def ask(reader: MemoryReader, kept: StoredShadowCache) -> None:
         (first,) = await kept.shadows()
         assert list(await kept.shadows()) == [first]
         assert reader.asked["load"] == 1
@@ -51,7 +51,7 @@ def test_what_has_not_moved_on_is_not_read_again(monkeypatch: pytest.MonkeyPatch
 
 
 def test_what_is_damaged_is_passed_over() -> None:
-    async def ask(reader: MemoryReader, kept: Kept) -> None:
+    async def ask(reader: MemoryReader, kept: StoredShadowCache) -> None:
         await keeping(reader, FCFS, b"{}")
         assert [each.run for each in await kept.shadows()] == [BEST]
 
@@ -59,7 +59,7 @@ def test_what_is_damaged_is_passed_over() -> None:
 
 
 def test_an_error_counts_for_all_who_ask_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def ask(reader: MemoryReader, kept: Kept) -> None:
+    async def ask(reader: MemoryReader, kept: StoredShadowCache) -> None:
         looked = 0
 
         async def away() -> list[str]:
@@ -77,7 +77,7 @@ def test_an_error_counts_for_all_who_ask_meanwhile(monkeypatch: pytest.MonkeyPat
 
 
 def test_a_cluster_beside_its_shadows() -> None:
-    async def ask(reader: MemoryReader, kept: Kept) -> None:
+    async def ask(reader: MemoryReader, kept: StoredShadowCache) -> None:
         other = orjson.loads(stored(20))
         other["opened"] |= {"name": "new", "cluster": "ctc"}
         other["source"]["side_by_side"] = orjson.loads(stored(0))["source"]["side_by_side"]

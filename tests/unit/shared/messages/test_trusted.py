@@ -16,7 +16,7 @@ from shadowtime.replayer.logs.workload import Workload, prepare
 from shadowtime.replayer.simulation.source import DEFAULT_TRAITS, in_bounds, submission, unchecked
 from shadowtime.services.catalogue import configure
 from shadowtime.shared.cluster.job import UNKNOWN
-from shadowtime.shared.messages.base import MAX_INTEGER, Frozen, trusted
+from shadowtime.shared.messages.base import MAX_INTEGER, FrozenModel, construct_unchecked
 from shadowtime.shared.messages.envelope import Decided, Envelope, JobSubmitted, SchedulingPoint
 
 JOBS = 120
@@ -27,9 +27,9 @@ POLICIES = (
 WORKLOAD = prepare(read_swf(BUNDLED), limit=JOBS)
 
 
-def messages(message: object) -> Iterator[Frozen]:
+def messages(message: object) -> Iterator[FrozenModel]:
     """Yield all messages within one, and itself."""
-    if isinstance(message, Frozen):
+    if isinstance(message, FrozenModel):
         yield message
         for value in vars(message).values():
             yield from messages(value)
@@ -61,8 +61,8 @@ def test_every_envelope_of_a_replay_is_as_a_checked_one(policy: str, mode: str) 
 
 def test_a_message_is_the_same_unchecked() -> None:
     point = SchedulingPoint(time=60)
-    assert trusted(SchedulingPoint, time=60) == point
-    assert trusted(Decided, time=60).model_dump_json() == Decided(time=60).model_dump_json()
+    assert construct_unchecked(SchedulingPoint, time=60) == point
+    assert construct_unchecked(Decided, time=60).model_dump_json() == Decided(time=60).model_dump_json()
     told = Envelope(run="r", sequence=3, event=point)
     later = told.replaced(sequence=4, event=Decided(time=60))
     assert later == Envelope(run="r", sequence=4, event=Decided(time=60))
@@ -73,7 +73,7 @@ def test_a_message_is_the_same_unchecked() -> None:
 
 
 def test_a_field_of_one_kind_is_none_of_another() -> None:
-    class Other(Frozen):
+    class Other(FrozenModel):
         name: str = "x"
 
     assert set(Other.blank__) == {"name"}

@@ -19,7 +19,7 @@ from shadowtime.shared.bounds import (
     MAX_TIME,
 )
 from shadowtime.shared.cli.paths import ROOT
-from shadowtime.shared.errors import RuleBroken, SettingsError
+from shadowtime.shared.errors import LogViolation, SettingsError
 from shadowtime.shared.messages.decisions import Kill
 from shadowtime.shared.messages.envelope import ClusterClosed, Envelope, JobSubmitted, Rejected
 from shadowtime.shared.messages.predictions import RunTimePrediction
@@ -196,7 +196,9 @@ def test_a_job_beyond_the_most_live_ones_is_rejected(monkeypatch: pytest.MonkeyP
         job = JobSubmitted(time=0, job_number=number, requested_processors=1)
         jobs.require_new(job)
         jobs.submit(job)
-    with pytest.raises(RuleBroken, match=r"^job 3 submitted at 0 is one too many: 2 wait and 0 run, at most 2 in all$"):
+    with pytest.raises(
+        LogViolation, match=r"^job 3 submitted at 0 is one too many: 2 wait and 0 run, at most 2 in all$"
+    ):
         jobs.require_new(job.model_copy(update={"job_number": 3}))
 
 

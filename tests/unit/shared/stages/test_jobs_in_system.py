@@ -2,7 +2,7 @@
 
 import pytest
 
-from shadowtime.shared.errors import RuleBroken
+from shadowtime.shared.errors import LogViolation
 from shadowtime.shared.messages.envelope import JobEnded, JobStarted, JobSubmitted
 from shadowtime.shared.stages.jobs_in_system import JobsInSystem, RunningJob
 
@@ -39,27 +39,27 @@ def test_a_job_waits_then_runs_then_is_gone(jobs: JobsInSystem) -> None:
 def test_a_new_job_is_one_that_neither_waits_nor_runs(jobs: JobsInSystem) -> None:
     jobs.require_new(submitted(3))
     jobs.require_new(submitted(4))
-    with pytest.raises(RuleBroken, match="job 1 submitted at 10 is already waiting"):
+    with pytest.raises(LogViolation, match="job 1 submitted at 10 is already waiting"):
         jobs.require_new(submitted(1))
-    with pytest.raises(RuleBroken, match="job 2 submitted at 10 is already running"):
+    with pytest.raises(LogViolation, match="job 2 submitted at 10 is already running"):
         jobs.require_new(submitted(2))
 
 
 def test_only_a_waiting_job_starts(jobs: JobsInSystem) -> None:
     assert jobs.require_waiting(started(1)) == submitted(1)
-    with pytest.raises(RuleBroken, match="job 2 started at 20 runs already"):
+    with pytest.raises(LogViolation, match="job 2 started at 20 runs already"):
         jobs.require_waiting(started(2))
     for gone in (3, 4):
-        with pytest.raises(RuleBroken, match=f"job {gone} started at 20 was never submitted"):
+        with pytest.raises(LogViolation, match=f"job {gone} started at 20 was never submitted"):
             jobs.require_waiting(started(gone))
 
 
 def test_only_a_running_job_ends(jobs: JobsInSystem) -> None:
     assert jobs.require_running(ended(2)) == RunningJob(submitted(2), started(2))
-    with pytest.raises(RuleBroken, match="job 1 ended at 30 never started"):
+    with pytest.raises(LogViolation, match="job 1 ended at 30 never started"):
         jobs.require_running(ended(1))
     for gone in (3, 4):
-        with pytest.raises(RuleBroken, match=f"job {gone} ended at 30 was never submitted"):
+        with pytest.raises(LogViolation, match=f"job {gone} ended at 30 was never submitted"):
             jobs.require_running(ended(gone))
 
 

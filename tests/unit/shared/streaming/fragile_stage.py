@@ -90,7 +90,7 @@ class Bench:
         async def work() -> None:
             for first in range(0, len(self.log), batch):
                 await hand_over(self.worker, self.log[first : first + batch], settle=False)
-            await self.worker.settle()
+            await self.worker.commit_all()
 
         asyncio.run(work())
 

@@ -5,20 +5,20 @@ import pytest
 from shadowtime.services.pipeline import STAGES
 from shadowtime.shared.stages.stage import StageRun
 from shadowtime.shared.streaming.worker import run_state as held_runs
-from shadowtime.shared.streaming.worker.run_state import HeldRuns, PutAway, Run
+from shadowtime.shared.streaming.worker.run_state import EvictedRun, Run, RunCache
 
 
 def run_of(name: str, stored: int = 0, size: int = 0) -> Run:
     return Run(name, 0, StageRun(STAGES[0]), stored=stored, size=size)
 
 
-def held(runs: HeldRuns) -> str:
+def held(runs: RunCache) -> str:
     return "".join(name for name in "abcdef" if name in runs)
 
 
 def test_of_too_many_that_is_put_away_which_nothing_has_come_for_longest(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(held_runs, "MAX_HELD", 3)
-    runs = HeldRuns()
+    runs = RunCache()
     for name in "abcad":
         runs.hold(runs.take_out(name) or run_of(name))
     assert held(runs) == "acd"
@@ -27,7 +27,7 @@ def test_of_too_many_that_is_put_away_which_nothing_has_come_for_longest(monkeyp
 
 def test_bytes_are_counted_as_runs_come_and_go(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(held_runs, "MAX_HELD_BYTES", 100)
-    runs = HeldRuns()
+    runs = RunCache()
     runs.hold(run_of("a", stored=40, size=10))
     runs.hold(run_of("b", stored=50))
     assert held(runs) == "ab"
@@ -47,14 +47,14 @@ def test_bytes_are_counted_as_runs_come_and_go(monkeypatch: pytest.MonkeyPatch) 
 
 def test_one_run_is_held_however_large_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(held_runs, "MAX_HELD_BYTES", 100)
-    runs = HeldRuns()
+    runs = RunCache()
     runs.hold(run_of("a", stored=101))
     assert held(runs) == "a"
 
 
 def test_what_was_delivered_is_known_until_the_run_moves_on(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(held_runs, "MAX_PUT_AWAY", 1)
-    runs = HeldRuns()
+    runs = RunCache()
     run = run_of("a")
     run.delivered, run.state.sequence = 4, 7
     runs.hold(run)
@@ -66,6 +66,6 @@ def test_what_was_delivered_is_known_until_the_run_moves_on(monkeypatch: pytest.
     assert runs.delivered("a", 7) == 4
     runs.put_away(run_of("b"))
     assert runs.delivered("a", 7) == 0
-    assert runs.recall("a") is None
-    assert runs.recall("b") == PutAway(-1, 0, 0)
-    assert runs.recall("b") is None
+    assert runs.pop_evicted("a") is None
+    assert runs.pop_evicted("b") == EvictedRun(-1, 0, 0)
+    assert runs.pop_evicted("b") is None

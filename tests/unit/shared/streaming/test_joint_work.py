@@ -11,14 +11,14 @@ from shadowtime.shared.messages.envelope import ClusterOpened, Envelope
 from shadowtime.shared.stages.handler import StageHandler
 from shadowtime.shared.stages.stage import Stage, StageRun
 from shadowtime.shared.streaming.worker import batched_compute as joint_work
-from shadowtime.shared.streaming.worker.batched_compute import JointWork
+from shadowtime.shared.streaming.worker.batched_compute import ComputeBatcher
 from shadowtime.shared.streaming.worker.run_state import Slice, Work
-from shadowtime.shared.streaming.worker.time_limited_thread import WorkThread
+from shadowtime.shared.streaming.worker.time_limited_thread import TimeLimitedThread
 from tests.support.memory_stream import Message
 from tests.unit.shared.streaming.fragile_stage import Panic
 
 
-class Counted(WorkThread):
+class Counted(TimeLimitedThread):
     goes = 0
 
     async def run(self, work: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
@@ -59,12 +59,12 @@ def failing(_: ClusterOpened) -> None:
     raise ZeroDivisionError
 
 
-async def all_of(joint: JointWork, *works: Callable[[ClusterOpened], object]) -> list[tuple[bool, int]]:
+async def all_of(joint: ComputeBatcher, *works: Callable[[ClusterOpened], object]) -> list[tuple[bool, int]]:
     """Return of slices that wait at the same time whether each took too long, and how many events it has done."""
 
     async def one(work: Callable[[ClusterOpened], object]) -> tuple[bool, int]:
         state, events, done = opening(work)
-        async with joint.worked_out(state, events, done) as overrun:
+        async with joint.compute(state, events, done) as overrun:
             return overrun, len(done.outputs)
 
     return list(await asyncio.gather(*map(one, works)))
@@ -78,7 +78,7 @@ def thread() -> Counted:
 def together(thread: Counted, *works: Callable[[ClusterOpened], object]) -> list[tuple[bool, int]]:
     async def all_work() -> list[tuple[bool, int]]:
         try:
-            return await all_of(JointWork(thread, 1_000_000, time.monotonic), *works)
+            return await all_of(ComputeBatcher(thread, 1_000_000, time.monotonic), *works)
         finally:
             thread.close()
 
@@ -118,7 +118,7 @@ def test_one_that_fails_is_settled_before_the_next_is_worked_out(thread: Counted
     order = []
 
     async def work() -> None:
-        joint = JointWork(thread, 1_000_000, time.monotonic)
+        joint = ComputeBatcher(thread, 1_000_000, time.monotonic)
 
         async def one(name: str, works: Callable[[ClusterOpened], object]) -> None:
             def noted(opened: ClusterOpened) -> None:
@@ -126,7 +126,7 @@ def test_one_that_fails_is_settled_before_the_next_is_worked_out(thread: Counted
                 works(opened)
 
             state, events, done = opening(noted)
-            async with joint.worked_out(state, events, done):
+            async with joint.compute(state, events, done):
                 await asyncio.sleep(0.02)
                 order.append(f"{name} settled")
 
@@ -141,7 +141,7 @@ def test_an_error_of_the_thread_is_told_to_who_waits(thread: Counted) -> None:
     async def work() -> None:
         thread.close()
         with pytest.raises(RuntimeError):
-            await all_of(JointWork(thread, 1_000_000, time.monotonic), nothing, nothing)
+            await all_of(ComputeBatcher(thread, 1_000_000, time.monotonic), nothing, nothing)
 
     asyncio.run(asyncio.wait_for(work(), 20))
 
@@ -150,10 +150,10 @@ def test_others_are_settled_while_one_takes_long(thread: Counted) -> None:
     times: dict[str, float] = {}
 
     async def work() -> None:
-        joint = JointWork(thread, 1_000_000, time.monotonic)
+        joint = ComputeBatcher(thread, 1_000_000, time.monotonic)
 
         async def one(name: str, works: Callable[[ClusterOpened], object]) -> None:
-            async with joint.worked_out(*opening(works)):
+            async with joint.compute(*opening(works)):
                 times[name] = time.monotonic()
 
         began = time.monotonic()
@@ -175,7 +175,7 @@ def test_whatever_one_raises_the_others_go_on(thread: Counted) -> None:
 
 def test_who_is_ended_while_work_is_under_way_is_told(thread: Counted) -> None:
     async def work() -> None:
-        joint = JointWork(thread, 1_000_000, time.monotonic)
+        joint = ComputeBatcher(thread, 1_000_000, time.monotonic)
         waiting = [asyncio.create_task(all_of(joint, busy(0.1))) for _ in range(2)]
         await asyncio.sleep(0.02)
         (going,) = (each for each in asyncio.all_tasks() if "coro=<JointWork." in repr(each))

@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shadowtime.shared.streaming.worker.fair_queue import MAX_IDLE, Turns
+from shadowtime.shared.streaming.worker.fair_queue import MAX_IDLE, FairQueue
 
 
 @given(st.lists(st.tuples(st.sampled_from([b"a", b"b", b"c"]), st.floats(0.0, 5.0)), max_size=60))
 def test_the_items_of_a_key_keep_their_order(puts: list[tuple[bytes, float]]) -> None:
-    turns = Turns[int](100, 10_000)
+    turns = FairQueue[int](100, 10_000)
     for number, (key, _) in enumerate(puts):
         turns.put(key, number, 1)
     taken: dict[bytes | None, list[int]] = {}
@@ -25,7 +25,7 @@ def test_the_items_of_a_key_keep_their_order(puts: list[tuple[bytes, float]]) ->
 
 
 def test_who_costs_a_second_an_event_waits_for_those_who_cost_a_millisecond() -> None:
-    turns = Turns[int](10_000, 10_000)
+    turns = FairQueue[int](10_000, 10_000)
     for number in range(1_000):
         turns.put(b"dear", number, 1)
         turns.put(b"cheap", number, 1)
@@ -38,7 +38,7 @@ def test_who_costs_a_second_an_event_waits_for_those_who_cost_a_millisecond() ->
 
 
 def test_who_was_away_has_saved_up_nothing() -> None:
-    turns = Turns[int](10_000, 10_000)
+    turns = FairQueue[int](10_000, 10_000)
     for number in range(100):
         turns.put(b"busy", number, 1)
     for _ in range(50):
@@ -55,7 +55,7 @@ def test_who_was_away_has_saved_up_nothing() -> None:
 
 
 def test_what_comes_while_its_key_is_served_waits_behind_it() -> None:
-    turns = Turns[str](10, 100)
+    turns = FairQueue[str](10, 100)
     turns.put(b"a", "first", 1)
     key, _ = turns.take(1, 10)
     turns.put(b"a", "second", 1)
@@ -67,7 +67,7 @@ def test_what_comes_while_its_key_is_served_waits_behind_it() -> None:
 
 
 def test_bounds() -> None:
-    turns = Turns[int](3, 100)
+    turns = FairQueue[int](3, 100)
     turns.put(b"a", 1, 99)
     assert [turns.full, turns.put(b"a", 2, 1), turns.full] == [False, None, True]  # type: ignore[func-returns-value]
     key, items = turns.take(10, 50)
@@ -75,11 +75,11 @@ def test_bounds() -> None:
     turns.charge(key, 0.0)
     assert not turns.full
     with pytest.raises(IndexError):
-        Turns[int](1, 1).take(1, 1)
+        FairQueue[int](1, 1).take(1, 1)
 
 
 def test_strangers_have_one_turn_together_and_nobody_waits_for_them_all() -> None:
-    turns = Turns[int](10_000, 1_000_000)
+    turns = FairQueue[int](10_000, 1_000_000)
     for number in range(5_000):
         turns.put(b"new %d" % number, number, 1, known=False)
     turns.put(b"old", -1, 1)
@@ -92,7 +92,7 @@ def test_strangers_have_one_turn_together_and_nobody_waits_for_them_all() -> Non
 
 
 def test_a_stranger_who_is_known_by_now_waits_behind_what_he_brought_before() -> None:
-    turns = Turns[int](10, 100)
+    turns = FairQueue[int](10, 100)
     turns.put(b"a", 0, 1, known=False)
     turns.put(b"a", 1, 1, known=True)
     assert turns.take(10, 100) == (None, [0, 1])
@@ -103,7 +103,7 @@ def test_a_stranger_who_is_known_by_now_waits_behind_what_he_brought_before() ->
 
 
 def test_only_who_has_cost_about_the_same_has_a_turn_together() -> None:
-    turns = Turns[int](100, 10_000)
+    turns = FairQueue[int](100, 10_000)
     for key in (b"dear", b"cheap", b"other"):
         turns.put(key, 0, 1)
         turns.put(key, 1, 1)
@@ -114,11 +114,11 @@ def test_only_who_has_cost_about_the_same_has_a_turn_together() -> None:
     while turns.next_within(0.05):
         together.append(turns.take(1, 10)[0])
     assert together == [b"cheap", b"other"]
-    assert not Turns[int](1, 1).next_within(9.0)
+    assert not FairQueue[int](1, 1).next_within(9.0)
 
 
 def test_costs_are_remembered_while_they_count_and_forgotten_afterwards() -> None:
-    turns = Turns[int](10, 1_000)
+    turns = FairQueue[int](10, 1_000)
 
     def serve(key: bytes, cost: float) -> None:
         turns.put(key, 0, 1)

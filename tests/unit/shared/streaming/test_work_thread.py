@@ -9,7 +9,7 @@ import pytest
 
 from shadowtime.shared.kernels.decorator import kernel
 from shadowtime.shared.streaming.worker import time_limited_thread as work_thread
-from shadowtime.shared.streaming.worker.time_limited_thread import Overrun, WorkThread
+from shadowtime.shared.streaming.worker.time_limited_thread import TimeLimitedThread, TimeLimitExceeded
 
 
 def for_ever() -> None:
@@ -34,7 +34,7 @@ def counted(most: int) -> int:
 
 def test_the_loop_goes_on_meanwhile() -> None:
     async def work() -> int:
-        thread = WorkThread("test", 60.0)
+        thread = TimeLimitedThread("test", 60.0)
         task = asyncio.create_task(thread.run(busy, 0.5))
         beats = 0
         while not task.done():
@@ -50,9 +50,9 @@ def test_the_loop_goes_on_meanwhile() -> None:
 
 def test_what_takes_too_long_is_ended_and_the_next_work_is_done() -> None:
     async def work() -> None:
-        thread = WorkThread("test", 0.2)
+        thread = TimeLimitedThread("test", 0.2)
         for _ in range(3):
-            with pytest.raises(Overrun):
+            with pytest.raises(TimeLimitExceeded):
                 await thread.run(for_ever)
             assert await thread.run(busy, 0.01) == "done"
         thread.close()
@@ -66,8 +66,8 @@ def test_work_that_hears_nothing_is_left_to_itself(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(work_thread, "GRACE_SECONDS", 0.1)
 
     async def work() -> None:
-        thread = WorkThread("test", 0.2)
-        with pytest.raises(Overrun):
+        thread = TimeLimitedThread("test", 0.2)
+        with pytest.raises(TimeLimitExceeded):
             await thread.run(counted, 2_000_000_000)
         assert await thread.run(busy, 0.01) == "done"
         thread.close()
@@ -77,7 +77,7 @@ def test_work_that_hears_nothing_is_left_to_itself(monkeypatch: pytest.MonkeyPat
 
 def test_standing_still_does_not_count() -> None:
     async def work() -> None:
-        thread = WorkThread("test", 0.2)
+        thread = TimeLimitedThread("test", 0.2)
         await thread.run(time.sleep, 0.7)
         thread.close()
 
@@ -86,7 +86,7 @@ def test_standing_still_does_not_count() -> None:
 
 def test_errors_are_those_of_the_work() -> None:
     async def work() -> None:
-        thread = WorkThread("test", 1.0)
+        thread = TimeLimitedThread("test", 1.0)
         with pytest.raises(ZeroDivisionError):
             await thread.run(lambda: 1 // 0)
         thread.close()
@@ -96,7 +96,7 @@ def test_errors_are_those_of_the_work() -> None:
 
 def test_a_part_that_begins_has_the_whole_time() -> None:
     async def work() -> None:
-        thread = WorkThread("test", 0.2)
+        thread = TimeLimitedThread("test", 0.2)
 
         def parts(seconds: float) -> str:
             for _ in range(3):
@@ -105,7 +105,7 @@ def test_a_part_that_begins_has_the_whole_time() -> None:
             return "done"
 
         assert await thread.run(parts, 0.1) == "done"
-        with pytest.raises(Overrun):
+        with pytest.raises(TimeLimitExceeded):
             await thread.run(parts, 0.5)
         thread.close()
 
@@ -117,7 +117,7 @@ def test_a_part_is_not_ended_for_the_one_before_it(monkeypatch: pytest.MonkeyPat
     heard: list[str] = []
 
     async def work() -> None:
-        thread, ended = WorkThread("test", 0.2), threading.Event()
+        thread, ended = TimeLimitedThread("test", 0.2), threading.Event()
 
         def parts() -> None:
             while not ended.is_set():  # the error is on its way then
@@ -127,7 +127,7 @@ def test_a_part_is_not_ended_for_the_one_before_it(monkeypatch: pytest.MonkeyPat
 
         with monkeypatch.context() as patch:
             patch.setattr(ctypes.pythonapi, "PyThreadState_SetAsyncExc", lambda *_: ended.set())
-            with pytest.raises(Overrun):
+            with pytest.raises(TimeLimitExceeded):
                 await thread.run(parts)
         assert not heard
         assert await thread.run(busy, 0.01) == "done"

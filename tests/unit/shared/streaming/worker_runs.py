@@ -19,7 +19,7 @@ from shadowtime.shared.streaming.settings import Settings
 from shadowtime.shared.streaming.worker import stage_worker
 from shadowtime.shared.streaming.worker.context import WorkerContext, WorkerMetrics
 from shadowtime.shared.streaming.worker.stage_worker import StageWorker
-from shadowtime.shared.streaming.worker.time_limited_thread import WorkThread
+from shadowtime.shared.streaming.worker.time_limited_thread import TimeLimitedThread
 from tests.support.memory_store import MemoryStore
 from tests.support.memory_stream import SCHEDULER, MemoryStream, Message, no_sleep
 
@@ -100,7 +100,7 @@ Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 
 
-class AtOnce(WorkThread):
+class AtOnce(TimeLimitedThread):
     """For an event loop with nothing to do meanwhile: handing over and back is all that a thread would add."""
 
     async def run(
@@ -120,7 +120,7 @@ def hurried() -> Iterator[None]:
     log.setLevel(logging.CRITICAL)
     try:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(stage_worker, "WorkThread", AtOnce)
+            patch.setattr(stage_worker, "TimeLimitedThread", AtOnce)
             yield
     finally:
         log.setLevel(level)

@@ -33,7 +33,7 @@ from shadowtime.shared.messages.predictions import (
 )
 from shadowtime.shared.messages.reasons import Backfilled, FitsNow, ProbablyHarmless, Reason, Reserved, Speculated
 from shadowtime.shared.text.events import bounded, chosen, sentences
-from shadowtime.shared.text.reasons import RunContext, because
+from shadowtime.shared.text.reasons import RunContext, describe_reason
 from tests.support.strategies.events import EVENT_TYPES, envelopes
 
 
@@ -76,7 +76,7 @@ def test_every_envelope_has_words_that_a_terminal_does_not_obey(envelope: Envelo
     ],
 )
 def test_reasons(reason: Reason, words: str) -> None:
-    assert because(reason, RunContext(unix_start=1_704_067_200), now=0) == words
+    assert describe_reason(reason, RunContext(unix_start=1_704_067_200), now=0) == words
 
 
 def test_a_submission_tells_what_is_predicted_of_it() -> None:

@@ -15,7 +15,7 @@ from shadowtime.services.processes.live.asked import MAX_ASKED, InTurn, asked
 from shadowtime.services.processes.live.page import LivePage
 from shadowtime.services.processes.live.view import LiveRuns
 from shadowtime.services.shadows.comparison.live_page import LiveShadows, Twin
-from shadowtime.services.shadows.comparison.stored import Kept
+from shadowtime.services.shadows.comparison.stored import StoredShadowCache
 from tests.support.answers_away import Away
 from tests.support.memory_reader import MemoryReader
 from tests.support.stored_runs import Stored
@@ -54,7 +54,7 @@ def visiting(advises: Any, visit: Callable[[TestClient[Any, Any]], Awaitable[Non
     async def go() -> None:
         reader = MemoryReader()
         await keeping(reader, BEST, shadow(20))
-        made = LivePage(LiveRuns(), asked(advises, LiveShadows(Kept(reader)))).application()
+        made = LivePage(LiveRuns(), asked(advises, LiveShadows(StoredShadowCache(reader)))).application()
         async with TestClient(TestServer(made)) as client:
             await visit(client)
 

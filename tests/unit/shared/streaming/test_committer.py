@@ -62,7 +62,7 @@ async def handle(worker: StageWorker, log: Sequence[Message]) -> None:
 
 
 @pytest.fixture
-def worked_out(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+def compute(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Return the sequences of the events that a stage has worked out, as they come."""
     push, done = StageRun.push, list[int]()
 
@@ -75,7 +75,7 @@ def worked_out(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return done
 
 
-def test_the_next_events_are_worked_out_while_the_last_are_stored(worked_out: list[int]) -> None:
+def test_the_next_events_are_worked_out_while_the_last_are_stored(compute: list[int]) -> None:
     log = log_of(NAME)
 
     async def work() -> None:
@@ -84,7 +84,7 @@ def test_the_next_events_are_worked_out_while_the_last_are_stored(worked_out: li
         worker = new_worker(store, stream)
         await asyncio.wait_for(handle(worker, log[:10]), 10)
         later = asyncio.create_task(handle(worker, log[10:20]))
-        await until(lambda: 19 in worked_out)
+        await until(lambda: 19 in compute)
         assert store.asked == 1  # the next transaction is not begun with
         assert store.kept == {}
         assert stream.published == []
@@ -94,7 +94,7 @@ def test_the_next_events_are_worked_out_while_the_last_are_stored(worked_out: li
         await later
         assert offsets(worker) == list(range(10))
         assert store.kept[NAME].sequence >= 9
-        await worker.settle()
+        await worker.commit_all()
         assert offsets(worker) == list(range(10, 20))
         assert store.kept[NAME].sequence == 19
         assert after_deduplication(stream.published) == expected_outputs({NAME: RUNS[NAME][:20]})
@@ -117,7 +117,7 @@ def test_what_could_not_be_stored_is_handled_again_before_what_came_after_it(fai
             await handle(worker, log[first : first + 10])
             done += offsets(worker)
             assert all(offset <= store.kept[NAME].offset for offset in done)
-        await worker.settle()
+        await worker.commit_all()
         assert done + offsets(worker) == list(range(len(log)))
         assert [*map(len, after_deduplication(stream.published).values())] == [len(RUNS[NAME])]
         assert after_deduplication(stream.published) == expected_outputs({NAME: RUNS[NAME]})
@@ -127,7 +127,7 @@ def test_what_could_not_be_stored_is_handled_again_before_what_came_after_it(fai
         asyncio.run(work())
 
 
-def test_a_run_of_which_an_output_is_refused_ends_there_also_if_more_was_worked_out(worked_out: list[int]) -> None:
+def test_a_run_of_which_an_output_is_refused_ends_there_also_if_more_was_worked_out(compute: list[int]) -> None:
     log = log_of(NAME)
 
     class Refusing(MemoryStream):
@@ -144,10 +144,10 @@ def test_a_run_of_which_an_output_is_refused_ends_there_also_if_more_was_worked_
         worker = new_worker(store, stream)
         await handle(worker, log[:10])
         later = asyncio.create_task(handle(worker, log[10:20]))
-        await until(lambda: 19 in worked_out)
+        await until(lambda: 19 in compute)
         store.gate.set()
         await later
-        await worker.settle()
+        await worker.commit_all()
         assert "Kafka never takes it" in worker.quarantined[NAME]
         assert store.kept[NAME].sequence == 9
         assert store.kept[NAME].quarantined == worker.quarantined[NAME]
@@ -171,7 +171,7 @@ def test_records_that_are_given_up_are_looked_for_when_the_next_one_comes() -> N
         await handle(worker, log[:10])
         assert [each.record.offset for each in await worker.give_up()] == list(range(10))
         await handle(worker, log[10:])
-        await worker.settle()
+        await worker.commit_all()
         assert after_deduplication(stream.published) == expected_outputs({NAME: RUNS[NAME]})
         worker.close()
 
@@ -193,7 +193,7 @@ def test_a_slice_is_waited_for_also_where_only_duplicates_come_after_it() -> Non
         assert offsets(worker) == []
         store.gate.set()
         await later
-        await worker.settle()
+        await worker.commit_all()
         assert store.kept[NAME].sequence == 9
         assert offsets(worker) == list(range(11))
         worker.close()
@@ -225,7 +225,7 @@ def test_what_nobody_has_thought_of_quarantines_the_run_where_it_is_stored(where
         worker = new_worker(store, stream)
         for first in range(0, 30, 10):
             await handle(worker, log[first : first + 10])
-        await worker.settle()
+        await worker.commit_all()
         assert "nobody thought of it" in worker.quarantined[NAME]
         assert store.kept[NAME].sequence == stored
         assert store.kept[NAME].quarantined is not None

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from shadowtime.shared.errors import BusError, MessageRefused, StoreError
 from shadowtime.shared.messages import Envelope
-from shadowtime.shared.quoting import quoted, shortened
+from shadowtime.shared.quoting import quote, truncate
 from shadowtime.shared.stages import described, rejected
 from shadowtime.shared.streaming.protocols import Transaction
 from shadowtime.shared.streaming.worker.context import WorkerContext
@@ -19,7 +19,7 @@ from shadowtime.shared.streaming.worker.run_state import Run, Slice
 log = logging.getLogger("shadowtime.worker")
 
 
-class Settling:
+class Committer:
     """Commits and delivers the slices of all runs.
 
     `attempted` names the runs of which the store counts this process as one that works on their next event, until a
@@ -39,36 +39,39 @@ class Settling:
         self.attempted: set[str] = set()
         self._under_way: set[asyncio.Task[None]] = set()
 
-    def begin(self, run: Run, done: Slice, snapshot: bytes | None, refused: Callable[[str], Awaitable[None]]) -> None:
-        """Settle a slice beside what comes next; `refused` is told why the run cannot go on, if it cannot.
+    def commit_in_background(
+        self, run: Run, done: Slice, snapshot: bytes | None, refused: Callable[[str], Awaitable[None]]
+    ) -> None:
+        """Commit a slice in the background; call `refused` with the reason if the run cannot continue.
 
-        The slice before it is settled; if this one fails, that is raised by `settled`, and the run is to be forgotten.
+        The slice before it must be committed. If this one fails, `wait_committed` raises the error, and the caller
+        forgets the run.
         """
 
-        async def settle() -> None:
+        async def commit() -> None:
             try:
-                trouble = await self._settle(run, done, snapshot)
+                failure = await self._commit(run, done, snapshot)
             except (StoreError, BusError):
                 raise
             except Exception as error:
-                log.exception("run %s cannot go on", quoted(run.name))
-                trouble = described(error)
-            if trouble is not None:
-                await refused(trouble)
+                log.exception("run %s cannot go on", quote(run.name))
+                failure = described(error)
+            if failure is not None:
+                await refused(failure)
 
         run.move(done, snapshot)
-        run.settling = asyncio.create_task(settle())
-        self._under_way.add(run.settling)
-        run.settling.add_done_callback(self._end_one)
+        run.commit_task = asyncio.create_task(commit())
+        self._under_way.add(run.commit_task)
+        run.commit_task.add_done_callback(self._end_one)
 
-    async def settled(self, run: Run) -> None:
-        """Return when no slice of a run is being settled any more."""
-        settling, run.settling = run.settling, None
-        if settling is not None:
-            await settling
+    async def wait_committed(self, run: Run) -> None:
+        """Return when no slice of a run is being committed any more."""
+        task, run.commit_task = run.commit_task, None
+        if task is not None:
+            await task
 
-    async def end(self) -> None:
-        """Return when no slice of any run is being settled any more, however that went."""
+    async def drain(self) -> None:
+        """Return when no slice of any run is being committed any more, however that went."""
         await asyncio.gather(*self._under_way, return_exceptions=True)
 
     def _end_one(self, task: asyncio.Task[None]) -> None:
@@ -77,16 +80,16 @@ class Settling:
             task.exception()  # is heard of here, also if nobody waits for it any more
 
     def cancel(self) -> None:
-        """Leave what is being settled as it is."""
+        """Leave what is being committed as it is."""
         for task in self._under_way:
             task.cancel()
 
-    async def settle(self, run: Run, done: Slice, snapshot: bytes | None = None) -> str | None:
+    async def commit(self, run: Run, done: Slice, snapshot: bytes | None = None) -> str | None:
         """Bury what was refused, commit a slice, deliver what it said; return why the run cannot go on, if so."""
         run.move(done, snapshot)
-        return await self._settle(run, done, snapshot)
+        return await self._commit(run, done, snapshot)
 
-    async def _settle(self, run: Run, done: Slice, snapshot: bytes | None) -> str | None:
+    async def _commit(self, run: Run, done: Slice, snapshot: bytes | None) -> str | None:
         for record, reason in done.refused:
             self._letters.add(record, reason)
         await self._letters.deliver()
@@ -105,27 +108,27 @@ class Settling:
                 forgotten=list(done.forgotten),
                 closed=done.closed,
                 quarantined=run.quarantined,
-                behind=run.behind,
+                catching_up=run.catching_up,
             )
         )
         self.attempted.discard(run.name)
-        done.stored, run.begun, run.delivered = True, True, 0
+        done.stored, run.attempt_counted, run.delivered = True, True, 0
         self._metrics.events.inc(len(done.inputs))
         await self.publish(run, done.outputs, done.times)
-        return run.trouble
+        return run.failure
 
     async def publish(self, run: Run, outputs: Sequence[bytes], times: Sequence[float | None]) -> None:
         """Deliver outputs; a run of which Kafka never takes one ends there, and says so in its place."""
         try:
             await self._stream.publish(run.partition, run.name, outputs, times)
         except MessageRefused as refused:
-            run.trouble = str(refused)
+            run.failure = str(refused)
             for output, time in zip(outputs, times, strict=True):
                 try:
                     await self._stream.publish(run.partition, run.name, [output], [time])
                 except MessageRefused:
                     last = rejected(
-                        Envelope.from_bytes(output), quarantine_reason(self._stage, run, run.trouble), "quarantined"
+                        Envelope.from_bytes(output), quarantine_reason(self._stage, run, run.failure), "quarantined"
                     )
                     await self._stream.publish(run.partition, run.name, [last.to_bytes()], [time])
                     break
@@ -134,7 +137,7 @@ class Settling:
 
 def quarantine_reason(stage: str, run: Run, reason: str) -> str:
     """Return why a run is quarantined, as its users are told."""
-    return shortened(
-        f"run {quoted(run.name)} is quarantined by stage {stage}: {reason}; "
-        f"to take it up again: shadowtime rebuild {stage} --run {quoted(run.name)}"
+    return truncate(
+        f"run {quote(run.name)} is quarantined by stage {stage}: {reason}; "
+        f"to take it up again: shadowtime rebuild {stage} --run {quote(run.name)}"
     )
