@@ -79,7 +79,7 @@ def read_clusters(
 def read_cluster(text: str, preparation: Preparation, say: Callable[[str], None], mode: str) -> Cluster:
     """Read a trace named as `FILE` or `FILE@PROCESSORS`, and say what was left out of it."""
     path, size = split_size(text)
-    workload, notes = _prepared(Path(path), preparation, size, recorded=not SOURCES[mode].obeys)
+    workload, notes = _prepared(Path(path), preparation, size, recorded=not SOURCES[mode].closed_loop)
     name = workload.name
     for note in notes:
         say(f"{name}: {note}")
@@ -88,7 +88,7 @@ def read_cluster(text: str, preparation: Preparation, say: Callable[[str], None]
         say(f"{name}: skipped {sum(workload.skipped.values()):,} jobs: {reasons}")
     if workload.aligned:
         say(f"{name}: cut {workload.aligned:,} jobs to {workload.processors} processors")
-    if not SOURCES[mode].obeys:
+    if not SOURCES[mode].closed_loop:
         unknown = sum(
             int(((block.columns["wait_time"] == -1) & (block.columns.get("left_time", -1) == -1)).sum())
             for block in workload.blocks()
@@ -181,7 +181,7 @@ def parse_wait_bound(texts: Sequence[str] | None, mode: str) -> str:
     """Return the SPEC of the wait bound, every key spelled out; recorded waits are bounded unless said otherwise."""
     if texts and len(texts) > 1:
         raise SettingsError(f"--wait-bound is taken once: {', '.join(texts)}")
-    default = DEFAULTS["wait-bound"] if SOURCES[mode].obeys else "bmbp"
+    default = DEFAULTS["wait-bound"] if SOURCES[mode].closed_loop else "bmbp"
     return canonical("wait-bound", texts[0] if texts else default)
 
 
@@ -194,7 +194,7 @@ def configurations(
     there are predictors or adjustments to score.
     """
     runtime, adjustment = DEFAULTS["runtime"], DEFAULTS["adjustment"]
-    if SOURCES[mode].obeys:
+    if SOURCES[mode].closed_loop:
         for option, values in (("--runtime", runtimes), ("--adjustment", adjustments)):
             if values and len(values) > 1:
                 raise SettingsError(

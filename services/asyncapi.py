@@ -120,7 +120,7 @@ def _message(model: str) -> dict[str, Any]:
 
 def _of_source(envelope: dict[str, Any]) -> dict[str, Any]:
     """Return the schema of an envelope before the first stage: without what only stages say."""
-    foreign = {name for stage in STAGES for name in stage.foreign} | {"Rejected"}
+    foreign = {name for stage in STAGES for name in stage.later_fields} | {"Rejected"}
     properties = {name: schema for name, schema in envelope["properties"].items() if name not in foreign}
     kinds = {kind: ref for kind, ref in properties["event"]["discriminator"]["mapping"].items() if kind not in foreign}
     properties["event"] = properties["event"] | {

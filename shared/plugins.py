@@ -18,7 +18,7 @@ class Plugins(UserDict[str, Of]):
 
     The metadata of installed distributions are read once, when a name is asked for that is not the project's own, or
     when all are listed; a plug-in is imported no earlier. An own name always stands for the own class: a plug-in that
-    takes it is among `faults`.
+    takes it is among `errors`.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ class Plugins(UserDict[str, Of]):
         """Return the names of the plug-ins that can be used."""
         return [name for name in self if name not in self._own]
 
-    def faults(self) -> list[str]:
+    def errors(self) -> list[str]:
         """Return what is wrong with installed plug-ins, a line for each that cannot be used."""
         loaded = [self._load(name) for name in sorted(self._entry_points())]
         return [name for name in loaded if isinstance(name, str)]

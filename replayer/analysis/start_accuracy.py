@@ -35,7 +35,9 @@ class StartAccuracy(NamedTuple):
     stepped_within_ten_minutes: float
 
 
-def met(policy: str, workload: Workload, ours: Integers, stepped: Integers, of: Flags | None = None) -> StartAccuracy:
+def measure_start_accuracy(
+    policy: str, workload: Workload, ours: Integers, stepped: Integers, of: Flags | None = None
+) -> StartAccuracy:
     """Return how near starts come to the real ones, of some jobs or of all: free-running ones, and step by step."""
     rows = np.ones(len(ours), dtype=np.bool_) if of is None else of
     if not rows.any():
@@ -58,7 +60,7 @@ def met(policy: str, workload: Workload, ours: Integers, stepped: Integers, of: 
 
 def met_by(plan: RunPlan, of: Flags | None = None) -> StartAccuracy:
     """Return how near a policy comes, having replayed the whole log under it, freely and step by step."""
-    return met(plan.label, plan.workload, starts_of(plan), stepped_starts(plan, TEN_MINUTES), of)
+    return measure_start_accuracy(plan.label, plan.workload, starts_of(plan), stepped_starts(plan, TEN_MINUTES), of)
 
 
 def met_table(title: str, rows: list[StartAccuracy]) -> FittedTable:

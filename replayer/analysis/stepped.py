@@ -34,7 +34,7 @@ class Stepped(Machine):
     """
 
     name = "stepped"
-    obeys = False
+    closed_loop = False
 
     def __init__(
         self,

@@ -124,7 +124,7 @@ def replay(
     ((label, configuration),) = configurations(
         mode, [policy], [runtime] if runtime else None, [adjustment] if adjustment else None
     )
-    workload = log if isinstance(log, Workload) else read_log(log, recorded=not SOURCES[mode].obeys)
+    workload = log if isinstance(log, Workload) else read_log(log, recorded=not SOURCES[mode].closed_loop)
     bound = parse_wait_bound([wait_bound] if wait_bound else None, mode)
     traits = JobTraits(restartable, moldable, parse_speedup(speedup))
     try:

@@ -129,7 +129,7 @@ def grid_of(campaign: Campaign, logs: Sequence[CampaignLog]) -> list[Cell]:
 
 def _rows(campaign: Campaign) -> Iterator[tuple[str, PolicyEntry, Configuration, str]]:
     """Yield label, policy, configuration and bound of each row of a table; labels name only what differs."""
-    bounds = campaign.wait_bound or (DEFAULTS["wait-bound"] if SOURCES[campaign.mode].obeys else "bmbp",)
+    bounds = campaign.wait_bound or (DEFAULTS["wait-bound"] if SOURCES[campaign.mode].closed_loop else "bmbp",)
     runtimes, adjustments = campaign.runtime or (DEFAULTS["runtime"],), campaign.adjustment or (DEFAULTS["adjustment"],)
     settings = (runtimes, adjustments, bounds)
     for entry, *chosen in product(campaign.policies, *settings):

@@ -56,7 +56,7 @@ def _section(
         f'<section aria-labelledby="log-{place}"><h2 id="log-{place}">{escape(of_log.title)}</h2>',
         table(head, body, of_log.title),
         _differences(of_cells, store) if campaign.keep_jobs else "",
-        _frontier(of_cells) if SOURCES[campaign.mode].obeys else "",
+        _frontier(of_cells) if SOURCES[campaign.mode].closed_loop else "",
     ]
     return "".join([*parts, "</section>"])
 

@@ -32,7 +32,7 @@ from shadowtime.replayer.comparison import (
 )
 from shadowtime.replayer.io import Interruption, Pace
 from shadowtime.replayer.logs import BUNDLED, require_parquet
-from shadowtime.replayer.presentation import telling
+from shadowtime.replayer.presentation import predictions_plan
 from shadowtime.replayer.simulation import JobTraits
 from shadowtime.shared.chance import require_seed
 from shadowtime.shared.cli import say, start_logging
@@ -87,7 +87,7 @@ def compare_logs(options: Options) -> None:
     ]
     wanted = options.predictions and not (options.runtime or options.adjustment or options.wait_bound)
     wanted &= plans[0].obeyed and not options.in_pieces and settings is None and pace is None
-    telling_plans = [telling(in_part[0]) for in_part in in_parts(plans, len(clusters))] if wanted else []
+    telling_plans = [predictions_plan(in_part[0]) for in_part in in_parts(plans, len(clusters))] if wanted else []
     with result_files(targets, plans) as files, nullcontext() if settings is not None else interruption:
         if settings is not None:
             carry_out_all = partial(stream, settings=settings, run=options.run, pace=pace)

@@ -55,7 +55,7 @@ class RunPlan(NamedTuple):
     @property
     def obeyed(self) -> bool:
         """Whether jobs start as decided, not as they did."""
-        obeys: bool = SOURCES[self.mode].obeys
+        obeys: bool = SOURCES[self.mode].closed_loop
         return obeys
 
     def source(self) -> ReplaySource:

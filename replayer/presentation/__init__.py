@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from shadowtime.replayer.presentation.names import short_names
     from shadowtime.replayer.presentation.policies import comparison_table, forecast_table, wait_bound_table
     from shadowtime.replayer.presentation.predictions import prediction_table
-    from shadowtime.replayer.presentation.predictions_run import telling
+    from shadowtime.replayer.presentation.predictions_run import predictions_plan
     from shadowtime.replayer.presentation.site_expectations import expected_table, words
     from shadowtime.replayer.presentation.starts import start_table
 

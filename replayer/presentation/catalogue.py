@@ -44,7 +44,7 @@ def classes_of(kind: str) -> Plugins[Any]:
 
 def faults() -> list[str]:
     """Return a line for each installed plug-in that cannot be used."""
-    return [line for kind in LISTED for line in classes_of(kind).faults()]
+    return [line for kind in LISTED for line in classes_of(kind).errors()]
 
 
 def print_catalogue(names: Sequence[str]) -> None:

@@ -13,7 +13,7 @@ POLICY = "easy:forecast=yes,plan=requested,runtime=empirical"
 """Decides as EASY does, by requests; its forecasts go by predicted run times."""
 
 
-def telling(plan: RunPlan) -> RunPlan:
+def predictions_plan(plan: RunPlan) -> RunPlan:
     """Return the replay of the same jobs under EASY in which everything is predicted that can be."""
     return plan._replace(label=POLICY, configuration=configure(POLICY), wait_bound=canonical("wait-bound", "bmbp"))
 

@@ -51,7 +51,7 @@ class Machine(ReplaySource):
     """
 
     name = "closed"
-    obeys = True
+    closed_loop = True
 
     def __init__(
         self,

@@ -12,7 +12,7 @@ import numpy as np
 from shadowtime.replayer.logs import Workload
 from shadowtime.replayer.simulation.source import DEFAULT_TRAITS, JobTraits, ReplaySource, submission
 from shadowtime.shared.bounds import MAX_TIME
-from shadowtime.shared.cluster import OUTCOMES, UNKNOWN, Job, in_order, unless
+from shadowtime.shared.cluster import OUTCOMES, UNKNOWN, Job, in_order, none_if_now
 from shadowtime.shared.errors import TraceError
 from shadowtime.shared.messages import (
     CapacityChanged,
@@ -42,7 +42,7 @@ class Recorded(ReplaySource):
     """
 
     name = "recorded"
-    obeys = False
+    closed_loop = False
 
     def __init__(
         self,
@@ -121,13 +121,13 @@ class Recorded(ReplaySource):
             return JobStarted(time=time, job_number=job.job_number, processors=job.processors, limit=job.limit)
         job = self._jobs.pop(row)
         if kind == _LEFT:
-            return JobWithdrawn(time=time, job_number=job.job_number, happened=unless(job.left_time, time))
+            return JobWithdrawn(time=time, job_number=job.job_number, happened=none_if_now(job.left_time, time))
         return JobEnded(
             time=time,
             job_number=job.job_number,
             run_time=job.run_time,
             outcome=OUTCOMES.get(job.status, "completed"),
-            happened=None if job.run_time else unless(job.submit_time + (job.wait_time or 0), time),
+            happened=None if job.run_time else none_if_now(job.submit_time + (job.wait_time or 0), time),
         )
 
     def snapshot(self) -> Any:

@@ -39,7 +39,7 @@ class ReplaySource(Source, Protocol):
         What may be done to its jobs.
     """
 
-    obeys: ClassVar[bool]
+    closed_loop: ClassVar[bool]
     """Whether it does what is decided; if not, decisions are advice, and jobs run as they did."""
 
     def __init__(

@@ -9,6 +9,6 @@ if TYPE_CHECKING:
     from shadowtime.shared.cluster.execution import Execution
     from shadowtime.shared.cluster.free_resources import FreeResources
     from shadowtime.shared.cluster.job import OF_ANY_LOG, UNKNOWN, Job, job_of
-    from shadowtime.shared.cluster.source import KILLED, LIMIT, OUTCOMES, RESIZED, Source, unless
+    from shadowtime.shared.cluster.source import KILLED, LIMIT, OUTCOMES, RESIZED, Source, none_if_now
 
 __getattr__ = lazy_exports(__name__)

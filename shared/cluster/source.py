@@ -35,6 +35,6 @@ class Source(Protocol):
         ...
 
 
-def unless(instant: int | None, time: int) -> int | None:
+def none_if_now(instant: int | None, time: int) -> int | None:
     """Return when something happened; None if it is told at that time, or nobody knows."""
     return None if instant == time else instant

@@ -52,7 +52,7 @@ class StageHandler:
             If the event contradicts the log; nothing has changed then.
         """
         output = self.answer(envelope, self.checked.check(envelope))
-        self.checked.advance()
+        self.checked.mark_read()
         return output
 
     def answer(self, envelope: Envelope, known: Any) -> Envelope:
@@ -201,7 +201,7 @@ def read_together(handlers: Sequence[StageHandler]) -> None:
         If they stand at different places of the log.
     """
     for handler in handlers[1:]:
-        handlers[0].checked.take_in(handler.checked)
+        handlers[0].checked.add_reader(handler.checked)
         handler.share(handlers[0].checked)
 
 

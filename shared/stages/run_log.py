@@ -39,12 +39,12 @@ NOTHING = EventRule(lambda log, event: None, lambda log, event, known: None)
 class RunLog:
     """Where a run stands: its time, its machine, the jobs that wait and run. O(1) an event.
 
-    Each reader has an event checked by `check`, and says with `advance` that it is through with it. What the event
+    Each reader has an event checked by `check`, and says with `mark_read` that it is through with it. What the event
     changes happens when the last of them has said so: all of them see the log as it was before the event.
 
     >>> log = RunLog(ClusterOpened(time=0, cluster="c", processors=4, policy="easy", mode="closed"))
     >>> log.check(Envelope(run="r", sequence=1, event=JobSubmitted(time=5, job_number=7, requested_processors=2)))
-    >>> log.advance()
+    >>> log.mark_read()
     >>> log.time, list(log.jobs.waiting)
     (5, [7])
     """
@@ -88,10 +88,10 @@ class RunLog:
         self._event = event
         return self._known
 
-    def advance(self) -> None:
-        """Note that a reader is through with the event that was checked last; after the last one, it has happened.
+    def mark_read(self) -> None:
+        """Note that one reader has handled the checked event. Apply the event after the last reader.
 
-        One that was rejected has not, whatever those before took it for: their run ends there.
+        A rejected event is never applied: the run ends there.
         """
         event = self._event
         kind = type(event)
@@ -103,7 +103,7 @@ class RunLog:
             self.time = event.time
         self._event, self._through = None, 0
 
-    def take_in(self, other: "RunLog") -> None:
+    def add_reader(self, other: "RunLog") -> None:
         """Stand for another log too, whose reader reads this one from now on.
 
         Raises
@@ -111,11 +111,11 @@ class RunLog:
         SnapshotMismatch
             If the other is somewhere else.
         """
-        if self.stands() != other.stands():
+        if self.position() != other.position():
             raise SnapshotMismatch(f"stages stand at different places of the log: at {self.time} s, at {other.time} s")
         self._readers += 1
 
-    def stands(self) -> tuple[Any, ...]:
+    def position(self) -> tuple[Any, ...]:
         """Return all that tells where the run stands, to be compared."""
         return self.time, self.closed, list(self.rooms), self.jobs.waiting, self.jobs.running
 

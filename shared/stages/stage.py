@@ -35,14 +35,14 @@ class Stage:
     writes: str
     open: Callable[[ClusterOpened], StageHandler]
     adds: tuple[str, ...] = ()
-    foreign: tuple[str, ...] = ()
+    later_fields: tuple[str, ...] = ()
 
-    def intrusion(self, envelope: Envelope) -> str | None:
+    def forged_field(self, envelope: Envelope) -> str | None:
         """Return what an envelope brings along that no stage before this one says; None if it is as it should be."""
-        if (kind := envelope.event.kind) in self.foreign:
+        if (kind := envelope.event.kind) in self.later_fields:
             return kind
         fields = envelope.__dict__
-        for name in self.foreign:
+        for name in self.later_fields:
             if fields.get(name):
                 return name
         return None
@@ -52,7 +52,7 @@ def chained(*stages: Stage) -> tuple[Stage, ...]:
     """Return stages that each know what only they and those behind them say; before the first nothing is rejected."""
     foreign = [tuple(name for later in stages[at:] for name in later.adds) for at in range(len(stages))]
     foreign[0] += ("Rejected",)
-    return tuple(replace(stage, foreign=names) for stage, names in zip(stages, foreign, strict=True))
+    return tuple(replace(stage, later_fields=names) for stage, names in zip(stages, foreign, strict=True))
 
 
 class StageRun:

@@ -22,7 +22,13 @@ if TYPE_CHECKING:
         topic_admin,
     )
     from shadowtime.shared.streaming.protocols import Transaction
-    from shadowtime.shared.streaming.role_settings import FOLLOW_PORT, SHADOW_PORT, VARIABLE, read_secret, written
+    from shadowtime.shared.streaming.role_settings import (
+        FOLLOW_PORT,
+        SHADOW_PORT,
+        VARIABLE,
+        format_env_file,
+        read_secret,
+    )
     from shadowtime.shared.streaming.server_checks import CHECKS
     from shadowtime.shared.streaming.settings import Settings, read_settings
     from shadowtime.shared.streaming.state import (

@@ -82,10 +82,10 @@ def read_file(path: Path) -> dict[str, str]:
     return settings
 
 
-def written(settings: Mapping[str, str]) -> str:
+def format_env_file(settings: Mapping[str, str]) -> str:
     r"""Return settings as the text of such a file.
 
-    >>> written({"kafka_username": "live"})
+    >>> format_env_file({"kafka_username": "live"})
     'SHADOWTIME_KAFKA_USERNAME=live\n'
     """
     return "".join(f"{PREFIX}{name.upper()}={value}\n" for name, value in settings.items())

@@ -51,7 +51,7 @@ async def rebuild(stage: Stage, settings: Settings, only: str | None = None) -> 
             for name in answers:
                 if only in (None, name):
                     await store.forget(name)
-            anyone = replace(stage, foreign=())  # what it said itself is handed back to it
+            anyone = replace(stage, later_fields=())  # what it said itself is handed back to it
             metrics = WorkerMetrics(stage.name)
             context = WorkerContext(anyone, store, _Silent(), settings, metrics, partitions, time.monotonic)
             worker = StageWorker(context, catching_up=True)

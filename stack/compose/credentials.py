@@ -18,7 +18,7 @@ from pathlib import Path
 from shadowtime.services.pipeline import STAGES
 from shadowtime.shared.cli import run_app
 from shadowtime.shared.metric_names import FOLLOW_JOB, SCRAPE_JOB
-from shadowtime.shared.streaming import written
+from shadowtime.shared.streaming import format_env_file
 from shadowtime.stack.roles import (
     ADMIN,
     ASK,
@@ -124,7 +124,7 @@ def files(all_roles: Sequence[Role], made: Mapping[str, str], *, tls: bool = Fal
         "rights": {role.secret(KAFKA): made[role.secret(KAFKA)] for role in all_roles if KAFKA in role.servers},
         "token": {"admin": made[GRAFANA_ADMIN]},
         **{
-            container: {f"{name}.env": written(_settings(by_name[name], made, tls=tls)) for name in its_roles}
+            container: {f"{name}.env": format_env_file(_settings(by_name[name], made, tls=tls)) for name in its_roles}
             for container, its_roles in OURS.items()
         },
     }

@@ -76,7 +76,7 @@ def plug_ins() -> Iterator[Finding]:
         classes = classes_of(kind)
         if usable := classes.plugged_in():
             yield Finding("plug-ins", kind, True, ", ".join(usable))
-        yield from (Finding("plug-ins", kind, False, line) for line in classes.faults())
+        yield from (Finding("plug-ins", kind, False, line) for line in classes.errors())
 
 
 def kernels() -> Iterator[Finding]:

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from shadowtime.shared.streaming import written
+from shadowtime.shared.streaming import format_env_file
 from shadowtime.stack.roles import Role, secret_names
 from shadowtime.stack.servers.certificates import certify
 from shadowtime.stack.servers.ports import HOST
@@ -105,7 +105,7 @@ class Access:
     def write_settings(self, settings: Mapping[str, Mapping[str, str]]) -> None:
         """Write the settings file of each role."""
         for role, values in settings.items():
-            write_private(self.folder / f"{role}.env", written(values))
+            write_private(self.folder / f"{role}.env", format_env_file(values))
 
     def remove_settings(self, names: Iterable[str]) -> None:
         """Remove the settings files: the stack has ended."""

@@ -27,7 +27,7 @@ class Beside(ReplaySource):
     """What a twin tells of a log, as a source of an embedded replay."""
 
     name = "twin"
-    obeys = True
+    closed_loop = True
 
     def __init__(
         self, log: Sequence[Event], *, exact: bool, takes_over: int = 0, kills: float = 0.0, seed: int = 0

@@ -7,7 +7,7 @@ from typing import Any, Literal
 from shadowtime.services.follower.cluster.observation import JobObservation, LifeKey
 from shadowtime.shared.accounting import MachineParts
 from shadowtime.shared.bounds import MAX_TIME
-from shadowtime.shared.cluster import unless
+from shadowtime.shared.cluster import none_if_now
 from shadowtime.shared.messages import (
     Event,
     JobChanged,
@@ -122,7 +122,9 @@ def wait_of(sight: JobObservation, earliest: int, now: int) -> int | None:
     return since if since <= now else None
 
 
-def owed(life: JobLife, sight: JobObservation, asked: Asked, earliest: int, present: int, now: int) -> Iterator[Event]:
+def pending_events(
+    life: JobLife, sight: JobObservation, asked: Asked, earliest: int, present: int, now: int
+) -> Iterator[Event]:
     """Yield what is to be told of a life, in order, at times from `present` to `now`. Nothing is noted as told.
 
     What has no stamp, a change, is told at `now`, unless something was told of the life then: it would stand before it.
@@ -162,12 +164,12 @@ def owed(life: JobLife, sight: JobObservation, asked: Asked, earliest: int, pres
             yield JobChanged(time=time, job_number=number, **further)
         start = max(sight.start, since)
         size, limit = asked["requested_processors"], asked["requested_time"]
-        yield JobStarted(time=time, job_number=number, processors=size, limit=limit, happened=unless(start, time))
+        yield JobStarted(time=time, job_number=number, processors=size, limit=limit, happened=none_if_now(start, time))
         runs = JobLife(life.key, number, life.index, "running", since, time, start, None, {**known, **asked})
         yield from _owed_running(runs, sight, {}, present, now)
     elif sight.end is not None and sight.state == "over":
         if (time := max(sight.end, at + 1, present)) <= now:
-            yield JobWithdrawn(time=time, job_number=number, happened=unless(max(sight.end, since), time))
+            yield JobWithdrawn(time=time, job_number=number, happened=none_if_now(max(sight.end, since), time))
     else:
         if different and noticed:
             yield JobChanged(time=now, job_number=number, **different)
@@ -192,7 +194,7 @@ def _owed_running(life: JobLife, sight: JobObservation, different: Asked, presen
     for changed, processors in sight.resized if size != last else ():
         if at < (time := max(changed, present)) <= min(now, last_change):
             yield JobChanged(
-                time=time, job_number=number, requested_processors=processors, happened=unless(changed, time)
+                time=time, job_number=number, requested_processors=processors, happened=none_if_now(changed, time)
             )
             at, size = time, processors
     if size != last and not sight.resized:
@@ -203,7 +205,7 @@ def _owed_running(life: JobLife, sight: JobObservation, different: Asked, presen
         over = max(over, started, at if life.reported == "suspended" else started)
         run_time = over - started if sight.run_time is None else min(sight.run_time, over - started)
         yield JobEnded(
-            time=end, job_number=number, run_time=run_time, outcome=sight.outcome, happened=unless(over, end)
+            time=end, job_number=number, run_time=run_time, outcome=sight.outcome, happened=none_if_now(over, end)
         )
     elif over is None and at < now >= present and (sight.state == "suspended") != (life.reported == "suspended"):
         stopped = JobSuspended if sight.state == "suspended" else JobResumed
@@ -216,7 +218,7 @@ def _submitted(number: int, sight: JobObservation, asked: Asked, since: int, tim
         time=time,
         job_number=number,
         submit_time=submit if submit < since else None,
-        eligible_time=unless(since, time),
+        eligible_time=none_if_now(since, time),
         moldable=False,
         whole_nodes=True if sight.whole_nodes else None,
         **asked,

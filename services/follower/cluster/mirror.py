@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from shadowtime.services.follower.cluster.job_life import JobLife, as_before, as_told, owed
+from shadowtime.services.follower.cluster.job_life import JobLife, as_before, as_told, pending_events
 from shadowtime.services.follower.cluster.known_lives import KnownLives
 from shadowtime.services.follower.cluster.name_table import NameTable
 from shadowtime.services.follower.cluster.observation import JobObservation, LifeKey
@@ -123,7 +123,7 @@ class Mirror:
             if not life.in_system and (pool is None or not self.rooms.fits(sight, pool)):
                 continue  # that its pool has grown is told first
             asked = self.names.asked(sight, pool) | {"priority": order.get((key.submit, life.number))}
-            events = list(owed(life, sight, asked, self.lives.end_before(life), present, until))
+            events = list(pending_events(life, sight, asked, self.lives.end_before(life), present, until))
             if not events and sight.state == "over" and not life.in_system and (sight.end or 0) <= until:
                 life.reported, life.over = (
                     "left out",

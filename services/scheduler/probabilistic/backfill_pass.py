@@ -106,7 +106,7 @@ class BackfillPass:
                 return self._as_easy(rows if self.ordered else rows[self._order(rows)])
 
             # Steps 1 and 2.
-            spent = self.heads.spent.get(self.head, 0.0)
+            spent = self.heads.risk_spent.get(self.head, 0.0)
             shadow_time, extra, plain = self._bounds(spent)
             rows, safe = self._sift(rows, shadow_time, extra, plain=plain)
             if not len(rows):
@@ -232,7 +232,9 @@ class BackfillPass:
     def _risk(self, spent: float, evaluation: Evaluation) -> ProbablyHarmless:
         """Charge the head with the accepted candidate's risk, and return it as the reason of the start."""
         probability, bound, gain, stated = evaluation.measures[-1].tolist()
-        self.heads.spent[self.head] = add_risk(spent, stated if self.settings.recalibrate == "yes" else probability)
+        self.heads.risk_spent[self.head] = add_risk(
+            spent, stated if self.settings.recalibrate == "yes" else probability
+        )
         return construct_unchecked(
             ProbablyHarmless,
             head=self.head,
@@ -242,7 +244,7 @@ class BackfillPass:
             recalibrated=stated if self.recalibration else None,
             cost_of_gain=gain if self.settings.criterion == "gain" else None,
             tau=self.settings.tau,
-            budget_left=max(round(self.settings.budget - self.heads.spent[self.head], DIGITS), 0.0),
+            budget_left=max(round(self.settings.budget - self.heads.risk_spent[self.head], DIGITS), 0.0),
             riskiest=evaluation.riskiest(self.busy.numbers),
             resolution=evaluation.resolution or None,
         )

@@ -22,7 +22,7 @@ class HeadGuard:
     """The record of each waiting job that is or was head, and the longest wait so far. O(1) an event."""
 
     def __init__(self) -> None:
-        self.spent: dict[int, float] = {}
+        self.risk_spent: dict[int, float] = {}
         """Of each waiting job that was head: the probability, so far, that it has been delayed."""
         self.promises: dict[int, int] = {}
         """And its shadow time on the requests when a candidate first fitted ahead of it."""
@@ -56,18 +56,18 @@ class HeadGuard:
         if isinstance(event, JobSubmitted):
             self.submit_times[event.job_number] = event.since
         elif isinstance(event, JobWithdrawn):
-            for record in (self.submit_times, self.spent, self.promises):
+            for record in (self.submit_times, self.risk_spent, self.promises):
                 record.pop(event.job_number, None)
         elif isinstance(event, JobStarted):
             submit_time = self.submit_times.pop(event.job_number, moment(event))  # a requeued job counts once
             self.longest_wait = max(self.longest_wait, moment(event) - submit_time)
-            self.spent.pop(event.job_number, None)
+            self.risk_spent.pop(event.job_number, None)
             self.promises.pop(event.job_number, None)
 
     def snapshot(self) -> dict[str, Any]:
         """Return the whole state as plain values."""
         return {
-            "spent": list(self.spent.items()),
+            "spent": list(self.risk_spent.items()),
             "promises": list(self.promises.items()),
             "submit_times": list(self.submit_times.items()),
             "longest_wait": self.longest_wait,
@@ -76,6 +76,6 @@ class HeadGuard:
 
     def restore(self, state: dict[str, Any]) -> None:
         """Take on what `snapshot` returned."""
-        self.spent, self.promises = dict(state["spent"]), dict(state["promises"])
+        self.risk_spent, self.promises = dict(state["spent"]), dict(state["promises"])
         self.submit_times, self.longest_wait = dict(state["submit_times"]), state["longest_wait"]
         self.head = state["head"]

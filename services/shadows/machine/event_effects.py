@@ -87,7 +87,7 @@ def _changes(machine: MachineState, event: JobChanged, life: ShadowJob) -> Seque
 # Before a shadow takes over, what happens in it is what happened on the cluster.
 
 
-def happens(machine: MachineState, event: Event, life: ShadowJob) -> None:
+def mirror_cluster_event(machine: MachineState, event: Event, life: ShadowJob) -> None:
     """Let a job do in the shadow what it did on the cluster."""
     if (handle := _HANDLERS.get(type(event))) is not None:
         handle(machine, event, life)

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from shadowtime.services.shadows.machine.cluster_log import Actual
-from shadowtime.services.shadows.machine.event_effects import REACHING, apply_cluster_event, happens
+from shadowtime.services.shadows.machine.event_effects import REACHING, apply_cluster_event, mirror_cluster_event
 from shadowtime.services.shadows.machine.job import ShadowJob
 from shadowtime.services.shadows.machine.machine_state import NEVER, MachineState
 from shadowtime.shared.cluster import in_order
@@ -163,7 +163,7 @@ class TwinMachine:
         if isinstance(event, CapacityChanged):
             self._machine.resize(event)
         elif life is not None:
-            happens(self._machine, event, life)
+            mirror_cluster_event(self._machine, event, life)
             self.actual.forget_if_over(life)
         return [] if isinstance(event, JobExpected) else [event]
 

@@ -163,7 +163,7 @@ class Connection(asyncio.Protocol):
             return now - self._asked_since > HEAD_SECONDS
         return now - self.idle_since > IDLE_SECONDS
 
-    def put_out(self) -> None:
+    def close(self) -> None:
         """End it at once, whatever is still to be sent."""
         self._there.pop(self._inner, None)
         self._transport.abort()
@@ -191,7 +191,7 @@ class Connections:
         """Return the connection of one of the library's protocols, if it is still there."""
         return self._there.get(inner)
 
-    async def take_from(self, listener: socket.socket) -> None:
+    async def accept_loop(self, listener: socket.socket) -> None:
         """Take whoever comes, for ever; trouble with one, or with all, is told and passes."""
         loop = asyncio.get_running_loop()
         while True:
@@ -211,7 +211,7 @@ class Connections:
             except OSError:  # it has left again
                 taken.close()
 
-    async def sweep(self) -> None:
+    async def reap_idle(self) -> None:
         """Put out who is overdue, for ever."""
         loop = asyncio.get_running_loop()
         while True:
@@ -219,12 +219,12 @@ class Connections:
             now = loop.time()
             self._most = min(MAX_CONNECTIONS, self._most + 1)
             for connection in [connection for connection in self._there.values() if connection.is_overdue(now)]:
-                connection.put_out()
+                connection.close()
 
     def end(self) -> None:
         """Put out everybody."""
         for connection in list(self._there.values()):
-            connection.put_out()
+            connection.close()
 
     def _connection(self) -> Connection:
         return Connection(self._make(), self._there)
@@ -232,7 +232,7 @@ class Connections:
     def _make_room(self) -> None:
         """Put out who has been idle for longest until one more may come; where all are being answered, of these."""
         while len(self._there) >= self._most:
-            min(self._there.values(), key=lambda connection: (connection.answering, connection.idle_since)).put_out()
+            min(self._there.values(), key=lambda connection: (connection.answering, connection.idle_since)).close()
 
 
 def _bound(connection: socket.socket) -> None:

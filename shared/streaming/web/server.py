@@ -109,9 +109,9 @@ async def listening(
         listeners = await _listeners(host, port)
         for listener in listeners:
             stack.callback(listener.close)
-        work = [asyncio.create_task(connections.take_from(listener)) for listener in listeners]
+        work = [asyncio.create_task(connections.accept_loop(listener)) for listener in listeners]
         stack.push_async_callback(_ended, work)
-        sweeping = asyncio.create_task(connections.sweep())
+        sweeping = asyncio.create_task(connections.reap_idle())
         stack.push_async_callback(_ended, [sweeping])
         yield Listening([listener.getsockname() for listener in listeners], connections)
 

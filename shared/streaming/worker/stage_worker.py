@@ -78,7 +78,7 @@ def admitted(record: Record, stage: Stage, partitions: int, max_bytes: int) -> E
         raise Refuse(f"run {quote(envelope.run)} came under {key}")
     if (home := partition_of(envelope.run, partitions)) != record.partition:
         raise Refuse(f"run {quote(envelope.run)} lives on partition {home}")
-    if (intrusion := stage.intrusion(envelope)) is not None:
+    if (intrusion := stage.forged_field(envelope)) is not None:
         raise Refuse(f"{intrusion!r} is not for anybody before stage {stage.name} to say")
     return envelope
 

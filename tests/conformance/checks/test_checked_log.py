@@ -67,12 +67,12 @@ def test_checked_once_is_checked_by_every_stage(log: list[Envelope]) -> None:
 
 def test_an_event_has_happened_when_the_last_reader_is_through() -> None:
     log = RunLog(OPENED)
-    log.take_in(RunLog(OPENED))
+    log.add_reader(RunLog(OPENED))
     job = told(JobSubmitted(time=3, job_number=1, requested_processors=2, requested_time=9))
     for waits in ([], [1]):
         assert log.check(job) is None
         assert list(log.jobs.waiting) == []
-        log.advance()
+        log.mark_read()
         assert list(log.jobs.waiting) == waits
     assert log.time == 3
 
@@ -83,23 +83,23 @@ def test_a_rejected_event_may_be_told_again_as_it_should_be() -> None:
         log.check(told(JobStarted(time=3, job_number=1, processors=2)))
     assert log.time == 0
     log.check(told(JobSubmitted(time=2, job_number=1, requested_processors=2, requested_time=9)))
-    log.advance()
+    log.mark_read()
     assert log.check(told(JobStarted(time=3, job_number=1, processors=2))).job_number == 1
 
 
 def test_the_same_event_told_twice_is_checked_twice() -> None:
     log, job = RunLog(OPENED), told(JobSubmitted(time=3, job_number=1, requested_processors=2, requested_time=9))
     log.check(job)
-    log.advance()
+    log.mark_read()
     with pytest.raises(LogViolation, match="job 1 submitted at 3 is already waiting"):
         log.check(job)
 
 
 def test_no_reader_puts_another_event_in_the_place_of_one() -> None:
     log = RunLog(OPENED)
-    log.take_in(RunLog(OPENED))
+    log.add_reader(RunLog(OPENED))
     log.check(told(SchedulingPoint(time=1)))
-    log.advance()
+    log.mark_read()
     with pytest.raises(LogViolation, match="ClusterClosed at 1 came in the place of another"):
         log.check(told(ClusterClosed(time=1)))
 

@@ -10,7 +10,7 @@ import pytest
 
 from shadowtime.replayer.comparison.plan import carry_out
 from shadowtime.replayer.comparison.wait_coverage import BoundedWaits
-from shadowtime.replayer.presentation.predictions_run import telling
+from shadowtime.replayer.presentation.predictions_run import predictions_plan
 from shadowtime.shared.cli.paths import ROOT
 from tests.support.small_logs import generated, plan_of
 
@@ -79,11 +79,11 @@ def test_policies_and_their_decisions_are_as_without(tmp_path: Path) -> None:
 
 def test_the_schedule_is_that_of_easy() -> None:
     easy = plan_of(generated(300), "easy")
-    assert carry_out(telling(easy)).scores.policy == carry_out(easy).scores.policy
+    assert carry_out(predictions_plan(easy)).scores.policy == carry_out(easy).scores.policy
 
 
 def test_intervals_are_about_the_coverage_that_is_scored() -> None:
-    result = carry_out(telling(plan_of(generated(300), "easy")))
+    result = carry_out(predictions_plan(plan_of(generated(300), "easy")))
     scored = {each.grouping: each.coverage for each in result.scores.wait_bounds if each.queue is None}
     assert {grouping: each.mean for grouping, each in result.coverage.items()} == pytest.approx(
         {grouping: coverage for grouping, coverage in scored.items() if coverage is not None}

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from shadowtime.replayer.analysis.schedule_difference import starts_of
 from shadowtime.replayer.analysis.slurm_fit import first_of, fit
-from shadowtime.replayer.analysis.start_accuracy import met, met_by
+from shadowtime.replayer.analysis.start_accuracy import measure_start_accuracy, met_by
 from shadowtime.replayer.commands.check_starts import check_starts
 from shadowtime.replayer.comparison.plan import RunPlan
 from shadowtime.replayer.logs.other_schedule import real_starts
@@ -55,11 +55,11 @@ def test_on_the_bundled_trace_the_policy_that_really_decided_is_met_both_ways_an
 def test_shares_count_starts_up_to_a_minute_and_ten_minutes_off() -> None:
     workload = workload_of(*(job(number, wait_time=100) for number in range(1, 5)))
     real = real_starts(workload)
-    found = met("p", workload, real + np.array([0, -60, 61, 601]), real + np.array([0, 0, -601, 60]))
+    found = measure_start_accuracy("p", workload, real + np.array([0, -60, 61, 601]), real + np.array([0, 0, -601, 60]))
     assert (found.within_minute, found.within_ten_minutes) == (0.5, 0.75)
     assert (found.stepped_within_minute, found.stepped_within_ten_minutes) == (0.75, 0.75)
     assert (found.mean_off, found.median_off, found.real_mean_wait) == (180.5, 60.5, 100)
-    assert met("p", workload, real, real, np.arange(4) > 1).jobs == 2
+    assert measure_start_accuracy("p", workload, real, real, np.arange(4) > 1).jobs == 2
 
 
 def test_a_log_without_waits_is_refused() -> None:

@@ -27,7 +27,7 @@ class Told(ReplaySource):
     """A source that tells what it was given, one instant per list, whatever it is."""
 
     name = "told"
-    obeys = True
+    closed_loop = True
 
     def __init__(self, *instants: Sequence[Event], caused: Sequence[Event] = ()) -> None:
         self.instants = list(instants)

@@ -236,13 +236,13 @@ def test_the_risk_to_one_head_is_bounded_over_passes() -> None:
     for number in range(2, 4):
         starts, _ = decide(policy, blocked(candidate(number, histogram=shaped)))
         spent = 1 - (1 - spent) * (1 - 0.125)
-        assert policy.heads.spent[1] == pytest.approx(spent)
+        assert policy.heads.risk_spent[1] == pytest.approx(spent)
         assert len(starts) == 1
     starts, (evaluated,) = decide(policy, blocked(candidate(4, histogram=shaped)))
     assert not starts  # 0.33 would be more than 0.3
     assert not evaluated.accepted
     policy.observe(JobStarted(time=5, job_number=1, processors=8, limit=3600))
-    assert policy.heads.spent == {}
+    assert policy.heads.risk_spent == {}
 
 
 def test_a_spent_budget_leaves_plain_easy() -> None:
@@ -263,7 +263,7 @@ def test_what_easy_would_start_costs_nothing() -> None:
     assert start.job_number == 3
     assert isinstance(start.reason, Backfilled)
     assert (evaluated.job_numbers, evaluated.accepted) == ((2,), False)
-    assert policy.heads.spent == {}
+    assert policy.heads.risk_spent == {}
 
 
 # What a delay costs

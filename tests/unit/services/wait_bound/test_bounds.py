@@ -24,7 +24,7 @@ from tests.unit.services.wait_bound.happenings import Happening, happenings, mad
 Answers = list[tuple[WaitBound, ...] | Updates]
 
 
-def happens(bounder: BmbpBounds, each: Happening) -> tuple[WaitBound, ...] | Updates:
+def mirror_cluster_event(bounder: BmbpBounds, each: Happening) -> tuple[WaitBound, ...] | Updates:
     """Do what the stage does, and return what it publishes."""
     if each.wait is not None:
         bounder.learn_one(each.job, each.wait)
@@ -35,7 +35,7 @@ def happens(bounder: BmbpBounds, each: Happening) -> tuple[WaitBound, ...] | Upd
 
 
 def run(bounder: BmbpBounds, happen: Sequence[Happening]) -> Answers:
-    return [happens(bounder, each) for each in happen]
+    return [mirror_cluster_event(bounder, each) for each in happen]
 
 
 def saved(bounder: BmbpBounds) -> Any:
@@ -89,7 +89,7 @@ def test_a_queue_is_bounded_as_if_it_were_a_cluster_of_its_own(monkeypatch: pyte
         if each.job.queue_number != queue:
             continue
         own = each._replace(job=each.job.model_copy(update={"queue_number": None}))
-        expected, found = happens(alone, own), results[place]
+        expected, found = mirror_cluster_event(alone, own), results[place]
         if isinstance(expected, Updates):
             assert isinstance(found, Updates)
             parts: list[tuple[Any, Any]] = [(expected[0], found[0]), (expected[1], found[1])]
@@ -116,7 +116,7 @@ def test_predictions_leave_no_trace(monkeypatch: pytest.MonkeyPatch) -> None:
             assert asked.bounds_at(other, each.time + 10**6, 0.5, 0.8) == asked.bounds_at(
                 other, each.time + 10**6, 0.5, 0.8
             )
-        happens(asked, each)
+        mirror_cluster_event(asked, each)
         if place % 20 == 0:
             assert saved(asked) == saved(quiet)
     assert saved(asked) == saved(quiet)

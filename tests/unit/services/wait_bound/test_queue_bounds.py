@@ -44,7 +44,7 @@ def alike(waits: Sequence[int], processors: int = 1, requested_time: int | None 
     ]
 
 
-def happens(to: QueueBounds, each: Happening, settings: BoundSettings = KEYS) -> list[Found] | Updates:
+def mirror_cluster_event(to: QueueBounds, each: Happening, settings: BoundSettings = KEYS) -> list[Found] | Updates:
     """Return what was found at a submission, or the news of a start."""
     to.advance(each.time)
     if each.wait is not None:
@@ -58,7 +58,7 @@ def run(
     jobs: Sequence[tuple[JobSubmitted, int]], settings: BoundSettings = KEYS
 ) -> tuple[QueueBounds, list[list[Found] | Updates]]:
     bounds = QueueBounds(None, settings)
-    return bounds, [happens(bounds, each, settings) for each in happenings(jobs)]
+    return bounds, [mirror_cluster_event(bounds, each, settings) for each in happenings(jobs)]
 
 
 def finds(results: Sequence[list[Found] | Updates]) -> Iterator[list[Found]]:
@@ -128,7 +128,7 @@ def test_ranges_are_cut_after_so_many_submissions_from_what_was_revealed(monkeyp
     several = 0
     for each in happenings(jobs):
         before = [grouping.ends for grouping in bounds.groupings]
-        happens(bounds, each)
+        mirror_cluster_event(bounds, each)
         ends = [grouping.ends for grouping in bounds.groupings]
         if each.wait is not None:
             size, request = each.job.requested_processors, each.job.requested_time or NO_REQUEST
@@ -166,9 +166,9 @@ def test_a_restored_one_goes_on(monkeypatch: pytest.MonkeyPatch, settings: Bound
     submissions, restored = 0, False
     for each in happenings(jobs):
         submissions += each.wait is None
-        results = [happens(bounds, each, settings)]
+        results = [mirror_cluster_event(bounds, each, settings)]
         if restored:
-            results.append(happens(again, each, settings))
+            results.append(mirror_cluster_event(again, each, settings))
             assert results[0] == results[1]
         elif submissions == at_submission:
             again.restore(saved(bounds))
@@ -185,10 +185,10 @@ def test_restored_anywhere(cut_at: int) -> None:
         happen = happenings(made(300, seed=5))
         bounds, again = QueueBounds(None, KEYS), QueueBounds(None, KEYS)
         for each in happen[:cut_at]:
-            happens(bounds, each)
+            mirror_cluster_event(bounds, each)
         again.restore(saved(bounds))
         for each in happen[cut_at:]:
-            assert happens(again, each) == happens(bounds, each)
+            assert mirror_cluster_event(again, each) == mirror_cluster_event(bounds, each)
         assert saved(again) == saved(bounds)
 
 
