@@ -201,11 +201,11 @@ def _take(
 
 
 def _parsed(path: Path, name: str, column: Any, last: int, parse: Any) -> list[int]:
-    values = column.to_pylist()
-    values = [parse(value) for value in values]
+    cells = column.to_pylist()
+    values = [parse(cell) for cell in cells]
     if None in values:
         row = values.index(None)
-        raise TraceError(f"{path}, row {last + row}: {name} is {quote(str(values[row]))}, which is {EXPECTED[name]}")
+        raise TraceError(f"{path}, row {last + row}: {name} is {quote(str(cells[row]))}, which is {EXPECTED[name]}")
     return values
 
 

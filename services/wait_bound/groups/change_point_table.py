@@ -46,12 +46,12 @@ def run_lengths(autocorrelation: float, observations: int) -> Counter[int]:
     """
     chance = Generator(PCG64([SEED, round(100 * autocorrelation)]))
     level = NormalDist().inv_cdf(QUANTILE)
-    innovation = (1.0 - autocorrelation**2) ** 0.5  # keeps the variance of the series at 1
+    scale = (1.0 - autocorrelation**2) ** 0.5  # keeps the variance of the series at 1
     runs: Counter[int] = Counter()
     value = float(chance.standard_normal())
     length = 0
     for start in range(0, observations, _DRAWN_AT_ONCE):
-        noise = innovation * chance.standard_normal(min(_DRAWN_AT_ONCE, observations - start))
+        noise = scale * chance.standard_normal(min(_DRAWN_AT_ONCE, observations - start))
         for innovation in noise.tolist():
             value = autocorrelation * value + innovation
             if value > level:
