@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar, Protocol
 
 from shadowtime.services.scheduler.forecasting import Forecaster, Futures
+from shadowtime.services.scheduler.limits import MAX_STARTS
 from shadowtime.services.scheduler.settings import PolicySettings
 from shadowtime.services.scheduler.tables import NEVER, Queue, Running
 from shadowtime.shared.bounds import MAX_DURATION
@@ -109,6 +110,20 @@ def start(queue: Queue, row: int, reason: Reason) -> Start:
         limit=None if limit >= NEVER else limit,
         reason=reason,
     )
+
+
+def start_heads(queue: Queue, rows: Sequence[int], heads: int) -> list[Start | CutShort]:
+    """Return the starts of the first `heads` jobs of a queue, which fit together, and what a message cannot hold.
+
+    Parameters
+    ----------
+    rows
+        Rows of the queue in its order; at least `heads`.
+    """
+    starts: list[Start | CutShort] = [start(queue, row, FITS_NOW) for row in rows[: min(heads, MAX_STARTS)]]
+    if heads > MAX_STARTS:
+        starts.append(CutShort(by="starts", left=len(queue) - MAX_STARTS))
+    return starts
 
 
 def backfilled(head: int, shadow_time: int, extra: int, now: int, expected_end: int) -> Backfilled:

@@ -3,8 +3,7 @@
 import numpy as np
 
 from shadowtime.services.scheduler.forecasting import Forecaster, Placed, as_submitted
-from shadowtime.services.scheduler.limits import MAX_STARTS
-from shadowtime.services.scheduler.policy import FITS_NOW, Policy, start
+from shadowtime.services.scheduler.policy import Policy, start_heads
 from shadowtime.services.scheduler.settings import ForecastSettings
 from shadowtime.services.scheduler.tables import Queue, Running, fitting_together
 from shadowtime.shared.kernels import Integers
@@ -31,5 +30,4 @@ class Fcfs(Policy):
     def schedule(self, now: int, queue: Queue, running: Running, free: int) -> list[Start | CutShort]:
         """Return the jobs at the head of the queue that fit together."""
         heads = fitting_together(running.free(free), queue.sizes)
-        starts = [start(queue, row, FITS_NOW) for row in range(min(heads, MAX_STARTS))]
-        return [*starts, CutShort(by="starts", left=len(queue) - MAX_STARTS)] if heads > MAX_STARTS else [*starts]
+        return start_heads(queue, range(heads), heads)

@@ -5,8 +5,7 @@ from functools import partial
 import numpy as np
 
 from shadowtime.services.scheduler.forecasting import Forecaster, Placed
-from shadowtime.services.scheduler.limits import MAX_STARTS
-from shadowtime.services.scheduler.policy import FITS_NOW, Policy, start
+from shadowtime.services.scheduler.policy import Policy, start_heads
 from shadowtime.services.scheduler.settings import PlanSettings
 from shadowtime.services.scheduler.tables import Queue, Running, fitting_together
 from shadowtime.shared.kernels import Integers
@@ -60,5 +59,4 @@ class Lwf(Policy):
             return []
         rows = by_work(queue, on_requests=self.on_requests)
         heads = fitting_together(running.free(free), queue.sizes[rows])
-        starts = [start(queue, row, FITS_NOW) for row in rows[: min(heads, MAX_STARTS)].tolist()]
-        return [*starts, CutShort(by="starts", left=len(queue) - MAX_STARTS)] if heads > MAX_STARTS else [*starts]
+        return start_heads(queue, rows[:heads].tolist(), heads)

@@ -9,9 +9,8 @@ from shadowtime.services.scheduler.forecasting import (
     easy_futures,
     forecaster_of,
 )
-from shadowtime.services.scheduler.limits import MAX_STARTS
 from shadowtime.services.scheduler.ordering import InOrder, Ordering
-from shadowtime.services.scheduler.policy import FITS_NOW, Output, Policy, start
+from shadowtime.services.scheduler.policy import Output, Policy, start_heads
 from shadowtime.services.scheduler.probabilistic.backfill_pass import BackfillPass
 from shadowtime.services.scheduler.probabilistic.head_guard import ALWAYS, HeadGuard
 from shadowtime.services.scheduler.probabilistic.pass_state import PassState
@@ -78,10 +77,8 @@ class Probabilistic(InOrder, Policy):
         idle, sizes = running.free(free), queue.sizes
         order = self.ordering.rows(now, queue)
         heads, candidates = front(idle, sizes, order)
-        starts: list[Output] = [start(queue, row, FITS_NOW) for row in order[: min(heads, MAX_STARTS)].tolist()]
-        if heads > MAX_STARTS:
-            return [*starts, CutShort(by="starts", left=len(queue) - MAX_STARTS)]
-        if heads == len(queue):
+        starts: list[Output] = [*start_heads(queue, order[:heads].tolist(), heads)]
+        if heads == len(queue) or (starts and isinstance(starts[-1], CutShort)):
             return starts
 
         # Backfill behind the first job that does not fit.

@@ -4,13 +4,13 @@ from typing import Any
 
 import pytest
 
+from shadowtime.services.scheduler import policy as heads
 from shadowtime.services.scheduler.forecasting import by_reservation as placing
 from shadowtime.services.scheduler.forecasting import kernels as run_ahead
 from shadowtime.services.scheduler.limits import WALKED
-from shadowtime.services.scheduler.policies import all_reserve, conservative, easy, fcfs, lwf
+from shadowtime.services.scheduler.policies import all_reserve, conservative, easy
 from shadowtime.services.scheduler.policies import idle_processors as phases
 from shadowtime.services.scheduler.probabilistic import backfill_pass
-from shadowtime.services.scheduler.probabilistic import policy as probabilistic
 from shadowtime.services.scheduler.probabilistic.acceptance import TOO_MUCH, evaluate_candidates
 from shadowtime.shared.distributions.histogram import BINS
 from shadowtime.shared.messages.decisions import CutShort
@@ -95,8 +95,8 @@ def test_a_pass_of_an_ordinary_machine_is_not_cut_short() -> None:
 @pytest.mark.parametrize(
     ("policy", "module"),
     [
-        *(("fcfs", fcfs), ("lwf", lwf), ("easy", easy), ("easy-sjbf", easy), ("wfp", easy)),
-        *(("all-reserve", all_reserve), ("conservative", conservative), ("probabilistic", probabilistic)),
+        *(("fcfs", heads), ("lwf", heads), ("easy", easy), ("easy-sjbf", easy), ("wfp", easy)),
+        *(("all-reserve", all_reserve), ("conservative", conservative), ("probabilistic", heads)),
     ],
 )
 def test_no_more_jobs_start_at_once_than_a_message_can_tell_of(

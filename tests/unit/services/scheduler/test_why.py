@@ -115,7 +115,7 @@ UNTRUE: dict[str, Callable[[float], float]] = {
 @pytest.fixture(scope="module")
 def logs() -> dict[str, list[Envelope]]:
     tau = "probabilistic:tau=0.05,runtime=empirical,accept_easy_safe=yes,forecast=yes"
-    return {policy: log_of(policy, processors=64) for policy in ("easy:forecast=yes,runtime=empirical", tau)}
+    return {policy: log_of(policy, jobs=400, processors=64) for policy in ("easy:forecast=yes,runtime=empirical", tau)}
 
 
 @pytest.mark.nightly
