@@ -87,7 +87,7 @@ class Push:
             self._grafana.client.s.close()
 
     def _folder(self) -> Pushed:
-        if _found(lambda: self._grafana.folder.get_folder(FOLDER), "uid") is not None:
+        if _lookup(lambda: self._grafana.folder.get_folder(FOLDER), "uid") is not None:
             return Pushed("folder Shadowtime", "as it was")
         self._grafana.folder.create_folder("Shadowtime", FOLDER)
         return Pushed("folder Shadowtime", "created")
@@ -102,7 +102,7 @@ class Push:
             "jsonData": {"httpMethod": "POST", "prometheusType": "Prometheus", "timeInterval": "5s"},
         }
         what = f"data source {wanted['name']}"
-        there = _found(lambda: self._grafana.datasource.get_datasource_by_uid(SOURCE), "uid")
+        there = _lookup(lambda: self._grafana.datasource.get_datasource_by_uid(SOURCE), "uid")
         if there is None:
             self._grafana.datasource.create_datasource(wanted)
             return Pushed(what, "created")
@@ -113,7 +113,7 @@ class Push:
 
     def _dashboard(self, wanted: dict[str, Any]) -> Pushed:
         what = f"dashboard {wanted['title']}"
-        there = _found(lambda: self._grafana.dashboard.get_dashboard(wanted["uid"]), "dashboard", "meta")
+        there = _lookup(lambda: self._grafana.dashboard.get_dashboard(wanted["uid"]), "dashboard", "meta")
         kept = {name: value for name, value in wanted.items() if name != "schemaVersion"}  # Grafana raises it by itself
         if there is not None and holds(there["dashboard"], kept) and there["meta"].get("folderUid") == FOLDER:
             return Pushed(what, "as it was")
@@ -142,7 +142,7 @@ class Push:
     def _rule(self, wanted: dict[str, Any]) -> Pushed:
         what = f"alert rule {wanted['title']}"
         rules = self._grafana.alertingprovisioning
-        there = _found(lambda: rules.get_alertrule(wanted["uid"]), "uid")
+        there = _lookup(lambda: rules.get_alertrule(wanted["uid"]), "uid")
         if there is None:
             rules.create_alertrule(wanted, disable_provenance=True)
             return Pushed(what, "created")
@@ -152,7 +152,7 @@ class Push:
         return Pushed(what, "changed")
 
 
-def _found(ask: Callable[[], Any], *fields: str) -> Any:
+def _lookup(ask: Callable[[], Any], *fields: str) -> Any:
     """Return what Grafana has, with the `fields` that such a thing has; None if it has no such thing."""
     try:
         there = ask()

@@ -8,7 +8,7 @@ ShadowtimeError
 ├── SequenceGap          an event is missing from the log
 ├── SnapshotMismatch     a snapshot of another schema or of other settings
 ├── BusError             Kafka cannot be used
-│   └── MessageRefused       Kafka never takes this message, however often it is sent
+│   └── MessageRejected      Kafka never takes this message, however often it is sent
 ├── StoreError           Redis cannot be used
 │   └── FencedError      another worker owns the run, or Redis lost its last second
 ├── ServerError          a server of the local stack does not start or stop (stack/servers/server.py)
@@ -68,7 +68,7 @@ class BusError(ShadowtimeError):
     """Kafka cannot be used."""
 
 
-class MessageRefused(BusError):
+class MessageRejected(BusError):
     """Kafka never takes this message, however often it is sent: it is too large, or not one at all."""
 
 

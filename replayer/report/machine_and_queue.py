@@ -83,7 +83,7 @@ def machine_and_queue(runs: Sequence[RunRecord], day: Day) -> str:
     rule = (
         f"The day on which jobs waited most{f' under {days[0].policy}' if len(days) > 1 else ''}, all waits together."
     )
-    caption = " ".join([rule, *(_told(timeline, machine) for timeline in days), _how(one_by_one)])
+    caption = " ".join([rule, *(_day_caption(timeline, machine) for timeline in days), _how(one_by_one)])
     if top > machine:
         caption += f" As logged, jobs held more processors than the {machine:,} of the machine."
     shades = legend([*((f"fill w{shade}", name) for shade, (_, name) in enumerate(WAITED)), ("fill queued", "waiting")])
@@ -135,7 +135,7 @@ def _marks(machine: int, top: int) -> list[tuple[float, str]]:
     return [*far, (machine, f"{machine:,}")]
 
 
-def _told(day: OneDay, machine: int) -> str:
+def _day_caption(day: OneDay, machine: int) -> str:
     jobs, busy, waiting = len(day.running["job"]), day.busy.sum() / len(day.asked) / machine, day.waiting.mean()
     ran = f"Under {day.policy} {jobs:,} jobs ran, {percent(busy, 0)} of the machine was busy"
     return f"{ran}, and {waiting:,.1f} jobs waited on average."

@@ -77,8 +77,8 @@ class Machine(ReplaySource):
         self._waiting: dict[int, tuple[int, Job]] = {}
         self._running: dict[int, tuple[int, Execution]] = {}
         self._ends: list[tuple[int, int]] = []
-        self._coming = workload.jobs_from(0)
-        self._next = next(self._coming, None)
+        self._arrivals = workload.jobs_from(0)
+        self._next = next(self._arrivals, None)
         self._left = FreeResources(workload.processors, workload.pools or ())
         self._make: Callable[..., JobSubmitted] = unchecked if checked else JobSubmitted
 
@@ -143,7 +143,7 @@ class Machine(ReplaySource):
         while (job := self._next) is not None and job.submit_time == time:
             self._waiting[job.job_number] = (self._arrived, job)
             self._arrived += 1
-            self._next = next(self._coming, None)
+            self._next = next(self._arrivals, None)
             events.append(submission(job, self._traits, self._make))
         events.append(construct_unchecked(SchedulingPoint, time=time))
         return events
@@ -226,8 +226,8 @@ class Machine(ReplaySource):
         """Take on what `snapshot` returned."""
         self._time, self._arrived, self._changed = state["time"], state["arrived"], state["changed"]
         self._again = state["again"]
-        self._coming = self._workload.jobs_from(self._arrived)
-        self._next = next(self._coming, None)
+        self._arrivals = self._workload.jobs_from(self._arrived)
+        self._next = next(self._arrivals, None)
         jobs = self._workload.jobs_at([*state["waiting"], *(row for row, *_ in state["running"])])
         self._waiting = {jobs[row].job_number: (row, jobs[row]) for row in state["waiting"]}
         rows = [(row, self._execution(jobs[row], *rest)) for row, *rest in state["running"]]

@@ -58,8 +58,8 @@ class Recorded(ReplaySource):
                 f"{workload.name} does not say how long its jobs waited; only --mode closed can do without"
             )
         self._resized = _resized(workload)
-        self._coming = workload.jobs_from(0)
-        self._next = next(self._coming, None)
+        self._arrivals = workload.jobs_from(0)
+        self._next = next(self._arrivals, None)
         self._arrived = 0
         self._jobs: dict[int, Job] = {}  # those in the system, by row
         self._ahead: list[tuple[int, int, int]] = []
@@ -100,7 +100,7 @@ class Recorded(ReplaySource):
             end = start + job.run_time + (job.suspended or 0)
             heappush(self._ahead, (start, _START, row))
             heappush(self._ahead, (max(end, start + 1), _END, row))  # ends come first at an instant
-        self._next = next(self._coming, None)
+        self._next = next(self._arrivals, None)
 
     def apply(self, decided: Decided) -> Sequence[Event]:
         """Do nothing: what happens is what happened."""
@@ -138,8 +138,8 @@ class Recorded(ReplaySource):
         """Go to where `snapshot` was taken."""
         self._arrived, self._ahead = state["arrived"], [(time, kind, row) for time, kind, row in state["ahead"]]
         self._jobs = self._workload.jobs_at({row for _, kind, row in self._ahead if kind in _OF_JOBS})
-        self._coming = self._workload.jobs_from(self._arrived)
-        self._next = next(self._coming, None)
+        self._arrivals = self._workload.jobs_from(self._arrived)
+        self._next = next(self._arrivals, None)
 
 
 def _waits_told(workload: Workload) -> int:

@@ -84,10 +84,10 @@ def starts_if_submitted(
         if reason is not None:
             yield AdvisedStart(reason=reason)
         else:
-            yield _told(pool, now, starts)
+            yield _advised_start(pool, now, starts)
 
 
-def _told(pool: PoolScheduler, now: int, starts: Integers) -> AdvisedStart:
+def _advised_start(pool: PoolScheduler, now: int, starts: Integers) -> AdvisedStart:
     within = starts_within(now, starts)
     if pool.forecaster is None or pool.forecaster.calibrated is None:
         return AdvisedStart(float(starts.mean()) - now, within)

@@ -44,8 +44,8 @@ def of_run_time(prediction: RunTimePrediction, pit: Sequence[float] | None, run_
 
     Nothing of one that rests on no job: it is a guess.
 
-    >>> told = RunTimePrediction(point=100.0, observations=3)
-    >>> [(statistic.what, failed) for statistic, failed in of_run_time(told, None, 300)]
+    >>> example = RunTimePrediction(point=100.0, observations=3)
+    >>> [(statistic.what, failed) for statistic, failed in of_run_time(example, None, 300)]
     [('twice', 1.0), ('half', 0.0)]
     """
     if not prediction.observations:

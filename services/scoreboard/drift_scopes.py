@@ -57,11 +57,11 @@ class DriftWatch:
     --------
     >>> watch, late = DriftWatch(), Statistic("run_time", "longer", 0.1)
     >>> for day in range(60):
-    ...     found = watch.close(day * DAY)
-    ...     if found:
+    ...     result = watch.close(day * DAY)
+    ...     if result:
     ...         break
     ...     watch.add("cluster", Owner(user=1), [(late, 0.1 if day < 30 else 0.7)])
-    >>> day, found[0].since // DAY, round(found[0].share, 2)
+    >>> day, result[0].since // DAY, round(result[0].share, 2)
     (37, 30, 0.7)
     """
 

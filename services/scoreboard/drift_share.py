@@ -115,8 +115,8 @@ class WatchedShare:
     >>> share = WatchedShare(stated=0.1, limit=1e4)
     >>> [share.add(day, 0.1) for day in range(40)] == [None] * 40
     True
-    >>> found = [share.add(day, 0.6) for day in range(40, 60)]
-    >>> found.index("drifts"), share.since, round(share.most, 2)
+    >>> result = [share.add(day, 0.6) for day in range(40, 60)]
+    >>> result.index("drifts"), share.since, round(share.most, 2)
     (6, 40, 0.15)
     >>> [share.add(day, 0.1) for day in range(60, 80)].index("holds")
     18

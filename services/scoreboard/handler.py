@@ -169,9 +169,9 @@ class Scoreboard(StageHandler):
         tally.starts.reveal(number, wait)
         if self.sampling is not None:
             self.sampling.reveal(envelope, job, wait)
-        return self._told(envelope)
+        return self._with_drifts(envelope)
 
-    def _told(self, envelope: Envelope) -> Envelope:
+    def _with_drifts(self, envelope: Envelope) -> Envelope:
         drifts = () if envelope.drifts or not self.tally.held.unpublished else self.tally.held.take_drifts()
         return envelope.replaced(drifts=drifts) if drifts else envelope
 
@@ -187,7 +187,7 @@ class Scoreboard(StageHandler):
             self.tally.killed += 1
             self.tally.wasted_processor_seconds += started.processors * ended.run_time
         if ended.requeued:
-            return self._told(envelope)
+            return self._with_drifts(envelope)
         self.tally.ended_at_limit += ended.outcome == "limit"
         prediction = self.predictions.pop(ended.job_number, None)
         adjusted_time = self.adjusted_times.pop(ended.job_number, submitted.requested_time)
@@ -199,7 +199,7 @@ class Scoreboard(StageHandler):
         self.tally.waits.add(submitted.since, began, over, processors, requested_time, run_time, suspended)
         if self.sampling is not None:
             self.sampling.end(submitted, began - submitted.since, requested_time)
-        return self._told(envelope)
+        return self._with_drifts(envelope)
 
     def on_capacity(self, envelope: Envelope, changed: CapacityChanged) -> Envelope:
         """Note how much the machine has from now on."""

@@ -86,7 +86,7 @@ class Auto(Predictor[JobSubmitted, JobEnded, WalltimeAdjustment]):
         self._history = SlidingRatios(NAMES, [WINDOWS[span] for span in SPANS], MAX_ENDED)
         self._scores = SchemeScores(SCHEMES, settings.bad)
         self._open: dict[int, Proposals] = {}
-        self._said: dict[Traits, Said] = {}
+        self._chosen: dict[Traits, Said] = {}
         """What was said since the history last changed: users submit many alike jobs at once."""
 
     def predict_one(self, x: JobSubmitted) -> WalltimeAdjustment | None:
@@ -117,7 +117,7 @@ class Auto(Predictor[JobSubmitted, JobEnded, WalltimeAdjustment]):
             run_time, request = y.own_run_time, x.requested_time
             self._scores.add(bin_of(request), scheme.chosen, run_time, request, scheme.adjusted_times)
         self._history.add(Traits.of(x, x.requested_time), y.time, ratio(y.own_run_time, x.requested_time))
-        self._said.clear()
+        self._chosen.clear()
 
     def observe(self, event: Event) -> None:
         """Keep what the schemes say of a job until it ends; let go of what is older than the windows."""
@@ -127,7 +127,7 @@ class Auto(Predictor[JobSubmitted, JobEnded, WalltimeAdjustment]):
         elif isinstance(event, JobWithdrawn) or (isinstance(event, JobEnded) and not event.requeued):
             self._open.pop(event.job_number, None)
         if self._history.expire(event.time):
-            self._said.clear()
+            self._chosen.clear()
 
     def snapshot(self) -> Any:
         """Return histories, scores and what was said of the jobs in the system."""
@@ -142,16 +142,16 @@ class Auto(Predictor[JobSubmitted, JobEnded, WalltimeAdjustment]):
         self._history.restore(state["history"])
         self._scores.restore(state["scores"])
         self._open = {number: Proposals(np.array(times), chosen) for number, chosen, times in state["open"]}
-        self._said.clear()
+        self._chosen.clear()
 
     def _propose(self, x: JobSubmitted, requested_time: int) -> Said:
         """Return what every scheme says, and for each chain and span the key with enough jobs, and how many."""
         job = Traits.of(x, requested_time)
         if not self._history.is_current(x.time):
-            self._said.clear()
-        scheme = self._said.get(job)
+            self._chosen.clear()
+        scheme = self._chosen.get(job)
         if scheme is None:
-            scheme = self._said[job] = self._look(job, x.time)
+            scheme = self._chosen[job] = self._look(job, x.time)
         return scheme
 
     def _look(self, job: Traits, now: int) -> Said:

@@ -39,7 +39,7 @@ class MachineCapacity:
     >>> rooms = MachineCapacity(8, [Pool(name="cpu", processors=6), Pool(name="gpu", processors=2, gpus=4)])
     >>> rooms.change(0, PoolCapacity(3))
     >>> rooms.processors, rooms[1]
-    (5, Room(processors=2, memory=None, gpus=4))
+    (5, PoolCapacity(processors=2, memory=None, gpus=4))
     """
 
     def __init__(self, processors: int, pools: Sequence[Pool]) -> None:

@@ -148,8 +148,8 @@ class RunTimePrediction(FrozenModel):
         Shape (bin of the limit + 2,), adding up to 1; the limit is infinity where there is no request. The histogram
         must have mass.
 
-        >>> told = RunTimePrediction(point=3.0, observations=1, histogram=(0.0, 0.5, 0.5), at_request=0.1)
-        >>> told.outcomes(3.0).round(9).tolist()
+        >>> example = RunTimePrediction(point=3.0, observations=1, histogram=(0.0, 0.5, 0.5), at_request=0.1)
+        >>> example.outcomes(3.0).round(9).tolist()
         [0.0, 0.5, 0.4, 0.1]
         """
         masses = np.array(self.histogram)

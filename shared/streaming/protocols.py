@@ -23,7 +23,7 @@ class Stream(Protocol):
     async def publish(self, partition: int, run: str, values: Sequence[bytes], times: Sequence[float | None]) -> None:
         """Deliver outputs to the stage's own topic, in order.
 
-        `times` are those of their inputs, None where they are not known. Raises `MessageRefused` if Kafka never takes
+        `times` are those of their inputs, None where they are not known. Raises `MessageRejected` if Kafka never takes
         one of them, `BusError` if delivery is not certain.
         """
         ...
@@ -127,7 +127,7 @@ class StateStore(Protocol):
 
         Raises
         ------
-        Fenced
+        FencedError
             If the run is not at `expected`; nothing has changed then.
         StoreError
             If the store cannot be used; whether the transaction was applied is unknown then.

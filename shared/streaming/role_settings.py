@@ -94,8 +94,8 @@ def format_env_file(settings: Mapping[str, str]) -> str:
 def applicable_settings(settings: Mapping[str, str], given: Mapping[str, Any]) -> dict[str, str]:
     """Return what of a file counts beside what is given: all of a server, or nothing.
 
-    >>> found = {"kafka_bootstrap": "127.0.0.1:9092", "kafka_username": "live", "redis_url": "redis://127.0.0.1:6379/0"}
-    >>> applicable_settings(found, {"kafka_bootstrap": "kafka.example.org:9092"})
+    >>> result = {"kafka_bootstrap": "127.0.0.1:9092", "kafka_username": "live", "redis_url": "redis://127.0.0.1:6379/0"}
+    >>> applicable_settings(result, {"kafka_bootstrap": "kafka.example.org:9092"})
     {'redis_url': 'redis://127.0.0.1:6379/0'}
     """
     other = {name for name, value in given.items() if settings.get(name) != str(value)}

@@ -68,7 +68,7 @@ def sights_of(rows: AccountingRows) -> list[JobObservation]:
     amounts |= {"limit": limit.tolist(), "processors": size.tolist(), "status": status.tolist()}
     keys = np.stack([jobs, tasks, lives.submit], axis=1).tolist()
     return [
-        sight_of(
+        observation_of(
             LifeKey(*keys[row]),
             {name: column[row] for name, column in amounts.items()},
             dict(zip(TEXTS, (column[row] for column in words), strict=True)),
@@ -78,7 +78,7 @@ def sights_of(rows: AccountingRows) -> list[JobObservation]:
     ]
 
 
-def sight_of(
+def observation_of(
     key: LifeKey, amounts: Mapping[str, int], words: Mapping[str, str], resized: Iterable[tuple[int, int]] = ()
 ) -> JobObservation:
     """Return what accounting tells of a life: `told` by the names of `NUMBERS`, an end of `MAX_TIME` for none yet."""

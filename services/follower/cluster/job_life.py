@@ -106,24 +106,24 @@ class JobLife:
         return cls(LifeKey(*values[0]), *values[1:])
 
 
-def wait_of(sight: JobObservation, earliest: int, now: int) -> int | None:
+def wait_of(observation: JobObservation, earliest: int, now: int) -> int | None:
     """Return when the wait of a life began that was not withdrawn; None if it did not by now.
 
     A job that started waited from the start at the latest; one that was cancelled before it was eligible did not.
     """
-    since = sight.eligible
-    if sight.start is not None:
-        since = min(sight.key.submit if since is None else max(since, sight.key.submit), sight.start)
-    elif since is None or (sight.state == "over" and (sight.end is None or since > sight.end)):
+    since = observation.eligible
+    if observation.start is not None:
+        since = min(observation.key.submit if since is None else max(since, observation.key.submit), observation.start)
+    elif since is None or (observation.state == "over" and (observation.end is None or since > observation.end)):
         return None
     else:
-        since = max(since, sight.key.submit)
+        since = max(since, observation.key.submit)
     since = max(since, earliest)
     return since if since <= now else None
 
 
 def pending_events(
-    life: JobLife, sight: JobObservation, asked: Asked, earliest: int, present: int, now: int
+    life: JobLife, observation: JobObservation, asked: Asked, earliest: int, present: int, now: int
 ) -> Iterator[Event]:
     """Yield what is to be told of a life, in order, at times from `present` to `now`. Nothing is noted as told.
 
@@ -137,45 +137,48 @@ def pending_events(
         When its wait may have begun: the end of the life before.
     """
     number, reported, at, since, known = life.number, life.reported, life.at, life.since, life.asked
-    begun = wait_of(sight, earliest, now)
+    begun = wait_of(observation, earliest, now)
     noticed = now >= present and now > at
-    if reported == "waiting" and begun is None and sight.state == "waiting":
+    if reported == "waiting" and begun is None and observation.state == "waiting":
         if noticed:
             yield JobWithdrawn(time=now, job_number=number, reason="held")
         return
     anew = (
-        reported == "waiting" and begun is not None and sight.eligible is not None and since < sight.eligible == begun
+        reported == "waiting"
+        and begun is not None
+        and observation.eligible is not None
+        and since < observation.eligible == begun
     )
     if reported in ("nothing", "held") or anew:
         if begun is None or (time := max(begun, present, at)) > now:
             return
         if anew:
             yield JobWithdrawn(time=time, job_number=number, reason="held")
-        yield _submitted(number, sight, asked, begun, time)
+        yield _submitted(number, observation, asked, begun, time)
         reported, at, since, known, noticed = "waiting", time, begun, asked, False
     if reported != "waiting":
-        yield from _owed_running(life, sight, _different(known, asked, sight.unlimited), present, now)
+        yield from _owed_running(life, observation, _different(known, asked, observation.unlimited), present, now)
         return
-    different = _different(known, asked, sight.unlimited)
-    if sight.start is not None:
-        if (time := max(sight.start, at, present)) > now:
+    different = _different(known, asked, observation.unlimited)
+    if observation.start is not None:
+        if (time := max(observation.start, at, present)) > now:
             return
         if further := {name: value for name, value in different.items() if name not in ("priority", "blocked")}:
             yield JobChanged(time=time, job_number=number, **further)
-        start = max(sight.start, since)
+        start = max(observation.start, since)
         size, limit = asked["requested_processors"], asked["requested_time"]
         yield JobStarted(time=time, job_number=number, processors=size, limit=limit, happened=none_if_now(start, time))
         runs = JobLife(life.key, number, life.index, "running", since, time, start, None, {**known, **asked})
-        yield from _owed_running(runs, sight, {}, present, now)
-    elif sight.end is not None and sight.state == "over":
-        if (time := max(sight.end, at + 1, present)) <= now:
-            yield JobWithdrawn(time=time, job_number=number, happened=none_if_now(max(sight.end, since), time))
+        yield from _owed_running(runs, observation, {}, present, now)
+    elif observation.end is not None and observation.state == "over":
+        if (time := max(observation.end, at + 1, present)) <= now:
+            yield JobWithdrawn(time=time, job_number=number, happened=none_if_now(max(observation.end, since), time))
     else:
         if different and noticed:
             yield JobChanged(time=now, job_number=number, **different)
         last = life.expected if life.reported == "waiting" else None
-        if now >= max(present, at) and sight.expected is not None and _is_news(sight.expected, last, now):
-            yield JobExpected(time=now, job_number=number, start=sight.expected)
+        if now >= max(present, at) and observation.expected is not None and _is_news(observation.expected, last, now):
+            yield JobExpected(time=now, job_number=number, start=observation.expected)
 
 
 def _is_news(expected: int, reported: int | None, now: int) -> bool:
@@ -183,44 +186,49 @@ def _is_news(expected: int, reported: int | None, now: int) -> bool:
     return reported is None or abs(expected - reported) > max(NEWS, SHARE * (reported - now))
 
 
-def _owed_running(life: JobLife, sight: JobObservation, different: Asked, present: int, now: int) -> Iterator[Event]:
+def _owed_running(
+    life: JobLife, observation: JobObservation, different: Asked, present: int, now: int
+) -> Iterator[Event]:
     """Yield what is to be told of a life that was told to run."""
     number, at, started = life.number, life.at, life.started or 0
-    over = sight.end if sight.state == "over" else None
-    size, last = life.asked["requested_processors"], sight.resized[-1][1] if sight.resized else sight.processors
+    over = observation.end if observation.state == "over" else None
+    size, last = (
+        life.asked["requested_processors"],
+        observation.resized[-1][1] if observation.resized else observation.processors,
+    )
     changes = {name: value for name, value in different.items() if name not in (*STAYS, "requested_processors")}
     end = now if over is None else max(over, at + 1, present)
     last_change = end if over is None else end - 1  # at its end it is no longer there
-    for changed, processors in sight.resized if size != last else ():
+    for changed, processors in observation.resized if size != last else ():
         if at < (time := max(changed, present)) <= min(now, last_change):
             yield JobChanged(
                 time=time, job_number=number, requested_processors=processors, happened=none_if_now(changed, time)
             )
             at, size = time, processors
-    if size != last and not sight.resized:
+    if size != last and not observation.resized:
         changes["requested_processors"] = last
     if changes and at < (changed := min(now, last_change)) >= present:
         yield JobChanged(time=changed, job_number=number, **changes)
     if over is not None and end <= now:
         over = max(over, started, at if life.reported == "suspended" else started)
-        run_time = over - started if sight.run_time is None else min(sight.run_time, over - started)
+        run_time = over - started if observation.run_time is None else min(observation.run_time, over - started)
         yield JobEnded(
-            time=end, job_number=number, run_time=run_time, outcome=sight.outcome, happened=none_if_now(over, end)
+            time=end, job_number=number, run_time=run_time, outcome=observation.outcome, happened=none_if_now(over, end)
         )
-    elif over is None and at < now >= present and (sight.state == "suspended") != (life.reported == "suspended"):
-        stopped = JobSuspended if sight.state == "suspended" else JobResumed
+    elif over is None and at < now >= present and (observation.state == "suspended") != (life.reported == "suspended"):
+        stopped = JobSuspended if observation.state == "suspended" else JobResumed
         yield stopped(time=now, job_number=number)
 
 
-def _submitted(number: int, sight: JobObservation, asked: Asked, since: int, time: int) -> JobSubmitted:
-    submit = sight.key.submit
+def _submitted(number: int, observation: JobObservation, asked: Asked, since: int, time: int) -> JobSubmitted:
+    submit = observation.key.submit
     return JobSubmitted(
         time=time,
         job_number=number,
         submit_time=submit if submit < since else None,
         eligible_time=none_if_now(since, time),
         moldable=False,
-        whole_nodes=True if sight.whole_nodes else None,
+        whole_nodes=True if observation.whole_nodes else None,
         **asked,
     )
 
@@ -247,7 +255,7 @@ def as_told(life: JobLife, parts: MachineParts) -> JobObservation:
     )
 
 
-def as_before(sight: JobObservation, before: JobObservation) -> JobObservation:
+def as_before(observation: JobObservation, before: JobObservation) -> JobObservation:
     """Return a sight of a job with what it held, and where, as it was seen before."""
     kept = ("processors", "nodes", "memory", "gpus", "partition", "node_list", "resized")
-    return replace(sight, **{name: getattr(before, name) for name in kept})
+    return replace(observation, **{name: getattr(before, name) for name in kept})

@@ -35,32 +35,32 @@ class KnownLives:
         """Return whether a job has more lives than any that is real: each is compared with all."""
         return len(self.of_job(key)) >= MAX_LIVES
 
-    def new(self, sight: JobObservation) -> JobLife:
+    def new(self, observation: JobObservation) -> JobLife:
         """Add a life that is seen for the first time: the next of its job, or the one before those that are known.
 
         One of which the events were found in the log is known again.
         """
-        job, task, submit = sight.key
-        of_job = self.of_job(sight.key)
+        job, task, submit = observation.key
+        of_job = self.of_job(observation.key)
         later = [other.index for other in of_job if other.key.submit > submit]
         index = min(later) - 1 if later else max((other.index for other in of_job), default=-1) + 1
-        index = max(index, 0) if sight.life is None else sight.life
+        index = max(index, 0) if observation.life is None else observation.life
         while (number := number_of(job, None if task < 0 else task, index)) in self.by_number:
             again = self._found_again.get(number)
             if again is not None and again.key.submit == submit:
                 self.drop(again)
-                again.key, again.index = sight.key, index
+                again.key, again.index = observation.key, index
                 self.add(again)
                 return again
             index += 1
-        life = JobLife(sight.key, number, index)
+        life = JobLife(observation.key, number, index)
         self.add(life)
         return life
 
-    def order(self, sight: JobObservation) -> tuple[int, int]:
+    def order(self, observation: JobObservation) -> tuple[int, int]:
         """Let the lives of a job come in order; those before one that is known, the last of them first."""
-        submit = sight.key.submit
-        before = any(other.key.submit > submit for other in self.of_job(sight.key))
+        submit = observation.key.submit
+        before = any(other.key.submit > submit for other in self.of_job(observation.key))
         return (0, -submit) if before else (1, submit)
 
     def found_again(self, event: JobSubmitted) -> JobLife:
@@ -93,11 +93,15 @@ class KnownLives:
         return any(other.index == life.index - 1 for other in self.of_job(life.key))
 
     def is_part(
-        self, life: JobLife, start: int | None, sights: Mapping[LifeKey, JobObservation], shown: Collection[LifeKey]
+        self,
+        life: JobLife,
+        start: int | None,
+        observations: Mapping[LifeKey, JobObservation],
+        shown: Collection[LifeKey],
     ) -> bool:
         """Return whether a life that started then is a part of a run that is told, or seen, or `shown` to go on."""
         before = (other for other in self.of_job(life.key) if other.key.submit < life.key.submit)
-        return any(other.runs_at(start, sights.get(other.key), shown=other.key in shown) for other in before)
+        return any(other.runs_at(start, observations.get(other.key), shown=other.key in shown) for other in before)
 
     def forget(self, before: int) -> None:
         """Forget what was over before a time. O(lives)."""

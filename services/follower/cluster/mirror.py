@@ -70,19 +70,19 @@ class Mirror:
         self._shown: set[LifeKey] = set()
         self._due: deque[tuple[int, list[Event]]] = deque()
 
-    def take(self, sights: Iterable[JobObservation], at: int, *, whole: bool = False) -> None:
+    def take(self, observations: Iterable[JobObservation], at: int, *, whole: bool = False) -> None:
         """Take in what was seen at a time; a `whole` picture has every job that waits or runs.
 
         O(lives seen), and of the whole picture O(lives in the system).
         """
-        sights = list(sights) if whole else sorted(sights, key=self.lives.order)
-        for sight in sights:
-            self._see(sight, at if whole else None)
+        observations = list(observations) if whole else sorted(observations, key=self.lives.order)
+        for observation in observations:
+            self._see(observation, at if whole else None)
         known = self.lives.by_key
         self._missing = {key: since for key, since in self._missing.items() if key in known}  # or found again
         if whole:
-            self._shown = {other.key for other in sights}
-            seen = self._shown | {key for key, sight in self._sights.items() if sight.state == "over"}
+            self._shown = {other.key for other in observations}
+            seen = self._shown | {key for key, observation in self._sights.items() if observation.state == "over"}
             for life in self.lives:
                 if life.open and life.key not in seen:
                     self._missing.setdefault(life.key, at)
@@ -92,12 +92,12 @@ class Mirror:
         """The lives in doubt."""
         return {*self._missing, *self._after_unknown}
 
-    def answered(self, sights: Iterable[JobObservation], at: int) -> None:
+    def answered(self, observations: Iterable[JobObservation], at: int) -> None:
         """Note that this is all that is known of what is missing.
 
         What waits there does wait: squeue loses the last task of an array with a step. What else waited was cancelled.
         """
-        states = {sight.key: sight.state for sight in sights}
+        states = {observation.key: observation.state for observation in observations}
         for key in [key for key in self._missing if self.lives.by_key[key].started is None]:
             if states.get(key) == "waiting":
                 del self._missing[key]
@@ -117,17 +117,17 @@ class Mirror:
         self.until = until = max(until, present)
         due: list[tuple[int, int, int, Event]] = []
         order = as_queued(self._sights, self.lives)
-        for key, sight in list(self._sights.items()):
+        for key, observation in list(self._sights.items()):
             life = self.lives.by_key[key]
-            pool = self.parts.pool_of(sight.node_list, sight.partition)
-            if not life.in_system and (pool is None or not self.rooms.fits(sight, pool)):
+            pool = self.parts.pool_of(observation.node_list, observation.partition)
+            if not life.in_system and (pool is None or not self.rooms.fits(observation, pool)):
                 continue  # that its pool has grown is told first
-            asked = self.names.asked(sight, pool) | {"priority": order.get((key.submit, life.number))}
-            events = list(pending_events(life, sight, asked, self.lives.end_before(life), present, until))
-            if not events and sight.state == "over" and not life.in_system and (sight.end or 0) <= until:
+            asked = self.names.asked(observation, pool) | {"priority": order.get((key.submit, life.number))}
+            events = list(pending_events(life, observation, asked, self.lives.end_before(life), present, until))
+            if not events and observation.state == "over" and not life.in_system and (observation.end or 0) <= until:
                 life.reported, life.over = (
                     "left out",
-                    sight.end,
+                    observation.end,
                 )  # it was never in the queue, or left it while it was held
                 del self._sights[key]
             due += [(event.time, PLACE[type(event)], life.number, event) for event in events]
@@ -171,34 +171,36 @@ class Mirror:
                 if not life.open:
                     self._sights.pop(life.key, None)
 
-    def _see(self, sight: JobObservation, at: int | None) -> None:
+    def _see(self, observation: JobObservation, at: int | None) -> None:
         """Take in a sight, of a whole picture if there is a time."""
-        life = self.lives.by_key.get(sight.key)
+        life = self.lives.by_key.get(observation.key)
         if life is None:
-            if sight.state == "over" and (sight.end is None or sight.end <= max(self.begin, self.now - KEEP)):
+            if observation.state == "over" and (
+                observation.end is None or observation.end <= max(self.begin, self.now - KEEP)
+            ):
                 return
-            if self.lives.too_many(sight.key):
+            if self.lives.too_many(observation.key):
                 return
-            life = self.lives.new(sight)
+            life = self.lives.new(observation)
             if life.reported == "nothing":
-                self._judge(life, sight, at)
+                self._judge(life, observation, at)
             for after in self.lives.of_job(life.key):
                 if after.index == life.index + 1:
                     self._after_unknown.pop(after.key, None)
-        elif life.open and self.rooms.unusable(sight) is not None:  # it keeps what it had
-            sight = as_before(sight, self._sights.get(sight.key) or as_told(life, self.parts))
-        self.names.bind(sight, life.asked)
+        elif life.open and self.rooms.unusable(observation) is not None:  # it keeps what it had
+            observation = as_before(observation, self._sights.get(observation.key) or as_told(life, self.parts))
+        self.names.bind(observation, life.asked)
         if life.open:
-            before = self._sights.get(sight.key)
-            if before is None or before.state != "over" or sight.state == "over":
-                self._sights[sight.key] = sight
-        if sight.state == "over" or at is not None:
-            self._missing.pop(sight.key, None)
+            before = self._sights.get(observation.key)
+            if before is None or before.state != "over" or observation.state == "over":
+                self._sights[observation.key] = observation
+        if observation.state == "over" or at is not None:
+            self._missing.pop(observation.key, None)
 
-    def _judge(self, life: JobLife, sight: JobObservation, at: int | None) -> None:
+    def _judge(self, life: JobLife, observation: JobObservation, at: int | None) -> None:
         """Leave out a life that cannot be told, and doubt one that waits anew while the one before is not known."""
-        reason = "without a number of its own" if life.number > MAX_INTEGER else self.rooms.unusable(sight)
-        if at is None and self.lives.is_part(life, sight.start, self._sights, self._shown):
+        reason = "without a number of its own" if life.number > MAX_INTEGER else self.rooms.unusable(observation)
+        if at is None and self.lives.is_part(life, observation.start, self._sights, self._shown):
             reason = "told as a part of a run that is known"
         if reason is not None:
             self.left_out.update([reason])
@@ -237,7 +239,7 @@ class Mirror:
             "left_out": dict(self.left_out),
         }
         if seen:
-            state["seen"] = [sight.plain() for sight in self._sights.values()]
+            state["seen"] = [observation.plain() for observation in self._sights.values()]
             state["rooms_seen"] = self.rooms.snapshot(seen=True)
         return state
 
@@ -249,4 +251,6 @@ class Mirror:
             setattr(self, name, state[name])
         self.left_out = Counter(state["left_out"])
         self.rooms.restore(state["rooms"], state.get("rooms_seen"))
-        self._sights = {sight.key: sight for sight in map(JobObservation.of_plain, state.get("seen", ()))}
+        self._sights = {
+            observation.key: observation for observation in map(JobObservation.of_plain, state.get("seen", ()))
+        }

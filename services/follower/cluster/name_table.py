@@ -34,22 +34,24 @@ class NameTable:
             self.fresh[f"{kind}:{shown}"] = b"%d" % number
         return number
 
-    def of(self, sight: JobObservation) -> dict[str, int | None]:
+    def of(self, observation: JobObservation) -> dict[str, int | None]:
         """Return the numbers of the names of a job, as fields of an event."""
-        return {field: self.number(kind, getattr(sight, kind)) for kind, field in KINDS.items()}
+        return {field: self.number(kind, getattr(observation, kind)) for kind, field in KINDS.items()}
 
-    def asked(self, sight: JobObservation, pool: int | None) -> dict[str, Any]:
+    def asked(self, observation: JobObservation, pool: int | None) -> dict[str, Any]:
         """Return what a job asks for and whose it is, as fields of `JobSubmitted`."""
         return {
-            "requested_processors": sight.processors,
-            "requested_time": None if sight.unlimited or not sight.limit else min(sight.limit, MAX_DURATION),
-            **self.of(sight),
+            "requested_processors": observation.processors,
+            "requested_time": None
+            if observation.unlimited or not observation.limit
+            else min(observation.limit, MAX_DURATION),
+            **self.of(observation),
             "partition_number": None if pool is None else pool + 1,
             "pool": pool,
-            "nodes": sight.nodes,
-            "memory": sight.memory,
-            "gpus": sight.gpus,
-            "blocked": sight.blocked or None,
+            "nodes": observation.nodes,
+            "memory": observation.memory,
+            "gpus": observation.gpus,
+            "blocked": observation.blocked or None,
         }
 
     def take_fresh(self) -> dict[str, bytes]:
@@ -70,10 +72,10 @@ class NameTable:
         for kind, field in KINDS.items():
             self._fill(kind, getattr(event, field) or 0)
 
-    def bind(self, sight: JobObservation, asked: Mapping[str, Any]) -> None:
+    def bind(self, observation: JobObservation, asked: Mapping[str, Any]) -> None:
         """Note whose the numbers are that the log has for a job, where only they are known."""
         for kind, field in KINDS.items() if self._unbound else ():
-            known, number, name = self.names.of[kind], asked.get(field), getattr(sight, kind)
+            known, number, name = self.names.of[kind], asked.get(field), getattr(observation, kind)
             if name and number and known.get(f"{FOUND}{number}") == number:
                 shown = self.names.shown(kind, name)
                 if shown not in known:

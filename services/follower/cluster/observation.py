@@ -61,9 +61,9 @@ class JobObservation:
     @classmethod
     def of_plain(cls, values: list[Any]) -> "JobObservation":
         """Return what `plain` was taken of."""
-        sight = cls(LifeKey(*values[0]), *values[1:])
-        sight.resized = tuple((instant, processors) for instant, processors in sight.resized)
-        return sight
+        observation = cls(LifeKey(*values[0]), *values[1:])
+        observation.resized = tuple((instant, processors) for instant, processors in observation.resized)
+        return observation
 
 
 class Node(NamedTuple):
@@ -85,7 +85,7 @@ class Node(NamedTuple):
         return {"processors": self.processors, "nodes": 1, "memory": self.memory, "gpus": self.gpus}
 
 
-def shifted(sights: Iterable[JobObservation], zero: int) -> list[JobObservation]:
+def shifted(observations: Iterable[JobObservation], zero: int) -> list[JobObservation]:
     """Return sights with instants of a cluster's own time line, whose second 0 is `zero`."""
 
     def own(instant: int | None) -> int | None:
@@ -93,13 +93,13 @@ def shifted(sights: Iterable[JobObservation], zero: int) -> list[JobObservation]
 
     return [
         replace(
-            sight,
-            key=sight.key._replace(submit=sight.key.submit - zero),
-            eligible=own(sight.eligible),
-            start=own(sight.start),
-            end=own(sight.end),
-            expected=own(sight.expected),
-            resized=tuple((instant - zero, processors) for instant, processors in sight.resized),
+            observation,
+            key=observation.key._replace(submit=observation.key.submit - zero),
+            eligible=own(observation.eligible),
+            start=own(observation.start),
+            end=own(observation.end),
+            expected=own(observation.expected),
+            resized=tuple((instant - zero, processors) for instant, processors in observation.resized),
         )
-        for sight in sights
+        for observation in observations
     ]

@@ -16,8 +16,8 @@ class ObservedCapacity:
 
     def __init__(self, parts: MachineParts) -> None:
         self._parts = parts
-        self._told = MachineCapacity(sum(pool.processors for pool in parts.pools), parts.pools)
-        self._seen = list(self._told)
+        self._published = MachineCapacity(sum(pool.processors for pool in parts.pools), parts.pools)
+        self._seen = list(self._published)
 
     def see(self, nodes: Iterable[Node]) -> None:
         """Take in what nodes there are now; those of no pool are left out. O(nodes)."""
@@ -29,7 +29,8 @@ class ObservedCapacity:
                 for place, value in enumerate((node.usable, node.memory, node.gpus)):
                     sums[at][place] += value
         self._seen = [
-            _managed(PoolCapacity(*amounts), published) for amounts, published in zip(sums, self._told, strict=True)
+            _managed(PoolCapacity(*amounts), published)
+            for amounts, published in zip(sums, self._published, strict=True)
         ]
 
     def see_pool(self, name: str, room: PoolCapacity) -> None:
@@ -38,49 +39,51 @@ class ObservedCapacity:
         if at is None:
             known = ", ".join(pool.name for pool in self._parts.pools)
             raise ValueError(f"no pool {quote(name)}; the machine has {truncate(known)}")
-        self._seen[at] = _managed(self._seen[at].changed(*room), self._told[at])
+        self._seen[at] = _managed(self._seen[at].changed(*room), self._published[at])
 
     def changes(self, time: int) -> Iterator[CapacityChanged]:
         """Yield what is to be told of pools."""
-        for pool, (published, seen) in enumerate(zip(self._told, self._seen, strict=True)):
+        for pool, (published, seen) in enumerate(zip(self._published, self._seen, strict=True)):
             if published != seen:
                 yield CapacityChanged(time=time, pool=pool, **seen._asdict())
 
     def published(self, event: CapacityChanged) -> None:
         """Note that a change was told."""
-        self._told.change(event.pool or 0, PoolCapacity(event.processors, event.memory, event.gpus))
+        self._published.change(event.pool or 0, PoolCapacity(event.processors, event.memory, event.gpus))
 
-    def unusable(self, sight: JobObservation) -> str | None:
+    def unusable(self, observation: JobObservation) -> str | None:
         """Return why a life cannot be told; None if it can."""
-        pool = self._parts.pool_of(sight.node_list, sight.partition)
+        pool = self._parts.pool_of(observation.node_list, observation.partition)
         if pool is None:
             return "on a node and in a partition of no pool"
-        if sight.processors <= 0:
+        if observation.processors <= 0:
             return "without processors"
-        if sight.start is not None and sight.end is not None and sight.end < sight.start:
+        if observation.start is not None and observation.end is not None and observation.end < observation.start:
             return "ended before it started"
-        if not self.fits(sight, pool) and not _within(sight, self._seen[pool]):
+        if not self.fits(observation, pool) and not _within(observation, self._seen[pool]):
             return "larger than its pool"
-        if max(sight.nodes or 0, sight.memory or 0, sight.gpus or 0) > MAX_AMOUNT:
+        if max(observation.nodes or 0, observation.memory or 0, observation.gpus or 0) > MAX_AMOUNT:
             return "larger than any machine"
         return None
 
-    def fits(self, sight: JobObservation, pool: int) -> bool:
+    def fits(self, observation: JobObservation, pool: int) -> bool:
         """Return whether a pool has, or had at first, what a job asks for, as far as was told."""
         try:
-            self._told.require("a job asks for", pool, (sight.processors, sight.memory, sight.gpus))
+            self._published.require(
+                "a job asks for", pool, (observation.processors, observation.memory, observation.gpus)
+            )
         except LogViolation:
             return False
         return True
 
     def snapshot(self, *, seen: bool = False) -> list[list[int | None]]:
         """Return what was told, or what is seen, as plain values."""
-        return [list(room) for room in self._seen] if seen else self._told.snapshot()
+        return [list(room) for room in self._seen] if seen else self._published.snapshot()
 
     def restore(self, state: Sequence[Sequence[Any]], seen: Sequence[Sequence[Any]] | None = None) -> None:
         """Take on what `snapshot` returned; what is seen is what was told, unless it was stored."""
-        self._told.restore(state)
-        self._seen = list(self._told) if seen is None else [PoolCapacity(*room) for room in seen]
+        self._published.restore(state)
+        self._seen = list(self._published) if seen is None else [PoolCapacity(*room) for room in seen]
 
 
 def _managed(room: PoolCapacity, published: PoolCapacity) -> PoolCapacity:
@@ -90,6 +93,6 @@ def _managed(room: PoolCapacity, published: PoolCapacity) -> PoolCapacity:
     )
 
 
-def _within(sight: JobObservation, room: PoolCapacity) -> bool:
-    asked = sight.processors, sight.memory, sight.gpus
+def _within(observation: JobObservation, room: PoolCapacity) -> bool:
+    asked = observation.processors, observation.memory, observation.gpus
     return all(wanted is None or has is None or wanted <= has for wanted, has in zip(asked, room, strict=True))

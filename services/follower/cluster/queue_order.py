@@ -15,12 +15,12 @@ Job = tuple[int, int]
 """When a job was submitted, and its number: equals in priority go in this order."""
 
 
-def as_queued(sights: Mapping[LifeKey, JobObservation], lives: KnownLives) -> dict[Job, int]:
+def as_queued(observations: Mapping[LifeKey, JobObservation], lives: KnownLives) -> dict[Job, int]:
     """Return the priorities by which the jobs that wait stand as they do in the cluster's queue."""
     waiting = [
-        (-sight.priority, (key.submit, lives.by_key[key].number))
-        for key, sight in sights.items()
-        if sight.priority is not None and sight.state == "waiting"
+        (-observation.priority, (key.submit, lives.by_key[key].number))
+        for key, observation in observations.items()
+        if observation.priority is not None and observation.state == "waiting"
     ]
     known = ((job, lives.by_number[job[1]].asked.get("priority")) for _, job in waiting)
     known_priorities = {job: priority for job, priority in known if priority is not None}

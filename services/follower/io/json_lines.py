@@ -101,7 +101,7 @@ def read_line(text: str) -> ParsedLine:
 
     Examples
     --------
-    >>> read_line('{"job": 7, "submit": 1795325400, "processors": 4, "partition": "batch"}').sights[0].state
+    >>> read_line('{"job": 7, "submit": 1795325400, "processors": 4, "partition": "batch"}').observations[0].state
     'waiting'
     >>> read_line('{"job": 7, "submit": 1795325400, "processors": 0}')
     Traceback (most recent call last):

@@ -30,7 +30,7 @@ class Mirrored:
 
     def __init__(self, options: FollowOptions) -> None:
         self.load = SourceLoad()
-        self._given = options
+        self._options = options
         self._zero = 0
         self._mirror: Mirror | None = None
 
@@ -83,7 +83,7 @@ class Mirrored:
 
     def _begin(self, parts: MachineParts, now: int) -> Opening:
         """Open a new run at a second of Unix, with the past that is wanted."""
-        begin = now - self._given.history
+        begin = now - self._options.history
         self._zero = begin - begin % DAY
         return self._know(parts, begin - self._zero)
 
@@ -93,7 +93,7 @@ class Mirrored:
         return self._know(as_opened(parts, opened), opened.time)
 
     def _know(self, parts: MachineParts, begin: int) -> Opening:
-        self._mirror = Mirror(parts, NameTable(Names(self._given.key)), begin, self._given.patience)
+        self._mirror = Mirror(parts, NameTable(Names(self._options.key)), begin, self._options.patience)
         return Opening(sum(pool.processors for pool in parts.pools), parts.pools, self._zero, begin)
 
     def _heard(self, began: float) -> None:

@@ -7,7 +7,7 @@ it was queued. What no record tells is not known: nodes that go down are still p
 import re
 from typing import Any, ClassVar
 
-from shadowtime.services.follower.cluster import JobObservation, LifeKey, Opening, sight_of
+from shadowtime.services.follower.cluster import JobObservation, LifeKey, Opening, observation_of
 from shadowtime.services.follower.io.tailed import ParsedLine, Tailed
 from shadowtime.services.follower.options import FollowOptions
 from shadowtime.shared.accounting import UNKNOWN, Instants, PbsJobs, PbsLife, PbsWaiting, numbered, zone_of
@@ -42,9 +42,10 @@ class Pbs(Tailed):
         life = self._jobs.take(text)
         if life is None:
             return ParsedLine()
-        sights = self._sights(life)
+        observations = self._sights(life)
         return ParsedLine(
-            [sight for sight in sights if sight.processors > 0 and sight.key.submit > 0], time=self._jobs.time
+            [observation for observation in observations if observation.processors > 0 and observation.key.submit > 0],
+            time=self._jobs.time,
         )
 
     def _sights(self, life: PbsLife) -> list[JobObservation]:
@@ -56,15 +57,18 @@ class Pbs(Tailed):
             if life.kind != "S" and numbers["start"] == again[1]:
                 return []  # the end of the run that a rerun has ended
         job, task = numbered(life.job)
-        sight = sight_of(LifeKey(job, -1 if task is None else task, numbers["submit"]), numbers, life.words)
+        observation = observation_of(LifeKey(job, -1 if task is None else task, numbers["submit"]), numbers, life.words)
         if life.kind != "R":
             if life.kind not in ("Q", "S"):
                 self._rerun.pop(life.job, None)
-            return [sight]
+            return [observation]
         since = max(numbers["end"], numbers["submit"] + 1)
         self._rerun[life.job] = (since, numbers["start"])
         numbers |= {"submit": since, "eligible": since, "start": UNKNOWN, "end": MAX_TIME}
-        return [sight, sight_of(sight.key._replace(submit=since), numbers, {**life.words, "node_list": ""})]
+        return [
+            observation,
+            observation_of(observation.key._replace(submit=since), numbers, {**life.words, "node_list": ""}),
+        ]
 
     def snapshot(self) -> Any:
         """Return what is known of jobs that are not over, beside the rest."""

@@ -152,7 +152,7 @@ class SlurmSource(Mirrored):
             else:
                 self._next = began + self.every
                 self._soonest = (
-                    self._next if self._waker is None else began + max(LEAST, self.every - self._given.every)
+                    self._next if self._waker is None else began + max(LEAST, self.every - self._options.every)
                 )
                 await self._tell_picture()
             self._backoff.reset()
@@ -205,7 +205,7 @@ class SlurmSource(Mirrored):
         if before is not None and before.since == load.since and load.time > before.time:
             self.load.share = (load.seconds - before.seconds) / (load.time - before.time)
             if self.load.share < MOST / 4:
-                self.every = max(self.every / 2, self._given.every)
+                self.every = max(self.every / 2, self._options.every)
             if self.load.share > MOST:
                 self.every = min(2 * self.every, LONGEST_PAUSE)
                 log.warning(

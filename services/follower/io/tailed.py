@@ -41,7 +41,7 @@ class ParsedLine(NamedTuple):
     `known` says that whatever was before that second is told.
     """
 
-    sights: Sequence[JobObservation] = ()
+    observations: Sequence[JobObservation] = ()
     pool: str | None = None
     room: PoolCapacity | None = None
     time: int | None = None
@@ -103,20 +103,20 @@ class Tailed(Mirrored, ABC):
             self.load.failures += 1
             self._note_behind()
             log.warning("%s", truncate(str(error)))
-            await asyncio.sleep(self._given.every)
+            await asyncio.sleep(self._options.every)
             return
-        sights: list[JobObservation] = []
+        observations: list[JobObservation] = []
         for line in lines:
-            sights += self._taken(line)
-        mirror.take(shifted(sights, self._zero), mirror.now)
-        lag = 0 if self._known else int(self._given.every)
+            observations += self._taken(line)
+        mirror.take(shifted(observations, self._zero), mirror.now)
+        lag = 0 if self._known else int(self._options.every)
         now = int(time.time())
         known = min(now, self._last or now) if lines or self._known else now
         if (until := known - 1 - lag - self._zero) > mirror.until:
             mirror.release(until, beat=not lines)
         self._heard(began)
         if not lines:
-            await asyncio.sleep(self._given.every)
+            await asyncio.sleep(self._options.every)
 
     def _taken(self, line: FileLine) -> Sequence[JobObservation]:
         """Return the jobs that a line tells of."""
@@ -133,7 +133,7 @@ class Tailed(Mirrored, ABC):
         if seen.time is not None and (seen.known or not self._known):
             self._last = max(self._last or 0, seen.time)
             self._known = self._known or seen.known
-        return seen.sights
+        return seen.observations
 
     async def close(self) -> None:
         """Let go of the file."""

@@ -76,13 +76,13 @@ def sights_of_rows(rows: Iterable[Mapping[str, str]], tiers: Mapping[str, int]) 
     tiers
         Of partitions; see `tiers_of`.
     """
-    sights: list[JobObservation] = []
+    observations: list[JobObservation] = []
     for values in rows:
-        if (sight := _sight(values)) is not None:
-            tier = max(tiers.get(name, 0) for name in sight.partition.split(","))
-            sight.priority = min(tier * TIER + (sight.priority or 0), MAX_INTEGER)
-            sights.append(sight)
-    return sights
+        if (observation := _sight(values)) is not None:
+            tier = max(tiers.get(name, 0) for name in observation.partition.split(","))
+            observation.priority = min(tier * TIER + (observation.priority or 0), MAX_INTEGER)
+            observations.append(observation)
+    return observations
 
 
 def _jobs(text: str, end: str) -> Iterator[dict[str, str]]:
@@ -126,7 +126,7 @@ def _sight(values: Mapping[str, str]) -> JobObservation | None:
     limit = values["TimeLimit"]
     memory, gpus = resources_of(values["tres-alloc"])
     run_time = seconds_of(values["TimeUsed"])
-    sight = JobObservation(
+    observation = JobObservation(
         key,
         state,
         life=number("RestartCnt"),
@@ -153,8 +153,8 @@ def _sight(values: Mapping[str, str]) -> JobObservation | None:
         blocked=state == "waiting" and values["Reason"].split(" ")[0].strip("()") not in FREE,
     )
     if status is None and state == "over":
-        sight.outcome = _guessed(sight, number("exit_code"))
-    return sight
+        observation.outcome = _guessed(observation, number("exit_code"))
+    return observation
 
 
 def _state_of(text: str) -> tuple[State | None, int | None]:
@@ -172,9 +172,9 @@ def _state_of(text: str) -> tuple[State | None, int | None]:
     return None, None
 
 
-def _guessed(sight: JobObservation, exit_code: int) -> Outcome:
+def _guessed(observation: JobObservation, exit_code: int) -> Outcome:
     """Return how a job ended that is completing, as its exit code tells."""
-    if sight.limit and sight.run_time is not None and sight.run_time >= sight.limit:
+    if observation.limit and observation.run_time is not None and observation.run_time >= observation.limit:
         return OUTCOMES[LIMIT]
     return "cancelled" if exit_code & 127 else "failed" if exit_code else "completed"
 

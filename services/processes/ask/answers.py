@@ -162,7 +162,7 @@ class Answers:
                 continue
             seen = self._seen.get(run)
             if seen is None or seen.position != position:
-                seen = _told(position) or await self._followed(run, position)
+                seen = _event_at(position) or await self._followed(run, position)
             if seen is not None:
                 latest[run] = seen
         self._seen = latest
@@ -188,7 +188,7 @@ class Answers:
         return follower
 
 
-def _told(position: Position) -> _Seen | None:
+def _event_at(position: Position) -> _Seen | None:
     """Return what a run is by the stage's last output, if that tells."""
     last = Envelope.read(position.output)
     if last is None or last.sequence != position.sequence or not last.cluster or isinstance(last.event, Rejected):

@@ -72,7 +72,7 @@ def answering(model: type[Asked], answer: Callable[[Asked], Awaitable[FrozenMode
     """Return what answers questions of some kind over HTTP; within `without_traceback`."""
 
     async def handle(request: web.Request) -> web.Response:
-        return _said(await answer(read_as(model, _parameters(request))))
+        return _json_response(await answer(read_as(model, _parameters(request))))
 
     return handle
 
@@ -91,19 +91,21 @@ async def without_traceback(request: web.Request, handler: Handler) -> web.Strea
     try:
         return await handler(request)
     except Unanswerable as error:
-        return _said(Problem(error=str(error), parameter=error.parameter), error.status)
+        return _json_response(Problem(error=str(error), parameter=error.parameter), error.status)
     except ShadowtimeError as error:
-        return _said(Problem(error=str(error)), 503)
+        return _json_response(Problem(error=str(error)), 503)
     except web.HTTPException as error:
-        response = _said(Problem(error=f"{request.method[:20]} {quote(request.path)}: {error.reason}"), error.status)
+        response = _json_response(
+            Problem(error=f"{request.method[:20]} {quote(request.path)}: {error.reason}"), error.status
+        )
         response.headers.update({name: error.headers[name] for name in ("Allow",) if name in error.headers})
         return response
     except Exception:
         log.exception("a question could not be answered: %s", quote(request.path_qs))
-        return _said(Problem(error="an error inside the server, which its log tells of"), 500)
+        return _json_response(Problem(error="an error inside the server, which its log tells of"), 500)
 
 
-def _said(message: FrozenModel, status: int = 200) -> web.Response:
+def _json_response(message: FrozenModel, status: int = 200) -> web.Response:
     body = message.as_json()
     return web.Response(
         body=body, status=status, content_type="application/json", headers={"Cache-Control": "no-store"}

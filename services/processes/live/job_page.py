@@ -94,7 +94,7 @@ def _story(view: LiveView, story: Story, machine: MachineMoment) -> Iterator[tup
     asks = "" if job.requested_time is None else f" for {duration(job.requested_time)}"
     user = "" if job.user_id is None else f" by user {job.user_id}"
     yield at(job.time, f"submitted{user}: asks for {procs(job.requested_processors)}{asks}")
-    if sentences := list(_told(story, machine)):
+    if sentences := list(_waiting_sentences(story, machine)):
         yield at(job.time, "; ".join(sentences))
     if (awaited := story.awaited) is not None:
         again = f", as it says for the {ordinal(awaited.times)} time," if awaited.times > 1 else ""
@@ -119,7 +119,7 @@ def _story(view: LiveView, story: Story, machine: MachineMoment) -> Iterator[tup
         yield at(ended.time, f"{ENDS[ended.outcome]} after {duration(ended.run_time)}")
 
 
-def _told(story: Story, machine: MachineMoment) -> Iterator[str]:
+def _waiting_sentences(story: Story, machine: MachineMoment) -> Iterator[str]:
     if story.run_time is not None:
         yield f"predicted to run {duration(story.run_time)}"
     if story.adjusted is not None:

@@ -140,16 +140,16 @@ class LivePage:
     async def _queue(self, request: web.Request) -> web.Response:
         view, start = self._asked(request), _number(request, "from")
         if view is None:
-            return _told(None)
-        return _told({"from": start, "rows": list(queue(view, start).items())})
+            return _json_response(None)
+        return _json_response({"from": start, "rows": list(queue(view, start).items())})
 
     async def _job(self, request: web.Request) -> web.Response:
         view, number = self._asked(request), _number(request, "job")
-        return _told(None if view is None else job_page(view, number))
+        return _json_response(None if view is None else job_page(view, number))
 
     async def _find(self, request: web.Request) -> web.Response:
         view, number = self._asked(request), _number(request, "number")
-        return _told(None if view is None else matches(view, number))
+        return _json_response(None if view is None else matches(view, number))
 
     def _asked(self, request: web.Request) -> LiveView | None:
         run = self.runs.chosen(request.query.get("run"))
@@ -223,7 +223,7 @@ def _number(request: web.Request, name: str) -> int:
     return int(text)
 
 
-def _told(answer: object) -> web.Response:
+def _json_response(answer: object) -> web.Response:
     return web.Response(body=orjson.dumps(answer), content_type="application/json")
 
 

@@ -162,7 +162,7 @@ class Experts(Predictor[JobSubmitted, int, RunTimePrediction]):
             self._others.append(Hmm(HmmSettings(state="posterior")))
         experts = len(EXPERTS) + len(self._others)
         self._user_weights = UserWeights(experts, settings.rate, settings.global_rate, settings.share)
-        self._said: dict[int, Masses] = {}  # by job number: what each expert said of each outcome
+        self._outcomes: dict[int, Masses] = {}  # by job number: what each expert said of each outcome
         self.masses = LastValue(self._masses)
         """What each expert says of a job, shape (experts, BINS), or None before any job has ended."""
 
@@ -202,21 +202,21 @@ class Experts(Predictor[JobSubmitted, int, RunTimePrediction]):
 
     def observe(self, event: Event) -> None:
         """Keep what the experts say of a job from its submission to its end."""
-        if isinstance(event, JobSubmitted) and len(self._said) < MAX_JUDGED:
+        if isinstance(event, JobSubmitted) and len(self._outcomes) < MAX_JUDGED:
             masses = self.masses(event)
             if masses is not None:
-                self._said[event.job_number] = np.array(
+                self._outcomes[event.job_number] = np.array(
                     [outcome_masses(predicted, limit(event)) for predicted in masses]
                 )
         elif isinstance(event, JobWithdrawn) or (isinstance(event, JobEnded) and not event.requeued):
-            self._said.pop(event.job_number, None)
+            self._outcomes.pop(event.job_number, None)
         for other in self._others:
             other.observe(event)
         self.masses.forget()
 
     def learn_one(self, x: JobSubmitted, y: int) -> None:
         """Judge the experts by the run time `y` in seconds, and let them learn it."""
-        outcomes = self._said.get(x.job_number)
+        outcomes = self._outcomes.get(x.job_number)
         if outcomes is not None:
             self._user_weights.judge(x, np.ascontiguousarray(outcomes[:, outcome_of(y, limit(x))]))
         for expert in (self._similar, *self._others):
@@ -229,7 +229,7 @@ class Experts(Predictor[JobSubmitted, int, RunTimePrediction]):
             "similar": self._similar.snapshot(),
             "others": [other.snapshot() for other in self._others],
             **self._user_weights.snapshot(),
-            "said": [[job_number, outcomes.tolist()] for job_number, outcomes in self._said.items()],
+            "said": [[job_number, outcomes.tolist()] for job_number, outcomes in self._outcomes.items()],
         }
 
     def restore(self, state: Any) -> None:
@@ -238,7 +238,7 @@ class Experts(Predictor[JobSubmitted, int, RunTimePrediction]):
         for other, known in zip(self._others, state["others"], strict=True):
             other.restore(known)
         self._user_weights.restore(state)
-        self._said = {job_number: np.array(outcomes) for job_number, outcomes in state["said"]}
+        self._outcomes = {job_number: np.array(outcomes) for job_number, outcomes in state["said"]}
         self.masses.forget()
 
 

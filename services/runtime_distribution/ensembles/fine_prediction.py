@@ -19,8 +19,8 @@ def fine_prediction(fine: Floats, x: JobSubmitted, observations: int, point: flo
 
     >>> import numpy as np
     >>> job = JobSubmitted(time=0, job_number=1, requested_processors=1, requested_time=2)
-    >>> told = fine_prediction(np.array([0.1, *[0.1] * 8, 0.0, *[0.0] * 7, 0.1]), job, 5)
-    >>> round(told.point, 2), told.at_request, len(told.quantiles)
+    >>> example = fine_prediction(np.array([0.1, *[0.1] * 8, 0.0, *[0.0] * 7, 0.1]), job, 5)
+    >>> round(example.point, 2), example.at_request, len(example.quantiles)
     (1.34, 0.1, 19)
     """
     outcomes, quantiles = gathered(fine), quantiles_of(fine, limit(x))

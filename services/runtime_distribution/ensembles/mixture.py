@@ -135,7 +135,7 @@ class Mixture(Predictor[JobSubmitted, int, RunTimePrediction]):
         self._histories = UserHistories(REMEMBERED)
         self._near, self._at_request = NearRequest(), AtRequest()
         self._recalibration = PitRecalibration()
-        self._said: dict[int, Said] = {}  # of the jobs in the system, by job number
+        self._judged: dict[int, Said] = {}  # of the jobs in the system, by job number
         self._ended = 0
         self.says = LastValue(self._says)
         """What is said of a job now, or None while no kind says anything."""
@@ -172,19 +172,19 @@ class Mixture(Predictor[JobSubmitted, int, RunTimePrediction]):
 
     def observe(self, event: Event) -> None:
         """Keep what is said of a job from its submission to its end."""
-        if isinstance(event, JobSubmitted) and len(self._said) < MAX_JUDGED:
+        if isinstance(event, JobSubmitted) and len(self._judged) < MAX_JUDGED:
             prediction = self.says(event)
             if prediction is not None:
-                self._said[event.job_number] = prediction
+                self._judged[event.job_number] = prediction
         elif isinstance(event, JobWithdrawn) or (isinstance(event, JobEnded) and not event.requeued):
-            self._said.pop(event.job_number, None)
+            self._judged.pop(event.job_number, None)
         for kind in self.kinds:
             kind.observe(event)
         self.says.forget()
 
     def learn_one(self, x: JobSubmitted, y: int) -> None:
         """Judge the kinds, and the mixture, by the run time `y` in seconds, and let them learn it."""
-        prediction = self._said.get(x.job_number)
+        prediction = self._judged.get(x.job_number)
         if prediction is not None:
             self._user_weights.judge(x, np.ascontiguousarray(prediction.outcomes[:, outcome_of(y, limit(x))]))
             self._recalibration.learn(*transformed_within(prediction.fine, y, limit(x)))
@@ -205,7 +205,7 @@ class Mixture(Predictor[JobSubmitted, int, RunTimePrediction]):
             "near": self._near.snapshot(),
             "at_request": self._at_request.snapshot(),
             "recalibration": self._recalibration.snapshot(),
-            "said": [[number, *map(packed_numbers, prediction)] for number, prediction in self._said.items()],
+            "said": [[number, *map(packed_numbers, prediction)] for number, prediction in self._judged.items()],
             "ended": self._ended,
         }
 
@@ -218,6 +218,6 @@ class Mixture(Predictor[JobSubmitted, int, RunTimePrediction]):
         self._near.restore(state["near"])
         self._at_request.restore(state["at_request"])
         self._recalibration.restore(state["recalibration"])
-        self._said = {number: Said(*map(unpacked_numbers, prediction)) for number, *prediction in state["said"]}
+        self._judged = {number: Said(*map(unpacked_numbers, prediction)) for number, *prediction in state["said"]}
         self._ended = state["ended"]
         self.says.forget()

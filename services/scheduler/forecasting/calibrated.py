@@ -78,20 +78,20 @@ class CalibratedStarts:
         self._numbers: list[int] = []
         """The waiting jobs, in the order of the rows of `_told`."""
         self._rows: dict[int, int] = {}
-        self._told: FloatTable = np.empty((16, OPEN + COUNT))
+        self._forecasts: FloatTable = np.empty((16, OPEN + COUNT))
 
     def tell(self, job_number: int, now: int, within: Within) -> Within:
         """Return what to tell of a job in the place of the quantiles that were forecast, and learn from its wait."""
-        count_missed(float(now), self._told[: len(self._numbers)], self.shifts, SHARES)
+        count_missed(float(now), self._forecasts[: len(self._numbers)], self.shifts, SHARES)
         if not within:
             return within
         row = self._rows[job_number] = len(self._numbers)
         self._numbers.append(job_number)
-        if row == len(self._told):
-            self._told = np.concatenate((self._told, np.empty_like(self._told)))
+        if row == len(self._forecasts):
+            self._forecasts = np.concatenate((self._forecasts, np.empty_like(self._forecasts)))
         logs = _logs(within)
-        self._told[row, TOLD], self._told[row, KIND] = now, logs[0] < logs[-1]
-        self._told[row, LOGS:OPEN], self._told[row, OPEN:] = logs, 1.0
+        self._forecasts[row, TOLD], self._forecasts[row, KIND] = now, logs[0] < logs[-1]
+        self._forecasts[row, LOGS:OPEN], self._forecasts[row, OPEN:] = logs, 1.0
         return self._moved(logs)
 
     def shifted(self, within: Within) -> Within:
@@ -106,7 +106,7 @@ class CalibratedStarts:
         """Learn the wait of a job, if quantiles were told of it since it waits."""
         if job_number not in self._rows:
             return
-        row = self._told[self._rows[job_number]]
+        row = self._forecasts[self._rows[job_number]]
         count_missed(float(now), row[np.newaxis], self.shifts, SHARES)
         shifts, wait = self.shifts[int(row[KIND])], now - row[TOLD]
         held = (row[OPEN:] > 0.0) & ((wait > 0.0) | (_seconds(row[LOGS:OPEN] + shifts) > 0))
@@ -121,11 +121,11 @@ class CalibratedStarts:
         last = self._numbers.pop()
         if last != job_number:
             self._numbers[row], self._rows[last] = last, row
-            self._told[row] = self._told[len(self._numbers)]
+            self._forecasts[row] = self._forecasts[len(self._numbers)]
 
     def snapshot(self) -> dict[str, Any]:
         """Return shifts and waiting jobs as plain values."""
-        forecasts = self._told[: len(self._numbers)]
+        forecasts = self._forecasts[: len(self._numbers)]
         return {"shifts": self.shifts.tolist(), "numbers": self._numbers.copy(), "told": forecasts.tolist()}
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -133,8 +133,8 @@ class CalibratedStarts:
         self.shifts = np.array(state["shifts"])
         self._numbers = list(state["numbers"])
         self._rows = {number: row for row, number in enumerate(self._numbers)}
-        self._told = np.empty((max(16, len(self._numbers)), OPEN + COUNT))
-        self._told[: len(self._numbers)] = np.array(state["told"]).reshape(-1, OPEN + COUNT)
+        self._forecasts = np.empty((max(16, len(self._numbers)), OPEN + COUNT))
+        self._forecasts[: len(self._numbers)] = np.array(state["told"]).reshape(-1, OPEN + COUNT)
 
 
 def _seconds(logs: Floats) -> Integers:

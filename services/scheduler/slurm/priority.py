@@ -196,10 +196,10 @@ class Priorities:
     def _submit(self, event: JobSubmitted) -> None:
         self.advance(event.time)
         job = KnownJob(
-            user=_told(event.user_id),
-            account=_told(event.group_id),
-            partition=_told(event.queue_number),
-            qos=_told(event.qos_number),
+            user=_number_or_unknown(event.user_id),
+            account=_number_or_unknown(event.group_id),
+            partition=_number_or_unknown(event.queue_number),
+            qos=_number_or_unknown(event.qos_number),
             processors=event.requested_processors,
             nodes=event.nodes or 1,
             limit=NEVER if event.requested_time is None else event.requested_time,
@@ -247,5 +247,5 @@ class Priorities:
         self.jobs = {number: KnownJob(*rest) for number, *rest in state["jobs"]}
 
 
-def _told(number: int | None) -> int:
+def _number_or_unknown(number: int | None) -> int:
     return NOBODY if number is None else number

@@ -31,7 +31,7 @@ class PortfolioMember(NamedTuple):
 EASY = PortfolioMember("easy", GuardedSettings(), predicted=False)
 
 
-def _each(check: Callable[[str], Any]) -> AfterValidator:
+def _check_parts(check: Callable[[str], Any]) -> AfterValidator:
     """Return what sees that every part of a list is what it should be."""
 
     def checked(text: str) -> str:
@@ -61,13 +61,13 @@ def _number(most: float) -> Callable[[str], None]:
     return check
 
 
-Numbers = Annotated[str, _each(_number(MOST))]
+Numbers = Annotated[str, _check_parts(_number(MOST))]
 
 
 class TunedSettings(PolicySettings):
     """Settings of `Tuned`: the portfolio, and what is chosen by."""
 
-    orders: Annotated[str, _each(_followed)] = Field(
+    orders: Annotated[str, _check_parts(_followed)] = Field(
         "unicep+wfp3+exp", description="orders of the queue in the portfolio, with + between them"
     )
     thresholds: Numbers = Field(
@@ -76,7 +76,7 @@ class TunedSettings(PolicySettings):
     )
     overtaken: Numbers = Field("0.35", description="and of `overtaken`, as shares of the threshold")
     patience: Numbers = Field("1.3", description="and of `patience`, as shares of the threshold")
-    taus: Annotated[str, _each(_number(0.99))] = Field("0", description="and of `tau`")
+    taus: Annotated[str, _check_parts(_number(0.99))] = Field("0", description="and of `tau`")
     by: TimesBy = Field("plan", description="run times that put jobs in order, as of `guarded`")
     objective: Literal["slowdown", "wait", "weighted"] = Field(
         "slowdown", description="what is made least: mean bounded slowdown, mean wait, or the geometric mean of both"

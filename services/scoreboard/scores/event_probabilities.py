@@ -14,10 +14,10 @@ class SaidProbabilities:
 
     Examples
     --------
-    >>> said = SaidProbabilities()
+    >>> scores = SaidProbabilities()
     >>> for came in (True, True, False, True):
-    ...     said.add(0.75, came=came)
-    >>> scores = said.scores()
+    ...     scores.add(0.75, came=came)
+    >>> scores = scores.scores()
     >>> scores.mean_probability, scores.came_share, scores.brier, scores.calibration_error
     (0.75, 0.75, 0.1875, 0.0)
 

@@ -113,8 +113,8 @@ class RunTimeDistributionScores:
     Examples
     --------
     >>> scores = RunTimeDistributionScores()
-    >>> told = RunTimePrediction(point=3.0, observations=9, histogram=(0.0, 0.0, 0.5, 0.5))
-    >>> pit = scores.add(told, requested_time=3600, run_time=3)
+    >>> example = RunTimePrediction(point=3.0, observations=9, histogram=(0.0, 0.0, 0.5, 0.5))
+    >>> pit = scores.add(example, requested_time=3600, run_time=3)
     >>> round(scores.summary()["log_score"], 4)
     0.6931
     """

@@ -20,9 +20,9 @@ class ShapeExtremes:
 
     Examples
     --------
-    >>> told = ShapeExtremes()
-    >>> told.add(Fared(0, 1, 60, (1_000, 0), None))
-    >>> told.longest[ALL], round(told.sooner.quantiles(MOVED)[0])
+    >>> example = ShapeExtremes()
+    >>> example.add(Fared(0, 1, 60, (1_000, 0), None))
+    >>> example.longest[ALL], round(example.sooner.quantiles(MOVED)[0])
     ([1000, 0], 993)
     """
 

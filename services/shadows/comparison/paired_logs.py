@@ -44,7 +44,7 @@ class PairedLogs:
         self._takes_over = takes_over
         self._before: dict[int, int] = {}  # processors of jobs that run before the shadow takes over
         self._on: tuple[dict[int, int], dict[int, int]] = ({}, {})
-        self._told: tuple[int, Comparison] | None = None
+        self._reported: tuple[int, Comparison] | None = None
 
     def real(self, event: Event) -> None:
         """Take in the next event of the cluster's log."""
@@ -113,9 +113,9 @@ class PairedLogs:
     def compared(self) -> Comparison:
         """Return how both compare, at most an hour of the cluster ago."""
         now = self.both.horizon or 0
-        if self._told is None or now >= self._told[0] + HOUR:
-            self._told = now, self.both.report(now, self._key)
-        return self._told[1]
+        if self._reported is None or now >= self._reported[0] + HOUR:
+            self._reported = now, self.both.report(now, self._key)
+        return self._reported[1]
 
     def snapshot(self) -> Any:
         """Return what is not in `both`, as plain values."""
@@ -132,4 +132,4 @@ class PairedLogs:
         self._before = dict(state["before"])
         real, shadow = map(dict, state["on"])
         self._on = real, shadow
-        self._told = None
+        self._reported = None

@@ -33,8 +33,8 @@ class SideBySide:
     ...     both.started(which, 7, start)
     ...     both.ended(which, 7, start + 60, 60, 2)
     >>> both.at(86_400)
-    >>> found = both.report(86_400).all
-    >>> found.wait.real, found.wait.shadow, found.sooner.share
+    >>> result = both.report(86_400).all
+    >>> result.wait.real, result.wait.shadow, result.sooner.share
     (600.0, 0.0, 1.0)
     """
 

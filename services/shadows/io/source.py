@@ -116,7 +116,7 @@ class ShadowSource:
     def _forget(self) -> None:
         self._heard, self._real_offset = 0, 0  # of the real run: sequence, and where the next record lies
         self._answered, self._own_offset = -1, 0
-        self._told = 0
+        self._published = 0
         self._point = -1  # sequence of the last scheduling point that was told
         self._already: deque[Event] = deque()
         self._placed = False
@@ -153,7 +153,7 @@ class ShadowSource:
         first, last, self._real_offset = await self._beginning(to_the_end=self.of.from_now and opened is None)
         takes_over = max(last + 1, first.time) if self.of.from_now else None
         self._begin(first, takes_over if opened is None else opened.obeyed_from)
-        self._told = 1
+        self._published = 1
         return Opening(first.processors, first.pools, first.unix_start, first.time, self.twin.takes_over or None)
 
     async def first_event(self) -> ClusterOpened:
@@ -187,8 +187,8 @@ class ShadowSource:
         fresh = []
         for event in self.twin.next_instant():
             if isinstance(event, SchedulingPoint):
-                self._point = self._told
-            self._told += 1
+                self._point = self._published
+            self._published += 1
             self.paired.shadow(event)
             if not self._already:
                 fresh.append(event)
@@ -284,7 +284,7 @@ class ShadowSource:
             "takes_over": self.twin.takes_over,
             "heard": [self._heard, self._real_offset],
             "answered": [self._answered, self._own_offset],
-            "told": [self._told, self._point],
+            "told": [self._published, self._point],
             "already": [event.model_dump() for event in self._already],
             "twin": self.twin.snapshot(),
             "side_by_side": self.paired.both.snapshot(),
@@ -307,7 +307,7 @@ class ShadowSource:
         self._begin(ClusterOpened.model_validate(state["first"]), state["takes_over"])
         self._heard, self._real_offset = state["heard"]
         self._answered, self._own_offset = state["answered"]
-        self._told, self._point = state["told"]
+        self._published, self._point = state["told"]
         self._already = deque(EVENTS.validate_python(state["already"]))
         self.twin.restore(state["twin"])
         self.paired.restore(state["paired"], state["side_by_side"])

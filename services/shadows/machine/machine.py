@@ -106,7 +106,7 @@ class TwinMachine:
         self._clock = opened.time  # of the last instant that was told
         self._machine = MachineState(opened)
         self._batch: list[Event] = []
-        self._coming = PendingEvents()
+        self._pending = PendingEvents()
         self._caused: list[Event] = []
         self._closing = False
         self._again: int | None = None  # when the policy wants to be asked once more
@@ -154,7 +154,7 @@ class TwinMachine:
             life.blocked = False  # nothing has blocked one that starts
             event = JobChanged(time=event.time, job_number=event.job_number, blocked=False)
         if isinstance(event, REACHING):
-            self._coming.append(event, life)
+            self._pending.append(event, life)
 
     def _happened(self, event: Event) -> Sequence[Event]:
         """Let happen in the shadow what happened on the cluster."""
@@ -179,7 +179,7 @@ class TwinMachine:
         if self.deciding or self.closed or not self.decides:
             return None
         time = min((end for _, end in self._ends()), default=NEVER)
-        time = min(time, self._coming.next_time(), NEVER if self._again is None else self._again)
+        time = min(time, self._pending.next_time(), NEVER if self._again is None else self._again)
         if self._closing:
             return self._clock if time == NEVER else time
         return None if time > self.horizon or (self._exact and time > self._machine.surely(self.horizon)) else time
@@ -198,12 +198,12 @@ class TwinMachine:
         if time is None:
             return ()
         ends = [number for number, end in self._ends() if end <= time]
-        if not ends and self._again is None and self._coming.next_time() == NEVER:  # nothing is left
+        if not ends and self._again is None and self._pending.next_time() == NEVER:  # nothing is left
             self.closed = True
             return [ClusterClosed(time=self._clock)]
         self._clock = time
         events = in_order(self._finish(self._machine.running[number]) for number in sorted(ends))
-        for event, life in self._coming.until(time):
+        for event, life in self._pending.until(time):
             events += apply_cluster_event(self._machine, event, life)
             if life is not None and life.done:
                 self._done(life)
@@ -252,7 +252,7 @@ class TwinMachine:
             return
         self._machine.wait_again(life)
         if life.left is not None and life.left <= self._clock:  # it left the queue of the cluster while it ran here
-            self._coming.insert(JobWithdrawn(time=self._clock, job_number=ended.job_number), life)
+            self._pending.insert(JobWithdrawn(time=self._clock, job_number=ended.job_number), life)
 
     def _done(self, life: ShadowJob) -> None:
         """Let a life be done; what bears its number next may come now."""
@@ -260,7 +260,7 @@ class TwinMachine:
         after = self.actual.next_after(life)
         self.actual.forget_if_over(life)
         if after is not None and after.due:
-            self._coming.insert(after.job.model_copy(update={"time": self._clock}), after)
+            self._pending.insert(after.job.model_copy(update={"time": self._clock}), after)
 
     def snapshot(self) -> Any:
         """Return the whole state as plain values."""
@@ -274,7 +274,7 @@ class TwinMachine:
             "again": self._again,
             "lives": [life.snapshot() for life in self.actual],
             "machine": self._machine.snapshot(at),
-            "coming": self._coming.snapshot(at),
+            "coming": self._pending.snapshot(at),
             "batch": [event.model_dump() for event in self._batch],
             "caused": [event.model_dump() for event in self._caused],
         }
@@ -286,6 +286,6 @@ class TwinMachine:
         lives = [ShadowJob.of(values) for values in state["lives"]]
         self.actual = Actual(lives)
         self._machine.restore(state["machine"], lives)
-        self._coming.restore(state["coming"], lives)
+        self._pending.restore(state["coming"], lives)
         self._batch = EVENTS.validate_python(state["batch"])
         self._caused = EVENTS.validate_python(state["caused"])

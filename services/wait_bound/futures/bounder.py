@@ -88,7 +88,7 @@ class FuturesBound(Bounder):
         self._cluster = self._judged(None)
         self._queues: dict[int, JudgedFutures] = {}
         self._users: dict[int | None, float] = {}
-        self._told: dict[int, tuple[float, float]] = {}
+        self._forecasts: dict[int, tuple[float, float]] = {}
         """Of each waiting job its forecast and its user's waits."""
         self._foretold: tuple[int, tuple[float, ...]] = (0, ())
         self._asked = LastValue(self._ask)
@@ -108,7 +108,7 @@ class FuturesBound(Bounder):
     def learn_one(self, x: JobSubmitted, y: int) -> None:
         """Learn the wait `y` in seconds."""
         self._asked.forget()
-        forecast = self._told.pop(x.job_number, None)
+        forecast = self._forecasts.pop(x.job_number, None)
         if forecast is not None:
             self._near.add(*forecast, submitted=x.since, wait=y)
         self.updates = Updates(tuple(update for scope in self._scopes(x) for update in scope.learn(x.job_number, y)))
@@ -123,7 +123,7 @@ class FuturesBound(Bounder):
         """Follow the jobs and the machine; notice that time goes on."""
         if isinstance(event, JobSubmitted):
             asked = self._asked(event)
-            self._told[event.job_number] = asked.forecast, asked.user
+            self._forecasts[event.job_number] = asked.forecast, asked.user
             for scope in self._scopes(event):
                 scope.submit(event, scope.quantiles(asked.alike, asked.trees))
                 if scope.queue is not None:
@@ -139,7 +139,7 @@ class FuturesBound(Bounder):
                 scope.withdraw(event.job_number)
             scope.advance(event.time)
         if isinstance(event, JobWithdrawn):
-            self._told.pop(event.job_number, None)
+            self._forecasts.pop(event.job_number, None)
         if self._trees is not None:
             if isinstance(event, JobWithdrawn):
                 self._trees.withdraw(event.job_number)
@@ -196,7 +196,7 @@ class FuturesBound(Bounder):
             "cluster": self._cluster.snapshot(),
             "queues": [[queue, bounds_of_queue.snapshot()] for queue, bounds_of_queue in self._queues.items()],
             "users": list(self._users.items()),
-            "told": [[number, *forecast] for number, forecast in self._told.items()],
+            "told": [[number, *forecast] for number, forecast in self._forecasts.items()],
             "trees": None if self._trees is None else [self._trees.snapshot(), self._recent.snapshot()],
         }
 
@@ -209,7 +209,7 @@ class FuturesBound(Bounder):
         for queue, saved in state["queues"]:
             self._queues[queue].restore(saved)
         self._users = dict(state["users"])
-        self._told = {number: (forecast, user) for number, forecast, user in state["told"]}
+        self._forecasts = {number: (forecast, user) for number, forecast, user in state["told"]}
         if self._trees is not None:
             trees, recent = state["trees"]
             self._trees.restore(trees)

@@ -122,8 +122,8 @@ def starts_ahead(
             if target < 0:
                 starts[future] = time
                 break
-            coming = arrivals[arrival, TIME] + shifts[future] if arrival < come else NEVER
-            time = min(coming, held[END, :holding].min()) if holding > 0 else coming
+            next_arrival = arrivals[arrival, TIME] + shifts[future] if arrival < come else NEVER
+            time = min(next_arrival, held[END, :holding].min()) if holding > 0 else next_arrival
             if time == NEVER:
                 break
             while arrival < come and arrivals[arrival, TIME] + shifts[future] <= time:

@@ -138,7 +138,7 @@ class TrackedQuantiles:
         quantiles
             The logarithms of waits and `NEAR`, shape (levels, sources).
         """
-        logs = (self.weights * self._told(quantiles)).sum(axis=1)
+        logs = (self.weights * self._forecasts(quantiles)).sum(axis=1)
         seconds = np.rint(np.exp(np.minimum(logs, np.log(MAX_DURATION))) - NEAR)
         return np.maximum.accumulate(np.maximum(seconds, 0.0))
 
@@ -148,7 +148,7 @@ class TrackedQuantiles:
         self._numbers.append(job_number)
         if row == len(self._jobs):
             self._jobs = np.concatenate((self._jobs, np.zeros_like(self._jobs)))
-        forecasts = self._told(quantiles).ravel()
+        forecasts = self._forecasts(quantiles).ravel()
         self._jobs[row] = np.concatenate(([since, -np.inf], forecasts, np.ones_like(forecasts)))
 
     def advance(self, now: float) -> None:
@@ -175,7 +175,7 @@ class TrackedQuantiles:
             self._numbers[row], self._rows[last] = last, row
             self._jobs[row] = self._jobs[len(self._numbers)]
 
-    def _told(self, quantiles: FloatTable) -> FloatTable:
+    def _forecasts(self, quantiles: FloatTable) -> FloatTable:
         """Return what each expert says, the experts of one source beside each other; no less than no wait."""
         return np.maximum(np.repeat(quantiles, len(STEPS), axis=1) + self.shifts, np.log(NEAR))
 

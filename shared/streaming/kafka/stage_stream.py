@@ -19,7 +19,7 @@ from aiokafka.errors import (
     RecordTooLargeError,
 )
 
-from shadowtime.shared.errors import BusError, MessageRefused, reason_of
+from shadowtime.shared.errors import BusError, MessageRejected, reason_of
 from shadowtime.shared.stages import DEAD_LETTERS, Stage
 from shadowtime.shared.streaming.kafka import clients as bus
 from shadowtime.shared.streaming.kafka.batch_sender import Dated, Sender, send_alone
@@ -72,7 +72,7 @@ class KafkaStream:
                     await self._renew(sender)
             await self._deliver_alone(partition, key, messages)
         except FINAL as error:
-            raise MessageRefused(f"Kafka never takes one of its outputs: {reason_of(error)}") from error
+            raise MessageRejected(f"Kafka never takes one of its outputs: {reason_of(error)}") from error
         except TROUBLE as error:
             raise BusError(f"Kafka does not take outputs: {reason_of(error)}") from error
 

@@ -7,7 +7,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 
-from shadowtime.shared.errors import BusError, MessageRefused, StoreError
+from shadowtime.shared.errors import BusError, MessageRejected, StoreError
 from shadowtime.shared.messages import Envelope
 from shadowtime.shared.quoting import quote, truncate
 from shadowtime.shared.stages import described, rejected
@@ -121,12 +121,12 @@ class Committer:
         """Deliver outputs; a run of which Kafka never takes one ends there, and says so in its place."""
         try:
             await self._stream.publish(run.partition, run.name, outputs, times)
-        except MessageRefused as refused:
+        except MessageRejected as refused:
             run.failure = str(refused)
             for output, time in zip(outputs, times, strict=True):
                 try:
                     await self._stream.publish(run.partition, run.name, [output], [time])
-                except MessageRefused:
+                except MessageRejected:
                     last = rejected(
                         Envelope.from_bytes(output), quarantine_reason(self._stage, run, run.failure), "quarantined"
                     )

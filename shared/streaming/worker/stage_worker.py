@@ -42,7 +42,7 @@ READ_AT_ONCE = 50_000
 """Bytes of records that are read in the event loop: it takes some milliseconds, whatever they are."""
 
 
-class Refuse(Exception):
+class AdmissionError(Exception):
     """A record is no envelope that the stage takes; the message says why."""
 
 
@@ -62,24 +62,24 @@ def admitted(record: Record, stage: Stage, partitions: int, max_bytes: int) -> E
         If it is none, or one that may not be here.
     """
     if record.value is None:
-        raise Refuse("the message is empty")
+        raise AdmissionError("the message is empty")
     if isinstance(record.value, UndecodableBatch):
-        raise Refuse(record.value.decode())
+        raise AdmissionError(record.value.decode())
     if len(record.value) > max_bytes:
-        raise Refuse(f"{len(record.value)} bytes; at most {max_bytes} are taken")
+        raise AdmissionError(f"{len(record.value)} bytes; at most {max_bytes} are taken")
     try:
         envelope = Envelope.from_bytes(record.value)
     except ValidationError as error:
-        raise Refuse(f"not an envelope of this schema: {first_of(error, 'message')}") from None
+        raise AdmissionError(f"not an envelope of this schema: {first_of(error, 'message')}") from None
     except Exception as error:  # whatever a library makes of bytes that nobody has thought of
-        raise Refuse(f"not an envelope of this schema: {described(error)}") from None
+        raise AdmissionError(f"not an envelope of this schema: {described(error)}") from None
     if record.key != envelope.run.encode(errors="replace"):
         key = "no key" if record.key is None else f"key {quote(record.key.decode(errors='replace'))}"
-        raise Refuse(f"run {quote(envelope.run)} came under {key}")
+        raise AdmissionError(f"run {quote(envelope.run)} came under {key}")
     if (home := partition_of(envelope.run, partitions)) != record.partition:
-        raise Refuse(f"run {quote(envelope.run)} lives on partition {home}")
+        raise AdmissionError(f"run {quote(envelope.run)} lives on partition {home}")
     if (intrusion := stage.forged_field(envelope)) is not None:
-        raise Refuse(f"{intrusion!r} is not for anybody before stage {stage.name} to say")
+        raise AdmissionError(f"{intrusion!r} is not for anybody before stage {stage.name} to say")
     return envelope
 
 
@@ -89,7 +89,7 @@ def all_admitted(records: Sequence[Record], stage: Stage, partitions: int, max_b
     def read(record: Record) -> Envelope | str:
         try:
             return admitted(record, stage, partitions, max_bytes)
-        except Refuse as refused:
+        except AdmissionError as refused:
             return str(refused)
 
     return [read(record) for record in records]

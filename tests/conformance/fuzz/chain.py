@@ -16,7 +16,7 @@ from shadowtime.shared.streaming.settings import Settings
 from shadowtime.shared.streaming.worker.context import WorkerContext, WorkerMetrics
 from shadowtime.shared.streaming.worker.fair_queue import FairQueue
 from shadowtime.shared.streaming.worker.run_state import SLICE_BYTES
-from shadowtime.shared.streaming.worker.stage_worker import Received, Refuse, StageWorker, admitted
+from shadowtime.shared.streaming.worker.stage_worker import Received, AdmissionError, StageWorker, admitted
 from tests.support.memory_store import MemoryStore
 from tests.support.memory_stream import MemoryStream, Message, no_sleep
 
@@ -274,7 +274,7 @@ def _check_nothing_is_lost(place: Place, said: set[int]) -> None:
         try:
             most = SETTINGS.max_message_bytes if place.stage.reads == JOBS else SETTINGS.max_output_bytes
             envelope = admitted(record, place.stage, 1, most)
-        except Refuse as refusal:
+        except AdmissionError as refusal:
             envelope, why = None, str(refusal)
         if envelope is None:
             assert letters[record.offset], f"{place.stage.name}: nobody heard that {why}"

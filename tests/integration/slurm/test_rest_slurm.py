@@ -87,9 +87,9 @@ def in_order(machine: SlurmNodes) -> tuple[list[Node], dict[str, int]]:
     return [node._replace(partitions=tuple(sorted(node.partitions))) for node in machine.nodes], dict(machine.tiers)
 
 
-def by_life(sights: Sequence[JobObservation]) -> dict[tuple[LifeKey, int | None], JobObservation]:
-    found = {(sight.key, sight.start): sight for sight in sights}
-    assert len(found) == len(sights)
+def by_life(observations: Sequence[JobObservation]) -> dict[tuple[LifeKey, int | None], JobObservation]:
+    found = {(observation.key, observation.start): observation for observation in observations}
+    assert len(found) == len(observations)
     return found
 
 
@@ -125,7 +125,7 @@ async def compare(jobs: dict[str, int], commands: SlurmClient, rest: SlurmClient
         left_out = told.keys() - printed.keys()
         assert {(key.job, key.task) for key, _ in left_out} <= {(jobs["stepped"], STEPPED[-1])}
         assert {life: told[life] for life in printed} == printed
-        assert {"waiting", "running", "suspended", "over"} == {sight.state for sight in told.values()}
+        assert {"waiting", "running", "suspended", "over"} == {observation.state for observation in told.values()}
         assert {key.task for key, _ in told if key.job == jobs["odd"]} == set(map(int, ODD.split(",")))
         assert len(told) >= 50
         for asked in (past_of, some_of):

@@ -37,7 +37,7 @@ class Lived:
         if not accounted and over and at - self.end > SHOWN:
             return None
         started = self.start is not None and self.start < at
-        sight = JobObservation(
+        observation = JobObservation(
             self.key,
             "running" if started else "waiting",
             life=None if accounted else self.index,
@@ -49,7 +49,7 @@ class Lived:
             user=f"user{self.key.job % 3}",
             job_name=f"name{self.key.job % 5}",
         )
-        return replace(sight, state="over", end=self.end, outcome="completed") if over else sight
+        return replace(observation, state="over", end=self.end, outcome="completed") if over else observation
 
 
 def lived(seed: int, jobs: int = 40) -> list[Lived]:

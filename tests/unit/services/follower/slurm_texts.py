@@ -45,8 +45,8 @@ def printed(*jobs: dict[str, str]) -> str:
 
 
 def read(job: dict[str, str], **changes: str) -> JobObservation:
-    (sight,) = sights_of(printed(job | changes), {"batch": 1, "low": 0}, END)
-    return sight
+    (observation,) = sights_of(printed(job | changes), {"batch": 1, "low": 0}, END)
+    return observation
 
 
 NODES = (

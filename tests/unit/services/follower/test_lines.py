@@ -58,19 +58,19 @@ def line(**fields: Any) -> str:
 
 def as_line(life: Lived, at: int) -> str | None:
     """Return what may be said of an imagined life at a time."""
-    sight = life.seen(at, accounted=True)
-    if sight is None:
+    observation = life.seen(at, accounted=True)
+    if observation is None:
         return None
     told = {
         "job": life.key.job,
         "task": None if life.key.task < 0 else life.key.task,
         "submit": BEGIN + life.key.submit,
         "eligible": BEGIN + life.eligible,
-        "start": None if sight.start is None else BEGIN + sight.start,
-        "end": None if sight.end is None else BEGIN + sight.end,
-        "user": sight.user,
-        "limit": sight.limit,
-        "processors": sight.processors,
+        "start": None if observation.start is None else BEGIN + observation.start,
+        "end": None if observation.end is None else BEGIN + observation.end,
+        "user": observation.user,
+        "limit": observation.limit,
+        "processors": observation.processors,
     }
     return line(**{name: value for name, value in told.items() if value is not None})
 
@@ -152,8 +152,8 @@ def test_what_is_wrong_with_a_line_is_said(text: str, why: str) -> None:
 
 
 def test_dates_with_a_zone_are_instants() -> None:
-    (sight,) = read_line('{"job": 1, "submit": "2026-11-22T06:30:00+01:00", "processors": 4}').sights
-    assert sight.key.submit == BEGIN
+    (observation,) = read_line('{"job": 1, "submit": "2026-11-22T06:30:00+01:00", "processors": 4}').observations
+    assert observation.key.submit == BEGIN
 
 
 @asynccontextmanager

@@ -43,11 +43,11 @@ def polled(lives: list[Lived], polls: Iterable[int], random: Random | None = Non
                 for event in told:
                     again.published(event)
             seen = again
-        seen.take([sight for life in lives if (sight := life.seen(at)) is not None], at, whole=True)
+        seen.take([observation for life in lives if (observation := life.seen(at)) is not None], at, whole=True)
         if seen.doubts:
             jobs = {key.job for key in seen.doubts}
             rows = (life.seen(at, accounted=True) for life in lives if life.key.job in jobs)
-            seen.take([sight for sight in rows if sight is not None], at)
+            seen.take([observation for observation in rows if observation is not None], at)
         seen.release(at - 1, beat=False)
         while seen.next_time() is not None and (random is None or random.random() > 0.05):
             told += seen.next_instant()

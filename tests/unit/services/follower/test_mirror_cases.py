@@ -33,9 +33,9 @@ def mirror(patience: int = 600) -> Mirror:
     return Mirror(PARTS, NameTable(Names()), 0, patience)
 
 
-def look(seen: Mirror, at: int, *sights: JobObservation, whole: bool = True) -> list[Event]:
+def look(seen: Mirror, at: int, *observations: JobObservation, whole: bool = True) -> list[Event]:
     """Return what is told after a picture, without scheduling points."""
-    seen.take(list(sights), at, whole=whole)
+    seen.take(list(observations), at, whole=whole)
     seen.release(at - 1)
     told: list[Event] = []
     while seen.next_time() is not None:

@@ -27,8 +27,8 @@ def dialect(request: pytest.FixtureRequest) -> Dialect:
 
 
 def read(job: dict[str, Any]) -> JobObservation:
-    (sight,) = sights_of_rows(squeue_rows([job]), {"batch": 1, "low": 0})
-    return sight
+    (observation,) = sights_of_rows(squeue_rows([job]), {"batch": 1, "low": 0})
+    return observation
 
 
 @pytest.mark.parametrize(("job", "printed"), [(JOB, PRINTED), (RUNS, PRINTED_RUNS), (OVER, PRINTED_OVER)])
@@ -86,9 +86,11 @@ def test_of_several_words_for_a_state_the_one_that_squeue_prints_counts() -> Non
 def test_tasks_that_wait_are_of_their_array_and_the_last_one_keeps_its_number(dialect: Dialect) -> None:
     waits = JOB | {"array_job_id": 286, "array_task_string": "0-2,7%2"}
     last = RUNS | {"array_job_id": 286, "array_task_id": 0}
-    sights = sights_of_rows(squeue_rows([dialect(waits), dialect(last)]), {})
-    assert [sight.key for sight in sights] == [LifeKey(286, task, 1795541140) for task in (0, 1, 2, 7, 0)]
-    assert [sight.state for sight in sights] == ["waiting"] * 4 + ["running"]
+    observations = sights_of_rows(squeue_rows([dialect(waits), dialect(last)]), {})
+    assert [observation.key for observation in observations] == [
+        LifeKey(286, task, 1795541140) for task in (0, 1, 2, 7, 0)
+    ]
+    assert [observation.state for observation in observations] == ["waiting"] * 4 + ["running"]
 
 
 def test_tasks_that_are_cut_off_are_refused_with_the_remedy(dialect: Dialect) -> None:

@@ -50,7 +50,7 @@ def test_jobs_machine_and_load() -> None:
         ask,
     )
     assert (load.requests, [node.name for node in machine.nodes]) == (408, ["n01", "n02", "n03"])
-    assert [sight.priority for sight in jobs] == [2**32 + 10009]
+    assert [observation.priority for observation in jobs] == [2**32 + 10009]
     assert len(requests) == 5  # the version is asked for once
 
 
@@ -173,14 +173,14 @@ def test_the_past() -> None:
         paths = {"/openapi/v3": listing(version), f"/slurmdb/v0.0.{version}/jobs": http({"jobs": told, "errors": []})}
         return asked(paths, lambda rest: rest.accounted(1795325000, 1795326000))
 
-    sights, (_, request) = past(38, rows)
+    observations, (_, request) = past(38, rows)
     unset = newer(cancelled)
     unset["time"]["start"] = 2**32 - 1  # it does not say that this is none
     newer_sights, (_, newer_request) = past(44, [*newer(rows[:3]), unset])
-    assert newer_sights == sights
+    assert newer_sights == observations
     assert "?skip_steps=true&start_time=uts1795325000&end_time=uts1795326000 " in request
     assert "&show_duplicates=true" in newer_request
-    found = {sight.key: sight for sight in sights}
+    found = {observation.key: observation for observation in observations}
     assert {(key.job, key.task) for key in found} == {(39, -1), (14, 0), (14, 3), (14, 6), (14, 9), (14, 12), (16, -1)}
     ran, waiting = found[LifeKey(39, -1, 1795325477)], found[LifeKey(14, 3, 1795325477)]
     assert (ran.state, ran.outcome, ran.start, ran.end, ran.run_time) == ("over", "killed", 1795325493, 1795325494, 1)
@@ -202,7 +202,7 @@ def test_some_jobs_of_the_past_are_asked_for_one_by_one() -> None:
         return [await rest.accounted(first, jobs=[38, 39]) for first in (1795325000, 1795326000)]
 
     found, requests = asked(told, ask)
-    assert [len(sights) for sights in found] == [1, 0]  # another job had its number long ago
+    assert [len(observations) for observations in found] == [1, 0]  # another job had its number long ago
     assert len(requests) == 5
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from shadowtime.shared.errors import BusError, MessageRefused, StoreError
+from shadowtime.shared.errors import BusError, MessageRejected, StoreError
 from shadowtime.shared.messages.envelope import Envelope
 from shadowtime.shared.stages.stage import StageRun
 from shadowtime.shared.streaming.protocols import Transaction
@@ -135,7 +135,7 @@ def test_a_run_of_which_an_output_is_refused_ends_there_also_if_more_was_worked_
             self, partition: int, run: str, values: Sequence[bytes], times: Sequence[float | None]
         ) -> None:
             if any(b'"sequence":5' in value and b"quarantined" not in value for value in values):
-                raise MessageRefused("Kafka never takes it")
+                raise MessageRejected("Kafka never takes it")
             await super().publish(partition, run, values, times)
 
     async def work() -> None:

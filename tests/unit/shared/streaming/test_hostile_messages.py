@@ -7,13 +7,13 @@ from collections.abc import Sequence
 import orjson
 import pytest
 
-from shadowtime.shared.errors import MessageRefused
+from shadowtime.shared.errors import MessageRejected
 from shadowtime.shared.messages.envelope import Envelope, Event, Rejected, SchedulingPoint
 from shadowtime.shared.stages.stage import StageRun
 from shadowtime.shared.streaming.protocols import Record, Transaction
 from shadowtime.shared.streaming.worker.partition_log import PartitionLog
 from shadowtime.shared.streaming.worker.run_progress import MAX_ATTEMPTS, MAX_FAILURES
-from shadowtime.shared.streaming.worker.stage_worker import Refuse, admitted
+from shadowtime.shared.streaming.worker.stage_worker import AdmissionError, admitted
 from tests.support.memory_store import MemoryStore
 from tests.support.memory_stream import Message, hand_over
 from tests.unit.shared.streaming.fragile_stage import OPENED, SETTINGS, STAGE, Bench, told
@@ -128,7 +128,7 @@ def test_finding_03_an_output_that_kafka_never_takes_ends_its_run_alone() -> Non
 
     async def refusing(partition: int, run: str, values: Sequence[bytes], times: Sequence[float | None]) -> None:
         if run == "evil" and any(b'"user_id":9' in value for value in values):
-            raise MessageRefused("Kafka never takes one of its outputs: MessageSizeTooLargeError")
+            raise MessageRejected("Kafka never takes one of its outputs: MessageSizeTooLargeError")
         await publish(partition, run, values, times)
 
     bench.stream.publish = refusing  # type: ignore[method-assign]
@@ -328,7 +328,7 @@ def test_a_key_that_no_run_has_is_not_remembered() -> None:
 def test_a_message_of_unknown_fields_is_not_told_field_by_field() -> None:
     """Eight megabytes of them, on a topic that a stage writes, held the event loop for five seconds."""
     value = json.dumps({"run": "r", "sequence": 0, "event": {}} | {str(number): 0 for number in range(2_000)}).encode()
-    with pytest.raises(Refuse, match="2001 things are wrong"):
+    with pytest.raises(AdmissionError, match="2001 things are wrong"):
         admitted(Message(value, 0, b"r"), STAGE, 1, 10**9)
 
 
@@ -360,7 +360,7 @@ def test_a_message_of_the_largest_size_is_taken() -> None:
     (value, *_) = told("r", HONEST)
     message = Message(value, 0, b"r")
     assert admitted(message, STAGE, 1, len(value)).run == "r"
-    with pytest.raises(Refuse, match=f"{len(value)} bytes; at most {len(value) - 1} are taken"):
+    with pytest.raises(AdmissionError, match=f"{len(value)} bytes; at most {len(value) - 1} are taken"):
         admitted(message, STAGE, 1, len(value) - 1)
 
 

@@ -178,7 +178,7 @@ def test_who_is_ended_while_work_is_under_way_is_told(thread: Counted) -> None:
         joint = ComputeBatcher(thread, 1_000_000, time.monotonic)
         waiting = [asyncio.create_task(all_of(joint, busy(0.1))) for _ in range(2)]
         await asyncio.sleep(0.02)
-        (going,) = (each for each in asyncio.all_tasks() if "coro=<JointWork." in repr(each))
+        (going,) = (each for each in asyncio.all_tasks() if "coro=<ComputeBatcher." in repr(each))
         going.cancel()
         ends = await asyncio.gather(*waiting, return_exceptions=True)
         assert [type(end) for end in ends] == [asyncio.CancelledError] * 2
