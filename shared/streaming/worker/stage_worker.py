@@ -58,7 +58,7 @@ def admitted(record: Record, stage: Stage, partitions: int, max_bytes: int) -> E
 
     Raises
     ------
-    Refuse
+    AdmissionError
         If it is none, or one that may not be here.
     """
     if record.value is None:
