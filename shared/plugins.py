@@ -99,7 +99,7 @@ class Plugins(UserDict[str, Of]):
         points = self._entry_points()[name]
         classes = self._loaded
         if name not in classes:
-            others = [_told(point) for point in sorted(points, key=_told)]
+            others = [_describe(point) for point in sorted(points, key=_describe)]
             if name in self._own:
                 others.insert(0, "shadowtime itself")
             if len(others) > 1:
@@ -109,7 +109,7 @@ class Plugins(UserDict[str, Of]):
         return classes[name]
 
     def _imported(self, point: "EntryPoint") -> Of | str:
-        whose = f"{self._kind} {quote(point.name)} of {_told(point)}"
+        whose = f"{self._kind} {quote(point.name)} of {_describe(point)}"
         try:
             loaded = point.load()
             wrong = self._wrong(loaded, point.name)
@@ -156,6 +156,6 @@ class Classes(Plugins[type[Of]]):
         return f"it has no {', '.join(lacking)}" if lacking else None
 
 
-def _told(point: "EntryPoint") -> str:
+def _describe(point: "EntryPoint") -> str:
     distribution = "an unknown distribution" if point.dist is None else f"{point.dist.name} {point.dist.version}"
     return f"{distribution} (entry point {point.name} = {point.value})"

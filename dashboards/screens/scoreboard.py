@@ -8,7 +8,7 @@ from shadowtime.dashboards.queries import SEVERAL, Query, largest, last
 from shadowtime.shared import metric_names as names
 from shadowtime.shared.text import NEUTRAL
 
-TOLD = "cancelled|held|changed|suspended|told_late"
+JOB_CHANGES = "cancelled|held|changed|suspended|told_late"
 """Happenings that are as seldom as each other: of starts to come a site may say something every minute."""
 
 NONE_ENDED = "No job has ended yet"
@@ -131,7 +131,7 @@ def dashboard() -> Dashboard:
         chart(
             "Cancelled, held, changed, suspended",
             Asks("What else happened to jobs, how often, and how much was told late? Under every policy the same."),
-            [Query(f"max by (what) ({SEVERAL.of(names.HAPPENINGS, what=TOLD)})", "{{what}}")],
+            [Query(f"max by (what) ({SEVERAL.of(names.HAPPENINGS, what=JOB_CHANGES)})", "{{what}}")],
         ),
     ):
         made = made.with_panel(panel)

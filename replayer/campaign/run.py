@@ -24,12 +24,12 @@ from shadowtime.shared.quoting import quote
 
 # How far a campaign is, and how long it will take: one line that is renewed, or one now and then in a pipe.
 
-Each = TypeVar("Each")
+Item = TypeVar("Item")
 EVERY = 30.0
 """Seconds between two lines in a pipe."""
 
 
-def with_progress(results: Iterator[Each], total: int) -> Iterator[Each]:
+def with_progress(results: Iterator[Item], total: int) -> Iterator[Item]:
     """Yield what is yielded, and tell how many of them there have been."""
     if not messages.is_terminal:
         yield from _in_lines(results, total)
@@ -39,7 +39,7 @@ def with_progress(results: Iterator[Each], total: int) -> Iterator[Each]:
         yield from progress.track(results, total=total)
 
 
-def _in_lines(results: Iterator[Each], total: int) -> Iterator[Each]:
+def _in_lines(results: Iterator[Item], total: int) -> Iterator[Item]:
     began = reported = CLOCKS.now()[0]
     for done, result in enumerate(results, 1):
         yield result

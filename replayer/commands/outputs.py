@@ -37,7 +37,7 @@ from shadowtime.replayer.simulation import Observer
 from shadowtime.shared.errors import SettingsError
 from shadowtime.shared.output import STANDARD_OUTPUT, require_places, result_file
 
-Each = TypeVar("Each")
+Item = TypeVar("Item")
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ def result_files(targets: Targets, plans: Sequence[RunPlan]) -> Iterator[ResultF
         )
 
 
-def in_parts(items: Sequence[Each], count: int) -> list[Sequence[Each]]:
+def in_parts(items: Sequence[Item], count: int) -> list[Sequence[Item]]:
     """Return so many parts of equal length, in order.
 
     >>> in_parts("abcdef", 3)

@@ -30,7 +30,7 @@ NAMES = tuple(dict.fromkeys(name for chain in CHAINS for name in reversed(coarse
 
 COARSER = {name: [NAMES.index(other) for other in coarser(name)[1:]] for name in NAMES}
 
-Said = tuple[Times, list[tuple[str, int] | None]]
+Proposal = tuple[Times, list[tuple[str, int] | None]]
 """What every scheme says of a job, in seconds, and which key and how many jobs stand behind each source."""
 
 Record = list[tuple[int, list[float]] | None]
@@ -86,7 +86,7 @@ class Auto(Predictor[JobSubmitted, JobEnded, WalltimeAdjustment]):
         self._history = SlidingRatios(NAMES, [WINDOWS[span] for span in SPANS], MAX_ENDED)
         self._scores = SchemeScores(SCHEMES, settings.bad)
         self._open: dict[int, Proposals] = {}
-        self._chosen: dict[Traits, Said] = {}
+        self._chosen: dict[Traits, Proposal] = {}
         """What was said since the history last changed: users submit many alike jobs at once."""
 
     def predict_one(self, x: JobSubmitted) -> WalltimeAdjustment | None:
@@ -144,7 +144,7 @@ class Auto(Predictor[JobSubmitted, JobEnded, WalltimeAdjustment]):
         self._open = {number: Proposals(np.array(times), chosen) for number, chosen, times in state["open"]}
         self._chosen.clear()
 
-    def _propose(self, x: JobSubmitted, requested_time: int) -> Said:
+    def _propose(self, x: JobSubmitted, requested_time: int) -> Proposal:
         """Return what every scheme says, and for each chain and span the key with enough jobs, and how many."""
         job = Traits.of(x, requested_time)
         if not self._history.is_current(x.time):
@@ -154,7 +154,7 @@ class Auto(Predictor[JobSubmitted, JobEnded, WalltimeAdjustment]):
             scheme = self._chosen[job] = self._look(job, x.time)
         return scheme
 
-    def _look(self, job: Traits, now: int) -> Said:
+    def _look(self, job: Traits, now: int) -> Proposal:
         """Return what `_propose` says of jobs like this one."""
         records: list[Record] = []
         for name in NAMES:  # each after the coarser ones

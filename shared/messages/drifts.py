@@ -19,7 +19,7 @@ HALF: Final = "half"
 TOO_SHORT: Final = "too short"
 OFF: Final = "off"
 
-SAID: Final = {
+DESCRIPTIONS: Final = {
     ("run_time", LONGER): "run times are longer than predicted",
     ("run_time", SHORTER): "run times are shorter than predicted",
     ("run_time", OUTSIDE): "run times are farther from the predicted ones than is said",
@@ -100,7 +100,7 @@ def describe_drift(of: str, what: str) -> str:
     >>> describe_drift("run_time", "longer"), describe_drift("wait_bound", "plain")
     ('run times are longer than predicted', 'waits are longer than their plain bounds')
     """
-    return SAID.get((of, what), f"waits are longer than their {what} bounds")
+    return DESCRIPTIONS.get((of, what), f"waits are longer than their {what} bounds")
 
 
 def whose(scope: str, number: int | None) -> str:

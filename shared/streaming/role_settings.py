@@ -91,19 +91,19 @@ def format_env_file(settings: Mapping[str, str]) -> str:
     return "".join(f"{PREFIX}{name.upper()}={value}\n" for name, value in settings.items())
 
 
-def applicable_settings(settings: Mapping[str, str], given: Mapping[str, Any]) -> dict[str, str]:
-    """Return what of a file counts beside what is given: all of a server, or nothing.
+def applicable_settings(settings: Mapping[str, str], options: Mapping[str, Any]) -> dict[str, str]:
+    """Return what of a file counts beside options: all of a server, or nothing.
 
     >>> result = {"kafka_bootstrap": "127.0.0.1:9092", "kafka_username": "live", "redis_url": "redis://127.0.0.1:6379/0"}
     >>> applicable_settings(result, {"kafka_bootstrap": "kafka.example.org:9092"})
     {'redis_url': 'redis://127.0.0.1:6379/0'}
     """
-    other = {name for name, value in given.items() if settings.get(name) != str(value)}
+    other = {name for name, value in options.items() if settings.get(name) != str(value)}
     servers = {server for server in SERVERS if any(_of(name, server) for name in other)}
     return {
         name: value
         for name, value in settings.items()
-        if name not in given and not any(_of(name, server) for server in servers)
+        if name not in options and not any(_of(name, server) for server in servers)
     }
 
 

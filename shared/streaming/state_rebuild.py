@@ -14,7 +14,7 @@ from shadowtime.shared.streaming.worker import StageWorker, WorkerContext, Worke
 
 
 class _Silent:
-    """A stream that takes nothing: all of it has been said before."""
+    """A stream that takes nothing: all of it was emitted before."""
 
     async def publish(self, partition: int, run: str, values: Sequence[bytes], times: Sequence[float | None]) -> None:
         """Let outputs go."""
@@ -32,8 +32,8 @@ async def rebuild(stage: Stage, settings: Settings, only: str | None = None) -> 
     """Replay a stage's input from the beginning, outputs dropped, and store each run's state.
 
     For when Redis has lost it, a snapshot is of an older schema, or a run is quarantined. No worker of the stage may
-    run meanwhile. What the stage said that it had failed at stays so. What it had not yet answered, or had left aside,
-    it takes when it starts again.
+    run meanwhile. An event that the stage had failed at stays so. Events that it had not answered yet, or had left
+    aside, are handled when it starts again.
 
     Returns
     -------
@@ -47,11 +47,11 @@ async def rebuild(stage: Stage, settings: Settings, only: str | None = None) -> 
     try:
         partitions = await topic_admin.prepare_topics(settings)
         for partition in range(partitions):
-            answers = await _said(stage, settings, partition)
+            answers = await _read_answers(stage, settings, partition)
             for name in answers:
                 if only in (None, name):
                     await store.forget(name)
-            anyone = replace(stage, later_fields=())  # what it said itself is handed back to it
+            anyone = replace(stage, later_fields=())  # what it answers itself is handed back to it
             metrics = WorkerMetrics(stage.name)
             context = WorkerContext(anyone, store, _Silent(), settings, metrics, partitions, time.monotonic)
             worker = StageWorker(context, catching_up=True)
@@ -70,26 +70,26 @@ async def rebuild(stage: Stage, settings: Settings, only: str | None = None) -> 
         await client.aclose()
 
 
-Said = dict[str, tuple[int, dict[int, bytes]]]
+Answers = dict[str, tuple[int, dict[int, bytes]]]
 """Of each run: the last sequence that the stage has answered, and its answers to events that it failed at."""
 
 
-async def _said(stage: Stage, settings: Settings, partition: int) -> Said:
-    """Return what a stage has said on its own topic."""
-    said: Said = {}
+async def _read_answers(stage: Stage, settings: Settings, partition: int) -> Answers:
+    """Return what a stage has answered on its own topic."""
+    answers: Answers = {}
     async for record in read_log(settings, stage.writes, partition):
         envelope = Envelope.read(record.value)
         if envelope is None:
             continue
-        last, refused = said.get(envelope.run, (-1, {}))
+        last, refused = answers.get(envelope.run, (-1, {}))
         if envelope.sequence == last + 1:
             if isinstance(envelope.event, Rejected) and envelope.event.code is not None:
                 refused[envelope.sequence] = record.value
-            said[envelope.run] = envelope.sequence, refused
-    return said
+            answers[envelope.run] = envelope.sequence, refused
+    return answers
 
 
-def _as_answered(record: Record, answers: Said, only: str | None) -> Record | None:
+def _as_answered(record: Record, answers: Answers, only: str | None) -> Record | None:
     """Return a record if the stage has answered it; in the place of what it failed at, that it did."""
     envelope = Envelope.read(record.value)
     if envelope is None or only not in (None, envelope.run):

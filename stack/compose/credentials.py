@@ -38,7 +38,7 @@ from shadowtime.stack.roles import (
 )
 from shadowtime.stack.servers import certify, give_to, write_private
 
-MADE, GIVEN = Path("/secrets"), Path("/run/secrets")
+MADE, MOUNTED = Path("/secrets"), Path("/run/secrets")
 
 STORE_WRITER, STORE_READER, STORE = "store-writer", "store-reader", "store"
 GRAFANA_ADMIN, GRAFANA_KEY = "grafana-admin", "grafana-key"
@@ -140,7 +140,7 @@ def _settings(role: Role, made: Mapping[str, str], *, tls: bool) -> dict[str, st
     secrets: dict[str, str] = {}
     for server in role.servers:
         user, secret = (STORE_WRITER, STORE_WRITER) if server == VICTORIA_METRICS else (role.name, role.secret(server))
-        authority = {"ca_file": str(GIVEN / "ca.pem")} if tls else {}
+        authority = {"ca_file": str(MOUNTED / "ca.pem")} if tls else {}
         settings = places[server] | authority | {"username": user, "password": made[secret]}
         secrets |= {f"{server.replace('-', '_')}_{name}": value for name, value in settings.items()}
     return secrets
@@ -209,7 +209,7 @@ def add_certificates(folder: Path, contents: Mapping[str, dict[str, str]]) -> No
         contents[server] |= {name: (here / name).read_text() for name in ("server.pem", "server.key")}
         contents[server]["keystore.pem"] = contents[server]["server.key"] + contents[server]["server.pem"]
     authorities = "".join((folder / f"tls-{server}" / "ca.pem").read_text() for server in TLS)
-    write_private(GIVEN / "ca.pem", authorities, mode=0o444)
+    write_private(MOUNTED / "ca.pem", authorities, mode=0o444)
 
 
 def give(folder: Path, contents: Mapping[str, Mapping[str, str]]) -> None:
@@ -241,7 +241,7 @@ def main() -> None:
     contents = files(all_roles, made, tls=arguments.tls)
     if arguments.tls:
         add_certificates(MADE, contents)
-    give(GIVEN, contents)
+    give(MOUNTED, contents)
     sys.stdout.write(f"{len(made)} secrets are there, for {len(USERS)} containers\n")
 
 

@@ -38,7 +38,7 @@ class Supervisor:
         self._servers = plan.make_servers()
         self._workers = [*plan.make_workers(), plan.make_live_page()]
         self._loops: list[RestartLoop] = []
-        self._told: StackState | None = None
+        self._written: StackState | None = None
         self._stopping = threading.Event()
 
     def stop(self, *_: object) -> None:
@@ -96,9 +96,9 @@ class Supervisor:
             for loop in self._loops
         )
         state = StackState(os.getpid(), len(self._servers) + len(self._workers), processes)
-        if state != self._told:
+        if state != self._written:
             write_state(self._folder, state)
-            self._told = state
+            self._written = state
 
 
 def _end(loops: Sequence[RestartLoop], seconds: float) -> None:

@@ -15,7 +15,7 @@ PORTS = "FREE_PORTS"  # FIRST-LAST: those that may be given, so that tests side 
 EPHEMERAL_RANGE = Path("/proc/sys/net/ipv4/ip_local_port_range")
 MIN_EPHEMERAL = 32_768  # where the system does not say; Linux's default
 
-GIVEN: set[int] = set()
+RESERVED: set[int] = set()
 """Ports that this process was given; it is given none of them again."""
 
 
@@ -36,8 +36,8 @@ def free_port(row: int = 1) -> int:
     while True:
         port = first + secrets.randbelow(last - first - row + 2)
         ports = range(port, port + row)
-        if GIVEN.isdisjoint(ports) and all(map(is_free, ports)):
-            GIVEN.update(ports)
+        if RESERVED.isdisjoint(ports) and all(map(is_free, ports)):
+            RESERVED.update(ports)
             return port
 
 

@@ -1,5 +1,6 @@
 """What code, tests and docs cite is in the project: headings of its docs, and papers that these list."""
 
+import ast
 import re
 import unicodedata
 from collections.abc import Iterator
@@ -107,3 +108,22 @@ def test_files_of_algorithms_exist() -> None:
             path = (ROOT if "/" in each else folder) / each
             assert path.is_file(), line
             folder = path.parent
+
+
+PHASED = re.compile(r"^ +# \d+\. ((?:.*[^.]\n +# )*.*\.)$", re.MULTILINE)
+"""The heading of a phase of a long function: a sentence, perhaps over several lines."""
+
+
+def test_phases_of_kernels_are_those_of_the_docs() -> None:
+    blocks = re.findall(r"^Phases of `(\w+)`, numbered in the code:\n\n((?:\d+\. .*\n)+)", ALGORITHMS, re.MULTILINE)
+    documented = {name: re.findall(r"^\d+\. (.*)$", block, re.MULTILINE) for name, block in blocks}
+    phases: dict[str, list[str]] = {}
+    for path in sorted((ROOT / "services").rglob("*.py")):
+        source = path.read_text()
+        for node in ast.walk(ast.parse(source)) if "# 1. " in source else ():
+            if isinstance(node, ast.FunctionDef):
+                found = PHASED.findall("\n".join(source.splitlines()[node.lineno : node.end_lineno]) + "\n")
+                if found:
+                    phases[node.name] = [re.sub(r"\n +# ", " ", each) for each in found]
+    assert len(phases) >= 6
+    assert phases == documented

@@ -23,7 +23,7 @@ from shadowtime.shared.streaming.settings import Settings, read_settings
 from shadowtime.stack.compose import env
 from shadowtime.stack.compose.credentials import FLOW as STAGE_NAMES
 from shadowtime.stack.compose.credentials import (
-    GIVEN,
+    MOUNTED,
     OURS,
     READS,
     SCRAPE,
@@ -118,7 +118,7 @@ def test_a_stage_runs_its_own_worker(name: str) -> None:
 @pytest.mark.parametrize("name", OURS)
 def test_every_setting_is_one(name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     given = told_to(name)
-    assert given.pop("access") == str(GIVEN / name)
+    assert given.pop("access") == str(MOUNTED / name)
     assert set(given) <= set(Settings.model_fields)
     (tmp_path / "password").write_text("secret")
     for key, value in given.items():
@@ -164,7 +164,7 @@ def test_everyone_has_the_names_and_the_secrets_of_his_roles_finding_08(
     everyone = [role for its_roles in OURS.values() for role in its_roles]
     assert sorted(everyone) == sorted(known.keys() - {ADMIN, HEALTH})
     for container, its_roles in OURS.items():
-        assert settings_of(container)["access"] == str(GIVEN / container)
+        assert settings_of(container)["access"] == str(MOUNTED / container)
         assert list(given[container]) == [f"{role}.env" for role in its_roles]
         for role, text in zip(its_roles, given[container].values(), strict=True):
             write_private(tmp_path / f"{role}.env", text)
@@ -204,11 +204,13 @@ def test_kafka_asks_everyone_and_allows_what_is_granted_finding_08() -> None:
 
 def test_redis_and_the_store_ask_everyone_finding_08() -> None:
     command = services()["redis"]["command"]
-    assert command[command.index("--aclfile") + 1] == str(GIVEN / "redis" / "users.acl")
+    assert command[command.index("--aclfile") + 1] == str(MOUNTED / "redis" / "users.acl")
     store = services()["victoria-metrics"]["command"]
-    assert {f"-httpAuth.username={STORE}", f"-httpAuth.password=file://{GIVEN}/victoria-metrics/password"} < set(store)
+    assert {f"-httpAuth.username={STORE}", f"-httpAuth.password=file://{MOUNTED}/victoria-metrics/password"} < set(
+        store
+    )
     gate = services()["vmauth"]["command"]
-    assert f"-auth.config={GIVEN}/vmauth/auth.yml" in gate
+    assert f"-auth.config={MOUNTED}/vmauth/auth.yml" in gate
     assert [each for each in gate if "Internal" in each] == ["-httpInternalListenAddr=127.0.0.1:8426"]
 
 
@@ -226,7 +228,7 @@ def test_the_store_has_a_writer_and_a_reader_each_with_its_own_paths() -> None:
 def test_the_process_of_metrics_has_a_token_and_no_password_of_grafana_finding_08() -> None:
     told = settings_of(METRICS)
     assert "grafana_username" not in told
-    assert told["grafana_password_file"] == str(GIVEN / TOKEN / "token")
+    assert told["grafana_password_file"] == str(MOUNTED / TOKEN / "token")
     assert services()["token"]["command"][-1] == told["grafana_password_file"]
     assert services()["token"]["user"].split(":")[1] == services()[METRICS]["user"].split(":")[1]
 
@@ -262,7 +264,7 @@ def test_under_tls_every_server_has_a_certificate_and_every_client_an_authority(
     for name in OURS:
         told = told_to(name, tls=True)
         assert told["kafka_security_protocol"] == "SASL_SSL"
-        assert told["kafka_ca_file"] == str(GIVEN / "ca.pem")
+        assert told["kafka_ca_file"] == str(MOUNTED / "ca.pem")
         assert ("redis_url" in told) == ("redis_ca_file" in told)
         assert told.get("redis_url", "rediss:").startswith("rediss:")
         assert told.get("victoria_metrics_url", "https:").startswith("https:")
@@ -291,7 +293,7 @@ def test_every_stage_and_the_follower_are_scraped_at_their_web_port() -> None:
     """The follower by a job of its own: where there is none, nobody is missed among the workers."""
     known = list(roles(STAGE_NAMES))
     text = files(known, {name: name for name in names(known)})["victoria-metrics"][SCRAPE]
-    assert f"-promscrape.config={GIVEN}/victoria-metrics/{SCRAPE}" in services()["victoria-metrics"]["command"]
+    assert f"-promscrape.config={MOUNTED}/victoria-metrics/{SCRAPE}" in services()["victoria-metrics"]["command"]
     job, follower = json.loads(text)["scrape_configs"]
     assert (job["job_name"], follower["job_name"]) == (SCRAPE_JOB, FOLLOW_JOB)
     assert job["relabel_configs"] == [{"source_labels": ["__meta_dns_name"], "target_label": "worker"}]
@@ -309,7 +311,7 @@ def test_the_data_source_is_victoria_metrics_by_the_name_of_its_reader() -> None
     assert source["url"] == "$__env{STORE_URL}"
     assert environment("grafana")["STORE_URL"] == "http://vmauth:8427"
     assert (source["basicAuth"], source["basicAuthUser"]) == (True, STORE_READER)
-    assert source["secureJsonData"] == {"basicAuthPassword": f"$__file{{{GIVEN}/grafana/store}}"}
+    assert source["secureJsonData"] == {"basicAuthPassword": f"$__file{{{MOUNTED}/grafana/store}}"}
     assert services()["grafana"]["build"]["context"] == "dashboards/provisioning"
 
 

@@ -66,7 +66,7 @@ class Mirror:
         self._after_unknown: dict[LifeKey, int] = {}
         self.lives = KnownLives()
         self.rooms = ObservedCapacity(parts)
-        self._sights: dict[LifeKey, JobObservation] = {}
+        self._observations: dict[LifeKey, JobObservation] = {}
         self._shown: set[LifeKey] = set()
         self._due: deque[tuple[int, list[Event]]] = deque()
 
@@ -82,7 +82,7 @@ class Mirror:
         self._missing = {key: since for key, since in self._missing.items() if key in known}  # or found again
         if whole:
             self._shown = {other.key for other in observations}
-            seen = self._shown | {key for key, observation in self._sights.items() if observation.state == "over"}
+            seen = self._shown | {key for key, observation in self._observations.items() if observation.state == "over"}
             for life in self.lives:
                 if life.open and life.key not in seen:
                     self._missing.setdefault(life.key, at)
@@ -116,8 +116,8 @@ class Mirror:
         present = self.now + 1
         self.until = until = max(until, present)
         due: list[tuple[int, int, int, Event]] = []
-        order = as_queued(self._sights, self.lives)
-        for key, observation in list(self._sights.items()):
+        order = as_queued(self._observations, self.lives)
+        for key, observation in list(self._observations.items()):
             life = self.lives.by_key[key]
             pool = self.parts.pool_of(observation.node_list, observation.partition)
             if not life.in_system and (pool is None or not self.rooms.fits(observation, pool)):
@@ -129,7 +129,7 @@ class Mirror:
                     "left out",
                     observation.end,
                 )  # it was never in the queue, or left it while it was held
-                del self._sights[key]
+                del self._observations[key]
             due += [(event.time, PLACE[type(event)], life.number, event) for event in events]
         due += [(until, PLACE[CapacityChanged], change.pool or 0, change) for change in self.rooms.changes(until)]
         for time in {time for time, *_ in due} | ({until} if beat else set()):
@@ -169,7 +169,7 @@ class Mirror:
                 self.late += event.time - happened > 1  # what is over in a second is told one later in any case
                 life.take(event)
                 if not life.open:
-                    self._sights.pop(life.key, None)
+                    self._observations.pop(life.key, None)
 
     def _see(self, observation: JobObservation, at: int | None) -> None:
         """Take in a sight, of a whole picture if there is a time."""
@@ -188,19 +188,19 @@ class Mirror:
                 if after.index == life.index + 1:
                     self._after_unknown.pop(after.key, None)
         elif life.open and self.rooms.unusable(observation) is not None:  # it keeps what it had
-            observation = as_before(observation, self._sights.get(observation.key) or as_told(life, self.parts))
+            observation = as_before(observation, self._observations.get(observation.key) or as_told(life, self.parts))
         self.names.bind(observation, life.asked)
         if life.open:
-            before = self._sights.get(observation.key)
+            before = self._observations.get(observation.key)
             if before is None or before.state != "over" or observation.state == "over":
-                self._sights[observation.key] = observation
+                self._observations[observation.key] = observation
         if observation.state == "over" or at is not None:
             self._missing.pop(observation.key, None)
 
     def _judge(self, life: JobLife, observation: JobObservation, at: int | None) -> None:
         """Leave out a life that cannot be told, and doubt one that waits anew while the one before is not known."""
         reason = "without a number of its own" if life.number > MAX_INTEGER else self.rooms.unusable(observation)
-        if at is None and self.lives.is_part(life, observation.start, self._sights, self._shown):
+        if at is None and self.lives.is_part(life, observation.start, self._observations, self._shown):
             reason = "told as a part of a run that is known"
         if reason is not None:
             self.left_out.update([reason])
@@ -221,13 +221,13 @@ class Mirror:
     def _let_go(self, key: LifeKey, end: int) -> None:
         life = self.lives.by_key[key]
         if life.in_system:
-            seen = self._sights.get(key) or as_told(life, self.parts)
+            seen = self._observations.get(key) or as_told(life, self.parts)
             over = replace(seen, state="over", end=end, run_time=None, outcome="killed")
-            self._sights[key] = replace(over, start=life.started)
+            self._observations[key] = replace(over, start=life.started)
             del self._missing[key]
         else:
             self.lives.drop(life)
-            for known in (self._sights, self._missing, self._after_unknown):
+            for known in (self._observations, self._missing, self._after_unknown):
                 known.pop(key, None)
 
     def snapshot(self, *, seen: bool = False) -> dict[str, Any]:
@@ -239,7 +239,7 @@ class Mirror:
             "left_out": dict(self.left_out),
         }
         if seen:
-            state["seen"] = [observation.plain() for observation in self._sights.values()]
+            state["seen"] = [observation.plain() for observation in self._observations.values()]
             state["rooms_seen"] = self.rooms.snapshot(seen=True)
         return state
 
@@ -251,6 +251,6 @@ class Mirror:
             setattr(self, name, state[name])
         self.left_out = Counter(state["left_out"])
         self.rooms.restore(state["rooms"], state.get("rooms_seen"))
-        self._sights = {
+        self._observations = {
             observation.key: observation for observation in map(JobObservation.of_plain, state.get("seen", ()))
         }

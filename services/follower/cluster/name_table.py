@@ -7,7 +7,7 @@ from shadowtime.services.follower.cluster.observation import JobObservation
 from shadowtime.shared.accounting import KINDS, Names
 from shadowtime.shared.bounds import MAX_DURATION
 
-FOUND = "\0"
+ASSIGNED = "\0"
 """What the name of a number begins with that was found in the log, while it is not known whose it is."""
 
 
@@ -76,10 +76,10 @@ class NameTable:
         """Note whose the numbers are that the log has for a job, where only they are known."""
         for kind, field in KINDS.items() if self._unbound else ():
             known, number, name = self.names.of[kind], asked.get(field), getattr(observation, kind)
-            if name and number and known.get(f"{FOUND}{number}") == number:
+            if name and number and known.get(f"{ASSIGNED}{number}") == number:
                 shown = self.names.shown(kind, name)
                 if shown not in known:
-                    del known[f"{FOUND}{number}"]
+                    del known[f"{ASSIGNED}{number}"]
                     known[shown] = number
                     self.fresh[f"{kind}:{shown}"] = b"%d" % number
                     self._unbound -= 1
@@ -87,5 +87,5 @@ class NameTable:
     def _fill(self, kind: str, last: int) -> None:
         known = self.names.of[kind]
         for number in range(len(known) + 1, last + 1):
-            known[f"{FOUND}{number}"] = number
+            known[f"{ASSIGNED}{number}"] = number
             self._unbound += 1

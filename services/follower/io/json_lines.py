@@ -120,13 +120,13 @@ def read_line(text: str) -> ParsedLine:
         return ParsedLine(time=line.now, known=True)
     if isinstance(line, PoolLine):
         return ParsedLine(pool=line.pool, room=PoolCapacity(line.processors, line.memory, line.gpus))
-    return ParsedLine([_sight(line)], time=max(line.submit, line.start or 0, line.end or 0))
+    return ParsedLine([_observation(line)], time=max(line.submit, line.start or 0, line.end or 0))
 
 
 _OBJECT = TypeAdapter(dict[str, Any])
 
 
-def _sight(line: JobLine) -> JobObservation:
+def _observation(line: JobLine) -> JobObservation:
     if line.start is not None and line.end is not None and line.end < line.start:
         raise ValueError(f"end {line.end} is before start {line.start}")
     state: State = "waiting" if line.start is None else "suspended" if line.suspended else "running"

@@ -42,13 +42,13 @@ class Pbs(Tailed):
         life = self._jobs.take(text)
         if life is None:
             return ParsedLine()
-        observations = self._sights(life)
+        observations = self._observations(life)
         return ParsedLine(
             [observation for observation in observations if observation.processors > 0 and observation.key.submit > 0],
             time=self._jobs.time,
         )
 
-    def _sights(self, life: PbsLife) -> list[JobObservation]:
+    def _observations(self, life: PbsLife) -> list[JobObservation]:
         """Return the life that a record tells of, and after a rerun the one that waits."""
         numbers = {**life.numbers, "end": MAX_TIME if life.numbers["end"] == UNKNOWN else life.numbers["end"]}
         again = self._rerun.get(life.job)

@@ -91,7 +91,7 @@ class ByRest:
             query |= {} if last is None else {"end_time": f"uts{max(last, EARLIEST)}"}
             query |= SINCE_40 if await self._newest() >= 40 else {}
             path, rows = await self._rows("slurmdb", "jobs", query)
-        return await asyncio.to_thread(_sights, rows, path)
+        return await asyncio.to_thread(_observations, rows, path)
 
     async def close(self) -> None:
         """Let go of it."""
@@ -130,7 +130,7 @@ class ByRest:
         return path, rows
 
 
-def _sights(rows: Iterable[Mapping[str, Any]], path: str) -> list[JobObservation]:
+def _observations(rows: Iterable[Mapping[str, Any]], path: str) -> list[JobObservation]:
     """Return what rows of accounting tell, read as what sacct prints."""
     with tempfile.TemporaryDirectory(prefix="shadowtime-") as folder:
         file = Path(folder) / "rows"

@@ -78,7 +78,7 @@ def sights_of_rows(rows: Iterable[Mapping[str, str]], tiers: Mapping[str, int]) 
     """
     observations: list[JobObservation] = []
     for values in rows:
-        if (observation := _sight(values)) is not None:
+        if (observation := _observation(values)) is not None:
             tier = max(tiers.get(name, 0) for name in observation.partition.split(","))
             observation.priority = min(tier * TIER + (observation.priority or 0), MAX_INTEGER)
             observations.append(observation)
@@ -98,7 +98,7 @@ def _jobs(text: str, end: str) -> Iterator[dict[str, str]]:
         yield dict(zip(FIELDS, (first.removeprefix("\n"), *others, name.partition("\n")[0]), strict=True))
 
 
-def _sight(values: Mapping[str, str]) -> JobObservation | None:
+def _observation(values: Mapping[str, str]) -> JobObservation | None:
     """Return a job as squeue shows it; None while nothing is sure of it."""
     job, task = values["JobID"], values["ArrayTaskID"]
 

@@ -55,14 +55,14 @@ class GrafanaLive:
             lines = [line for record in records for line in self._lines(record.value)]
             if not lines:
                 continue
-            trouble = await self._push("\n".join(lines).encode())
-            if trouble is None:
+            failure = await self._push("\n".join(lines).encode())
+            if failure is None:
                 self._health.pushed.inc(len(lines))
                 backoff.reset()
                 continue
             self._health.dropped.inc(len(lines))
             pause = backoff.pause()
-            log.warning("Grafana Live takes nothing: %s; trying again in %.0f s", trouble, pause)
+            log.warning("Grafana Live takes nothing: %s; trying again in %.0f s", failure, pause)
             await asyncio.sleep(pause)
             await self._follower.skip()
 

@@ -79,7 +79,7 @@ class MixtureSettings(SpecSettings):
     share: Share = 0.01
 
 
-class Said(NamedTuple):
+class JudgedOutcomes(NamedTuple):
     """The predictions of a job.
 
     Parameters
@@ -135,7 +135,7 @@ class Mixture(Predictor[JobSubmitted, int, RunTimePrediction]):
         self._histories = UserHistories(REMEMBERED)
         self._near, self._at_request = NearRequest(), AtRequest()
         self._recalibration = PitRecalibration()
-        self._judged: dict[int, Said] = {}  # of the jobs in the system, by job number
+        self._judged: dict[int, JudgedOutcomes] = {}  # of the jobs in the system, by job number
         self._ended = 0
         self.says = LastValue(self._says)
         """What is said of a job now, or None while no kind says anything."""
@@ -144,7 +144,7 @@ class Mixture(Predictor[JobSubmitted, int, RunTimePrediction]):
         """Return how much each kind is heard about this job."""
         return self._user_weights.of(x)
 
-    def _says(self, x: JobSubmitted) -> Said | None:
+    def _says(self, x: JobSubmitted) -> JudgedOutcomes | None:
         outcomes = [self._said_by(kind.predict_one(x), x) for kind in self.kinds]
         spoken = [number for number, outcome in enumerate(outcomes) if outcome is not None]
         if not spoken:
@@ -152,7 +152,7 @@ class Mixture(Predictor[JobSubmitted, int, RunTimePrediction]):
         weights = np.maximum(self.weights(x)[spoken], LEAST)
         mixed = weights / weights.sum() @ np.array([outcomes[number] for number in spoken])
         fine = spread(mixed, parts_of(self._histories.of(x), self._near.counts, limit(x)))
-        return Said(np.array([mixed if outcome is None else outcome for outcome in outcomes]), fine)
+        return JudgedOutcomes(np.array([mixed if outcome is None else outcome for outcome in outcomes]), fine)
 
     def _said_by(self, prediction: RunTimePrediction | None, x: JobSubmitted) -> Floats | None:
         if prediction is None or not any(prediction.histogram):
@@ -218,6 +218,8 @@ class Mixture(Predictor[JobSubmitted, int, RunTimePrediction]):
         self._near.restore(state["near"])
         self._at_request.restore(state["at_request"])
         self._recalibration.restore(state["recalibration"])
-        self._judged = {number: Said(*map(unpacked_numbers, prediction)) for number, *prediction in state["said"]}
+        self._judged = {
+            number: JudgedOutcomes(*map(unpacked_numbers, prediction)) for number, *prediction in state["said"]
+        }
         self._ended = state["ended"]
         self.says.forget()

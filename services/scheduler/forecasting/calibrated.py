@@ -25,7 +25,7 @@ NEAR = 60.0
 COUNT = len(LEVELS)
 SHARES: Floats = np.array(LEVELS)
 
-TOLD, KIND, LOGS, OPEN = 0, 1, 2, 2 + COUNT
+FORECAST_AT, KIND, LOGS, OPEN = 0, 1, 2, 2 + COUNT
 """Columns of what was told of a waiting job: when, of which kind, the logarithm of each quantile as it was forecast,
 and 1 for each of which nothing is known yet."""
 
@@ -37,10 +37,10 @@ def count_missed(now: float, forecasts: FloatTable, shifts: FloatTable, shares: 
     Parameters
     ----------
     told
-        Of each job `TOLD`, `KIND`, `LOGS`, `OPEN`; changed here, as are `shifts`, of each kind and quantile.
+        Of each job `FORECAST_AT`, `KIND`, `LOGS`, `OPEN`; changed here, as are `shifts`, of each kind and quantile.
     """
     for job in range(len(forecasts)):
-        waited, kind = np.log(now - forecasts[job, TOLD] + NEAR), int(forecasts[job, KIND])
+        waited, kind = np.log(now - forecasts[job, FORECAST_AT] + NEAR), int(forecasts[job, KIND])
         for level in range(COUNT):
             if forecasts[job, OPEN + level] > 0.0:
                 least = max(forecasts[job, LOGS + level] + shifts[kind, level], np.log(NEAR))
@@ -90,7 +90,7 @@ class CalibratedStarts:
         if row == len(self._forecasts):
             self._forecasts = np.concatenate((self._forecasts, np.empty_like(self._forecasts)))
         logs = _logs(within)
-        self._forecasts[row, TOLD], self._forecasts[row, KIND] = now, logs[0] < logs[-1]
+        self._forecasts[row, FORECAST_AT], self._forecasts[row, KIND] = now, logs[0] < logs[-1]
         self._forecasts[row, LOGS:OPEN], self._forecasts[row, OPEN:] = logs, 1.0
         return self._moved(logs)
 
@@ -108,7 +108,7 @@ class CalibratedStarts:
             return
         row = self._forecasts[self._rows[job_number]]
         count_missed(float(now), row[np.newaxis], self.shifts, SHARES)
-        shifts, wait = self.shifts[int(row[KIND])], now - row[TOLD]
+        shifts, wait = self.shifts[int(row[KIND])], now - row[FORECAST_AT]
         held = (row[OPEN:] > 0.0) & ((wait > 0.0) | (_seconds(row[LOGS:OPEN] + shifts) > 0))
         shifts[held] -= STEP * (1.0 - SHARES[held])
         self.withdraw(job_number)

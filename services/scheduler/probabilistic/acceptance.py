@@ -47,7 +47,7 @@ def in_units(processors: Integers, unit: int) -> Integers:
     return rounded
 
 
-EACH = 40
+WORK_PER_STEP = 40
 """Work that each instant at which a job may end stands for, in steps of a walk: conditioning and putting in order."""
 
 TOO_MUCH = -2
@@ -149,7 +149,7 @@ def evaluate_candidates(
     """
     processors, edges = candidates.processors, distributions.edges
     count = len(processors)
-    work = EACH * (count + len(running.processors)) * len(edges)
+    work = WORK_PER_STEP * (count + len(running.processors)) * len(edges)
     if work > allowed:
         return TOO_MUCH, np.empty((0, 4)), edges[:0], processors[:0], edges[:0], 0, work
 

@@ -38,7 +38,8 @@ class Times:
     """The times of passes, in seconds; -1 before the first.
 
     A pass that came due while no scheduling point was, since nothing could have started, counts as done at its time, so
-    that the rhythm is Slurm's. `owed` says that the next was asked for: in a recorded log it comes with what happens.
+    that the rhythm is Slurm's. `pass_requested` says that the next was asked for: in a recorded log it
+    comes with what happens.
 
     Parameters
     ----------
@@ -53,7 +54,7 @@ class Times:
         """Whether anything has happened since the last pass of the main scheduler."""
         self.moved = True
         """Whether anything has happened since passes over the whole queue found nobody to start."""
-        self.owed = False
+        self.pass_requested = False
 
     def begin(self, now: int) -> None:
         """Let the rhythm begin, at the first scheduling point."""
@@ -66,7 +67,7 @@ class Times:
         self.begin(now)
         backfill = now - self.backfill >= settings.bf_interval
         full = now - self.full >= settings.sched_interval
-        if not self.owed:
+        if not self.pass_requested:
             self.backfill += (now - self.backfill) // settings.bf_interval * settings.bf_interval
             self.full += (now - self.full) // settings.sched_interval * settings.sched_interval
             backfill, full = backfill and self.backfill == now, full and self.full == now
@@ -100,11 +101,11 @@ class Times:
 
     def snapshot(self) -> Any:
         """Return the whole state as plain values."""
-        return [self.main, self.full, self.backfill, self.changed, self.moved, self.owed]
+        return [self.main, self.full, self.backfill, self.changed, self.moved, self.pass_requested]
 
     def restore(self, state: Any) -> None:
         """Take on what `snapshot` returned."""
-        self.main, self.full, self.backfill, self.changed, self.moved, self.owed = state
+        self.main, self.full, self.backfill, self.changed, self.moved, self.pass_requested = state
 
 
 RESERVED = Reserved()
@@ -173,7 +174,7 @@ class Slurm(Policy):
         starts: list[Start | CutShort | Again] = []
         if not len(queue) or free <= 0:
             self.times.done(now, main=main, full=full, backfill=backfill)
-            self.times.owed = False
+            self.times.pass_requested = False
             return starts
         candidates = self._candidates(queue)
         outlook = self._outlook(now, queue, running, free)
@@ -197,7 +198,7 @@ class Slurm(Policy):
         waits = np.ones(len(queue), dtype=np.bool_)
         waits[[trial.row for trial in begun]] = False
         fits = bool((queue.sizes[waits] <= np.maximum(left, 0)).all(axis=1).any())
-        self.times.owed = fits and self.times.moved
+        self.times.pass_requested = fits and self.times.moved
         if fits and (times := [instant for instant in self._next(now) if instant <= MAX_TIME]):
             starts.append(Again(time=min(times)))
         return starts

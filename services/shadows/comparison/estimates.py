@@ -43,7 +43,9 @@ def estimate(
     days, table = parts.sums.table()
     waiting = [Waits(jobs=len(waits), longest=max(waits, default=None)) for waits in open_days.waiting(horizon)]
     shapes = [
-        _fares(shape, parts.extremes, days, table[:, shape], key) for shape in range(ALL) if table[:, shape, 0].any()
+        _class_result(shape, parts.extremes, days, table[:, shape], key)
+        for shape in range(ALL)
+        if table[:, shape, 0].any()
     ]
     utilization, difference = _utilization(parts, horizon // DAY, key)
     wait, slowdown = (
@@ -63,7 +65,7 @@ def estimate(
         open_jobs=len(open_days),
         real_waiting=waiting[0],
         shadow_waiting=waiting[1],
-        all=_fares(ALL, parts.extremes, days, table.sum(axis=1), key) if shapes else None,
+        all=_class_result(ALL, parts.extremes, days, table.sum(axis=1), key) if shapes else None,
         classes=tuple(shapes),
         users=tuple(_of_user(number, sums) for number, sums in parts.users.by_work()),
         utilization=utilization,
@@ -73,7 +75,7 @@ def estimate(
     )
 
 
-def _fares(place: int, extremes: ShapeExtremes, days: Sequence[int], table: Floats, key: int) -> ClassResult:
+def _class_result(place: int, extremes: ShapeExtremes, days: Sequence[int], table: Floats, key: int) -> ClassResult:
     """Return how the jobs of a shape fare; `table` has `PARTS` of each day, (days, parts)."""
     of_day = dict(zip(PARTS, table.T, strict=True))
     sums = {name: float(column.sum()) for name, column in of_day.items()}

@@ -77,8 +77,8 @@ def beside(shadow: StoredShadow) -> Beside:
 
 def _longer(shadow: StoredShadow) -> float:
     """Return by which share waits are longer in a shadow; of one that has no day yet more than of any other."""
-    fares = shadow.compared.all
-    return float("inf") if fares is None or fares.wait_change is None else fares.wait_change.mean
+    result = shadow.compared.all
+    return float("inf") if result is None or result.wait_change is None else result.wait_change.mean
 
 
 @asynccontextmanager

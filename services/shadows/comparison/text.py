@@ -20,9 +20,9 @@ def verdict(compared: Comparison, unix_start: int) -> str | None:
 
 def notes_of(name: str, compared: Comparison) -> Iterator[str]:
     """Yield what else a comparison with the shadow of this name says."""
-    fares = compared.all
-    if fares is not None:
-        for word, moved in (("sooner", fares.sooner), ("later", fares.later)):
+    result = compared.all
+    if result is not None:
+        for word, moved in (("sooner", result.sooner), ("later", result.later)):
             if moved.mean is not None and moved.quantiles is not None:
                 half, mean = duration(moved.quantiles[1]), duration(moved.mean)
                 yield f"{percent(moved.share)} start {word}, by {mean} on average, half of them by {half} or less"
@@ -69,12 +69,12 @@ def tables(
     for name, compared in shadows.items():
         conclusion = verdict(compared, unix_start)
         notes = [*([] if conclusion is None else [f"{name}: {conclusion}"]), *notes_of(name, compared)]
-        if (fares := compared.all) is None:
+        if (result := compared.all) is None:
             yield FittedTable(f"{cluster} beside {name}: no day yet", {"run": [REAL_NAME, name]}, _nothing(), notes)
             continue
         used = [compared.utilization.real, compared.utilization.shadow]
-        title = f"{cluster} beside {name}: {fares.jobs:,} jobs of {compared.days:,} days"
-        columns = [*_columns(fares), shares("busy", used).unmarked()]
+        title = f"{cluster} beside {name}: {result.jobs:,} jobs of {compared.days:,} days"
+        columns = [*_columns(result), shares("busy", used).unmarked()]
         yield FittedTable(title, {"run": [REAL_NAME, name]}, columns, notes)
         if classes:
             yield _by_class(f"{cluster} beside {name}, by class", compared.classes)
@@ -86,11 +86,11 @@ def _nothing() -> list[TableColumn]:
     return [times("mean wait", [None, None])]
 
 
-def _columns(fares: ClassResult) -> list[TableColumn]:
-    columns = [times("mean wait", [fares.wait.real, fares.wait.shadow])]
-    columns.append(times("median", [fares.median_wait.real, fares.median_wait.shadow]))
-    columns.append(times("longest", [fares.longest_wait.real, fares.longest_wait.shadow]))
-    return [*columns, numbers("slowdown", [fares.slowdown.real, fares.slowdown.shadow])]
+def _columns(result: ClassResult) -> list[TableColumn]:
+    columns = [times("mean wait", [result.wait.real, result.wait.shadow])]
+    columns.append(times("median", [result.median_wait.real, result.median_wait.shadow]))
+    columns.append(times("longest", [result.longest_wait.real, result.longest_wait.shadow]))
+    return [*columns, numbers("slowdown", [result.slowdown.real, result.slowdown.shadow])]
 
 
 def _by_class(title: str, classes: Sequence[ClassResult]) -> FittedTable:
@@ -123,8 +123,8 @@ def _by_user(title: str, compared: Comparison) -> FittedTable:
     return FittedTable(title, {"user": names}, [column.unmarked() for column in columns], notes)
 
 
-def _change(fares: ClassResult) -> str:
-    change = fares.wait_change
+def _change(result: ClassResult) -> str:
+    change = result.wait_change
     if change is None:
         return "-"
     mean = f"{100 * change.mean:+.0f}"

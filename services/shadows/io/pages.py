@@ -26,9 +26,9 @@ def figures(compared: Comparison) -> Iterator[Figure]:
     >>> [(metric.name, labels, value) for metric, labels, value in figures(SideBySide().report(0))]
     [('shadowtime_twin_evidence', (), 1.0)]
     """
-    for fares in (compared.all, *compared.classes):
-        if fares is not None:
-            yield from _of_jobs(fares)
+    for result in (compared.all, *compared.classes):
+        if result is not None:
+            yield from _of_jobs(result)
     yield from _both(names.TWIN_BUSY, (), compared.utilization)
     for which, waiting in (("real", compared.real_waiting), ("shadow", compared.shadow_waiting)):
         if waiting.longest is not None:
@@ -36,18 +36,18 @@ def figures(compared: Comparison) -> Iterator[Figure]:
     yield names.TWIN_EVIDENCE, (), compared.wait_real.evidence
 
 
-def _of_jobs(fares: ClassResult) -> Iterator[Figure]:
-    shape = (fares.shape,)
-    yield names.TWIN_JOBS, shape, float(fares.jobs)
-    yield from _both(names.TWIN_WAIT, shape, fares.wait)
-    yield from _both(names.TWIN_LONGEST, shape, fares.longest_wait)
-    yield from _both(names.TWIN_SLOWDOWN, shape, fares.slowdown)
-    if fares.wait_change is not None:
-        for bound, value in fares.wait_change.model_dump().items():
+def _of_jobs(result: ClassResult) -> Iterator[Figure]:
+    shape = (result.shape,)
+    yield names.TWIN_JOBS, shape, float(result.jobs)
+    yield from _both(names.TWIN_WAIT, shape, result.wait)
+    yield from _both(names.TWIN_LONGEST, shape, result.longest_wait)
+    yield from _both(names.TWIN_SLOWDOWN, shape, result.slowdown)
+    if result.wait_change is not None:
+        for bound, value in result.wait_change.model_dump().items():
             if value is not None:
                 yield names.TWIN_CHANGE, (*shape, bound), value
-    yield names.TWIN_MOVED, (*shape, "sooner"), fares.sooner.share
-    yield names.TWIN_MOVED, (*shape, "later"), fares.later.share
+    yield names.TWIN_MOVED, (*shape, "sooner"), result.sooner.share
+    yield names.TWIN_MOVED, (*shape, "later"), result.later.share
 
 
 def _both(metric: Metric, labels: tuple[str, ...], both: Pair) -> Iterator[Figure]:

@@ -20,7 +20,7 @@ LAST = 1_000
 NEAR = 60.0
 """Seconds that are added to waits before their logarithms are taken."""
 
-SINCE, NEXT, TOLD = range(3)
+SINCE, NEXT, FORECAST = range(3)
 """Columns of a waiting job: since when it waits, up to when nothing of it is outwaited; then what each expert told of
 it, then 1 where that still holds."""
 
@@ -34,7 +34,7 @@ def count_missed(now: float, jobs: FloatTable, shifts: FloatTable, levels: Float
     Parameters
     ----------
     jobs
-        Of each `SINCE`, `NEXT`, then `TOLD`; changed here, as are `shifts`, of each level and expert.
+        Of each `SINCE`, `NEXT`, then `FORECAST`; changed here, as are `shifts`, of each level and expert.
     """
     experts, count = shifts.shape[1], shifts.size
     for job in range(len(jobs)):
@@ -42,14 +42,14 @@ def count_missed(now: float, jobs: FloatTable, shifts: FloatTable, levels: Float
             continue
         waited, least = np.log(max(now - jobs[job, SINCE], 0.0) + NEAR), np.inf
         for index in range(count):
-            if jobs[job, TOLD + count + index] > 0.0:
-                if waited > jobs[job, TOLD + index] + 1e-9:
-                    jobs[job, TOLD + count + index] = 0.0
+            if jobs[job, FORECAST + count + index] > 0.0:
+                if waited > jobs[job, FORECAST + index] + 1e-9:
+                    jobs[job, FORECAST + count + index] = 0.0
                     level, expert = index // experts, index % experts
                     moved = shifts[level, expert] + steps[expert % len(steps)] * levels[level]
                     shifts[level, expert] = min(moved, FARTHEST)
                 else:
-                    least = min(least, jobs[job, TOLD + index])
+                    least = min(least, jobs[job, FORECAST + index])
         jobs[job, NEXT] = jobs[job, SINCE] + np.exp(least) - NEAR - 1.0  # a second before, for rounding
 
 
@@ -74,10 +74,10 @@ def learn_wait(
         square = 0.0
         for expert in range(experts):
             cell = level * experts + expert
-            if job[TOLD + count + cell] > 0.0:
+            if job[FORECAST + count + cell] > 0.0:
                 moved = shifts[level, expert] - steps[expert % len(steps)] * (1.0 - levels[level])
                 shifts[level, expert] = max(moved, -FARTHEST)
-            short = log_wait - job[TOLD + cell]
+            short = log_wait - job[FORECAST + cell]
             losses[expert] = levels[level] * short if short > 0.0 else (levels[level] - 1.0) * short
             square += weights[level, expert] * losses[expert] ** 2
         squares[level] += (square - squares[level]) / LAST
@@ -128,7 +128,7 @@ class TrackedQuantiles:
         self._numbers: list[int] = []
         """The waiting jobs, in the order of the rows of `_jobs`."""
         self._rows: dict[int, int] = {}
-        self._jobs: FloatTable = np.zeros((16, TOLD + 2 * self.shifts.size))
+        self._jobs: FloatTable = np.zeros((16, FORECAST + 2 * self.shifts.size))
 
     def seconds(self, quantiles: FloatTable) -> Floats:
         """Return the mixture of quantiles that sources have, as told now, in seconds, shape (levels,), rising.
@@ -189,5 +189,5 @@ class TrackedQuantiles:
         self.shifts, self.weights, self._squares, jobs = (unpacked_numbers(numbers) for numbers in state["tables"])
         self._numbers = list(state["numbers"])
         self._rows = {number: row for row, number in enumerate(self._numbers)}
-        self._jobs = np.zeros((max(16, len(jobs)), TOLD + 2 * self.shifts.size))
+        self._jobs = np.zeros((max(16, len(jobs)), FORECAST + 2 * self.shifts.size))
         self._jobs[: len(jobs)] = jobs

@@ -4,14 +4,14 @@ from functools import partial
 from typing import Any, ClassVar
 
 from shadowtime.services.wait_bound.bounder import Bounder, Updates
-from shadowtime.services.wait_bound.groups.queue_bounds import Found, QueueBounds
+from shadowtime.services.wait_bound.groups.queue_bounds import CurrentBound, QueueBounds
 from shadowtime.services.wait_bound.settings import BoundSettings
 from shadowtime.shared.messages import Event, JobSubmitted, JobWithdrawn, WaitBound
 
 MAX_QUEUES = 64
 """Queues with bounds of their own, those that came first; jobs of others have those of the cluster."""
 
-Said = list[tuple[QueueBounds, list[Found]]]
+BoundsByScope = list[tuple[QueueBounds, list[CurrentBound]]]
 
 
 class BmbpBounds(Bounder):
@@ -43,7 +43,7 @@ class BmbpBounds(Bounder):
         self._settings = settings
         self._cluster = QueueBounds(None, settings)
         self._queues: dict[int, QueueBounds] = {}
-        self._latest: tuple[JobSubmitted, Said] | None = None
+        self._latest: tuple[JobSubmitted, BoundsByScope] | None = None
 
     def predict_one(self, x: JobSubmitted) -> tuple[WaitBound, ...]:
         """Return the bounds at submission, those of the cluster first."""
@@ -100,7 +100,7 @@ class BmbpBounds(Bounder):
             own = QueueBounds(x.queue_number, self._settings)
         return [self._cluster] if own is None else [self._cluster, own]
 
-    def _find(self, x: JobSubmitted) -> Said:
+    def _find(self, x: JobSubmitted) -> BoundsByScope:
         """Return what is found for a job in each scope; found once, though asked for at prediction and afterwards."""
         if self._latest is None or self._latest[0] is not x:
             settings = self._settings
@@ -110,7 +110,9 @@ class BmbpBounds(Bounder):
             self._latest = x, results
         return self._latest[1]
 
-    def _published(self, x: JobSubmitted, by_scope: Said, quantile: float, confidence: float) -> tuple[WaitBound, ...]:
+    def _published(
+        self, x: JobSubmitted, by_scope: BoundsByScope, quantile: float, confidence: float
+    ) -> tuple[WaitBound, ...]:
         messages = [
             message for scope, results in by_scope for message in scope.messages(x, results, quantile, confidence)
         ]

@@ -101,7 +101,7 @@ ALL = (*FIVE, "ensemble", "conformal")
 """All bounds, in the order in which they are published."""
 
 
-class Found(NamedTuple):
+class CurrentBound(NamedTuple):
     """A bound in seconds, None where there are too few waits, and the number of waits behind it."""
 
     bound: int | None
@@ -144,18 +144,20 @@ class QueueBounds:
         self._revealed: list[tuple[int, int, int]] = []
         """Processors, requested time and wait, oldest first."""
 
-    def find(self, job: JobSubmitted, now: int, quantile: float, confidence: float) -> list[Found]:
+    def find(self, job: JobSubmitted, now: int, quantile: float, confidence: float) -> list[CurrentBound]:
         """Return the computed bounds in the order of `ALL`; the conformal one at its own quantile alone."""
         results = [
-            Found(*bound(grouping.groups, grouping.at(job), quantile, confidence)) for grouping in self.groupings
+            CurrentBound(*bound(grouping.groups, grouping.at(job), quantile, confidence)) for grouping in self.groupings
         ]
         if "ensemble" in self._computed:
             results.append(results[self._ensemble.chosen()])
         if "conformal" in self._computed and quantile == self._settings.quantile:
-            results.append(Found(self._conformal.bound(now), len(self._conformal.history)))
+            results.append(CurrentBound(self._conformal.bound(now), len(self._conformal.history)))
         return results
 
-    def messages(self, job: JobSubmitted, results: list[Found], quantile: float, confidence: float) -> list[WaitBound]:
+    def messages(
+        self, job: JobSubmitted, results: list[CurrentBound], quantile: float, confidence: float
+    ) -> list[WaitBound]:
         """Return the published bounds."""
         need = dict.fromkeys(ALL, minimum_history(quantile, confidence)) | {"conformal": MIN_WAITS}
         return [
@@ -175,7 +177,7 @@ class QueueBounds:
             if name in self.published
         ]
 
-    def submit(self, job: JobSubmitted, results: list[Found]) -> None:
+    def submit(self, job: JobSubmitted, results: list[CurrentBound]) -> None:
         """Remember what was said of a job until it starts; cut the ranges anew when it is time."""
         bounds = tuple(bound.bound for bound in results)
         detecting = bounds[: len(self.groupings)]

@@ -32,7 +32,7 @@ log = logging.getLogger("shadowtime.worker")
 FINAL = (MessageSizeTooLargeError, RecordTooLargeError, RecordListTooLargeError, InvalidTimestampError)
 """What Kafka says of a message that it never takes."""
 
-TROUBLE = (KafkaError, OSError, TimeoutError)
+FAILURES = (KafkaError, OSError, TimeoutError)
 
 RENEWED = (*FINAL, OutOfOrderSequenceNumber, InvalidProducerIdMapping, ProducerFenced)
 """After these a producer that numbers its messages is of no use any more: the broker waits for one that never comes."""
@@ -73,7 +73,7 @@ class KafkaStream:
             await self._deliver_alone(partition, key, messages)
         except FINAL as error:
             raise MessageRejected(f"Kafka never takes one of its outputs: {reason_of(error)}") from error
-        except TROUBLE as error:
+        except FAILURES as error:
             raise BusError(f"Kafka does not take outputs: {reason_of(error)}") from error
 
     async def _deliver_alone(self, partition: int, key: bytes, messages: Sequence[Dated]) -> None:
@@ -87,7 +87,7 @@ class KafkaStream:
                     await (await send_alone(producer, self._stage.writes, partition, key, message))
                 self._refused.discard(key)
             finally:
-                with suppress(*TROUBLE):
+                with suppress(*FAILURES):
                     await producer.stop()
 
     async def dead_letter(self, letters: Sequence[tuple[Record, str]]) -> None:
@@ -108,7 +108,7 @@ class KafkaStream:
         except RENEWED as error:
             await self._renew(sender)
             raise BusError(f"Kafka does not take dead letters: {reason_of(error)}") from error
-        except TROUBLE as error:
+        except FAILURES as error:
             raise BusError(f"Kafka does not take dead letters: {reason_of(error)}") from error
 
     async def replay(self, partition: int, start: int, stop: int | None) -> AsyncIterator[Sequence[Record]]:
@@ -116,7 +116,7 @@ class KafkaStream:
         try:
             async for part in self._reader.parts(self._stage.reads, partition, start, stop):
                 yield [replace(record, timestamp=record.timestamp / 1000) for record in part]
-        except TROUBLE as error:
+        except FAILURES as error:
             await self._reader.stop()
             raise BusError(f"Kafka does not give records: {reason_of(error)}") from error
 
@@ -133,10 +133,10 @@ class KafkaStream:
             new = bus.producer(self._settings)
             try:
                 await new.start()
-            except TROUBLE as error:
+            except FAILURES as error:
                 raise BusError(f"Kafka does not take outputs: {reason_of(error)}") from error
             self._sender = Sender(new, self._settings.max_output_bytes)
-            with suppress(*TROUBLE):
+            with suppress(*FAILURES):
                 await old.producer.stop()
 
     async def _send_letter(self, record: Record, reason: str, raw: bytes) -> Awaitable[Any]:

@@ -62,7 +62,7 @@ class RunProgress:
         self.committer = Committer(context, letters)
         self._joint = ComputeBatcher(thread, context.settings.max_output_bytes, context.clock)
 
-    async def load(self, name: str, partition: int, put_away: EvictedRun | None = None) -> Run:
+    async def load(self, name: str, partition: int, evicted: EvictedRun | None = None) -> Run:
         """Return a run as it is stored; one that cannot be restored is in trouble.
 
         This is start and recovery: what a torn batch has left in the outbox is published first.
@@ -73,8 +73,8 @@ class RunProgress:
             return run
         run.offset, run.quarantined, run.catching_up = saved.offset, saved.quarantined, saved.catching_up
         delivered = 0
-        if put_away is not None and put_away.sequence == saved.sequence:
-            delivered, run.searched = put_away.delivered, put_away.searched
+        if evicted is not None and evicted.sequence == saved.sequence:
+            delivered, run.searched = evicted.delivered, evicted.searched
         if saved.quarantined is not None:
             run.state.sequence = saved.sequence
             self.note_quarantine(name, saved.quarantined)

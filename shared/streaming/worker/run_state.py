@@ -227,7 +227,7 @@ MAX_HELD = 1_000
 MAX_HELD_BYTES = 64_000_000
 """Bytes of the last snapshots, and of the inputs since, of all runs that are held in memory: several times as many."""
 
-MAX_PUT_AWAY = 10_000
+MAX_EVICTED = 10_000
 """Runs that are no longer held of which it is known how far their log has been searched, and what was delivered."""
 
 
@@ -240,7 +240,7 @@ class RunCache:
     def __init__(self) -> None:
         self._runs: OrderedDict[str, Run] = OrderedDict()
         self._bytes = 0
-        self._put_away: OrderedDict[str, EvictedRun] = OrderedDict()
+        self._evicted: OrderedDict[str, EvictedRun] = OrderedDict()
 
     def __contains__(self, name: str) -> bool:
         return name in self._runs
@@ -255,7 +255,7 @@ class RunCache:
         while len(self._runs) > MAX_HELD or (len(self._runs) > 1 and self._bytes > MAX_HELD_BYTES):
             _, oldest = self._runs.popitem(last=False)
             self._bytes -= _bytes(oldest)
-            self.put_away(oldest)
+            self.evict(oldest)
 
     def take_out(self, name: str) -> Run | None:
         """Return a run and hold it no longer; None if it is not held."""
@@ -264,27 +264,27 @@ class RunCache:
             self._bytes -= _bytes(run)
         return run
 
-    def put_away(self, run: Run) -> None:
+    def evict(self, run: Run) -> None:
         """Remember of a run that is not held what was delivered of it."""
-        self._put_away[run.name] = EvictedRun.of(run)
-        while len(self._put_away) > MAX_PUT_AWAY:
-            self._put_away.popitem(last=False)
+        self._evicted[run.name] = EvictedRun.of(run)
+        while len(self._evicted) > MAX_EVICTED:
+            self._evicted.popitem(last=False)
 
     def pop_evicted(self, name: str) -> EvictedRun | None:
         """Return what is remembered of a run that is to be loaded again, and forget it."""
-        return self._put_away.pop(name, None)
+        return self._evicted.pop(name, None)
 
     def delivered(self, name: str, sequence: int) -> int:
         """Return how many outputs of a run's outbox this process has delivered, if the run is still at `sequence`."""
         held = self._runs.get(name)
-        known = self._put_away.get(name) if held is None else EvictedRun.of(held)
+        known = self._evicted.get(name) if held is None else EvictedRun.of(held)
         return 0 if known is None or known.sequence != sequence else known.delivered
 
     def clear(self) -> None:
         """Forget all runs."""
         self._runs.clear()
         self._bytes = 0
-        self._put_away.clear()
+        self._evicted.clear()
 
 
 def _bytes(run: Run) -> int:

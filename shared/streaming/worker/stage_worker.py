@@ -161,7 +161,7 @@ class RecordProcessor:
                     run.catching_up = False
                     await self.progress.committer.commit(run, Slice(run.state.sequence, offset=run.offset))
                 if name not in self._runs:
-                    self._runs.put_away(run)
+                    self._runs.evict(run)
             elif saved.quarantined is not None:
                 self.progress.note_quarantine(name, saved.quarantined)
 

@@ -19,7 +19,7 @@ from shadowtime.shared.streaming.kafka import clients as bus
 from shadowtime.shared.streaming.kafka import topic_admin
 from shadowtime.shared.streaming.kafka.log_reader import read_log
 from shadowtime.shared.streaming.settings import Settings
-from shadowtime.stack.compose.credentials import FLOW, GIVEN, SCRAPE, files, give, make, names
+from shadowtime.stack.compose.credentials import FLOW, MOUNTED, SCRAPE, files, give, make, names
 from shadowtime.stack.compose.kafka_rights import prepare
 from shadowtime.stack.roles import KAFKA, kafka_acls, roles
 from shadowtime.stack.servers.ports import free_port
@@ -81,15 +81,15 @@ def test_redis_takes_its_users_and_asks_everyone_finding_08(tmp_path: Path) -> N
     block, port = services()["redis"], free_port()
     made = given(tmp_path)
     server = Redis(tmp_path, port, password=made["redis-admin"])
-    command = [each.replace(str(GIVEN), str(tmp_path)) for each in block["command"]]
+    command = [each.replace(str(MOUNTED), str(tmp_path)) for each in block["command"]]
     check = block["healthcheck"]["test"][-1].replace("-p 6379", f"-p {port}")
     with running(
         [*command, "--port", str(port), "--bind", "127.0.0.1"], server, tmp_path, {}, apply_cluster_event(port)
     ):
         assert ask(server, "PING").startswith(b"-NOAUTH")
-        assert healthy(["sh", "-c", check.replace(str(GIVEN), str(tmp_path))], {})
+        assert healthy(["sh", "-c", check.replace(str(MOUNTED), str(tmp_path))], {})
         (tmp_path / "wrong").mkdir()
-        assert not healthy(["sh", "-c", check.replace(str(GIVEN), str(tmp_path / "wrong"))], {})
+        assert not healthy(["sh", "-c", check.replace(str(MOUNTED), str(tmp_path / "wrong"))], {})
         with redis.Redis(port=port, username="scheduler", password=made["redis-scheduler"]) as client:
             assert client.hset("shadowtime:{scheduler}:state:r", "sequence", "1")
             for refused in ("FLUSHALL", "HGETALL shadowtime:{scoreboard}:state:r", "CONFIG GET *", "ACL LIST"):
@@ -106,7 +106,7 @@ def test_victoria_metrics_takes_its_flags(tmp_path: Path) -> None:
     here = {
         "-storageDataPath=/victoria-metrics-data": f"-storageDataPath={tmp_path}/data",
         "-httpListenAddr=:8428": f"-httpListenAddr=127.0.0.1:{port}",
-        f"-promscrape.config={GIVEN}/victoria-metrics/{SCRAPE}": (
+        f"-promscrape.config={MOUNTED}/victoria-metrics/{SCRAPE}": (
             f"-promscrape.config={tmp_path}/victoria-metrics/{SCRAPE}"
         ),
     }
@@ -136,7 +136,7 @@ def test_kafka_takes_its_settings_and_everyone_his_rights_finding_08(tmp_path: P
         ":9093": f":{controller}",
         ":9094": f":{local}",
         "/var/lib/kafka/data": str(tmp_path / "data"),
-        str(GIVEN): str(tmp_path),
+        str(MOUNTED): str(tmp_path),
     }.items():
         assert there in text
         text = text.replace(there, here)

@@ -77,7 +77,7 @@ def test_what_is_no_longer_meant_for_a_container_goes(tmp_path: Path) -> None:
 
 
 def test_each_server_has_a_certificate_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(credentials, "GIVEN", tmp_path)
+    monkeypatch.setattr(credentials, "MOUNTED", tmp_path)
     contents = files(ROLES, make(tmp_path, names(ROLES)))
     add_certificates(tmp_path, contents)
     again = {name: dict(texts) for name, texts in contents.items()}

@@ -145,7 +145,7 @@ def test_the_rhythm_goes_on_while_nobody_is_asked() -> None:
     times.begin(0)
     assert times.due(95) == (False, False, False)  # nothing fitted: passes at 30, 60 and 90 found nobody
     assert times.next(95) == 120
-    times.owed = True
+    times.pass_requested = True
     assert times.due(130) == (True, True, True)  # it was asked for, and comes late in a recorded log
 
 

@@ -16,7 +16,7 @@ from shadowtime.services.wait_bound.groups import queue_bounds
 from shadowtime.services.wait_bound.groups.clustering import cut
 from shadowtime.services.wait_bound.groups.group_bound import WaitGroup, bound
 from shadowtime.services.wait_bound.groups.groupings import NO_REQUEST
-from shadowtime.services.wait_bound.groups.queue_bounds import ALL, FIVE, RECUT, TABLE, Found, QueueBounds
+from shadowtime.services.wait_bound.groups.queue_bounds import ALL, FIVE, RECUT, TABLE, CurrentBound, QueueBounds
 from shadowtime.services.wait_bound.settings import BoundSettings
 from shadowtime.shared.messages.envelope import JobSubmitted
 from shadowtime.shared.messages.predictions import ChangePoint, WaitBound
@@ -44,7 +44,9 @@ def alike(waits: Sequence[int], processors: int = 1, requested_time: int | None 
     ]
 
 
-def mirror_cluster_event(to: QueueBounds, each: Happening, settings: BoundSettings = KEYS) -> list[Found] | Updates:
+def mirror_cluster_event(
+    to: QueueBounds, each: Happening, settings: BoundSettings = KEYS
+) -> list[CurrentBound] | Updates:
     """Return what was found at a submission, or the news of a start."""
     to.advance(each.time)
     if each.wait is not None:
@@ -56,16 +58,16 @@ def mirror_cluster_event(to: QueueBounds, each: Happening, settings: BoundSettin
 
 def run(
     jobs: Sequence[tuple[JobSubmitted, int]], settings: BoundSettings = KEYS
-) -> tuple[QueueBounds, list[list[Found] | Updates]]:
+) -> tuple[QueueBounds, list[list[CurrentBound] | Updates]]:
     bounds = QueueBounds(None, settings)
     return bounds, [mirror_cluster_event(bounds, each, settings) for each in happenings(jobs)]
 
 
-def finds(results: Sequence[list[Found] | Updates]) -> Iterator[list[Found]]:
+def finds(results: Sequence[list[CurrentBound] | Updates]) -> Iterator[list[CurrentBound]]:
     return (each for each in results if isinstance(each, list))
 
 
-def change_points(results: Sequence[list[Found] | Updates]) -> list[ChangePoint]:
+def change_points(results: Sequence[list[CurrentBound] | Updates]) -> list[ChangePoint]:
     return [point for each in results if isinstance(each, Updates) for point in each.change_points]
 
 

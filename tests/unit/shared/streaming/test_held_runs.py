@@ -53,7 +53,7 @@ def test_one_run_is_held_however_large_it_is(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_what_was_delivered_is_known_until_the_run_moves_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(held_runs, "MAX_PUT_AWAY", 1)
+    monkeypatch.setattr(held_runs, "MAX_EVICTED", 1)
     runs = RunCache()
     run = run_of("a")
     run.delivered, run.state.sequence = 4, 7
@@ -62,9 +62,9 @@ def test_what_was_delivered_is_known_until_the_run_moves_on(monkeypatch: pytest.
     assert runs.delivered("a", 8) == 0
     runs.take_out("a")
     assert runs.delivered("a", 7) == 0
-    runs.put_away(run)
+    runs.evict(run)
     assert runs.delivered("a", 7) == 4
-    runs.put_away(run_of("b"))
+    runs.evict(run_of("b"))
     assert runs.delivered("a", 7) == 0
     assert runs.pop_evicted("a") is None
     assert runs.pop_evicted("b") == EvictedRun(-1, 0, 0)
