@@ -216,7 +216,7 @@ def test_a_command_on_the_stream_runs(kafka: Kafka, redis_server: Redis, logs: P
             )
             assert done.returncode == 0, f"{words}: {done.stderr}\n{workers.logs()}"
 
-        run("replay", "kth.swf", "--transport", "kafka", "--run", "kth", "--wait-bound", "plain")
+        run("replay", "kth.swf", "--transport", "kafka", "--run", "kth", "--wait-bound", "bmbp:publish=plain")
         feed(tmp_path, kafka.address)
         few = {"replay": ["--jobs", "30", "--speed", "max"], "watch": ["--beginning", "--count", "1"]}
         with ThreadPoolExecutor() as pool:
