@@ -1,7 +1,19 @@
 """A walk over the terminations of running jobs: how many processors they have released by then, with what probability.
 
-The distribution over the jobs that do not end in a half of the steps serves all steps of that half (a job without a
-step in it takes part once for the half), so nothing is ever taken out again, which loses digits.
+Theory of operation
+-------------------
+The head starts once running jobs have released the processors that it lacks. Each running job ends at one of several
+instants, with known probabilities, independently of the others. The walk goes through all these terminations in order
+of time. At each step, one job ends there with some probability. The step needs the distribution of the processors that
+all *other* jobs have released before it. With it, the probability that this very step makes the head ready is a sum.
+
+That distribution is a convolution over all jobs but one. To compute it anew at each step costs O(jobs) convolutions. To
+keep one distribution of all jobs and take one job out again (a deconvolution) is cheap, and loses digits.
+
+So the walk halves the steps instead. A job that has no step in a half is the same for every step of that half. It is
+added once for the half, and the result is copied into both quarters below. At depth log2(steps) one step is left, and
+every job but its own has been added. Nothing is ever taken out. The state has one row for each depth: the distribution
+that is common to the current half at that depth. The cost: docs/algorithms.md#exact-delay-probability.
 """
 
 from typing import NamedTuple

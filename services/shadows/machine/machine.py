@@ -1,11 +1,22 @@
-"""The machine of a shadow: it gets the arrivals of a cluster, and what its own policy decides is done.
+"""The machine of a shadow: it gets the arrivals of a cluster, and carries out the decisions of its own policy.
 
-It hears the cluster's log instant by instant, each up to its scheduling point. How long a job runs it knows once the
-log tells; until then (docs/shadows.md#how-a-shadow-runs)
+Theory of operation
+-------------------
+The machine has two clocks. The *horizon* is the time up to which the log of the cluster is known. The *clock* is the
+last instant that the shadow has emitted; it never passes the horizon.
 
-* `exact`: it stops where it would need to know. What it tells is what a closed replay of the whole log would tell.
-* else it is never behind: a job runs for as long as it is predicted to and gives its processors back then. Once the log
-  tells how long it really ran, it runs what it has run too little, and ends.
+Events of the cluster are of two kinds. Arrivals, withdrawals, changes of jobs and of capacity reach the shadow too
+(`REACHING`). Starts and ends do not: in the shadow, jobs start when its own policy decides so.
+
+An instant of the shadow takes two calls. First the machine emits the events of the instant and a scheduling point.
+Then it waits for the decision of its policy (`deciding`), and emits the starts.
+
+The run time of a job is known only once the job has ended on the cluster. A shadow may start a job earlier than the
+cluster did, so it can need a run time that nobody knows yet (docs/shadows.md#how-a-shadow-runs):
+
+* An `exact` shadow stops there, until the log has the run time. Its log equals that of a closed replay.
+* Any other shadow goes on. The job runs for its predicted time, is then suspended, and gives its processors back. When
+  the log has the true run time, the job resumes for the rest, if any, and ends.
 """
 
 from collections import deque

@@ -1,4 +1,23 @@
-"""State of a stage in Redis: every transaction is one Lua script."""
+"""State of a stage in Redis: every transaction is one Lua script.
+
+Theory of operation
+-------------------
+Two rules make the outputs of a run effectively-once: the fence and the outbox.
+
+**Fence.** A worker reads the position (`sequence`) of a run when it loads it. Each transaction names the position that
+the worker expects. Redis compares it with the stored position before it writes anything. If another worker has
+committed meanwhile, the positions differ, and the script returns the stored one. The worker then raises `FencedError`
+and forgets the run. No lease and no clock is involved, so a worker that was paused for an hour does no harm.
+
+**Outbox.** Redis and Kafka share no transaction. So the outputs of a slice are stored in Redis together with its
+position. After that the worker publishes them to Kafka. The next transaction removes the published ones (`delivered`).
+A worker that dies in between leaves them behind. The next owner of the run publishes them again, in the same order and
+with the same bytes. Readers drop outputs whose `sequence` they have, so each arrives once.
+
+**Snapshot and journal.** A transaction appends the inputs of its slice to the journal. Now and then it stores a
+snapshot instead, and deletes the journal. Loading a run means: restore the snapshot, push the journal. Nothing is
+emitted then.
+"""
 
 import asyncio
 from collections.abc import Awaitable, Sequence

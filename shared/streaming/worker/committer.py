@@ -1,6 +1,19 @@
 """Commit of a run's outputs to the store, then to the stream, while its next events are processed.
 
-Of each run one slice at a time: it is begun with when the one before it is stored and delivered.
+Theory of operation
+-------------------
+The worker computes slice n + 1 of a run while slice n is being committed. At most one slice of a run is committed at a
+time:
+
+1. Compute slice n + 1.
+2. Wait until slice n is stored in Redis and published to Kafka (`wait_committed`).
+3. Commit slice n + 1 in the background (`commit_in_background`), and return to 1.
+
+The offset of a record is acknowledged to Kafka only after its slice is committed. If the commit of slice n fails,
+slice n + 1 was computed from a state that was never stored. The error reaches the caller in step 2. The caller forgets
+the run, Kafka delivers both slices again, and the run is loaded from Redis (`shared/streaming/state/redis_store.py`).
+
+Dead letters are delivered before the commit, since the records before the new position are not read again.
 """
 
 import asyncio
