@@ -85,7 +85,7 @@ class PushError(ShadowtimeError):
 
 
 class FollowError(ShadowtimeError):
-    """What a cluster says cannot be had or understood."""
+    """A cluster cannot be asked, or its answer cannot be understood."""
 
 
 class ReplayError(ShadowtimeError):

@@ -61,7 +61,7 @@ class LogEntry(_Table):
 
     @property
     def called(self) -> str:
-        """What its table is called."""
+        """Return the heading of its table."""
         return self.label or (self.name if self.requests is None else f"{self.name}, requests {self.requests}")
 
 
@@ -79,7 +79,7 @@ class PolicyEntry(_Table):
 
     @property
     def called(self) -> str:
-        """What its row is called."""
+        """Return the heading of its row."""
         return self.label or self.spec
 
 

@@ -58,7 +58,7 @@ class Evaluated(FrozenModel):
 
 
 class CutShort(FrozenModel):
-    """What a pass left undone because its work is bounded (`docs/cost.md`).
+    """The part of a pass that was left undone, because its work is bounded (`docs/cost.md`).
 
     By `walks`: `left` candidates were not weighed, but taken or left as plain EASY does on their requests. By `depth`:
     `left` waiting jobs were not planned, moved or tried. By `starts`: as many started as may at once, and the next pass
@@ -73,7 +73,7 @@ Share = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
 class Standing(FrozenModel):
-    """What a member of a portfolio would have made of the jobs that have ended on all of its shadow machines.
+    """The result of a member of a portfolio, over the jobs that have ended on all of its simulated machines.
 
     Mean bounded slowdown, mean wait, longest wait and the mean wait of the user who is worst off are shares of those of
     the first member, EASY. The policy makes `loss` least; `weight` is what exponential weights would give the member.

@@ -6,7 +6,7 @@ from shadowtime.shared.bounds import MAX_EPISODES
 from shadowtime.shared.messages.base import AtMost, Count, Finite, FrozenModel, Instant, Name, Whole
 
 Predicted = Literal["run_time", "adjustment", "wait_bound", "forecast"]
-"""What was predicted."""
+"""The kinds of predictions that can drift."""
 
 Scope = Literal["cluster", "queue", "partition", "user"]
 """Of whose jobs."""
@@ -62,7 +62,7 @@ class Drift(FrozenModel):
 
     @property
     def key(self) -> tuple[str, str, str, int | None]:
-        """What tells it apart from others that there may be at the time."""
+        """The key that no other drift at the same time has."""
         return self.of, self.what, self.scope, self.number
 
 

@@ -149,7 +149,7 @@ class ClusterOpened(FrozenModel):
 
 
 class Decided(FrozenModel):
-    """What the scheduler decided at a scheduling point, kills first; empty when nothing can be done.
+    """The decisions of the scheduler at a scheduling point, kills first; empty when nothing can be done.
 
     `cut_short` says what a pass of too many jobs left undone; None, as nearly always, where it left nothing. `chosen`
     says which configuration decided, where a policy has several; None also where nothing was decided. At `again` the

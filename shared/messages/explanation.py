@@ -60,7 +60,7 @@ class Endings(FrozenModel):
 
 
 class Shadow(FrozenModel):
-    """What backfilling leaves to the jobs behind the head, by the run times that the policy plans with."""
+    """The room that backfilling has behind the head, by the run times that the policy plans with."""
 
     head: Count = Field(description="the first job of the queue that does not fit")
     shadow_time: Whole | None = Field(description="when it can start; None if it cannot, however long is waited")
@@ -134,7 +134,7 @@ class Explanation(FrozenModel):
 
 @runtime_checkable
 class Explains(Protocol):
-    """What `ask` and the live page take of the handler of a stage."""
+    """The part of a stage's handler that `ask` and the live page use."""
 
     def handle(self, envelope: Envelope) -> Envelope:
         """Take in an event."""

@@ -156,12 +156,12 @@ class JobEnded(FrozenModel):
 
     @property
     def own_run_time(self) -> int:
-        """What the job runs on the processors that it requested, in seconds (docs/algorithms.md#own-run-time)."""
+        """The run time on the processors that the job requested, in seconds (docs/algorithms.md#own-run-time)."""
         return self.run_time if self.original_run_time is None else self.original_run_time
 
 
 OfJob = JobWithdrawn | JobChanged | JobExpected | JobStarted | JobSuspended | JobResumed | JobEnded
-"""What happens to a job that was submitted, or is said of it."""
+"""Events of a job after its submission."""
 
 
 def moment(event: OfJob) -> int:

@@ -18,7 +18,7 @@ class Pool(FrozenModel):
 
 
 class PoolCapacity(NamedTuple):
-    """What a pool has now: processors, memory in MiB and GPUs; None where that limits no job."""
+    """The capacity of a pool: processors, memory in MiB and GPUs; None where that limits no job."""
 
     processors: int
     memory: int | None = None
@@ -30,11 +30,11 @@ class PoolCapacity(NamedTuple):
 
 
 UNITS = {"processors": "processors", "memory": "MiB of memory", "gpus": "GPUs"}
-"""What each resource of a `PoolCapacity` is counted in."""
+"""The unit of each resource of a `PoolCapacity`."""
 
 
 class MachineCapacity:
-    """What each pool of a machine has now, counted from 0; one that tells of no pools is one.
+    """The capacity of each pool of a machine, counted from 0; a machine without pools has one.
 
     >>> rooms = MachineCapacity(8, [Pool(name="cpu", processors=6), Pool(name="gpu", processors=2, gpus=4)])
     >>> rooms.change(0, PoolCapacity(3))

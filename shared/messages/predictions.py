@@ -88,7 +88,7 @@ def published(masses: Masses) -> tuple[float, ...]:
 
 
 class RunTimePrediction(FrozenModel):
-    """What is known about a job's run time when it is submitted.
+    """The prediction of a job's run time at its submission.
 
     Parameters
     ----------

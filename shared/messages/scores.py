@@ -232,7 +232,7 @@ class StartProbabilityScores(FrozenModel):
 
 
 class ExpectedStartScores(FrozenModel):
-    """What the site's own scheduler expected of the jobs of a queue, None for all, that started: first and last.
+    """Expectations of the site's own scheduler, first and last, for the started jobs of a queue; None for all queues.
 
     `paired` is over those of them that were forecast too, None where none was. `bound_coverage` is over the `bounded`
     ones, which had a bound on their wait, `bound_quantile` the mean share that their bounds were to cover, `mean_bound`
@@ -258,7 +258,7 @@ class MemberChange(FrozenModel):
 
 
 class PortfolioScores(FrozenModel):
-    """Which members of a portfolio decided when, the first included, and where all stood on how many `jobs` at last.
+    """The members of a portfolio that decided, from when on, and the final results of all over so many `jobs`.
 
     `members` are as at the last choice, none before the first; `left_out` counts the changes that came after so many.
     """
@@ -271,7 +271,7 @@ class PortfolioScores(FrozenModel):
 
 
 class Happenings(FrozenModel):
-    """What happened to jobs beside coming, starting and ending: how many times each.
+    """Counts of events of jobs other than submissions, starts and ends.
 
     `told_late` counts events told after their instant, `expected` the site's own words on starts, None if it has none.
     """

@@ -58,3 +58,16 @@ def test_names_that_are_ruled_out_do_not_exist() -> None:
     messages = Counter(each for each, path in used if path.startswith("shared/messages/"))
     assert messages == ON_THE_WIRE
     assert [(each, path) for each, path in used if not path.startswith("shared/messages/")] == []
+
+
+def test_docstrings_begin_with_a_noun_or_a_verb() -> None:
+    """Not with a clause: `What …`, `Who …`, `Whose …`."""
+    documented = ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef
+    clauses = [
+        f"{name(path)}:{getattr(node, 'lineno', 1)}"
+        for path in PATHS
+        for node in nodes(path)
+        if isinstance(node, documented)
+        if re.match(r"(What|Whatever|Who|Whom|Whose|Whoever|Which)\b", ast.get_docstring(node) or "")
+    ]
+    assert clauses == []

@@ -87,7 +87,7 @@ def _parameters(request: web.Request) -> dict[str, object]:
 
 @web.middleware
 async def without_traceback(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Whatever goes wrong is one line of JSON, with the status that says whose fault it is."""
+    """Answer a failure with one line of JSON, and a status that says whose fault it is."""
     try:
         return await handler(request)
     except Unanswerable as error:

@@ -20,7 +20,7 @@ idle processors, jobs that wait and that run."""
 
 
 class KnownTables(NamedTuple):
-    """What is known of the first `jobs` of the jobs of each array, in order of submission; tables have a row a variant.
+    """Known values of the first `jobs` jobs of each array, in order of submission; tables have a row a variant.
 
     `run_times` are -1 of jobs that have not ended in the run itself, `started` their starts in it, -1 before that;
     `withdrawn` is when a job was withdrawn from the queue of the run, -1 if it was not.
