@@ -59,12 +59,12 @@ class FollowOptions:
     key: bytes | None = None
 
     def required(self, name: str) -> Path:
-        """Return a path that has to be options.
+        """Return the path of an option that is required.
 
         Raises
         ------
         SettingsError
-            If it is not.
+            If it was not set.
         """
         path: Path | None = getattr(self, name)
         if path is None:

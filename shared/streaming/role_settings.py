@@ -92,10 +92,10 @@ def format_env_file(settings: Mapping[str, str]) -> str:
 
 
 def applicable_settings(settings: Mapping[str, str], options: Mapping[str, Any]) -> dict[str, str]:
-    """Return what of a file counts beside options: all of a server, or nothing.
+    """Return the settings of a file that apply beside options: all of a server, or none.
 
-    >>> result = {"kafka_bootstrap": "127.0.0.1:9092", "kafka_username": "live", "redis_url": "redis://127.0.0.1:6379/0"}
-    >>> applicable_settings(result, {"kafka_bootstrap": "kafka.example.org:9092"})
+    >>> settings = {"kafka_bootstrap": "127.0.0.1:9092", "kafka_username": "live", "redis_url": "redis://127.0.0.1:6379/0"}
+    >>> applicable_settings(settings, {"kafka_bootstrap": "kafka.example.org:9092"})
     {'redis_url': 'redis://127.0.0.1:6379/0'}
     """
     other = {name for name, value in options.items() if settings.get(name) != str(value)}

@@ -255,7 +255,7 @@ class RunCache:
         while len(self._runs) > MAX_HELD or (len(self._runs) > 1 and self._bytes > MAX_HELD_BYTES):
             _, oldest = self._runs.popitem(last=False)
             self._bytes -= _bytes(oldest)
-            self.evict(oldest)
+            self.remember(oldest)
 
     def take_out(self, name: str) -> Run | None:
         """Return a run and hold it no longer; None if it is not held."""
@@ -264,8 +264,8 @@ class RunCache:
             self._bytes -= _bytes(run)
         return run
 
-    def evict(self, run: Run) -> None:
-        """Remember of a run that is not held what was delivered of it."""
+    def remember(self, run: Run) -> None:
+        """Remember how many outputs were delivered of a run that the cache does not hold."""
         self._evicted[run.name] = EvictedRun.of(run)
         while len(self._evicted) > MAX_EVICTED:
             self._evicted.popitem(last=False)

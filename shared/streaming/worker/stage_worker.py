@@ -161,7 +161,7 @@ class RecordProcessor:
                     run.catching_up = False
                     await self.progress.committer.commit(run, Slice(run.state.sequence, offset=run.offset))
                 if name not in self._runs:
-                    self._runs.evict(run)
+                    self._runs.remember(run)
             elif saved.quarantined is not None:
                 self.progress.note_quarantine(name, saved.quarantined)
 
@@ -187,7 +187,7 @@ class RecordProcessor:
         self._keep(run)
 
     def _keep(self, run: Run) -> None:
-        """Keep a run for its next record; one of which nothing is to be kept is forgotten once it is committed."""
+        """Keep a run for its next record. A run without state to keep is forgotten once it is committed."""
         if run.commit_task is not None:
             self._committing[run.name] = run
         elif not run.closed and (run.state.sequence >= 0 or run.quarantined is not None):

@@ -62,9 +62,9 @@ def test_what_was_delivered_is_known_until_the_run_moves_on(monkeypatch: pytest.
     assert runs.delivered("a", 8) == 0
     runs.take_out("a")
     assert runs.delivered("a", 7) == 0
-    runs.evict(run)
+    runs.remember(run)
     assert runs.delivered("a", 7) == 4
-    runs.evict(run_of("b"))
+    runs.remember(run_of("b"))
     assert runs.delivered("a", 7) == 0
     assert runs.pop_evicted("a") is None
     assert runs.pop_evicted("b") == EvictedRun(-1, 0, 0)
