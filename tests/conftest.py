@@ -3,6 +3,7 @@
 import logging
 import os
 import signal
+from collections import Counter
 from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
@@ -71,14 +72,21 @@ What waits for servers and what computes take turns, so that the processors have
 """
 
 
-SEEDS = 3
+SEEDS = 2
 """Of a test that is repeated under other seeds, so many are tried in `make test`; `make nightly` tries all."""
 
 
+collected: Counter[str] = Counter()
+"""Parameters so far of each test that is marked `few`."""
+
+
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Leave all but the first seeds of a test to nightly."""
+    """Leave to nightly all but the first seeds of a test, and of one marked `few(count)` all but so many parameters."""
     indices = item.callspec.indices if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
-    if indices.get("seed", 0) >= SEEDS:
+    few = item.get_closest_marker("few")
+    test = item.nodeid.partition("[")[0]
+    collected[test] += 1
+    if indices.get("seed", 0) >= SEEDS or (few and collected[test] > few.args[0]):
         item.add_marker(pytest.mark.nightly)
 
 

@@ -34,6 +34,7 @@ def made(*figures: Figure) -> object:
     return of
 
 
+@pytest.mark.nightly
 def test_a_command_runs_in_both_checkouts(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], history: Path
 ) -> None:
@@ -48,6 +49,7 @@ def test_a_command_runs_in_both_checkouts(
     assert last_release() == kept["commit"]
 
 
+@pytest.mark.nightly
 def test_what_is_worse_by_a_tenth_is_named(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], history: Path
 ) -> None:

@@ -196,6 +196,7 @@ HEAVY = {"asyncio", "numba", "numpy", "pydantic", "scipy", "ssl"}
 """What help need not: with them it takes up to 3 s of processor time, without some 0.2."""
 
 
+@pytest.mark.few(12)
 @pytest.mark.parametrize("name", [*sorted(COMMANDS), *WITHIN])
 def test_every_command_of_a_plain_installation_has_help_at_once(installed: Path, tmp_path: Path, name: str) -> None:
     done = called(installed, tmp_path, *name.split(), "--help", interpreter=("-X", "importtime"))

@@ -1,14 +1,12 @@
 """What the embedded pipeline decides, and that a run over Kafka is as complete."""
 
-import subprocess
-import sys
 import tempfile
 from functools import cache
 from pathlib import Path
 
-from shadowtime.shared.cli.paths import ROOT
 from shadowtime.shared.streaming.kafka.clients import partition_of
 from shadowtime.shared.streaming.settings import Settings
+from tests.support.forked import run_forked
 from tests.support.topic_logs import sequences, without_duplicates
 
 
@@ -17,9 +15,7 @@ def embedded(*arguments: str) -> bytes:
     """Return the decision log of the embedded pipeline."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "embedded.jsonl"
-        subprocess.run(
-            [sys.executable, "-m", "shadowtime", "replay", "--decisions", str(path), *arguments], cwd=ROOT, check=True
-        )
+        run_forked("replay", "--decisions", path, *arguments).check_returncode()
         return path.read_bytes()
 
 

@@ -86,6 +86,7 @@ def log() -> list[Event]:
     return [event for event in eventful(events, Random(7).randrange) if not isinstance(event, JobExpected)]
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("policy", [*sorted(POLICIES.classes), "easy:forecast=yes"])
 def test_it_is_the_same_under_every_policy_that_has_learned(policy: str, log: list[Event]) -> None:
     opened = ClusterOpened(

@@ -3,24 +3,14 @@
 import os
 import socket
 import subprocess
-import sys
 
 import pytest
 
-from shadowtime.shared.cli.paths import ROOT
-from tests.support.patience import PATIENCE
+from tests.support.forked import run_forked
 
 
 def command(*arguments: str, **environment: str) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(
-        [sys.executable, "-m", "shadowtime", "ask", *arguments],
-        cwd=ROOT,
-        env=os.environ | environment,
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-        check=False,
-    )
+    return run_forked("ask", *arguments, environment=os.environ | environment)
 
 
 @pytest.mark.parametrize(

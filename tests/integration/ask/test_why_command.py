@@ -3,30 +3,20 @@
 import asyncio
 import os
 import subprocess
-import sys
 
 import pytest
 
 from shadowtime.services.processes.ask.why import Why
-from shadowtime.shared.cli.paths import ROOT
 from shadowtime.shared.streaming.settings import Settings
 from shadowtime.shared.streaming.state.redis_client import connect
 from shadowtime.shared.streaming.state.redis_store import RedisStore
 from shadowtime.stack.servers.servers import Redis
-from tests.support.patience import PATIENCE
+from tests.support.forked import run_forked
 from tests.support.waiting_runs import EVENTS, SCHEDULER, write
 
 
 def command(redis: Redis, *options: str) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(
-        [sys.executable, "-m", "shadowtime", "ask", *options],
-        cwd=ROOT,
-        env=os.environ | {"SHADOWTIME_REDIS_URL": redis.url},
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-        check=False,
-    )
+    return run_forked("ask", *options, environment=os.environ | {"SHADOWTIME_REDIS_URL": redis.url})
 
 
 @pytest.mark.nightly

@@ -1,12 +1,8 @@
 """The command `convert`."""
 
-import subprocess
-import sys
-
-from tests.support.patience import PATIENCE
+from tests.support.forked import run_forked
 
 
 def convert(*arguments: object) -> tuple[int, str]:
-    command = [sys.executable, "-m", "shadowtime", "convert", *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE)
+    done = run_forked("convert", *arguments)
     return done.returncode, done.stderr

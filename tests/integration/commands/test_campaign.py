@@ -19,6 +19,7 @@ from shadowtime.replayer.logs.swf import write_swf
 from shadowtime.replayer.synthetic.generator import generate
 from shadowtime.shared.cli.paths import ROOT
 from shadowtime.shared.errors import TraceError
+from tests.support.forked import run_forked
 from tests.support.patience import PATIENCE
 
 FILE = """
@@ -232,15 +233,7 @@ def test_a_worker_that_finds_another_file_says_so(folder: Path, whole: "subproce
     ids=lambda each: " ".join(each) if isinstance(each, list) else "",
 )
 def test_a_mistake_is_one_line(folder: Path, arguments: list[str], told: str) -> None:
-    done = subprocess.run(
-        command(*arguments),
-        cwd=folder,
-        env=environment(),
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-        check=False,
-    )
+    done = run_forked(*arguments, folder=folder, environment=environment())
     assert done.returncode == 2
     (line,) = (line for line in done.stderr.splitlines() if not line.startswith("small: "))
     assert line.startswith("error: ")
@@ -256,13 +249,5 @@ def test_of_the_first_jobs_alone_no_figures_of_a_paper_are_shown(folder: Path) -
 
 
 def test_all_that_can_be_reproduced_is_listed(folder: Path) -> None:
-    done = subprocess.run(
-        command("reproduce"),
-        cwd=folder,
-        env=environment(),
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-        check=True,
-    )
+    done = run_forked("reproduce", folder=folder, environment=environment())
     assert "P1-table-4              Perković 2000, Table 4" in done.stdout

@@ -1,21 +1,17 @@
 """`shadowtime list` shows one thing at a time, whole, at 80 columns."""
 
 import os
-import subprocess
-import sys
 
 import pytest
 
 from shadowtime.replayer.options import KINDS
 from shadowtime.replayer.presentation.catalogue import everything
 from shadowtime.services.catalogue import REGISTRIES
-from tests.support.patience import PATIENCE
+from tests.support.forked import run_forked
 
 
 def listed(*arguments: str) -> tuple[int, str]:
-    command = [sys.executable, "-m", "shadowtime", "list", *arguments]
-    environment = os.environ | {"COLUMNS": "80"}
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE, env=environment)
+    done = run_forked("list", *arguments, environment=os.environ | {"COLUMNS": "80"})
     return done.returncode, done.stdout + done.stderr
 
 

@@ -111,6 +111,7 @@ def test_seeds_are_in_the_log() -> None:
     assert logs[0][1:] == logs[1][1:], "no policy of these draws"
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("policy", "runtime", "seed", "share"),
     [

@@ -10,12 +10,12 @@ import numpy as np
 from shadowtime.replayer.logs.swf import FIELDS, read_swf
 from shadowtime.replayer.logs.trace import BUNDLED
 from shadowtime.replayer.logs.workload import prepare
+from tests.support.forked import run_forked
 from tests.support.generated_log import column
 
 
 def run_command(*arguments: str) -> tuple[int, str]:
-    command = [sys.executable, "-m", "shadowtime", "generate", *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = run_forked("generate", *arguments)
     return done.returncode, done.stderr
 
 

@@ -1,22 +1,19 @@
 """A report by the command line is that of the library."""
 
 import hashlib
-import subprocess
-import sys
 from pathlib import Path
 
 import orjson
 
 from shadowtime.replayer.report.tables import COLUMNS
-from shadowtime.shared.cli.paths import ROOT
+from tests.support.forked import run_forked
 from tests.support.report_page import tables
 
 
 def test_the_command_line_writes_the_same_figures_and_digests(tmp_path: Path) -> None:
     names = {name: tmp_path / name for name in ("r.html", "r.json", "d.jsonl")}
     options = ["--report", names["r.html"], "--json", names["r.json"], "--decisions", names["d.jsonl"], "--jobs", "200"]
-    command = [sys.executable, "-m", "shadowtime", "replay", "--policy", "easy", *map(str, options)]
-    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+    run_forked("replay", "--policy", "easy", *options).check_returncode()
     html, told = names["r.html"].read_text(), orjson.loads(names["r.json"].read_bytes())
     (values,) = tables(html)["Scores of each policy"].values()
     assert [float(value) for value in values] == [told["policies"][0][key] for key in COLUMNS]

@@ -43,6 +43,7 @@ def written(path: Path, jobs: int, **columns: int) -> Path:
     return path
 
 
+@pytest.mark.nightly
 def test_a_found_set_can_be_loaded_and_does_not_depend_on_workers(tmp_path: Path) -> None:
     files = [tmp_path / f"{workers}.templates" for workers in (1, 3)]
     for workers, file in zip((1, 3), files, strict=True):
@@ -87,6 +88,7 @@ def test_ctrl_c_leaves_no_file_and_says_so(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("columns", "jobs", "options", "says"),
     [

@@ -1,7 +1,6 @@
 """What jobs are told at submission is scored beside the policies, and changes nothing of them."""
 
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +10,14 @@ import pytest
 from shadowtime.replayer.comparison.plan import carry_out
 from shadowtime.replayer.comparison.wait_coverage import BoundedWaits
 from shadowtime.replayer.presentation.predictions_run import predictions_plan
-from shadowtime.shared.cli.paths import ROOT
+from tests.support.forked import run_forked
 from tests.support.small_logs import generated, plan_of
 
 
 def replayed(*options: str) -> "subprocess.CompletedProcess[str]":
-    command = [sys.executable, "-m", "shadowtime", "replay", "--jobs", "300", *options]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    done = run_forked("replay", "--jobs", "300", *options)
+    done.check_returncode()
+    return done
 
 
 def test_run_times_forecasts_and_bounds_are_shown_by_default() -> None:
@@ -51,6 +51,7 @@ def test_the_baseline_is_one_of_the_policies(tmp_path: Path) -> None:
     assert '<th scope="row">easy against lwf</th>' in page.read_text()
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "options",
     [["--no-predictions"], ["--runtime", "last-two"], ["--adjustment", "auto"], ["--wait-bound", "bmbp:publish=plain"]],

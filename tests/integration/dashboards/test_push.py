@@ -2,7 +2,6 @@
 
 import json
 import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -11,11 +10,10 @@ from typing import Any
 import pytest
 
 from shadowtime.dashboards.push import Push, Pushed
-from shadowtime.shared.cli.paths import ROOT
 from shadowtime.shared.errors import PushError
 from shadowtime.stack.servers.ports import HOST, free_port
 from tests.support.dashboard_queries import alert_rules, boards
-from tests.support.patience import PATIENCE
+from tests.support.forked import run_forked
 
 TOKEN = "glsa_secret"
 PREFERENCES = "/api/org/preferences"
@@ -198,8 +196,7 @@ def test_a_token_from_a_file_is_taken_and_a_malformed_one_is_not_shown(grafana: 
 
 
 def command(*arguments: str) -> "subprocess.CompletedProcess[str]":
-    entry = [sys.executable, "-m", "shadowtime", "dashboards", *arguments]
-    return subprocess.run(entry, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE, check=False)
+    return run_forked("dashboards", *arguments)
 
 
 def test_the_command_line_tells_what_was_done(grafana: Grafana) -> None:
@@ -209,6 +206,7 @@ def test_the_command_line_tells_what_was_done(grafana: Grafana) -> None:
     assert len(done.stderr.splitlines()) == THINGS
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     "url",
     [

@@ -121,6 +121,7 @@ def test_what_a_kernel_calls_is_loaded_as_it_is_compiled() -> None:
     assert of_all(np.arange(3, 9), 2.0) == 6
 
 
+@pytest.mark.nightly
 def test_what_a_kernel_calls_in_another_file_is_a_part_of_its_key(tmp_path: Path) -> None:
     """As after a pull that changed a callee alone: the file of the kernel is as it was."""
     package = tmp_path / "changed"
@@ -238,6 +239,7 @@ print(len(first) > 0, len(second) > 0, len(first & second))
 """A program that prints how many of numba's own functions both kernels in the cache define."""
 
 
+@pytest.mark.nightly
 def test_kernels_that_two_processes_compiled_define_no_symbol_twice(told: Told, tmp_path: Path) -> None:
     """The loader would take one definition for both, and a kernel would run the code of another."""
     (tmp_path / "sorting.py").write_text(SORTING)
@@ -246,6 +248,7 @@ def test_kernels_that_two_processes_compiled_define_no_symbol_twice(told: Told, 
     assert told(SHARED_SYMBOLS.replace("FOLDER", repr(str(tmp_path / "shadowtime")))) == "True True 0"
 
 
+@pytest.mark.nightly
 def test_what_was_loaded_is_compiled_into_a_caller(told: Told, tmp_path: Path) -> None:
     """Its code for callers is read then, though it runs already; its errors are raised in both."""
     both = (
@@ -341,6 +344,7 @@ def test_what_a_program_of_others_has_made_can_be_collected(told: Told) -> None:
     assert told("import gc\nstep(5)\nprint(gc.get_freeze_count(), gc.isenabled())") == "0 True"
 
 
+@pytest.mark.nightly
 def test_no_kernel_of_the_cache_takes_what_numba_compiles_with() -> None:
     program = (
         "import sys\n"

@@ -1,19 +1,17 @@
 """Shadows over real servers: the decisions of a closed replay, also while they and the stages are killed."""
 
 import asyncio
-import subprocess
-import sys
 from collections.abc import Iterator
 
 import pytest
 
-from shadowtime.shared.cli.paths import ROOT
 from shadowtime.shared.messages.envelope import JobStarted
 from shadowtime.shared.stages.topics import DEAD_LETTERS
 from shadowtime.shared.streaming.kafka.log_reader import read_log
 from shadowtime.shared.streaming.settings import Settings
 from shadowtime.stack.servers.servers import Kafka, Redis
 from tests.support.embedded import embedded
+from tests.support.forked import run_forked
 from tests.support.patience import PATIENCE
 from tests.support.shadows_over_kafka import assert_played, killed, shadow, told
 from tests.support.workers import Workers
@@ -65,15 +63,8 @@ def test_a_shadow_from_now_on_tells_what_happened_and_goes_on_by_itself(workers:
     ],
 )
 def test_what_cannot_be_played_is_said_in_one_line(workers: Workers, arguments: list[str], says: str) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "shadowtime", "shadow", "--cluster", "bundled", "--of", REAL, *arguments],
-        cwd=ROOT,
-        env={**workers.environment, "COLUMNS": "200"},
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-        check=False,
-    )
+    environment = {**workers.environment, "COLUMNS": "200"}
+    done = run_forked("shadow", "--cluster", "bundled", "--of", REAL, *arguments, environment=environment)
     assert done.returncode == 2 or done.returncode == 1
     assert says in done.stderr
     assert "Traceback" not in done.stderr

@@ -4,7 +4,6 @@ import asyncio
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import redis.asyncio as client
@@ -13,15 +12,13 @@ from shadowtime.services.shadows.comparison.stored import STORE
 from shadowtime.shared.streaming.protocols import Transaction
 from shadowtime.shared.streaming.state.redis_store import RedisStore
 from shadowtime.stack.servers.servers import Redis
-from tests.support.patience import PATIENCE
+from tests.support.forked import run_forked
 from tests.support.real_servers import require
 from tests.support.stored_shadows import stored
 
 
 def twin(url: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "shadowtime", "twin", *arguments, f"--redis-url={url}"]
-    environment = os.environ | {"COLUMNS": "80"}
-    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=PATIENCE, check=False)
+    return run_forked("twin", *arguments, f"--redis-url={url}", environment=os.environ | {"COLUMNS": "80"})
 
 
 async def keep(url: str, run: str, snapshot: bytes) -> None:

@@ -118,6 +118,7 @@ def test_victoria_metrics_takes_its_flags(tmp_path: Path) -> None:
                 urllib.request.urlopen(f"http://127.0.0.1:{port}/{path}", b"", timeout=PATIENCE)
 
 
+@pytest.mark.nightly
 def test_kafka_takes_its_settings_and_everyone_his_rights_finding_08(tmp_path: Path) -> None:
     require(Kafka)
     block = services()["kafka"]

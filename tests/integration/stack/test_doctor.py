@@ -3,28 +3,18 @@
 import os
 import socket
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from shadowtime.shared.cli.paths import ROOT
 from shadowtime.stack.servers.ports import HOST, free_port
 from shadowtime.stack.servers.servers import Redis
-from tests.support.patience import PATIENCE
+from tests.support.forked import run_forked
 
 
 def doctor(**environment: str) -> subprocess.CompletedProcess[str]:
     kept = {name: value for name, value in os.environ.items() if not name.startswith("SHADOWTIME_")}
-    return subprocess.run(
-        [sys.executable, "-m", "shadowtime", "doctor"],
-        cwd=ROOT,
-        env=kept | {"COLUMNS": "200"} | environment,
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-        check=False,
-    )
+    return run_forked("doctor", environment=kept | {"COLUMNS": "200"} | environment)
 
 
 def line_of(told: str, section: str, name: str) -> list[str]:

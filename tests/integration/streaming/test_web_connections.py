@@ -70,6 +70,7 @@ def application() -> web.Application:
     return made
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("sent", [b"", b"GET / HTTP/1.1\r\nHo", GET], ids=["silent", "half", "asked"])
 def test_finding_13_of_1100_idle_connections_the_oldest_go_and_a_visitor_gets_in(served: Served, sent: bytes) -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)

@@ -19,6 +19,7 @@ from shadowtime.shared.streaming.kafka import topic_admin
 from shadowtime.shared.streaming.settings import Settings
 from shadowtime.stack.servers.ports import free_port
 from shadowtime.stack.servers.servers import Kafka
+from tests.support.forked import run_forked
 from tests.support.patience import PATIENCE
 from tests.support.watched import envelopes
 
@@ -112,10 +113,7 @@ def test_a_reader_that_goes_away_ends_it_quietly(settings: Settings) -> None:
     ],
 )
 def test_what_cannot_be_watched_is_told_in_a_line(arguments: list[str], reason: str) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "shadowtime", "watch", *arguments],
-        cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE, check=False,
-    )  # fmt: skip
+    done = run_forked("watch", *arguments)
     assert done.returncode == 2
     (line,) = done.stderr.splitlines()
     assert line.startswith("error: ")

@@ -295,6 +295,7 @@ def test_jobs_that_are_too_many_are_not_judged(mixed: Any, monkeypatch: pytest.M
     assert mixture.weights(job(4)).tolist() == [0.5, 0.5]
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("kinds", ["experts+templates", "empirical"])
 def test_tenths_are_tenths_whatever_kinds_say(kinds: str) -> None:
     """Three of ten jobs end at their request, which kinds cannot tell, and others later than jobs of late did."""

@@ -153,6 +153,7 @@ def test_what_is_kept_ends_when_a_running_job_is_expected_to_end_later(policy: s
     assert asked.forecast(4, 4, 1_000, time=165, point=60) == WaitForecast(wait=160)
 
 
+@pytest.mark.few(5)
 @EVERY_FORECAST
 @pytest.mark.parametrize(
     ("key", "adjustment"), [("fallback=incremental", "none"), ("running=yes", "percentile:minimum=1")]

@@ -222,6 +222,7 @@ def without_blocked(events: Sequence[Event]) -> list[Event]:
     return log
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize("policy", POLICIES)
 @given(site=sites(), data=st.data())
 @examples(40)

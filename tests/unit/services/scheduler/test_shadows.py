@@ -95,6 +95,7 @@ def test_a_portfolio_of_one_decides_as_that_one(jobs: Workload, member: Configur
     assert starts(told(f"tuned:{alone}", jobs).events) == starts(told(guarded(*member), jobs).events)
 
 
+@pytest.mark.nightly
 @given(jobs=workloads(), size=st.integers(8, 12), shrinks=st.integers(0, 60))
 @examples(30)
 def test_a_shadow_machine_does_what_a_replay_does(jobs: Workload, size: int, shrinks: int) -> None:

@@ -48,6 +48,7 @@ def log_of(policy: str, jobs: int = 250, processors: int = 16) -> list[Envelope]
     return found
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("policy", POLICIES)
 def test_each_sentence_is_true(policy: str) -> None:
     order, by_requests = POLICIES[policy]
@@ -141,6 +142,7 @@ def test_the_check_finds_what_is_made_untrue(logs: dict[str, list[Envelope]]) ->
     assert {path: (tried[path], found[path]) for path in tried if found[path] < tried[path] - 1} == {}
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("policy", ["easy:runtime=empirical", "best", "conservative", "tuned"])
 def test_who_follows_decisions_says_the_same(policy: str) -> None:
     """But what only a run of the policy tells, where that has a state of its own."""

@@ -151,6 +151,7 @@ def test_pit_shares_add_up_to_one(masses: Masses, run_time: int, limit: float) -
     assert shares.sum() == pytest.approx(1)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("limit", [math.inf, 300.0])
 def test_pit_of_a_calibrated_forecast_is_uniform(limit: float) -> None:
     chance = np.random.default_rng(7)

@@ -48,6 +48,7 @@ def as_bytes(log: Sequence[Envelope]) -> list[bytes]:
     return [each.to_bytes() for each in log]
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize(
     "real", ["easy", PROMISED, *(pytest.param(real, marks=pytest.mark.nightly) for real in ("best", "fcfs"))]

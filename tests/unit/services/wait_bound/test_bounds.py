@@ -146,6 +146,7 @@ def test_restored_between_a_prediction_and_its_submission() -> None:
     assert saved(again) == saved(bounder)
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize("keys", ["", ",quantile=0.5,confidence=0.8"])
 @pytest.mark.parametrize("name", ALL)
 def test_a_published_bound_is_the_same_alone(monkeypatch: pytest.MonkeyPatch, name: str, keys: str) -> None:
