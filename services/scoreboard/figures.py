@@ -100,7 +100,7 @@ def _decisions(tally: Tally, sampling: Sampling) -> Samples:
     yield names.SCHEDULING_POINTS, (), tally.scheduling_points
     for (kind, reason), count in sampling.decisions.items():
         yield names.DECISIONS, (kind, label(reason)), count
-    if tally.calibration.next_attempt:
+    if tally.calibration.heads.next_attempt:
         yield names.START_PROBABILITY, (), sampling.start_probability
 
 

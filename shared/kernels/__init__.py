@@ -23,5 +23,6 @@ if TYPE_CHECKING:
         place_of,
         shadow_of,
     )
+    from shadowtime.shared.kernels.head_tracker import HeadTracker
 
 __getattr__ = lazy_exports(__name__)

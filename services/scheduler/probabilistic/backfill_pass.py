@@ -227,7 +227,7 @@ class BackfillPass:
         passes = (measures[:, MEASURES.index(self.settings.criterion)] < self.settings.tau).tolist()
         columns = evaluated.job_numbers, processors.tolist(), evaluated.probabilities, measures[:, STATED].tolist()
         candidates = list(zip(*columns, passes, strict=False))
-        self.recalibration.outcomes.follow(self.now, evaluated.needed, len(numbers), started, candidates)
+        self.recalibration.outcomes.follow(self.now, evaluated.needed, started, candidates)
 
     def _risk(self, spent: float, evaluation: Evaluation) -> ProbablyHarmless:
         """Charge the head with the accepted candidate's risk, and return it as the reason of the start."""

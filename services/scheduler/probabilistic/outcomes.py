@@ -12,6 +12,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import numpy as np
+
+from shadowtime.shared.kernels import HeadTracker
 from shadowtime.shared.messages import JobEnded, JobStarted
 
 # An attempt to backfill, its candidates, and what is waited for before one has an outcome.
@@ -36,21 +39,6 @@ class CandidateOutcome(NamedTuple):
 
     candidate: FollowedCandidate
     delayed: bool
-
-
-@dataclass(slots=True)
-class CandidateGroup:
-    """Candidates that were weighed together, until the head is ready.
-
-    `running` of the jobs that it counts run still; the others have `released` processors, of `needed` ones.
-    """
-
-    id: int
-    time: int
-    needed: int
-    running: int
-    released: int
-    candidates: list[FollowedCandidate]
 
 
 @dataclass(slots=True)
@@ -89,18 +77,14 @@ class Outcomes:
     """
 
     def __init__(self) -> None:
-        self.attempts: list[CandidateGroup] = []
-        """Those whose head is not ready, in order."""
-        self.next_attempt = 0
-        self.last_end = 0
-        self.settled = True
-        """Whether nothing has been released, and no attempt has come, since heads were found that were ready."""
+        self.heads = HeadTracker()
+        """Attempts whose head is not ready."""
+        self.candidates: dict[int, list[FollowedCandidate]] = {}
+        """Of each of those attempts."""
         self.followed = 0
         """Candidates without outcome."""
-        self.seen_by: dict[int, int] = {}
-        """Of jobs that are to start, the first attempt that counts them among the running ones."""
-        self.running: dict[int, tuple[int, int, int]] = {}
-        """Of each running job, the first attempt that counts it, its processors and its start."""
+        self.running: dict[int, tuple[int, int]] = {}
+        """Start and processors of each running job."""
         self.open: dict[int, int] = {}
         """Of how many attempts, whose head is not ready, a job is a candidate."""
         self.ran: dict[int, tuple[int, int]] = {}
@@ -113,14 +97,9 @@ class Outcomes:
         """Of each running job, those that its end decides."""
 
     def follow(
-        self,
-        time: int,
-        needed: int,
-        running: int,
-        started: Iterable[int],
-        candidates: Sequence[tuple[int, int, float, float, bool]],
+        self, time: int, needed: int, started: Iterable[int], candidates: Sequence[tuple[int, int, float, float, bool]]
     ) -> None:
-        """Take in an attempt beside `running` jobs, with those that its pass has `started` before.
+        """Take in an attempt, with the jobs that its pass has `started` before.
 
         Parameters
         ----------
@@ -130,57 +109,44 @@ class Outcomes:
             Of each, at least one, what a `FollowedCandidate` begins with.
         """
         for job_number in started:
-            self.seen_by.setdefault(job_number, self.next_attempt)
+            self.heads.start(job_number)
         among = min(len(candidates), EACH_ATTEMPT)
-        if self.followed + among <= MAX_FOLLOWED:
+        keep = self.followed + among <= MAX_FOLLOWED
+        attempt = self.heads.add(time, needed, keep=keep)
+        if keep:
             chosen = ((index + 1) * len(candidates) // among - 1 for index in range(among))  # the last one always
-            self._keep(
-                CandidateGroup(
-                    self.next_attempt,
-                    time,
-                    needed,
-                    running,
-                    0,
-                    [FollowedCandidate(*candidates[index], among) for index in chosen],
-                )
-            )
-        self.next_attempt += 1
+            self._keep(attempt, [FollowedCandidate(*candidates[index], among) for index in chosen])
 
-    def _keep(self, attempt: CandidateGroup) -> None:
-        self.settled = False
-        self.attempts.append(attempt)
-        self.followed += len(attempt.candidates)
-        for candidate in attempt.candidates:
+    def _keep(self, attempt: int, candidates: list[FollowedCandidate]) -> None:
+        self.candidates[attempt] = candidates
+        self.followed += len(candidates)
+        for candidate in candidates:
             self.open[candidate.job_number] = self.open.get(candidate.job_number, 0) + 1
 
     def start(self, event: JobStarted) -> None:
         """Take in the start of a job."""
         number, time = event.job_number, event.time
-        self.running[number] = self.seen_by.pop(number, self.next_attempt), event.processors, time
+        self.heads.start(number)
+        self.running[number] = time, event.processors
         for attempt, ready_after, candidate in self.waiting.pop(number, ()):
             self._await(Pending(time + ready_after, attempt, candidate))
 
     def withdraw(self, job_number: int) -> None:
         """Forget a candidate that never runs: nobody will know its outcome. O(attempts)."""
-        self.seen_by.pop(job_number, None)
+        self.heads.withdraw(job_number)
         self.followed -= len(self.waiting.pop(job_number, ()))
         if self.open.pop(job_number, None) is not None:
-            for attempt in self.attempts:
-                left = [candidate for candidate in attempt.candidates if candidate.job_number != job_number]
-                self.followed -= len(attempt.candidates) - len(left)
-                attempt.candidates[:] = left
+            for candidates in self.candidates.values():
+                left = [candidate for candidate in candidates if candidate.job_number != job_number]
+                self.followed -= len(candidates) - len(left)
+                candidates[:] = left
 
     def end(self, event: JobEnded) -> None:
         """Take in the end of a job."""
-        if event.time > self.last_end:
+        if event.time > self.heads.last_end:
             self._settle()
-        self.last_end, self.settled = event.time, False
-        first, processors, start = self.running.pop(event.job_number)
-        for attempt in reversed(self.attempts):
-            if attempt.id < first:
-                break
-            attempt.released += processors
-            attempt.running -= 1
+        start, processors = self.running.pop(event.job_number)
+        self.heads.end(event.time, event.job_number, processors)
         for pending in self.runs.pop(event.job_number, ()):
             if pending.due >= event.time:
                 pending.delayed = None if event.requeued else False
@@ -198,17 +164,16 @@ class Outcomes:
 
     def _settle(self) -> None:
         """Find the heads that were ready at the last instant at which jobs ended: all of it has been told."""
-        if self.settled:
+        if self.heads.settled:
             return
-        self.settled, left = True, []
-        for attempt in self.attempts:
-            ready = attempt.released >= attempt.needed
-            if not ready and attempt.running > 0:
-                left.append(attempt)
-                continue
-            for candidate in attempt.candidates:
-                if ready:
-                    self._find(attempt, candidate)
+        self.heads.settle()
+        heads = self.heads.columns()
+        done = heads.ready | heads.hopeless
+        for at in np.flatnonzero(done).tolist():
+            attempt = int(heads.id[at])
+            for candidate in self.candidates.pop(attempt):
+                if heads.ready[at]:
+                    self._find(attempt, int(heads.ready_after[at]), int(heads.extra[at]), candidate)
                 else:  # the machine has shrunk: nothing will show
                     self.followed -= 1
                 number = candidate.job_number
@@ -216,21 +181,21 @@ class Outcomes:
                 if not self.open[number]:
                     del self.open[number]
                     self.ran.pop(number, None)
-        self.attempts = left
+        self.heads.keep(~done)
 
-    def _find(self, attempt: CandidateGroup, candidate: FollowedCandidate) -> None:
-        """Put a candidate, now that its head is ready, where its outcome is waited for."""
-        number, ready_after = candidate.job_number, self.last_end - attempt.time
-        if attempt.released >= attempt.needed + candidate.processors:
-            self._tell(Pending(self.last_end, attempt.id, candidate, delayed=False))
+    def _find(self, attempt: int, ready_after: int, extra: int, candidate: FollowedCandidate) -> None:
+        """Put a candidate, now that its head is ready with `extra` processors, where its outcome is waited for."""
+        number = candidate.job_number
+        if candidate.processors <= extra:
+            self._tell(Pending(self.heads.last_end, attempt, candidate, delayed=False))
         elif number in self.ran:
             start, end = self.ran[number]
             due = start + ready_after
-            self._tell(Pending(due, attempt.id, candidate, delayed=end > due))
+            self._tell(Pending(due, attempt, candidate, delayed=end > due))
         elif number in self.running:
-            self._await(Pending(self.running[number][2] + ready_after, attempt.id, candidate))
+            self._await(Pending(self.running[number][0] + ready_after, attempt, candidate))
         else:
-            self.waiting.setdefault(number, []).append((attempt.id, ready_after, candidate))
+            self.waiting.setdefault(number, []).append((attempt, ready_after, candidate))
 
     def _await(self, pending: Pending) -> None:
         """Wait for what a running job has to say of itself."""
@@ -243,22 +208,14 @@ class Outcomes:
 
     def snapshot(self) -> Any:
         """Return the whole state as plain values."""
-        return {name: getattr(self, name) for name in ("next_attempt", "last_end")} | {
-            **{name: list(getattr(self, name).items()) for name in ("seen_by", "running", "ran")},
+        return {
+            "heads": self.heads.snapshot(),
+            "candidates": [(attempt, list(map(tuple, rows))) for attempt, rows in self.candidates.items()],
+            "running": list(self.running.items()),
+            "ran": list(self.ran.items()),
             "waiting": [
                 (number, [(attempt, ready_after, tuple(candidate)) for attempt, ready_after, candidate in rows])
                 for number, rows in self.waiting.items()
-            ],
-            "attempts": [
-                (
-                    entry.id,
-                    entry.time,
-                    entry.needed,
-                    entry.running,
-                    entry.released,
-                    [tuple(one) for one in entry.candidates],
-                )
-                for entry in self.attempts
             ],
             "pending": [
                 (entry.due, entry.attempt, tuple(entry.candidate), entry.delayed) for *_, entry in self.pending
@@ -267,8 +224,8 @@ class Outcomes:
 
     def restore(self, state: Any) -> None:
         """Take on what `snapshot` returned."""
-        self.next_attempt, self.last_end = state["next_attempt"], state["last_end"]
-        self.seen_by, self.running, self.ran = (dict(state[name]) for name in ("seen_by", "running", "ran"))
+        self.heads.restore(state["heads"])
+        self.running, self.ran = ({number: tuple(row) for number, row in state[name]} for name in ("running", "ran"))
         self.waiting = {
             number: [(attempt, ready_after, FollowedCandidate(*row)) for attempt, ready_after, row in rows]
             for number, rows in state["waiting"]
@@ -278,13 +235,9 @@ class Outcomes:
             for due, attempt, candidate, delayed in state["pending"]
         ]
         self.followed = len(self.pending) + sum(len(entries) for entries in self.waiting.values())
-        self.attempts, self.open, self.runs = [], {}, {}
-        for number, time, needed, running, released, candidates in state["attempts"]:
-            self._keep(
-                CandidateGroup(
-                    number, time, needed, running, released, [FollowedCandidate(*values) for values in candidates]
-                )
-            )
+        self.candidates, self.open, self.runs = {}, {}, {}
+        for attempt, rows in state["candidates"]:
+            self._keep(attempt, [FollowedCandidate(*row) for row in rows])
         for *_, pending in self.pending:
             if pending.candidate.job_number in self.running:
                 self.runs.setdefault(pending.candidate.job_number, []).append(pending)

@@ -163,12 +163,11 @@ def test_nothing_is_left_of_a_head_that_cannot_start() -> None:
 def test_nothing_is_left_when_all_has_ended() -> None:
     _, _, followed = told(bundled(400))
     state = followed.snapshot()
-    assert {name: state[name] for name in ("attempts", "waiting", "running", "ran", "seen_by")} == {
-        "attempts": [],
+    assert {name: state[name] for name in ("candidates", "waiting", "running", "ran")} == {
+        "candidates": [],
         "waiting": [],
         "running": [],
         "ran": [],
-        "seen_by": [],
     }
 
 
@@ -176,7 +175,7 @@ def test_told_at_one_time_however_it_turns_out() -> None:
     """Jobs 2 and 3 start at 100 and would not, or would, have delayed a head ready after 50 s: both are told at 150."""
     follows = Outcomes()
     follows.start(JobStarted(time=0, job_number=1, processors=4))
-    follows.follow(10, 4, 1, [], [(2, 1, 0.5, 0.5, False), (3, 1, 0.5, 0.5, False)])
+    follows.follow(10, 4, [], [(2, 1, 0.5, 0.5, False), (3, 1, 0.5, 0.5, False)])
     follows.end(JobEnded(time=60, job_number=1, run_time=60))
     assert list(follows.take_until(60)) == []
     for number in (2, 3):
@@ -189,7 +188,7 @@ def test_told_at_one_time_however_it_turns_out() -> None:
 def test_a_run_that_is_to_be_repeated_tells_nothing() -> None:
     follows = Outcomes()
     follows.start(JobStarted(time=0, job_number=1, processors=4))
-    follows.follow(10, 4, 1, [], [(2, 1, 0.5, 0.5, False)])
+    follows.follow(10, 4, [], [(2, 1, 0.5, 0.5, False)])
     follows.end(JobEnded(time=60, job_number=1, run_time=60))
     follows.start(JobStarted(time=100, job_number=2, processors=1))
     follows.end(JobEnded(time=120, job_number=2, run_time=20, requeued=True))

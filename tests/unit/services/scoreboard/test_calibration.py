@@ -117,6 +117,7 @@ def test_outcomes_of_the_bundled_log_in_several_batches(
     replay(jobs, (Machine if mode == "closed" else Recorded)(jobs), mode)
 
 
+@pytest.mark.nightly
 def test_probabilities_that_are_right_are_calibrated() -> None:
     """Run times of one known distribution, independent of each other; with one instant a bin the error is 0.09."""
     chance = Generator(PCG64([5]))
@@ -183,8 +184,9 @@ def test_nothing_is_left_of_jobs_that_have_ended(policy: str) -> None:
     for envelope in seen[1:]:
         scoreboard.handle(envelope.model_copy(update={"scores": None}))
     state = scoreboard.tally.calibration.snapshot()
-    left = ("attempts", "candidates", "new_candidates", "seen_by", "run_times")
+    left = ("candidates", "new_candidates", "run_times")
     assert {name: len(state[name]) for name in left} == dict.fromkeys(left, 0)
+    assert (state["heads"]["attempts"], state["heads"]["counted_from"]) == ([], [])
 
 
 def test_candidates_of_a_head_that_could_not_start_are_let_go() -> None:

@@ -1,0 +1,155 @@
+"""When the heads of backfill attempts are ready.
+
+A pass that evaluates candidates is an attempt. It counts the jobs that run at that moment. Its head is ready at the
+first instant by which these jobs have released the processors that it needs (docs/algorithms.md#calibration).
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from shadowtime.shared.kernels.arrays import Flags, Integers, IntegerTable
+from shadowtime.shared.kernels.decorator import kernel
+
+ID, TIME, NEEDED, RUNNING, RELEASED, READY_AFTER = range(6)
+"""Columns of attempts: seconds and processors; `RUNNING` of the jobs that an attempt counts have not ended."""
+
+NOT_READY = -1
+"""In `READY_AFTER`."""
+
+
+@kernel
+def find_ready(attempts: IntegerTable, last_end: int) -> None:
+    """Note, in place, which heads became ready at the last instant at which jobs ended. O(attempts)."""
+    for attempt in attempts:
+        if attempt[READY_AFTER] == NOT_READY and attempt[RELEASED] >= attempt[NEEDED]:
+            attempt[READY_AFTER] = last_end - attempt[TIME]
+
+
+@kernel
+def release(attempts: IntegerTable, first: int, processors: int) -> None:
+    """Release a job's processors, in place, in the attempts from `first` on whose heads are not ready."""
+    for at in range(len(attempts) - 1, -1, -1):  # in order of their ids
+        if attempts[at, ID] < first:
+            break
+        if attempts[at, READY_AFTER] == NOT_READY:
+            attempts[at, RELEASED] += processors
+            attempts[at, RUNNING] -= 1
+
+
+class TrackedHeads(NamedTuple):
+    """Columns of attempts, in the order of their ids; each of shape (attempts,).
+
+    Parameters
+    ----------
+    ready, hopeless
+        Whether the head is ready, or never will be: all jobs that the attempt counts have ended, and it is not.
+    ready_after
+        Seconds from the attempt until the head was ready.
+    extra
+        Processors that had been released by then and that the head does not need.
+    """
+
+    id: Integers
+    ready: Flags
+    hopeless: Flags
+    ready_after: Integers
+    extra: Integers
+
+
+class HeadTracker:
+    """Attempts of one machine, and how far the jobs that they count have released what their heads need.
+
+    A change of the machine's size is left out of account. The end of a job costs O(attempts that are kept).
+
+    >>> heads = HeadTracker()
+    >>> heads.start(7)
+    >>> first = heads.add(time=100, needed=4)
+    >>> heads.end(160, 7, processors=4)
+    >>> heads.settle()
+    >>> int(heads.columns().ready_after[first])
+    60
+    """
+
+    def __init__(self) -> None:
+        self._attempts: IntegerTable = np.empty((0, READY_AFTER + 1), np.int64)
+        self.next_attempt = 0
+        self.last_end = 0
+        self.counted_from: dict[int, int] = {}
+        """Of each running job, and of those about to start, the first attempt that counts it."""
+        self._new: list[tuple[int, int, int, int, int, int]] = []
+        self.settled = True
+        """Whether nothing has been released, and no attempt has been added, since the last `settle`."""
+
+    def add(self, time: int, needed: int, *, keep: bool = True) -> int:
+        """Add an attempt whose head needs so many processors of the running jobs, and return its id.
+
+        If it is not to be kept, it is only numbered.
+        """
+        number = self.next_attempt
+        self.next_attempt += 1
+        if keep:
+            self._new.append((number, time, needed, len(self.counted_from), 0, NOT_READY))
+            self.settled = False
+        return number
+
+    def start(self, job_number: int) -> None:
+        """Count a job from the next attempt on, if it is not counted yet: it has been started, or will be."""
+        self.counted_from.setdefault(job_number, self.next_attempt)
+
+    def withdraw(self, job_number: int) -> None:
+        """Count a job no longer that was about to start."""
+        self.counted_from.pop(job_number, None)
+
+    def end(self, time: int, job_number: int, processors: int) -> None:
+        """Release the processors of a job."""
+        if time > self.last_end:
+            self.settle()
+        self.last_end, self.settled = time, False
+        self._merge()
+        release(self._attempts, self.counted_from.pop(job_number), processors)
+
+    def settle(self) -> None:
+        """Note which heads are ready, once all jobs that ended at the last instant have been taken in."""
+        if not self.settled:
+            self._merge()
+            find_ready(self._attempts, self.last_end)
+            self.settled = True
+
+    def columns(self) -> TrackedHeads:
+        """Return what is known of the attempts that are kept, as of the last `settle`."""
+        attempts = self._attempts
+        ready = attempts[:, READY_AFTER] != NOT_READY
+        return TrackedHeads(
+            attempts[:, ID],
+            ready,
+            ~ready & (attempts[:, RUNNING] == 0),
+            attempts[:, READY_AFTER],
+            attempts[:, RELEASED] - attempts[:, NEEDED],
+        )
+
+    def keep(self, which: Flags) -> None:
+        """Forget all attempts but these; shape (attempts,)."""
+        self._attempts = self._attempts[which]
+
+    def _merge(self) -> None:
+        if self._new:
+            self._attempts = np.concatenate([self._attempts, np.array(self._new, np.int64)])
+            self._new.clear()
+
+    def snapshot(self) -> dict[str, Any]:
+        """Return the whole state as plain values."""
+        return {
+            "attempts": [*self._attempts.tolist(), *map(list, self._new)],
+            "counted_from": list(self.counted_from.items()),
+            "last_end": self.last_end,
+            "next_attempt": self.next_attempt,
+            "settled": self.settled,
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take on what `snapshot` returned."""
+        self._attempts = np.array(state["attempts"], np.int64).reshape(-1, READY_AFTER + 1)
+        self.counted_from = dict(state["counted_from"])
+        self.last_end, self.next_attempt, self.settled = state["last_end"], state["next_attempt"], state["settled"]
+        self._new = []
