@@ -145,7 +145,7 @@ def provisioned(rules: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 PLACES = {"folderUID", "ruleGroup", "orgID"}
-"""What the group says in a file."""
+"""Fields that the group has in a file."""
 
 
 def _above(limit: float) -> Any:

@@ -14,7 +14,7 @@ REPLAYED = "2024-01-01T00:00:00.000Z", "2024-02-08T00:00:00.000Z"
 
 WINDOWS = "6h,1d,7d"
 WHEN = "$cluster, ${__from:date:MMM YYYY} to ${__to:date:MMM YYYY}"
-"""What is looked at: a log may be of any year, beside a clock that says *a few seconds ago*."""
+"""Subtitle of a dashboard: a log may be of any year, beside a clock that says *a few seconds ago*."""
 
 
 def board(

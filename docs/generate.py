@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin
 
-from package_map import BEGIN, END, PAGE, rows
+from package_map import PAGE, rows
 from pydantic.fields import FieldInfo
 
 from shadowtime.__main__ import GROUPS
@@ -16,6 +16,7 @@ from shadowtime.shared.cli.paths import ROOT
 from shadowtime.shared.metric_names import METRICS, RESULTS, RUN, Metric
 from shadowtime.shared.spec import as_text
 from shadowtime.shared.streaming.settings import Settings
+from shadowtime.shared.streaming.worker.run import TRANSITIONS
 
 FOLDER = Path(__file__).parent / "reference"
 HEAD = "<!-- Written by docs/generate.py; what stands here is changed in the code. -->\n"
@@ -240,9 +241,26 @@ def pages() -> dict[str, str]:
 
 def architecture() -> str:
     """Return docs/architecture.md with today's map of the packages."""
-    before, _, rest = PAGE.read_text().partition(BEGIN)
-    _, end, after = rest.partition(END)
-    return f"{before}{BEGIN}\n{table(('package', 'modules', 'what it is', 'imports'), rows())}\n{end}{after}"
+    page = between(PAGE.read_text(), "map", table(("package", "modules", "what it is", "imports"), rows()))
+    return between(page, "phases", phases())
+
+
+def between(page: str, name: str, text: str) -> str:
+    """Return a page with a text between its marks of this name."""
+    before, begin, rest = page.partition(f"<!-- {name} -->\n")
+    _, end, after = rest.partition(f"<!-- /{name} -->")
+    return f"{before}{begin}\n{text}\n{end}{after}"
+
+
+def phases() -> str:
+    """Return a drawing of the phases of a run that a worker holds."""
+    lines = []
+    for phase, following in TRANSITIONS.items():
+        for at, (after, why) in enumerate(following.items()):
+            lines.append(f"{'' if at else phase.value:<11} ──▶ {after.value:<11}   {why}")
+        if not following:
+            lines.append(f"{phase.value:<11} ──■ {'':<11}   for good, until `shadowtime rebuild`")
+    return "\n".join(["```text", *lines, "```\n"])
 
 
 if __name__ == "__main__":

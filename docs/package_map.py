@@ -8,7 +8,6 @@ from pathlib import Path
 from shadowtime.shared.cli.paths import ROOT
 
 PAGE = ROOT / "docs" / "architecture.md"
-BEGIN, END = "<!-- map -->\n", "<!-- /map -->"
 FOLDERS = ("shared", "services", "replayer", "dashboards", "stack")
 
 

@@ -16,7 +16,7 @@ from shadowtime.replayer.options import KINDS
 from shadowtime.replayer.presentation import everything
 
 NAMES = {option: sorted(name for kind, name, _, _ in everything() if kind == option) for option in KINDS.values()}
-"""What may follow an option, by its name: SPECs begin with a name."""
+"""Words that may follow an option, by its name: SPECs begin with a name."""
 
 
 def command_of(name: str) -> Any:

@@ -103,7 +103,7 @@ MAX_TEMPLATE_FILE_SIZE = 2**22
 """Bytes of a file of templates."""
 
 SIXTY_FOUR_BITS = 2**63
-"""What whole numbers of 64 bits are below."""
+"""Upper limit of whole numbers of 64 bits, exclusive."""
 
 
 def storable(sums: Mapping[str, Any]) -> dict[str, Any]:

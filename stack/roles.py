@@ -19,10 +19,10 @@ ADMIN, REPLAYER, FOLLOW, SHADOW, METRICS, LIVE, SUBSCRIBER, ASK, HEALTH = (
     *("admin", "replayer", "follow", "shadow", "metrics", "live", "subscriber", "ask", "health"),
 )
 ASKED = ("runtime_distribution", "wait_bound", "scheduler", "scoreboard", "shadow")
-"""Whose state answers questions: stages, and shadows."""
+"""Stages whose state answers questions, and shadows."""
 
 SHOWN = ("runtime_distribution", "wait_bound", "scheduler", "shadow")
-"""Whose state the live page reads: those that advise, and shadows."""
+"""Stages whose state the live page reads: those that advise, and shadows."""
 
 KAFKA, REDIS, VICTORIA_METRICS = "kafka", "redis", "victoria-metrics"
 
@@ -155,12 +155,13 @@ KEYS = "+@hash +@list +@set +del +unlink +exists +type +expire +pexpire +expirea
 
 SCRIPTS = "+eval +evalsha +script|load +script|exists +multi +exec +discard +watch +unwatch +cluster|slots"
 LOOKING = "+@hash +@list +@set +exists +type +ttl +pttl +scan +multi +exec +discard +cluster|slots"
-"""What a reader sends, with a right to read its keys only; `SCAN` shows names, of other keys too."""
+"""Commands of a reader, with a right to read its own keys only; `SCAN` shows names, of other keys too."""
 
 
 NOBODY = "user default off ~* &* +@all"
-"""Who has no name gets in nowhere. Yet it is he who may do everything: as him Redis reads its own append-only file, and
-of a transaction that he may not do it would keep nothing (https://github.com/redis/redis/issues/14541)."""
+"""A user without a name gets in nowhere. Yet that user may do everything. As this user Redis reads its own append-only
+file, and it would keep nothing of a transaction with a forbidden command
+(https://github.com/redis/redis/issues/14541)."""
 
 
 def redis_user(role: Role, digest: str) -> str:

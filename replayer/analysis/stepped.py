@@ -50,7 +50,7 @@ class Stepped(Machine):
         self._starts = starts[self._order]
         self._begun = 0
         self._decided: Decided | None = None
-        """What was decided last and is not carried out; the machine is as it was then."""
+        """Last decision, not yet carried out; the machine is as it was then."""
         self._free = free
 
     def starting(self) -> list[int]:

@@ -35,9 +35,9 @@ class Result:
     def __init__(self, plan: RunPlan) -> None:
         self._predictions, self._decided = SubmissionPredictions(), Decisions()
         self.record = RunRecord(plan)
-        """What reports take of it."""
+        """Record for reports."""
         self.replayed = carry_out(plan, [self.record, self._predictions, self._decided])
-        """What comparisons take of it."""
+        """Record for comparisons."""
         self.scores: Scores = self.replayed.scores
         self.configuration: Configuration = plan.configuration
         self.decisions_sha256: str = self.record.decisions_sha256

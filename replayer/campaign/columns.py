@@ -18,7 +18,7 @@ KEYS = {
     *(f"wait_forecast.{name}" for name in WaitForecastScores.model_fields),
 }
 FAMILIES = ("calibration.", "wait_bounds.", "slowdown.", "jobs_of_shape.", "guaranteed_to_actual.", "users.")
-"""What keys begin with whose end depends on the log or the policy."""
+"""Prefixes of keys whose end depends on the log or the policy."""
 
 
 def _known(key: str) -> str:

@@ -13,7 +13,7 @@ CHOICES: dict[str, object] = {
     "policy": ["fcfs", "easy", "easy-sjbf", "lwf", "wfp", "best"],
     "report": Path("comparison.html"),
 }
-"""What `compare` takes unless told otherwise; all else is as for `replay`."""
+"""Defaults of `compare`; all others are those of `replay`."""
 
 
 def with_defaults(command: Callable[..., None], defaults: dict[str, object], text: str) -> Callable[..., None]:

@@ -25,7 +25,7 @@ def drift_rows(results: Sequence[RunResult]) -> list[dict[str, Any]]:
 # The policy with which all others are compared.
 
 PREFERRED = "easy"
-"""What most machines run, and most papers compare with."""
+"""Policy of most machines, and the baseline of most papers."""
 
 
 def baseline_of(policies: Sequence[str], wanted: str | None = None) -> str:

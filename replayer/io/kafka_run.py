@@ -21,7 +21,7 @@ UNCONFIRMED = 20
 """Batches, or messages of small ones, that may be under way to Kafka."""
 
 CLOSED = b"ClusterClosed"
-"""What lies in the last envelope of a run."""
+"""Kind of event in the last envelope of a run."""
 
 
 class KafkaRun:

@@ -10,7 +10,7 @@ from shadowtime.replayer.report.markup import escape, table
 
 Document = Mapping[str, Any]
 WAITS = ("wait_forecasts", "wait_bounds", "expected_starts")
-"""What is told of waits; the last where the site's own scheduler said something."""
+"""Scores of waits; the last where the site's own scheduler stated expected starts."""
 
 
 def named(document: Document, runs: Sequence[RunRecord]) -> tuple[Document, list[RunRecord]]:

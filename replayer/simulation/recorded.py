@@ -63,7 +63,7 @@ class Recorded(ReplaySource):
         self._arrived = 0
         self._jobs: dict[int, Job] = {}  # those in the system, by row
         self._ahead: list[tuple[int, int, int]] = []
-        """What is to come of them, and of the machine: time, kind, and row of its kind; a heap."""
+        """Coming events of jobs and of the machine: time, kind, and row of its kind; a heap."""
         self._ahead += [(change.time, _CAPACITY, at) for at, change in enumerate(capacity)]
         self._ahead += [(time, _RESIZED, at) for at, (_, time, _) in enumerate(self._resized)]
         heapify(self._ahead)

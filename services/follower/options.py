@@ -96,7 +96,7 @@ OPTIONS = {
     "time_zone": "--time-zone",
     "token": "--token-file",
 }
-"""What of it means something to some sources only, and the options of the command line."""
+"""Fields that only some sources read, with their options of the command line."""
 
 SAYS = {
     "place": "which file, or folder of files, the cluster writes to",

@@ -20,7 +20,7 @@ Logarithms = Floats
 """Of run times of at least one second, rising; shape (jobs,)."""
 
 MAX_EXPONENT = 700.0
-"""What lies beyond is infinite as a floating-point number."""
+"""Largest exponent of a finite floating-point number."""
 
 
 @kernel

@@ -43,7 +43,7 @@ class Policy(Protocol):
     starts_only: bool = True
     """Whether its decisions are only starts on the requested processors: nothing fits, nothing is decided."""
     pool: int = 0
-    """Which pool of the machine it decides for, counted from 0."""
+    """Pool of the machine that it decides for, counted from 0."""
     sees_all: bool = False
     """Whether it is told of what happens to jobs of other pools, too: then `beside` is called."""
 

@@ -22,7 +22,7 @@ BEST = (
     "probabilistic:tau=1,criterion=gain,candidates=spf,accept_easy_safe=yes,patience=0.8,mass=censor,points=4,"
     "recalibrate=stated,runtime=empirical"
 )
-"""What `--policy best` stands for: the recommended configuration, predictor included.
+"""Meaning of `--policy best`: the recommended configuration, predictor included.
 
 Chosen by the protocol of docs/choosing-best.md: the least slowdown of those that keep the longest wait near EASY's.
 """

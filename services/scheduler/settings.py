@@ -74,7 +74,7 @@ FORECAST = (
     "too, from 200 futures in which run times are drawn from what is predicted of them; calibrated: these quantiles, "
     "moved by what came of earlier ones until they hold as often as they say"
 )
-"""What the key `forecast` does."""
+"""Meaning of the key `forecast`."""
 
 
 class ForecastSettings(PolicySettings):

@@ -16,7 +16,7 @@ AVERAGE_RUN: Final = 1_000.0
 """Days until the first false alarm of a scope (all queues together, all users together), on average at the least."""
 
 PLACES: Final[dict[Scope, int]] = {"cluster": 1, "queue": 20, "partition": 20, "user": 200}
-"""How many of a scope are watched at a time: those that had outcomes last, and those under alarm."""
+"""Number of a scope's members that are watched at a time: the latest with outcomes, and those under alarm."""
 
 STATISTICS: Final = 16
 """Shares that are watched of each, those that came first."""
@@ -25,7 +25,7 @@ MAX_CELLS: Final = 10_000
 """Users times queues times partitions of which a day's outcomes are kept apart; those of later ones are left out."""
 
 Reach = Literal["all", "cluster", "queue"]
-"""Whose shares an outcome counts in: all of its scopes, or one."""
+"""Scopes whose shares an outcome counts in: all of its own, or one."""
 
 
 class Statistic(NamedTuple):

@@ -74,7 +74,7 @@ class EDetector:
 
 
 TOLERANCE = 0.05
-"""How far a share may be above what is stated, and above its record."""
+"""Tolerance of a share above the stated share, and above its record."""
 
 RECORD = 20
 """Days before anything is tested: how the share has been until now."""
@@ -133,9 +133,9 @@ class WatchedShare:
         self.falling = EDetector()
         self.since: int | None = None
         self.most = 0.0
-        """What the share may be, as of the last day that was tested."""
+        """Largest share that is allowed, as of the last day that was tested."""
         self.share = 0.0
-        """What it was from `since` on until the alarm, or from when it holds again."""
+        """Share from `since` until the alarm, or since it holds again."""
 
     def add(self, day: int, value: float) -> Change | None:
         """Take in the share of a day, in 0 to 1; return whether an alarm begins or ends."""

@@ -17,7 +17,7 @@ class Bounder(Predictor[JobSubmitted, int, tuple[WaitBound, ...]], Protocol):
     """A predictor that bounds waits, and is asked about jobs that have not been submitted."""
 
     updates: Updates = Updates()
-    """What the last learned wait has brought to light."""
+    """Changes that the last learned wait caused."""
 
     def foretold(self, x: JobSubmitted, run_time: RunTimePrediction | None) -> None:
         """Take in what is predicted of the run time of the job that is asked about next; most need not."""

@@ -31,10 +31,10 @@ NAMES = tuple(dict.fromkeys(name for chain in CHAINS for name in reversed(coarse
 COARSER = {name: [NAMES.index(other) for other in coarser(name)[1:]] for name in NAMES}
 
 Proposal = tuple[Times, list[tuple[str, int] | None]]
-"""What every scheme says of a job, in seconds, and which key and how many jobs stand behind each source."""
+"""Proposals of all schemes for a job, in seconds, with the key and the number of jobs behind each source."""
 
 Record = list[tuple[int, list[float]] | None]
-"""What a key says of a job in each span: number of like jobs, and their percentiles."""
+"""Statistics of a key for a job in each span: number of like jobs, and their percentiles."""
 
 SOURCES = [[(NAMES.index(name), span) for name in coarser(chain)] for chain in CHAINS for span in range(len(SPANS))]
 """Where a scheme looks, by position in `NAMES` and `SPANS`, the finest key first; each serves all percentiles."""
@@ -87,7 +87,7 @@ class Auto(Predictor[JobSubmitted, JobEnded, WalltimeAdjustment]):
         self._scores = SchemeScores(SCHEMES, settings.bad)
         self._open: dict[int, Proposals] = {}
         self._chosen: dict[Traits, Proposal] = {}
-        """What was said since the history last changed: users submit many alike jobs at once."""
+        """Proposals since the history last changed: users submit many alike jobs at once."""
 
     def predict_one(self, x: JobSubmitted) -> WalltimeAdjustment | None:
         """Return the adjusted request in seconds, or None for a job without one."""

@@ -63,7 +63,7 @@ class Percentile(Predictor[JobSubmitted, JobEnded, WalltimeAdjustment]):
         self._settings = settings
         self._names = coarser(settings.key) if settings.fallback == "coarser" else [settings.key]
         self.history = SlidingRatios(self._names, [WINDOWS[settings.window]])
-        """What it has learned; schemes that differ in their percentiles alone may share one."""
+        """Learned ratios; schemes that differ in their percentiles alone may share them."""
 
     def predict_one(self, x: JobSubmitted) -> WalltimeAdjustment | None:
         """Return the adjusted request in seconds, or None for a job without one."""

@@ -17,7 +17,7 @@ Choice = Integers
 
 
 PRICES = (0.0, *(1.25**step for step in range(-16, 33)), np.inf)
-"""What one bad under-estimate may cost, in units of accuracy; at the last, no scheme is followed that was ever bad."""
+"""Prices of one bad under-estimate, in units of accuracy; at the last, no scheme is followed that was ever bad."""
 
 EVERY = 50
 """Ended jobs after which the choice is made anew."""

@@ -19,7 +19,7 @@ LET_GO = 64
 """Aged entries that one event lets go of; each brings at most one."""
 
 DEARER = 16
-"""How many times as much it costs to put one value into a sorted list, or to take it out, as to sort it with others."""
+"""Ratio of costs: to put one value into a sorted list, or to take it out, and to sort it with others."""
 
 
 class SortedRatios:

@@ -6,7 +6,7 @@ from typing import Any
 from hypothesis import HealthCheck, settings
 
 USUAL = 100
-"""How many examples hypothesis tries where no profile says otherwise."""
+"""Examples that hypothesis tries where no profile says otherwise."""
 
 
 def examples(number: int, **others: Any) -> settings:

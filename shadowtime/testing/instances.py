@@ -84,7 +84,7 @@ def contents(queue: Queue, running: Running) -> list[list[float]]:
 TIMES = range(1, 31)
 REQUESTED = st.sampled_from([*TIMES, *15 * (400, NEVER)])
 CUT = st.sampled_from([*30 * (None,), *TIMES])
-"""What a prediction or an adjusted request is at most; half the time there is none."""
+"""Upper limit of a prediction or an adjusted request; half the time there is none."""
 
 MASSES = (0.0, 1.0, 0.5, 0.25, 0.1, 0.0)
 
@@ -109,7 +109,7 @@ USES = st.one_of(
         distribution=st.sampled_from(["ignore", "limit"]),
     ),
 )
-"""What is made of adjusted requests; half the time nothing. A prior is weighed before there is an instance."""
+"""Uses of adjusted requests; half the time none. A prior is weighed before there is an instance."""
 
 
 FREE = st.integers(-3, 12)

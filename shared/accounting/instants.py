@@ -10,7 +10,7 @@ from shadowtime.shared.errors import SettingsError
 from shadowtime.shared.quoting import quote
 
 UNTOLD = {"", "unknown", "none", "n/a", "(null)", "invalid"}
-"""What files write in its place, in small letters."""
+"""Words that files write in its place, in small letters."""
 
 DIGITS = len(str(MAX_INTEGER))
 

@@ -22,7 +22,7 @@ _PAIR = re.compile(r"(\w+)=(\S*)")
 _SOCKETS = re.compile(r"\([^)]*\)")
 
 NONE = "(null)"
-"""What Slurm prints of what is not there."""
+"""Text that Slurm prints for an absent value."""
 
 
 class MachineParts(NamedTuple):

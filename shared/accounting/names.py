@@ -18,7 +18,7 @@ KINDS = {
     "partition": "queue_number",
     "qos": "qos_number",
 }
-"""What has names, and the field of a job that has their numbers."""
+"""Kinds of names, with the field of a job that has their numbers."""
 
 DIGITS = 16
 """Of a name that is hidden."""

@@ -3,7 +3,7 @@
 from shadowtime.shared.accounting.instants import whole_number
 
 LIFE = 10**8
-"""What the number of a job that waits anew is higher by each time; Slurm's numbers are below it."""
+"""Increase of a job's number each time it waits anew; Slurm's numbers are below it."""
 
 TASKS = 2**22
 """More than any array of Slurm has; the number of a task that waits anew is higher by so many times `LIFE`."""

@@ -15,10 +15,10 @@ NUMBERS = (
     *("job_number", "submit", "eligible", "start", "end", "run_time", "suspended", "limit"),
     *("processors", "nodes", "memory", "gpus", "whole_nodes", "status"),
 )
-"""What a file may tell of a job as a whole number: seconds of Unix, seconds, MiB, or a status; `UNKNOWN` where not."""
+"""Fields of a job that are whole numbers: seconds of Unix, seconds, MiB, or a status; `UNKNOWN` where not."""
 
 TEXTS = ("user", "account", "job_name", "partition", "qos", "node_list")
-"""What a file may tell of a job in words."""
+"""Fields of a job that are words."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class AccountingRows:
     def __init__(self) -> None:
         self.notes: list[str] = []
         self.left_out: dict[str, tuple[int, str]] = {}
-        """How many rows were left out for a reason, and the first of them."""
+        """Number of rows that were left out for a reason, and the first of them."""
         self._lines: list[Integers] = []
         self._numbers: dict[str, list[Integers]] = {}
         self._words: dict[str, Words] = {}

@@ -17,12 +17,12 @@ FIELDS = (
     *("ReqCPUS", "AllocCPUS", "NNodes", "ReqTRES", "AllocTRES", "NodeList", "User", "Account", "Partition", "QOS"),
     "JobName",
 )
-"""What to ask for; the name of a job comes last, as it may have anything in it."""
+"""Fields to ask for. The name of a job comes last, since it may contain anything."""
 
 REQUIRED = ("JobIDRaw", "State", "Submit", "Start", "End", "TimelimitRaw", "ReqCPUS", "AllocCPUS")
 
 COMMAND = f"SLURM_TIME_FORMAT=%s sacct -aPXD --noconvert -S 2025-01-01 -o {','.join(FIELDS)}"
-"""What prints such a file."""
+"""Command that prints such a file."""
 
 FREE_TEXT = {"JobName", "Comment", "AdminComment", "SystemComment", "WorkDir", "SubmitLine"}
 """Fields in which the delimiter may stand."""

@@ -17,7 +17,7 @@ EXPECTED = {
     "Suspended": "is no span of time",
     "TimelimitRaw": "is neither minutes nor UNLIMITED",
 }
-"""What is said of a value of a field that cannot be read."""
+"""Expected values of a field, for the error about an unreadable one."""
 
 
 def whole(text: str) -> int | None:

@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     import pyarrow
 
 PARQUET = b"PAR1"
-"""What a Parquet file begins with."""
+"""First bytes of a Parquet file."""
 
 INSTANTS = ("submit", "eligible", "start", "end", "handed_in")
 SPANS = ("run_time", "suspended", "limit")
 NAMES = (*NUMBERS, "wait", "handed_in", "state", *TEXTS)
-"""What `--columns` may name."""
+"""Names that `--columns` takes."""
 
 REQUIRED = ("submit", "limit", "processors")
 
@@ -41,7 +41,7 @@ OTHERWISE = {
     "partition": "queue_number",
     "qos": "qos_number",
 }
-"""What a column may be called too: as tables are that `convert` has written."""
+"""Further names of a column: as tables are that `convert` has written."""
 
 NONE = str(UNKNOWN)
 

@@ -13,14 +13,14 @@ from shadowtime.shared.errors import ShadowtimeError, first_of
 from shadowtime.shared.quoting import one_line
 
 TAKES_SETTINGS = {"allow_extra_args": True, "ignore_unknown_options": True}
-"""Whatever a command does not know itself goes to the settings, which know what they take."""
+"""Options that a command does not know go to the settings, which check them."""
 
 
 SEE_SETTINGS = "Takes every setting as a flag, too: see `shadowtime settings`."
 
 
 USAGE_ERROR: Any = typer.BadParameter.__base__
-"""What typer raises for words that it does not understand; it has no public name for that."""
+"""Error of typer for unknown words; typer has no public name for it."""
 
 messages = Console(stderr=True, highlight=False, soft_wrap=True)
 

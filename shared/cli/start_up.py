@@ -17,7 +17,7 @@ STREAM = {"aiohttp", "aiokafka", "faust", "prometheus_client", "pydantic_setting
 """Libraries that the extra `stream` brings."""
 
 EXTRAS = {"stream": STREAM, "frames": {"pandas", "pyarrow"}, "campaign": {"dask", "distributed", "pyarrow"}}
-"""Which libraries each extra brings, of those that a command may ask for."""
+"""Libraries of each extra that a command may ask for."""
 
 
 def run(module: str) -> None:

@@ -10,7 +10,7 @@ LIMIT, KILLED, RESIZED = 100, 101, 102
 
 
 OUTCOMES: dict[int | None, Outcome] = {0: "failed", 1: "completed", 5: "cancelled", LIMIT: "limit", KILLED: "killed"}
-"""What a status says of the end; any other says nothing against completion."""
+"""Outcomes by status; any other status means completion."""
 
 
 class Source(Protocol):

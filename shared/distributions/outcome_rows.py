@@ -12,7 +12,7 @@ from shadowtime.shared.kernels import IntegerTable
 # Tables of numbers as text in a snapshot.
 
 PACKED: Final = "zlib:"
-"""How a packed table begins in a snapshot."""
+"""First characters of a packed table in a snapshot."""
 
 
 def packed(table: bytes) -> str:

@@ -33,7 +33,7 @@ FORMAT = 3
 """Of what is kept; another number where that is changed."""
 
 HASHES = b"_numba_hashsecret_"
-"""What code has in it that hashes strings or bytes."""
+"""Symbol in code that hashes strings or bytes."""
 
 
 class _Loaded(JITCodeLibrary):

@@ -29,14 +29,14 @@ class Kernel:
     """
 
     first_call_within: ClassVar[Callable[[], AbstractContextManager[object]]] = nullcontext
-    """What a call waits within until its kernel is loaded, or compiled: for who measures."""
+    """Context of a first call while its kernel is loaded or compiled; for measurements."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         update_wrapper(self, function)
         self.py_func = function
         """As it was before it was compiled, for tests."""
         self.being_made: Any = None
-        """What numba makes of it, while it does, for a function that calls itself."""
+        """Dispatcher while numba compiles it, for a function that calls itself."""
         self._compiled: Callable[..., Any] | None = None
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
@@ -113,7 +113,7 @@ _COMPILING = "shadowtime.shared.kernels.compiling"
 _IMPORTING = threading.RLock()
 MADE: list[Kernel] = []
 INLINED: list[Callable[..., object]] = []
-"""What kernels may call that numba has not been told of."""
+"""Functions that kernels may call and that numba does not know yet."""
 
 
 def kernel(function: Function) -> Function:

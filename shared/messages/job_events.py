@@ -10,7 +10,7 @@ from shadowtime.shared.messages.decisions import JobNumber
 from shadowtime.shared.messages.speedup import SpeedUp
 
 Outcome = Literal["completed", "failed", "cancelled", "limit", "killed"]
-"""How a job ended: by itself (three ways), at the limit of its start, or by a decision of the scheduler."""
+"""End of a job: by itself (three ways), at the limit of its start, or by a decision of the scheduler."""
 
 
 class JobSubmitted(FrozenModel):

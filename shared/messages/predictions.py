@@ -52,7 +52,7 @@ DIGITS = 6
 """Decimals to which a published probability is rounded: a log of 200,000 jobs carries many."""
 
 OFF = 0.01
-"""How far probabilities may be from adding up to 1: more than rounding takes away."""
+"""Tolerance of the sum of probabilities around 1: more than rounding takes away."""
 
 
 def _adding_up(histogram: tuple[float, ...]) -> tuple[float, ...]:

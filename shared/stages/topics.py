@@ -16,6 +16,6 @@ WRITTEN_BY = {
     "scheduler": DECISIONS,
     "scoreboard": SCORES,
 }
-"""What each stage writes, in the order in which an event passes them; it reads what the one before it writes."""
+"""Topic that each stage writes, in the order of the stages. A stage reads the topic of the one before it."""
 
 FLOW = (JOBS, *WRITTEN_BY.values())

@@ -30,7 +30,7 @@ SHADOW_PORT = 6061
 """Of the pages of a process with shadows, below those of followers."""
 
 OWN = {"follow": {"web_port": str(FOLLOW_PORT)}, "shadow": {"web_port": str(SHADOW_PORT)}}
-"""What is otherwise for a role if nobody says anything."""
+"""Defaults of a role that differ from the common ones."""
 
 SERVERS = ("kafka", "redis", "victoria_metrics", "grafana")
 

@@ -42,7 +42,7 @@ def bearer_token(text: str) -> str:
 # How Redis is named: one server, or some nodes of a Redis Cluster, which tell of the others.
 
 CLUSTER = "+cluster"
-"""What follows the scheme where nodes of a cluster are named."""
+"""Suffix of the scheme where nodes of a cluster are named."""
 
 
 def cluster_nodes(url: str) -> list[tuple[str, int]]:

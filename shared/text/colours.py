@@ -17,7 +17,7 @@ OTHER_COLOURS = ("#5566d6", "#7f9b1e", "#c757a8", "#4d8c7a", "#b0563a", "#6d7f99
 """Of other series, in the order in which they come."""
 
 GOOD, WARNING, BAD = "#2f9e5f", "#c8701a", "#d0384e"
-"""What is as it should be, what to look at, what to act on."""
+"""Colours for good values, for values to look at, and for values to act on."""
 
 NEUTRAL = "#7d8590"
-"""What is neither good nor bad: limits, targets, bands."""
+"""Colour for neutral things: limits, targets, bands."""

@@ -36,7 +36,7 @@ from shadowtime.shared.quoting import plain
 from shadowtime.shared.text.reasons import UNKNOWN, RunContext, describe_reason, left_undone, procs
 
 ADJUSTED = {"over": "which was enough", "under": "too short", "bad": "too short by half an hour or more"}
-"""What became of adjusted requests, by class."""
+"""Ends of adjusted requests, by class."""
 
 ENDS: dict[Outcome, str] = {
     "completed": "completed",
@@ -48,12 +48,12 @@ ENDS: dict[Outcome, str] = {
 
 
 LEFT = {"cancelled": "was cancelled", "held": "is held"}
-"""What became of jobs that left the queue, by reason."""
+"""Ends of jobs that left the queue, by reason."""
 
 
 STARTS = {True: "starts", False: "could start", None: "may start"}
 KILLED = {True: "is killed", False: "would be killed", None: "is to be killed"}
-"""What a decision says, by whether decisions are carried out; None if that is not known."""
+"""Words for a kill, by whether decisions are carried out; None if that is unknown."""
 
 
 NAMED = {
@@ -63,7 +63,7 @@ NAMED = {
     "partition_number": "partition",
     "priority": "priority",
 }
-"""What is changed of a job beside its size and time, by field."""
+"""Words for changed fields of a job beside its size and time."""
 
 
 class Sentence(NamedTuple):

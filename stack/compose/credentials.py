@@ -43,7 +43,7 @@ MADE, MOUNTED = Path("/secrets"), Path("/run/secrets")
 STORE_WRITER, STORE_READER, STORE = "store-writer", "store-reader", "store"
 GRAFANA_ADMIN, GRAFANA_KEY = "grafana-admin", "grafana-key"
 KEPT = (GRAFANA_ADMIN, GRAFANA_KEY)
-"""What Grafana writes into its database at its first start."""
+"""Secrets that Grafana writes into its database at its first start."""
 
 OTHERS = (STORE_WRITER, STORE_READER, STORE, *KEPT)
 """Secrets that Kafka and Redis have no part in; `store` is between vmauth and VictoriaMetrics."""
@@ -83,7 +83,7 @@ READS = [
     *("/api/v1/query", "/api/v1/query_range", "/api/v1/query_exemplars", "/api/v1/series", "/api/v1/labels"),
     *("/api/v1/label/[^/]+/values", "/api/v1/metadata", "/api/v1/status/buildinfo", "/api/v1/format_query"),
 ]
-"""What Grafana asks of its data source; nothing of it writes."""
+"""Paths that Grafana asks of its data source; none of them writes."""
 
 SCRAPE = "scrape.json"
 """Where VictoriaMetrics finds the figures of workers and follower."""
@@ -92,7 +92,7 @@ WEB_PORT = 6066
 """Of every worker, and of the follower."""
 
 WRITES = ["/store/api/v1/import", "/store/metrics"]
-"""What the writer of samples sends, below `/store`: vmauth answers `/metrics` itself."""
+"""Paths that the writer of samples sends to, below `/store`: vmauth answers `/metrics` itself."""
 
 
 def names(all_roles: Sequence[Role]) -> list[str]:

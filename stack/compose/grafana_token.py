@@ -27,7 +27,7 @@ SECONDS, START_SECONDS = 10.0, 90.0
 NONE = "none-yet"
 
 FOR_GROUP = 0o440
-"""Who makes the token and who uses it are different users of one group."""
+"""File mode of a token that one user of a group makes and another one uses."""
 
 
 def make_token(url: str, password: str, file: Path) -> str:

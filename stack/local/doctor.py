@@ -138,7 +138,7 @@ REMEDIES = {
     "servers of the settings": "none of them is needed to replay a log; `shadowtime stack up` starts them here, and "
     "SHADOWTIME_KAFKA_BOOTSTRAP, SHADOWTIME_REDIS_URL, … name others (`shadowtime settings`)",
 }
-"""What to do where something of a section is not there and need not be."""
+"""Remedies where something optional of a section is not there."""
 
 
 def doctor() -> None:

@@ -13,7 +13,7 @@ log = logging.getLogger("stack")
 FIRST_PAUSE = 0.5
 MAX_PAUSE = 10.0
 STEADY_SECONDS = 30.0
-"""Whoever lasted so long begins with the first pause again."""
+"""Seconds after which a process begins with the first pause again."""
 
 LOOK_SECONDS = 0.1
 ASK_SECONDS = 1.0

@@ -61,7 +61,7 @@ class Kafka(Server):
         super().__init__(folder, port)
         self.access = access
         self.controller_login: dict[str, Any] = {}
-        """What the controller lets in by; empty where it lets everybody in."""
+        """Credentials of the controller; empty where it lets everybody in."""
         self.settings: Settings = settings or {}
         self.heap_megabytes = heap_megabytes
         self.controller_port = free_port()

@@ -23,7 +23,7 @@ USER = "shadowtime"
 """The one user that VictoriaMetrics knows: whoever writes samples or reads them."""
 
 KEYS = ("delete", "forceFlush", "forceMerge", "snapshot", "search.resetCache", "pprof", "flags", "config")
-"""What the administrator's key is asked for besides, or instead: `-deleteAuthKey` and the like."""
+"""Actions that need the administrator's key, or one of their own: `-deleteAuthKey` and the like."""
 
 
 class VictoriaMetrics(Server):

@@ -25,13 +25,13 @@ from shadowtime.shared.stages import CHANGEABLE, new_request
 Reported = Literal["nothing", "waiting", "held", "running", "suspended", "over", "left out"]
 
 Asked = dict[str, Any]
-"""What a job asks for and whose it is: fields of `JobSubmitted` by name."""
+"""The request and the owner of a job: fields of `JobSubmitted` by name."""
 
 NEWS, SHARE = 60, 0.1
 """A start is expected anew if it is so many seconds, and such a share of what is left until it, from what was told."""
 
 STAYS = ("pool", "partition_number", "priority", "blocked")
-"""What is not told any more once a job runs."""
+"""Fields that are no longer sent once a job runs."""
 
 
 @dataclass(slots=True)

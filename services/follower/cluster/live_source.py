@@ -90,7 +90,7 @@ class LiveSource(Source, Protocol):
 
     load: SourceLoad
     takes: ClassVar[frozenset[str]]
-    """Which fields of `Given` mean anything to it, beside those that mean something to all."""
+    """Fields of `Given` that this source reads, beside those that every source reads."""
 
     @property
     def over(self) -> bool:

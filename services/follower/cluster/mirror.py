@@ -60,7 +60,7 @@ class Mirror:
         """Up to this instant everything is known; the last of which anything was told is `now`."""
         self.patience = patience
         self.left_out: Counter[str] = Counter()
-        """How many lives are not told, by reason."""
+        """Number of lives that are left out, by reason."""
         self.late = self.guessed = 0
         self._missing: dict[LifeKey, int] = {}
         self._after_unknown: dict[LifeKey, int] = {}

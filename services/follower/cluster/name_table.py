@@ -8,7 +8,7 @@ from shadowtime.shared.accounting import KINDS, Names
 from shadowtime.shared.bounds import MAX_DURATION
 
 ASSIGNED = "\0"
-"""What the name of a number begins with that was found in the log, while it is not known whose it is."""
+"""First character of the name of a number that the log has, while its owner is unknown."""
 
 
 class NameTable:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("shadowtime.follow")
 
 STORE = "follow"
-"""What its keys in Redis are called."""
+"""Prefix of its keys in Redis."""
 
 BATCH = 1_000
 """Events after which a transaction ends, with their instant."""

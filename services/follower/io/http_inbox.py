@@ -17,10 +17,10 @@ from shadowtime.shared.quoting import truncate
 PATH = "/lines"
 
 DAILY = re.compile(r"[0-9]{8}\.jsonl")
-"""What the files are called; no other in the folder is read."""
+"""Names of the files; no other file in the folder is read."""
 
 MEDIA_TYPE = "application/x-ndjson"
-"""Which no page of another site can send."""
+"""Content type that no page of another site can send."""
 
 MAX_BODY = 2**15
 """Bytes of one request; `shared/streaming/web/connections.py` takes in twice as many before one is answered."""

@@ -28,7 +28,7 @@ LISTING = "/openapi/v3"
 """Where it tells which versions it has."""
 
 SINCE_40 = {"show_duplicates": "true", "disable_truncate_usage_time": "true"}
-"""What has to be asked for from v0.0.40 on, and is refused before, where it is done unasked."""
+"""Parameter that v0.0.40 and later need. Earlier versions refuse it and do the same unasked."""
 
 EARLIEST = 1_000_000
 """The first second of Unix that Slurm takes for one."""

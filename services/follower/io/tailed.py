@@ -60,7 +60,7 @@ class Tailed(Mirrored, ABC):
     seen_once: ClassVar[bool] = True
     takes: ClassVar[frozenset[str]] = frozenset({"place", "pools"})
     files: re.Pattern[str]
-    """What the files of a folder are called, in the order of their names."""
+    """Names of the files of a folder; they are read in the order of their names."""
 
     def __init__(self, options: FollowOptions) -> None:
         super().__init__(options)

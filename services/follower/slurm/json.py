@@ -15,13 +15,13 @@ from shadowtime.shared.quoting import quote
 UNLIMITED = "UNLIMITED"
 
 NO_VAL = {str(size - less) for size in (2**32, 2**64) for less in (1, 2)}
-"""What Slurm takes for no value, or for an infinite one; of accounting from 23.11 on it is told as it is."""
+"""Numbers that Slurm writes for no value, or for an infinite one; of accounting from 23.11 on it is told as it is."""
 
 FLAGS = (
     *("COMPLETING", "CONFIGURING", "RESIZING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "SPECIAL_EXIT", "STOPPED"),
     *("REVOKED", "RESV_DEL_HOLD", "SIGNALING", "STAGE_OUT"),
 )
-"""What commands print in place of a state that has such a flag; the first wins."""
+"""Flags that commands print in the place of a state; the first one wins."""
 
 BASE = {"PENDING", "RUNNING", "SUSPENDED", *STATES} - set(FLAGS)
 

@@ -21,7 +21,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "qos": ("sacctmgr", "-nP", "show", "qos", f"format={QOS}"),
     "usage": ("sshare", "-anP", "-o", SHARES),
 }
-"""What is asked; each only reads."""
+"""Commands that are run; each only reads."""
 
 SECONDS = {
     "max_age": "PriorityMaxAge",

@@ -24,7 +24,7 @@ FIELDS = (
     *("RestartCnt", "TimeLimit", "TimeUsed", "NumCPUs", "NumNodes", "tres-alloc", "OverSubscribe", "PriorityLong"),
     *("exit_code", "UserName", "Account", "Partition", "QOS", "NodeList", "Reason", "Name"),
 )
-"""What is asked of squeue; the two in which anything may stand come last."""
+"""Fields that squeue is asked for. The two with free text come last."""
 
 NODE_FIELDS = ("NodeList", "PartitionName", "PriorityTier", "StateComplete", "CPUsState", "Memory", "Gres")
 
@@ -52,7 +52,7 @@ UNUSABLE = {
 """States of nodes on which no job may start."""
 
 TIER = 2**32
-"""What a tier counts more than any priority within it."""
+"""Weight of a tier, above any priority within it."""
 
 _instant = Instants(zone_of(None))
 

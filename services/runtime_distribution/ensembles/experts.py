@@ -164,7 +164,7 @@ class Experts(Predictor[JobSubmitted, int, RunTimePrediction]):
         self._user_weights = UserWeights(experts, settings.rate, settings.global_rate, settings.share)
         self._outcomes: dict[int, Masses] = {}  # by job number: what each expert said of each outcome
         self.masses = LastValue(self._masses)
-        """What each expert says of a job, shape (experts, BINS), or None before any job has ended."""
+        """Histogram of a job by each expert, shape (experts, BINS), or None before any job has ended."""
 
     def weights(self, x: JobSubmitted) -> Weights:
         """Return how much each expert is heard about this job."""

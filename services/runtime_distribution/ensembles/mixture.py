@@ -127,7 +127,7 @@ class Mixture(Predictor[JobSubmitted, int, RunTimePrediction]):
 
     def __init__(self, settings: MixtureSettings) -> None:
         self.kinds: list[Predictor[JobSubmitted, int, RunTimePrediction]] = []
-        """What is mixed, in the order of the setting."""
+        """Predictors that are mixed, in the order of the setting."""
         for predictor in (KINDS[name] for name in settings.kinds.split("+")):
             keys = {"history": settings.history} if predictor in REMEMBERING else {}
             self.kinds.append(predictor(predictor.Settings(**keys)))
@@ -138,7 +138,7 @@ class Mixture(Predictor[JobSubmitted, int, RunTimePrediction]):
         self._judged: dict[int, JudgedOutcomes] = {}  # of the jobs in the system, by job number
         self._ended = 0
         self.says = LastValue(self._says)
-        """What is said of a job now, or None while no kind says anything."""
+        """Prediction for a job now, or None while no kind has one."""
 
     def weights(self, x: JobSubmitted) -> Weights:
         """Return how much each kind is heard about this job."""

@@ -74,7 +74,7 @@ class JobRows:
         self._templates = Templates(TemplatesSettings(history=history))
         self._near = NearRequest()
         self.known = LastValue(self._known)
-        """What is known of a job now, or None before any has ended."""
+        """Features of a job now, or None before any job has ended."""
 
     def _known(self, x: JobSubmitted) -> KnownAtSubmission | None:
         mixture = self.experts.mixture(x)

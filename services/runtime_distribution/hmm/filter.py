@@ -16,7 +16,7 @@ Counts = CountTable
 """Ended jobs by slice of arrival and bin of run time; shape (slices, bins)."""
 
 IMPOSSIBLE: Final = 1e-300
-"""What a probability of 0 is taken for, lest one job rule out all states."""
+"""Probability that takes the place of 0, so that no job rules out all states."""
 
 
 class Model(NamedTuple):

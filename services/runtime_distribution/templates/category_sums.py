@@ -101,7 +101,7 @@ EMPTY = (0, 0, 0, 0, 0, 0, NONE, NONE)
 MEAN, LINEAR, INVERSE, LOGARITHMIC = map(PREDICTIONS.index, ("mean", "linear", "inverse", "logarithmic"))
 
 UNIT = 1 << 20
-"""What 1 counts as, of a share of the request or of 1 / processors."""
+"""Integer that stands for 1: for a share of the request, or of 1 / processors."""
 
 
 def rules_of(templates: Sequence[Template], history: int) -> IntegerTable:

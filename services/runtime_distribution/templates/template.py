@@ -26,7 +26,7 @@ CHARACTERISTICS: Final = {
     "request": "requested_time",
     "qos": "qos_number",
 }
-"""What jobs may have in common, with its field of a job."""
+"""Characteristics that jobs may share, with the field of each."""
 
 MAX_TEMPLATES: Final = 10
 

@@ -20,7 +20,7 @@ from shadowtime.shared.kernels import BEYOND, Integers, IntegerTable, kernel
 # Where waiting jobs come to lie if nothing else arrives, one put behind another without planning anew.
 
 EACH_STEP = 3
-"""What a place costs for each step of the profile: looking for it, cutting there and taking it."""
+"""Cost of a place for each step of the profile: search, cut and use."""
 
 
 @kernel

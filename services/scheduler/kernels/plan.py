@@ -87,7 +87,7 @@ class PlannedStarts(NamedTuple):
 
 
 EACH_STEP = 3
-"""What a place costs for each step of the profile: looking for it, cutting there and taking it."""
+"""Cost of a place for each step of the profile: search, cut and use."""
 
 
 @kernel
@@ -207,7 +207,7 @@ def plan(
 # One pass over arrays in which every job that cannot start reserves its place.
 
 STEPS = 3
-"""What one reservation costs for each step of the profile: looking for its place, cutting there and taking it."""
+"""Cost of a reservation for each step of the profile: search, cut and use."""
 
 
 @kernel

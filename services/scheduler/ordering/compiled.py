@@ -7,7 +7,7 @@ from shadowtime.services.scheduler.ordering.orders import Key, exp, unicep, wfp3
 from shadowtime.shared.kernels import Floats, Integers, kernel
 
 STEADY, EXP, WFP3, UNICEP = range(4)
-"""How a compiled pass sorts jobs: by a number that stays, or by one of the orders that change as jobs wait."""
+"""Orders of a compiled pass: by a number that stays, or one of the orders that change as jobs wait."""
 
 
 def _run_times(jobs: WaitingColumns) -> Floats:

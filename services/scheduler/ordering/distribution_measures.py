@@ -14,7 +14,7 @@ from shadowtime.shared.kernels import Floats, FloatTable, Integers, IntegerTable
 from shadowtime.shared.statistics import RUN_TIME_FLOOR
 
 TimesBy = Literal["plan", "request", "predicted", "expected"]
-"""Which run times put jobs in order."""
+"""Run times by which jobs are ordered."""
 
 FLOOR = float(RUN_TIME_FLOOR)
 

@@ -20,7 +20,7 @@ from shadowtime.services.scheduler.kernels import (
 )
 from shadowtime.services.scheduler.limits import MAX_STARTS, PLANNED
 from shadowtime.services.scheduler.ordering import OrderedSettings, Ordering
-from shadowtime.services.scheduler.policies.idle_processors import IdleProcessors
+from shadowtime.services.scheduler.policies.idle_processors import IdleProcessors, TrialRule
 from shadowtime.services.scheduler.policies.shapes import Mode, Shapes
 from shadowtime.services.scheduler.policies.trial_runs import Suspended, Trials
 from shadowtime.services.scheduler.policy import Policy
@@ -154,9 +154,11 @@ class Conservative(Policy):
             idle - held,
             self.shapes,
             self.trials,
-            self.settings.speculate,
-            min(self.waited / self.foreseen, 1.0) if self.foreseen else 1.0,
-            test_runs=self.settings.test_runs,
+            TrialRule(
+                self.settings.speculate,
+                min(self.waited / self.foreseen, 1.0) if self.foreseen else 1.0,
+                self.settings.test_runs,
+            ),
         )
         trials = list(phases.tried(later, MAX_STARTS - min(len(rows), MAX_STARTS)))
         starts: list[Start | CutShort] = [phases.started(row) for row in rows[:MAX_STARTS].tolist()]

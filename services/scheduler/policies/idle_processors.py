@@ -4,6 +4,7 @@ The rules: docs/algorithms.md#speculation and docs/algorithms.md#widening.
 """
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from shadowtime.services.scheduler.kernels import EACH_STEP, FIRST, FOREVER, PlannedStarts, take
 from shadowtime.services.scheduler.limits import PLANNED
@@ -27,6 +28,24 @@ EACH_JOB = 10_000
 """Steps over the profile that looking at a job counts for, whatever the profile is like."""
 
 
+class TrialRule(NamedTuple):
+    """The choice of the jobs that are tried in idle processors.
+
+    Parameters
+    ----------
+    speculate
+        The share of its estimate that a hole must last, `expected` gain, or `no`.
+    came_true
+        The share of the waits foreseen by the plan that jobs really had to wait; what is expected to be saved.
+    test_runs
+        Whether jobs with long requests are tested.
+    """
+
+    speculate: float | str
+    came_true: float
+    test_runs: bool
+
+
 class IdleProcessors:
     """One pass, once its jobs are planned.
 
@@ -40,12 +59,6 @@ class IdleProcessors:
         Of the waiting jobs, with guarantees; None without: then a job's own place is no obstacle to its trial.
     free
         What is idle of each resource once all has started that the plan starts now.
-    speculate
-        The share of its estimate that a hole must last, `expected` gain, or `no`.
-    came_true
-        The share of the waits foreseen by the plan that jobs really had to wait; what is expected to be saved.
-    test_runs
-        Whether jobs with long requests are tested.
     """
 
     def __init__(
@@ -57,10 +70,7 @@ class IdleProcessors:
         free: Integers,
         shapes: Shapes,
         trials: Trials,
-        speculate: float | str,
-        came_true: float,
-        *,
-        test_runs: bool,
+        rule: TrialRule,
     ) -> None:
         self.queue = queue
         self.sizes = queue.sizes
@@ -72,9 +82,7 @@ class IdleProcessors:
         self.now = int(planned.times[0])
         self.shapes = shapes
         self.trials = trials
-        self.speculate = speculate
-        self.came_true = came_true
-        self.test_runs = test_runs
+        self.rule = rule
         self.work = 0
 
     def tried(self, rows: Integers, most: int) -> Iterator[Start | CutShort]:
@@ -83,7 +91,7 @@ class IdleProcessors:
         There are no more than `most`, and no more jobs are looked at than `limits.PLANNED` steps allow; what is left
         then comes last.
         """
-        if self.speculate == "no" and not self.test_runs:
+        if self.rule.speculate == "no" and not self.rule.test_runs:
             return
         for looked_at, row in enumerate(rows.tolist()):
             if self.free[0] <= 0:
@@ -153,24 +161,24 @@ class IdleProcessors:
         """Return how a job is run in a hole of the plan, if at all."""
         run_time = shape.seconds(int(self.estimates[row]))
         share = 0.0
-        if self.speculate == "expected":
+        if self.rule.speculate == "expected":
             slot = int(self.queue.slot[row])
             if slot != UNKNOWN:
-                saved = int(min(int(self.planned.starts[row]) - self.now, NEVER) * self.came_true)
+                saved = int(min(int(self.planned.starts[row]) - self.now, NEVER) * self.rule.came_true)
                 masses = self.queue.histograms.masses[slot]
                 own = shape.own_seconds(min(hole, NEVER)), shape.own_seconds(known.last)
                 seconds = worthwhile(own[0], saved, own[1], known.requested_time, masses, EDGES)
                 if seconds:
                     return SpeculativeRun(shape.seconds(seconds), test_run=False)
-        elif self.speculate != "no":
-            share = float(self.speculate)
+        elif self.rule.speculate != "no":
+            share = float(self.rule.speculate)
         return attempt(
             hole,
             run_time,
             known.requested_time,
             self.trials.least(known, run_time, share),
             speculate=share > 0,
-            test=self.test_runs and not known.tested,
+            test=self.rule.test_runs and not known.tested,
         )
 
     def _size(self, row: int, shape: JobShape) -> Integers:

@@ -16,7 +16,7 @@ UNITS = 4000
 
 
 MEASURES = ("exact", "paper", "gain")
-"""What is found of each candidate, in this order.
+"""Measures of each candidate, in this order.
 
 Exact probability of delaying the head; the paper's bound on it from below; and what it costs the head at most for each
 unit that it gains: the delay expected of the head if that lasts until the candidate ends, over the head's expected run
@@ -58,7 +58,7 @@ RISKIEST = 3
 """Terminations that a decision names."""
 
 ROUNDED = 0.5 * 10.0**-DIGITS
-"""What is no more than this rounds to nothing."""
+"""Largest value that rounds to 0."""
 
 
 class Evaluation(NamedTuple):

@@ -21,7 +21,7 @@ from shadowtime.shared.kernels import Floats, FloatTable, kernel
 from shadowtime.shared.messages import Event, JobEnded, JobStarted, JobWithdrawn
 
 TERMS = 3
-"""What is learned of either kind of candidates: `a`, `b` and `c`."""
+"""Number of terms that are learned for either kind of candidates: `a`, `b` and `c`."""
 
 NOTHING_LEARNED: FloatTable = np.empty((0, 0))
 """In the place of weights where nothing is recalibrated."""
@@ -30,7 +30,7 @@ BINS = 20
 """Equal bins of probabilities; each has a shift of log-odds."""
 
 STEP = 0.0006
-"""What one outcome moves the shift of its bin by, for each unit that what was stated is off."""
+"""Step of a bin's shift for one outcome, per unit of error of the stated probability."""
 
 PRIOR = 10.0
 """Weight of what is assumed of each term before anything is known, and ever after."""
@@ -42,7 +42,7 @@ CLOSEST = 0.001
 """A raw probability counts as at least this far from 0 and from 1."""
 
 MIN_WEIGHT = 0.001
-"""What an outcome weighs at least, however sure it was."""
+"""Least weight of an outcome, however sure it was."""
 
 
 @kernel

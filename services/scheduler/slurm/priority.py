@@ -25,7 +25,7 @@ from shadowtime.shared.messages import (
 )
 
 WAITING, RUNNING, STANDING = range(3)
-"""What a job does; one that stands is suspended."""
+"""States of a job; a standing job is suspended."""
 
 
 @dataclass(slots=True)

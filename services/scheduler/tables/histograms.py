@@ -23,7 +23,7 @@ class Histograms:
     def __init__(self) -> None:
         self.masses = np.zeros((64, BINS))
         self.changes = np.zeros(64, dtype=np.int64)
-        """How often each slot has been given away; what is worked out from a histogram holds until that changes."""
+        """Number of times each slot was assigned. Values derived from a histogram hold until it changes."""
         self._free = list(range(64))  # a heap: the lowest slot is taken first, also after a restart
         self._used: dict[int, tuple[float, ...]] = {}
 

@@ -281,7 +281,7 @@ class Running(JobTable):
         settings = settings or PolicySettings()
         super().__init__(histograms, settings.distribution, shorten=settings.running, further=further)
         self.idle: Integers = np.zeros(1 + further, dtype=np.int64)
-        """What is free of each resource, of further ones as of the last pass; below zero as processors may be."""
+        """Free amount of each resource; for further resources as of the last pass; below zero as processors may be."""
         self.corrections: Integers = np.array(corrections, dtype=np.int64)
         self._adjusted = ADJUSTED if settings.running else REQUESTED
 

@@ -52,7 +52,7 @@ class MemberComparison(NamedTuple):
     longest: Floats
     worst_users: Floats
     losses: Floats
-    """What a choice makes least: logarithms of these shares, weighed; 0 of the first member."""
+    """Losses that a choice minimises: weighed logarithms of these shares; 0 for the first member."""
 
 
 def compare(totals: FloatTable, waits: FloatTable, counts: Floats, aims: Aims) -> MemberComparison:
@@ -119,7 +119,7 @@ class Tuned(Policy):
         self.overtaken = BypassedWork()
         self.processors = 0
         self.member = min(1, len(self.portfolio) - 1)
-        """Who decides; at first the first order with the first threshold."""
+        """The deciding member; at first the first order with the first threshold."""
         self.next_choice = 0
         self.promise: tuple[int, float] | None = None
         """The job that has waited longest, and the least patience that a member has promised it, in seconds."""

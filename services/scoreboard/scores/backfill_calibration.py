@@ -57,7 +57,7 @@ class Calibration:
         self.chunks: list[npt.NDArray[np.void]] = []
         """Candidates that came between the others and the new ones."""
         self.fresh = 0
-        """How many those are."""
+        """Number of these candidates."""
         self.passed_over = 0
         """Candidates that are not followed since outcomes were found last."""
         self.run_times: dict[int, int] = {}

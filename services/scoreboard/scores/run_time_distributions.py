@@ -29,7 +29,7 @@ from shadowtime.shared.kernels import Floats, FloatTable, kernel
 from shadowtime.shared.messages import DIGITS, RunTimePrediction
 
 MIN_MASS: Final = 10.0**-DIGITS
-"""What a mass of zero counts as in the log score: the last digit of a published probability (13.8 nats)."""
+"""Mass that takes the place of zero in the log score: the last digit of a published probability (13.8 nats)."""
 
 PIT_BINS: Final = 10
 

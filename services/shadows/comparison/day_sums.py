@@ -71,7 +71,7 @@ PARTS = (
     *("ended", "real_slowdown", "shadow_slowdown"),
     *("sooner", "later", "sooner_by", "later_by"),
 )
-"""What is summed: `ended` are the jobs that have slowdowns, `sooner_by` the seconds by which those start sooner."""
+"""Summed columns: `ended` are the jobs that have slowdowns, `sooner_by` the seconds by which those start sooner."""
 
 
 def parts_of(job: Fared) -> tuple[float, ...]:

@@ -23,7 +23,7 @@ from shadowtime.shared.messages import (
 from shadowtime.shared.stages import new_request
 
 REACHING = CapacityChanged, JobSubmitted, JobWithdrawn, JobChanged
-"""What concerns a shadow too; when jobs start and end on the cluster does not."""
+"""Events that concern a shadow too. Starts and ends of jobs on the cluster do not."""
 
 
 def apply_cluster_event(machine: MachineState, event: Event, life: ShadowJob | None) -> Sequence[Event]:

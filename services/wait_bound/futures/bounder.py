@@ -23,7 +23,7 @@ LONGEST = 30 * 86_400.0
 """Seconds that stand for a future without a start."""
 
 OF_LAST = 0.3
-"""What the last wait of a user counts in the mean of the logarithms of his waits."""
+"""Weight of a user's last wait in the mean of the logarithms of their waits."""
 
 
 AHEAD = (0.1, 0.5, 0.9)

@@ -43,7 +43,7 @@ class JudgedFutures:
         self._sources = sources
         self._coverage = LiveCoverage(settings.quantile)
         self._bounds: dict[int, int] = {}
-        """What was told of each waiting job, in seconds."""
+        """Bound that was published for each waiting job, in seconds."""
 
     def quantiles(self, alike: Floats, trees: Floats | None) -> FloatTable | None:
         """Return what the sources say at each level, as `TrackedQuantiles` takes it; None with too few waits.

@@ -19,7 +19,7 @@ from shadowtime.shared.formatting import DAY
 from shadowtime.shared.kernels import Floats, Integers, IntegerTable, kernel
 
 OF_QUEUE: Final = 28
-"""How many numbers there are."""
+"""Number of features."""
 
 SOONEST: Final = 60.0
 """Seconds that a running job is expected to run on, at least."""

@@ -11,7 +11,7 @@ from shadowtime.shared.kernels import Floats, FloatTable, kernel
 from shadowtime.shared.messages import JobSubmitted
 
 SPEEDS: Final = np.array([0.3, 0.05, 0.01])
-"""What the last wait counts in each mean."""
+"""Weight of the last wait in each mean."""
 
 LAST: Final = 8
 """Waits of which the median is taken."""
@@ -20,7 +20,7 @@ UNKNOWN: Final = -1.0
 """In the place of the mean of no waits."""
 
 OF_WAITS: Final = 3 * len(SPEEDS) + 3
-"""How many numbers there are."""
+"""Number of features."""
 
 Group = tuple[int, int]
 
@@ -96,7 +96,7 @@ AGE = 20 * 86_400.0
 """Seconds that count as much as a forecast that differs by the factor e."""
 
 OF_USER = 0.3
-"""What a difference of the user's waits counts, by that of a forecast."""
+"""Weight of a difference between the user's waits, beside that of a forecast."""
 
 FORECAST, USER, WHEN, WAIT = range(4)
 """Columns: logarithm of the forecast wait, mean logarithm of the user's waits, time of submission, wait in seconds."""

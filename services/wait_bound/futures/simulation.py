@@ -57,9 +57,9 @@ class MachineFutures:
         self._futures, self._arriving = futures, arrivals
         self._key, self._pools = 0, dict[int, int]()
         self.jobs = JobsThere()
-        """What waits and runs now."""
+        """Jobs that wait and run now."""
         self.arrivals = Arrivals(0)
-        """What came in earlier weeks."""
+        """Arrivals of earlier weeks."""
 
     def submit(self, job: JobSubmitted, histogram: tuple[float, ...]) -> None:
         """Take in a job with the probability of each bin of its run time, from bin 0 on; none: it runs to its limit."""

@@ -42,7 +42,7 @@ QUANTILE: dict[str, Any] = {
     "bagging_fraction": 0.5,
     "bagging_freq": 1,
 }
-"""How LightGBM grows them, beside what it always keeps to."""
+"""Parameters of LightGBM, beside those that never change."""
 
 
 class WaitTrees:

@@ -12,7 +12,7 @@ PART = 500
 """Records that are read at once."""
 
 FETCH_MS = 5
-"""How long Kafka waits for records that are not there yet; what is asked behind a fetch waits as long."""
+"""Milliseconds that Kafka waits for records that are not there yet. Requests behind a fetch wait as long."""
 
 
 class LogReader:

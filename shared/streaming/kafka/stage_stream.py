@@ -30,7 +30,7 @@ from shadowtime.shared.streaming.settings import Settings
 log = logging.getLogger("shadowtime.worker")
 
 FINAL = (MessageSizeTooLargeError, RecordTooLargeError, RecordListTooLargeError, InvalidTimestampError)
-"""What Kafka says of a message that it never takes."""
+"""Errors of Kafka about a message that it never takes."""
 
 FAILURES = (KafkaError, OSError, TimeoutError)
 

@@ -26,7 +26,7 @@ from shadowtime.shared.streaming.kafka.clients import SLACK, connection, reader,
 from shadowtime.shared.streaming.settings import Settings
 
 REFUSALS = (ssl.SSLError, AuthenticationFailedError, SaslAuthenticationFailed, UnsupportedSaslMechanismError)
-"""What no patience cures: a certificate that is not trusted, a password that is not right."""
+"""Errors that no patience cures: a certificate that is not trusted, a password that is not right."""
 
 WORK_SECONDS = 60.0
 """Patience with a broker that is at work on topics."""

@@ -72,7 +72,7 @@ return stored
 """
 
 CLOSED_RUN_SECONDS = 86_400
-"""How long the state of a closed run is kept, and for how long attempts are counted."""
+"""Seconds for which the state of a closed run is kept, and for which attempts are counted."""
 
 PARTS = ("state", "journal", "outbox", "read-model", "attempts")
 

@@ -49,7 +49,7 @@ IDLE_SECONDS = 75.0
 """Between an answer and the next request on the same connection."""
 
 TAKE_SECONDS = 10.0
-"""What is sent must be taken in within so long."""
+"""Seconds within which a reader must take in what is sent."""
 
 MAX_UNANSWERED = 65_536
 """Bytes of requests that a connection may send before the first of them is answered."""

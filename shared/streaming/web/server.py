@@ -18,7 +18,7 @@ PATIENCE_AT_THE_END = 3.0
 """Seconds that requests under way have when the process is told to end."""
 
 BODY_SECONDS = 1.0
-"""What comes of a body that nobody wants is passed over for so long; then the connection is closed."""
+"""Seconds for which an unwanted body is passed over; then the connection is closed."""
 
 MAX_LINE_LENGTH = 8_190
 """Bytes of a request's first line, and of each of its headers."""

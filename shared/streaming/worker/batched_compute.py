@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 from shadowtime.shared.stages import StageRun
-from shadowtime.shared.streaming.worker.run_state import LARGE_BYTES, Slice, Work, push_slice
+from shadowtime.shared.streaming.worker.slices import LARGE_BYTES, Slice, Work, push_slice
 from shadowtime.shared.streaming.worker.time_limited_thread import TimeLimitedThread, TimeLimitExceeded
 
 TOGETHER_SECONDS = 0.02

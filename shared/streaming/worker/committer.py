@@ -27,7 +27,8 @@ from shadowtime.shared.stages import described, rejected
 from shadowtime.shared.streaming.protocols import Transaction
 from shadowtime.shared.streaming.worker.context import WorkerContext
 from shadowtime.shared.streaming.worker.dead_letter_buffer import DeadLetters
-from shadowtime.shared.streaming.worker.run_state import Run, Slice
+from shadowtime.shared.streaming.worker.run import Run, RunPhase
+from shadowtime.shared.streaming.worker.slices import Slice
 
 log = logging.getLogger("shadowtime.worker")
 
@@ -73,14 +74,14 @@ class Committer:
                 await refused(failure)
 
         run.move(done, snapshot)
-        run.commit_task = asyncio.create_task(commit())
-        self._under_way.add(run.commit_task)
-        run.commit_task.add_done_callback(self._end_one)
+        task = asyncio.create_task(commit())
+        run.begin_commit(task)
+        self._under_way.add(task)
+        task.add_done_callback(self._end_one)
 
     async def wait_committed(self, run: Run) -> None:
         """Return when no slice of a run is being committed any more."""
-        task, run.commit_task = run.commit_task, None
-        if task is not None:
+        if (task := run.take_commit()) is not None:
             await task
 
     async def drain(self) -> None:
@@ -135,13 +136,15 @@ class Committer:
         try:
             await self._stream.publish(run.partition, run.name, outputs, times)
         except MessageRejected as refused:
-            run.failure = str(refused)
+            reason = str(refused)
+            if run.phase is not RunPhase.QUARANTINED:
+                run.enter(RunPhase.FAILED, reason)
             for output, time in zip(outputs, times, strict=True):
                 try:
                     await self._stream.publish(run.partition, run.name, [output], [time])
                 except MessageRejected:
                     last = rejected(
-                        Envelope.from_bytes(output), quarantine_reason(self._stage, run, run.failure), "quarantined"
+                        Envelope.from_bytes(output), quarantine_reason(self._stage, run, reason), "quarantined"
                     )
                     await self._stream.publish(run.partition, run.name, [last.to_bytes()], [time])
                     break

@@ -19,7 +19,7 @@ from shadowtime.shared.streaming.state import RedisStore, connect
 from shadowtime.shared.streaming.worker.context import WorkerContext, WorkerMetrics
 from shadowtime.shared.streaming.worker.fair_queue import FairQueue
 from shadowtime.shared.streaming.worker.partition_log import MAX_KEY_LENGTH, name_of
-from shadowtime.shared.streaming.worker.run_state import SLICE_BYTES
+from shadowtime.shared.streaming.worker.slices import SLICE_BYTES
 from shadowtime.shared.streaming.worker.stage_worker import Received, StageWorker
 from shadowtime.shared.streaming.worker.time_limited_thread import TimeLimitExceeded
 
@@ -29,10 +29,10 @@ STALLED = 75
 """Exit status of a worker that the watchdog ended (EX_TEMPFAIL): start it again."""
 
 UNASSIGNED_SECONDS = 20
-"""How long a worker goes without a partition; so there should not be more workers of a stage than partitions."""
+"""Seconds that a worker goes without a partition. Do not run more workers of a stage than partitions."""
 
 GATHER_SECONDS = 0.02
-"""How long a batch waits for events that Kafka has and faust has not handed over yet."""
+"""Seconds that a batch waits for events that Kafka has and faust has not handed over yet."""
 
 TURNS_AT_ONCE = 100
 """Runs of which records are handled together: what a transaction and a delivery take, they take once."""

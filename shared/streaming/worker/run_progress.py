@@ -18,7 +18,9 @@ from shadowtime.shared.streaming.worker.batched_compute import ComputeBatcher
 from shadowtime.shared.streaming.worker.committer import Committer, quarantine_reason
 from shadowtime.shared.streaming.worker.context import WorkerContext
 from shadowtime.shared.streaming.worker.dead_letter_buffer import DeadLetters
-from shadowtime.shared.streaming.worker.run_state import LARGE_BYTES, EvictedRun, Run, Slice, Work, snapshot_due
+from shadowtime.shared.streaming.worker.run import Journal, Run, RunPhase
+from shadowtime.shared.streaming.worker.run_cache import EvictedRun
+from shadowtime.shared.streaming.worker.slices import LARGE_BYTES, Slice, Work
 from shadowtime.shared.streaming.worker.time_limited_thread import TimeLimitedThread, TimeLimitExceeded
 
 log = logging.getLogger("shadowtime.worker")
@@ -45,11 +47,15 @@ class RunProgress:
     ----------
     thread
         Where the stage's own work is done.
+    committer
+        What commits the slices, of this worker.
     letters
         Where events go that the stage refuses.
     """
 
-    def __init__(self, context: WorkerContext, thread: TimeLimitedThread, letters: DeadLetters) -> None:
+    def __init__(
+        self, context: WorkerContext, thread: TimeLimitedThread, committer: Committer, letters: DeadLetters
+    ) -> None:
         self.stage = context.stage
         self.quarantined: dict[str, str] = {}
         self._store, self._stream = context.store, context.stream
@@ -59,7 +65,7 @@ class RunProgress:
         self._letters = letters
         self.spent: defaultdict[str, float] = defaultdict(float)
         self._suspects = asyncio.Lock()
-        self.committer = Committer(context, letters)
+        self._committer = committer
         self._joint = ComputeBatcher(thread, context.settings.max_output_bytes, context.clock)
 
     async def load(self, name: str, partition: int, evicted: EvictedRun | None = None) -> Run:
@@ -71,11 +77,12 @@ class RunProgress:
         run = Run(name, partition, StageRun(self.stage))
         if saved is None:
             return run
-        run.offset, run.quarantined, run.catching_up = saved.offset, saved.quarantined, saved.catching_up
+        run.position.offset, run.catching_up = saved.offset, saved.catching_up
         delivered = 0
         if evicted is not None and evicted.sequence == saved.sequence:
-            delivered, run.searched = evicted.delivered, evicted.searched
+            delivered, run.position.searched = evicted.delivered, evicted.searched
         if saved.quarantined is not None:
+            run.enter(RunPhase.QUARANTINED, saved.quarantined)
             run.state.sequence = saved.sequence
             self.note_quarantine(name, saved.quarantined)
             await self._deliver_left(run, saved.outbox, delivered)
@@ -88,9 +95,13 @@ class RunProgress:
         except (SnapshotMismatch, TimeLimitExceeded) as error:
             run.state = StageRun(self.stage)
             run.state.sequence = saved.sequence
-            run.failure = f"its state cannot be restored: {described(error)}"
-        run.events, run.size = len(saved.journal), sum(map(len, saved.journal))
-        run.seconds, run.stored = self._clock() - began, len(saved.snapshot or b"")
+            run.enter(RunPhase.FAILED, f"its state cannot be restored: {described(error)}")
+        run.journal = Journal(
+            events=len(saved.journal),
+            size=sum(map(len, saved.journal)),
+            seconds=self._clock() - began,
+            snapshot=len(saved.snapshot or b""),
+        )
         await self._deliver_left(run, saved.outbox, delivered)
         log.info("loaded run", extra={"run": name, "sequence": saved.sequence, "offset": saved.offset})
         return run
@@ -99,7 +110,7 @@ class RunProgress:
         """Deliver what is left in the outbox behind what was; of a quarantined run, unless that is why it is."""
         left = outbox[delivered:]
         try:
-            await self.committer.publish(run, left, [None] * len(left))
+            await self._committer.publish(run, left, [None] * len(left))
             run.delivered = len(outbox)
         except (StoreError, BusError):
             raise
@@ -117,29 +128,29 @@ class RunProgress:
             return old
         if work[0][1].sequence > last + 1:
             return 0
-        done = Slice(last, offset=run.offset)
-        if run.failure is not None or run.attempt_counted or run.name in self.committer.attempted:
+        done = Slice(last, offset=run.position.offset)
+        if run.failure is not None or run.attempt_counted or run.name in self._committer.attempted:
             return await self._work(run, work, done)
         if (begun := await self._store.attempt(run.name, SUSPECT)) is not None:
             return await self._begin(run, work, done, begun)
         async with self._suspects:
             count = await self._begin(run, work, done, await self._store.attempt(run.name))
-            await self.committer.wait_committed(run)
+            await self._committer.wait_committed(run)
             return count
 
     async def _begin(self, run: Run, work: Sequence[Work], done: Slice, begun: int | None) -> int:
         """Work on a run's next event as the first thing that this process does with it."""
         if begun is None or begun > MAX_ATTEMPTS:
-            run.failure = f"{MAX_ATTEMPTS} processes ended while they worked on its next event"
-        self.committer.attempted.add(run.name)
+            run.enter(RunPhase.FAILED, f"{MAX_ATTEMPTS} processes ended while they worked on its next event")
+        self._committer.attempted.add(run.name)
         return await self._work(run, work, done)
 
     async def _work(self, run: Run, work: Sequence[Work], done: Slice) -> int:
         if run.failure is not None:
-            await self.committer.wait_committed(run)
+            await self._committer.wait_committed(run)
             return 0 if run.quarantined is not None else await self._quarantine(run, done, work[0], run.failure)
         async with self._joint.compute(run.state, work, done) as overrun:
-            await self.committer.wait_committed(run)
+            await self._committer.wait_committed(run)
             if run.quarantined is not None:  # with the slice before, while this one was worked out
                 return 0
             if overrun:
@@ -155,19 +166,17 @@ class RunProgress:
         self._metrics.duplicates.inc(done.duplicates)
         last = done.last or work[0]  # what was worked out begins with an event that was not handled before
         failure = await self._undo(run, done) if run.state.spoiled else None
-        run.seconds += done.seconds
-        run.events += len(done.inputs)
-        run.size += sum(map(len, done.inputs))
+        run.journal.add(done)
         snapshot = None
-        if failure is None and snapshot_due(run, done, self._settings.snapshot_every):
+        if failure is None and run.journal.due(done, self._settings.snapshot_every):
             snapshot, failure = await self._snapshot(run)
         if failure is not None:
             return await self._quarantine(run, done, last, failure)
-        self.committer.commit_in_background(
+        self._committer.commit_in_background(
             run, done, snapshot, partial(self._quarantine_afterwards, run, done, last[0])
         )
         if done.size > LARGE_BYTES:
-            await self.committer.wait_committed(run)
+            await self._committer.wait_committed(run)
         return done.done
 
     async def _undo(self, run: Run, done: Slice) -> str | None:
@@ -199,19 +208,21 @@ class RunProgress:
 
     async def _quarantine(self, run: Run, done: Slice, work: Work, reason: str) -> int:
         """Let a run end with an event; return how many events of the slice are done then."""
-        run.quarantined = reason = quarantine_reason(self.stage.name, run, reason)
+        reason = quarantine_reason(self.stage.name, run, reason)
+        run.enter(RunPhase.QUARANTINED, reason)
         done.end_with(work, reason)
         self._end(run, done, at_its_end=True)
-        await self.committer.commit(run, done)
+        await self._committer.commit(run, done)
         self.note_quarantine(run.name, reason)
         return done.done
 
     async def _quarantine_afterwards(self, run: Run, done: Slice, last: Record, reason: str) -> None:
         """Quarantine a run whose last events were to be committed already, whatever was worked out since."""
-        run.quarantined = reason = quarantine_reason(self.stage.name, run, reason)
+        reason = quarantine_reason(self.stage.name, run, reason)
+        run.enter(RunPhase.QUARANTINED, reason)
         self._letters.add(last, reason)
         self._end(run, done, at_its_end=done.stored)
-        await self.committer.commit(run, Slice(run.state.sequence, offset=done.offset))
+        await self._committer.commit(run, Slice(run.state.sequence, offset=done.offset))
         self.note_quarantine(run.name, reason)
 
     def _end(self, run: Run, done: Slice, *, at_its_end: bool) -> None:

@@ -29,11 +29,14 @@ from shadowtime.shared.quoting import quote, truncate
 from shadowtime.shared.stages import JOBS, Stage, described
 from shadowtime.shared.streaming.kafka import UndecodableBatch, partition_of
 from shadowtime.shared.streaming.protocols import Record
+from shadowtime.shared.streaming.worker.committer import Committer
 from shadowtime.shared.streaming.worker.context import WorkerContext
 from shadowtime.shared.streaming.worker.dead_letter_buffer import DeadLetters
 from shadowtime.shared.streaming.worker.partition_log import PartitionLog, name_of
+from shadowtime.shared.streaming.worker.run import Run, RunPhase
+from shadowtime.shared.streaming.worker.run_cache import RunCache
 from shadowtime.shared.streaming.worker.run_progress import RunProgress
-from shadowtime.shared.streaming.worker.run_state import Run, RunCache, Slice, Work
+from shadowtime.shared.streaming.worker.slices import Slice, Work
 from shadowtime.shared.streaming.worker.time_limited_thread import TimeLimitedThread
 
 # The border of a stage: which records it takes, and why not the others: no JSON, unknown schema, too large, ….
@@ -118,10 +121,18 @@ class RecordProcessor:
     """
 
     def __init__(
-        self, context: WorkerContext, thread: TimeLimitedThread, letters: DeadLetters, *, catching_up: bool
+        self,
+        context: WorkerContext,
+        thread: TimeLimitedThread,
+        progress: RunProgress,
+        committer: Committer,
+        letters: DeadLetters,
+        *,
+        catching_up: bool,
     ) -> None:
         self.stage = context.stage
-        self.progress = RunProgress(context, thread, letters)
+        self._progress = progress
+        self._committer = committer
         self._context = context
         self._metrics = context.metrics
         self._thread = thread
@@ -143,7 +154,7 @@ class RecordProcessor:
 
     async def drop(self) -> None:
         """Forget all runs: they are loaded again when their next record comes."""
-        await self.progress.committer.drain()
+        await self._committer.drain()
         self._runs.clear()
         self._committing.clear()
 
@@ -154,16 +165,16 @@ class RecordProcessor:
             if saved is None:
                 await self._context.store.forget(name)  # it was closed long ago, and its state has expired
             elif saved.catching_up or len(saved.outbox) > self._runs.delivered(name, saved.sequence):
-                run = await self.progress.load(name, partition, self._runs.pop_evicted(name))
+                run = await self._progress.load(name, partition, self._runs.pop_evicted(name))
                 if run.catching_up and run.quarantined is None:
-                    await self._follow(run, run.offset + 1, None)
-                    await self.progress.committer.wait_committed(run)
+                    await self._follow(run, run.position.offset + 1, None)
+                    await self._committer.wait_committed(run)
                     run.catching_up = False
-                    await self.progress.committer.commit(run, Slice(run.state.sequence, offset=run.offset))
+                    await self._committer.commit(run, Slice(run.state.sequence, offset=run.position.offset))
                 if name not in self._runs:
                     self._runs.remember(run)
             elif saved.quarantined is not None:
-                self.progress.note_quarantine(name, saved.quarantined)
+                self._progress.note_quarantine(name, saved.quarantined)
 
     async def handle(self, received: Sequence[Received]) -> None:
         """Handle records, those of a run in order; they are stored and delivered when this is called again."""
@@ -182,15 +193,15 @@ class RecordProcessor:
 
     async def _settle_run(self, run: Run) -> None:
         """Wait until the last slice of a run of which nothing new was worked out is stored and delivered."""
-        await self.progress.committer.wait_committed(run)
+        await self._committer.wait_committed(run)
         self._committing.pop(run.name, None)
         self._keep(run)
 
     def _keep(self, run: Run) -> None:
         """Keep a run for its next record. A run without state to keep is forgotten once it is committed."""
-        if run.commit_task is not None:
+        if run.commit is not None:
             self._committing[run.name] = run
-        elif not run.closed and (run.state.sequence >= 0 or run.quarantined is not None):
+        elif run.phase is not RunPhase.CLOSED and (run.state.sequence >= 0 or run.quarantined is not None):
             self._runs.hold(run)
 
     async def _read(self, records: Sequence[Record]) -> list[Envelope | str]:
@@ -204,15 +215,15 @@ class RecordProcessor:
     async def _handle_run(self, name: str, works: Sequence[tuple[int, Work]], committing: Run | None) -> None:
         run = committing or self._runs.take_out(name)
         if run is None:
-            run = await self.progress.load(name, works[0][1][0].partition, self._runs.pop_evicted(name))
+            run = await self._progress.load(name, works[0][1][0].partition, self._runs.pop_evicted(name))
             run.catching_up |= self._catching_up
-        before = run.commit_task
+        before = run.commit
         works = self._not_yet_seen(run, works)
         at = 0
         while at < len(works):
             epoch, (record, envelope) = works[at]
-            if run.epoch != epoch:
-                run.epoch, run.sure_from = epoch, record.offset
+            if run.position.epoch != epoch:
+                run.position.epoch, run.position.sure_from = epoch, record.offset
             if run.quarantined is None and envelope.sequence > run.state.sequence + 1:
                 async with self._searching:
                     await self._find_missing(run, record)
@@ -229,7 +240,7 @@ class RecordProcessor:
                 at += 1
             else:
                 at += await self._advance(run, [work for its, work in works[at:] if its == epoch])
-        if run.commit_task is before:  # nothing had to wait for it: all was handled before, or comes too early
+        if run.commit is before:  # nothing had to wait for it: all was handled before, or comes too early
             await self._settle_run(run)
         else:
             self._keep(run)
@@ -239,21 +250,22 @@ class RecordProcessor:
 
         What was refused as too early may be handed over again, by a stream that goes back, when its turn would be.
         """
-        behind = [work for work in works if work[1][0].offset > run.offset]
+        behind = [work for work in works if work[1][0].offset > run.position.offset]
         self._metrics.duplicates.inc(len(works) - len(behind))
         return behind
 
     async def _advance(self, run: Run, work: Sequence[Work]) -> int:
         """Let a run progress; one with which something goes wrong that nobody has thought of is in trouble."""
         try:
-            return await self.progress.advance(run, work)
+            return await self._progress.advance(run, work)
         except (StoreError, BusError):
             raise
         except Exception as error:
             if run.failure is not None:
                 raise
             log.exception("run %s cannot go on", quote(run.name))
-            run.failure = described(error)
+            if run.quarantined is None:
+                run.enter(RunPhase.FAILED, described(error))
             return 0
 
     async def _find_missing(self, run: Run, record: Record) -> None:
@@ -266,10 +278,10 @@ class RecordProcessor:
             if run.state.sequence < 0:
                 self._log(run.partition).mistaken(run.name.encode())
             return
-        start, stop = max(run.offset + 1, run.searched), run.sure_from
+        start, stop = max(run.position.offset + 1, run.position.searched), run.position.sure_from
         if start < stop:
             await self._follow(run, start, stop)
-            run.searched = stop
+            run.position.searched = stop
 
     async def _begin_at_first(self, run: Run, record: Record) -> None:
         """Handle what lies before a duplicate of a run's opening, if the store has forgotten that it began before."""
@@ -326,32 +338,36 @@ class StageWorker:
         self.thread = TimeLimitedThread(context.stage.name, context.settings.handler_seconds)
         self._context = context
         self._letters = DeadLetters(context.stream, context.metrics)
-        self._handling = RecordProcessor(context, self.thread, self._letters, catching_up=catching_up)
+        self._committer = Committer(context, self._letters)
+        self._progress = RunProgress(context, self.thread, self._committer, self._letters)
+        self._processor = RecordProcessor(
+            context, self.thread, self._progress, self._committer, self._letters, catching_up=catching_up
+        )
         self._unsettled: list[Received] = []
         """Records that were handled, and of which it is not known that they are stored and delivered."""
         self._again: list[Received] = []
         """Those of them that are to be handled again, since something of that failed."""
         self._done: list[Received] = []
-        self.receive, self.holds = self._handling.receive, self._handling.holds
+        self.receive, self.holds = self._processor.receive, self._processor.holds
 
     @property
     def quarantined(self) -> Mapping[str, str]:
         """Why runs are quarantined, by name."""
-        return self._handling.progress.quarantined
+        return self._progress.quarantined
 
     async def take(self, partition: int) -> None:
         """Begin with a partition that was just assigned: deliver what its last owner may have left undelivered."""
         await self.commit_all()
-        await self._retry(lambda: self._handling.take(partition))
+        await self._retry(lambda: self._processor.take(partition))
 
     async def handle(self, received: Sequence[Received]) -> Mapping[str, float]:
         """Handle records, those of a run in order; return each run's seconds.
 
         What was handled before is done with for good then; these are when this, or `commit_all`, is called again.
         """
-        spent = self._handling.progress.spent
+        spent = self._progress.spent
         spent.clear()
-        await self._retry(lambda: self._handling.handle([*self._again, *received]))
+        await self._retry(lambda: self._processor.handle([*self._again, *received]))
         self._done += self._unsettled  # nothing, if something of it failed
         self._unsettled, self._again = [*self._again, *received], []
         return spent
@@ -379,12 +395,12 @@ class StageWorker:
 
     def close(self) -> None:
         """Leave what is not committed to the next worker; the thread ends once its work has."""
-        self._handling.progress.committer.cancel()
+        self._committer.cancel()
         self.thread.close()
 
     async def _drop(self) -> None:
         """Forget all runs: they are loaded again when their next record comes."""
-        await self._handling.drop()
+        await self._processor.drop()
         self._again, self._unsettled = [*self._again, *self._unsettled], []
 
     async def _retry(self, work: Callable[[], Awaitable[None]]) -> None:

@@ -14,7 +14,7 @@ Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 
 GRACE_SECONDS = 5.0
-"""How long work that was told to end may take to hear it: compiled code hears nothing until it returns."""
+"""Seconds that work may take to notice that it is to end. Compiled code notices once it returns."""
 
 MOMENT = 0.001
 

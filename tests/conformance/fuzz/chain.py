@@ -15,7 +15,7 @@ from shadowtime.shared.streaming.protocols import Record, Transaction
 from shadowtime.shared.streaming.settings import Settings
 from shadowtime.shared.streaming.worker.context import WorkerContext, WorkerMetrics
 from shadowtime.shared.streaming.worker.fair_queue import FairQueue
-from shadowtime.shared.streaming.worker.run_state import SLICE_BYTES
+from shadowtime.shared.streaming.worker.slices import SLICE_BYTES
 from shadowtime.shared.streaming.worker.stage_worker import AdmissionError, Received, StageWorker, admitted
 from tests.support.memory_store import MemoryStore
 from tests.support.memory_stream import MemoryStream, Message, no_sleep

@@ -48,7 +48,6 @@ def log_of(policy: str, jobs: int = 250, processors: int = 16) -> list[Envelope]
     return found
 
 
-@pytest.mark.few(4)
 @pytest.mark.parametrize("policy", POLICIES)
 def test_each_sentence_is_true(policy: str) -> None:
     order, by_requests = POLICIES[policy]

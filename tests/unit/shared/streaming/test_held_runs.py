@@ -4,12 +4,13 @@ import pytest
 
 from shadowtime.services.pipeline import STAGES
 from shadowtime.shared.stages.stage import StageRun
-from shadowtime.shared.streaming.worker import run_state as held_runs
-from shadowtime.shared.streaming.worker.run_state import EvictedRun, Run, RunCache
+from shadowtime.shared.streaming.worker import run_cache as held_runs
+from shadowtime.shared.streaming.worker.run import Journal, Run
+from shadowtime.shared.streaming.worker.run_cache import EvictedRun, RunCache
 
 
 def run_of(name: str, stored: int = 0, size: int = 0) -> Run:
-    return Run(name, 0, StageRun(STAGES[0]), stored=stored, size=size)
+    return Run(name, 0, StageRun(STAGES[0]), journal=Journal(size=size, snapshot=stored))
 
 
 def held(runs: RunCache) -> str:
@@ -33,7 +34,7 @@ def test_bytes_are_counted_as_runs_come_and_go(monkeypatch: pytest.MonkeyPatch) 
     assert held(runs) == "ab"
     grown = runs.take_out("a")
     assert grown is not None
-    grown.size += 1
+    grown.journal.size += 1
     runs.hold(grown)
     assert held(runs) == "a"
     runs.hold(run_of("c", stored=49))

@@ -270,7 +270,7 @@ def test_a_run_that_was_never_opened_holds_nothing_up() -> None:
 
 
 def test_runs_in_memory_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shadowtime.shared.streaming.worker.run_state.MAX_HELD", 3)
+    monkeypatch.setattr("shadowtime.shared.streaming.worker.run_cache.MAX_HELD", 3)
     runs = [(f"r{number}", told(f"r{number}", HONEST)) for number in range(8)]
     bench = Bench(log_of(*runs))
     bench.handle()
@@ -281,7 +281,7 @@ def test_runs_in_memory_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_partition_that_comes_back_is_not_told_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """Else each rebalance would publish the last slice of every run there has been."""
-    monkeypatch.setattr("shadowtime.shared.streaming.worker.run_state.MAX_HELD", 3)
+    monkeypatch.setattr("shadowtime.shared.streaming.worker.run_cache.MAX_HELD", 3)
     bench = Bench(log_of(*((f"r{number}", told(f"r{number}", HONEST)) for number in range(8))))
     bench.handle()
     for _ in range(3):
@@ -310,7 +310,7 @@ def test_embedded_stages_reject_too() -> None:
 def test_runs_without_a_snapshot_count_by_what_they_have_said(monkeypatch: pytest.MonkeyPatch) -> None:
     """A thousand runs just below their first snapshot would take gigabytes."""
     unsaved = SETTINGS.model_copy(update={"snapshot_every": 10_000})
-    monkeypatch.setattr("shadowtime.shared.streaming.worker.run_state.MAX_HELD_BYTES", 5_000)
+    monkeypatch.setattr("shadowtime.shared.streaming.worker.run_cache.MAX_HELD_BYTES", 5_000)
     bench = Bench(log_of(*((f"r{number}", told(f"r{number}", HONEST)) for number in range(8))), settings=unsaved)
     bench.handle()
     assert sum(bench.worker.holds(b"r%d" % number) for number in range(8)) < 8

@@ -12,7 +12,7 @@ from shadowtime.shared.stages.handler import StageHandler
 from shadowtime.shared.stages.stage import Stage, StageRun
 from shadowtime.shared.streaming.worker import batched_compute as joint_work
 from shadowtime.shared.streaming.worker.batched_compute import ComputeBatcher
-from shadowtime.shared.streaming.worker.run_state import Slice, Work
+from shadowtime.shared.streaming.worker.slices import Slice, Work
 from shadowtime.shared.streaming.worker.time_limited_thread import TimeLimitedThread
 from tests.support.memory_stream import Message
 from tests.unit.shared.streaming.fragile_stage import Panic

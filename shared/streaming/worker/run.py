@@ -1,0 +1,179 @@
+"""A run that a worker holds, and its legal states.
+
+Theory of operation
+-------------------
+A run has a phase and, beside it, two facts that do not depend on the phase:
+
+* The phase says what happens to its next event. `TRANSITIONS` has every legal change; any other is a fault of the
+  worker and raises `IllegalTransition`.
+* A slice of it is being committed, or none. There is at most one (`begin_commit`, `take_commit`).
+* The store counts this process as one that works on its next event, or not (`attempt_counted`). Before the first event
+  that this process works on, the count is raised; each commit resets it.
+
+A run that is not held in memory has no phase: `RunProgress.load` makes an active one of what the store has, which then
+may fail or be quarantined. Whatever raises an error of Kafka or Redis forgets all runs, in whatever state they are.
+"""
+
+import asyncio
+from dataclasses import dataclass, field
+from enum import Enum
+
+from shadowtime.shared.quoting import quote
+from shadowtime.shared.stages import StageRun
+from shadowtime.shared.streaming.worker.slices import Slice
+
+
+class RunPhase(Enum):
+    """The treatment of a run's next event by its worker."""
+
+    ACTIVE = "active"
+    """It is handled."""
+    CLOSED = "closed"
+    """The cluster's log has ended: the run is forgotten once it is committed."""
+    FAILED = "failed"
+    """The run cannot be carried on: its next event quarantines it."""
+    QUARANTINED = "quarantined"
+    """Its log says why; its next events are counted and left aside."""
+
+
+TRANSITIONS = {
+    RunPhase.ACTIVE: {
+        RunPhase.CLOSED: "a slice with the end of the log",
+        RunPhase.FAILED: "it cannot be restored, ends processes, is refused by Kafka, or raises",
+        RunPhase.QUARANTINED: "an event takes too long or cannot be undone; its state cannot be stored",
+    },
+    RunPhase.CLOSED: {
+        RunPhase.FAILED: "Kafka refuses its last outputs",
+        RunPhase.QUARANTINED: "an event behind the end cannot be handled",
+    },
+    RunPhase.FAILED: {
+        RunPhase.FAILED: "Kafka also refuses its outputs",
+        RunPhase.QUARANTINED: "its next event, or the end of the commit that failed",
+    },
+    RunPhase.QUARANTINED: {},
+}
+"""The phases that may follow each, and what brings that about."""
+
+
+class IllegalTransition(Exception):
+    """A worker took a run from a phase into one that may not follow it, or committed two of its slices at once."""
+
+
+@dataclass
+class LogPosition:
+    """How far a run has been read in the log of its partition.
+
+    Parameters
+    ----------
+    offset
+        That of the last event that was handled; -1 for none.
+    epoch, sure_from
+        In stretch `epoch` of the log, all records of the run from this offset on were handed over.
+    searched
+        Before this offset all that the log has of it has been looked for.
+    """
+
+    offset: int = -1
+    epoch: int = 0
+    sure_from: int = 0
+    searched: int = 0
+
+
+JOURNAL_BYTES, JOURNAL_SECONDS = 4_000_000, 5.0
+"""Inputs, and time to work them out, after which a snapshot takes the place of the journal."""
+
+
+@dataclass
+class Journal:
+    """The size of what the store has of a run: its last snapshot, and the inputs since.
+
+    Parameters
+    ----------
+    events, size, seconds
+        Inputs since the last snapshot, their bytes, and what they took.
+    snapshot
+        Bytes of that snapshot.
+    """
+
+    events: int = 0
+    size: int = 0
+    seconds: float = 0.0
+    snapshot: int = 0
+
+    def add(self, done: Slice) -> None:
+        """Add a slice."""
+        self.events += len(done.inputs)
+        self.size += sum(map(len, done.inputs))
+        self.seconds += done.seconds
+
+    def due(self, done: Slice, every: int) -> bool:
+        """Return whether it is not to grow: it is long, or its last event could not be worked out again.
+
+        `every` is the most events of a journal.
+        """
+        long = self.events >= every or self.size >= JOURNAL_BYTES or self.seconds >= JOURNAL_SECONDS
+        return done.undone or long
+
+
+@dataclass
+class Run:
+    """A run that a worker holds.
+
+    Parameters
+    ----------
+    delivered
+        Outputs in the store's outbox that have reached Kafka.
+    catching_up
+        Whether the topic holds more of it than a worker will be handed.
+    attempt_counted
+        Whether the store counts this process as one that works on its next event.
+    """
+
+    name: str
+    partition: int
+    state: StageRun
+    position: LogPosition = field(default_factory=LogPosition)
+    journal: Journal = field(default_factory=Journal)
+    delivered: int = 0
+    catching_up: bool = False
+    attempt_counted: bool = False
+    phase: RunPhase = RunPhase.ACTIVE
+    reason: str | None = None
+    """Why it failed or is quarantined."""
+    commit: asyncio.Task[None] | None = None
+    """The commit of its last slice, until somebody has waited for that."""
+
+    def enter(self, phase: RunPhase, reason: str | None = None) -> None:
+        """Enter a phase; raises `IllegalTransition` if it may not follow the present one."""
+        if phase not in TRANSITIONS[self.phase]:
+            raise IllegalTransition(f"run {quote(self.name)}: {self.phase.value} cannot become {phase.value}")
+        self.phase, self.reason = phase, reason
+
+    @property
+    def failure(self) -> str | None:
+        """Why its next event quarantines it; None if that is handled."""
+        return self.reason if self.phase is RunPhase.FAILED else None
+
+    @property
+    def quarantined(self) -> str | None:
+        """Why it is quarantined; None if it is not."""
+        return self.reason if self.phase is RunPhase.QUARANTINED else None
+
+    def move(self, done: Slice, snapshot: bytes | None) -> None:
+        """Be where a slice ends, with its snapshot if it has one, though it may be stored and delivered later."""
+        self.position.offset = done.offset
+        if done.closed and self.phase is RunPhase.ACTIVE:
+            self.enter(RunPhase.CLOSED)
+        if snapshot is not None:
+            self.journal = Journal(snapshot=len(snapshot))
+
+    def begin_commit(self, task: asyncio.Task[None]) -> None:
+        """Note that a slice is being committed; raises `IllegalTransition` if another is."""
+        if self.commit is not None:
+            raise IllegalTransition(f"run {quote(self.name)}: two of its slices are committed at once")
+        self.commit = task
+
+    def take_commit(self) -> asyncio.Task[None] | None:
+        """Return the commit under way, for one who waits for it."""
+        task, self.commit = self.commit, None
+        return task

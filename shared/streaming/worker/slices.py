@@ -1,0 +1,137 @@
+"""A slice of a run's events through its stage: computed beside the event loop, committed in one transaction."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from shadowtime.shared.errors import SnapshotMismatch
+from shadowtime.shared.messages import ClusterClosed, Envelope, JobEnded, JobSubmitted, JobWithdrawn, Rejected
+from shadowtime.shared.stages import StageRun, described, rejected
+from shadowtime.shared.streaming.protocols import Record
+
+Work = tuple[Record, Envelope]
+
+SLICE_SECONDS = 0.1
+"""After so long a slice ends, with the event that it is at: others have their turn, and what is done is kept."""
+
+LARGE_BYTES = 400_000
+"""Inputs and outputs of a slice that is committed before the next is worked out: few of them are in memory."""
+
+SLICE_BYTES = 4_000_000
+"""Inputs and outputs of a slice; with more it ends, too."""
+
+
+@dataclass
+class Slice:
+    """Uncommitted changes of some events in one run."""
+
+    started: int
+    done: int = 0
+    """Events that were looked at, duplicates among them."""
+
+    offset: int = -1
+    duplicates: int = 0
+    size: int = 0
+    inputs: list[bytes] = field(default_factory=list)
+    outputs: list[bytes] = field(default_factory=list)
+    times: list[float | None] = field(default_factory=list)
+    refused: list[tuple[Record, str]] = field(default_factory=list)
+    read_model: dict[str, bytes] = field(default_factory=dict)
+    forgotten: dict[str, None] = field(default_factory=dict)
+    closed: bool = False
+    undone: bool = False
+    stored: bool = False
+    last: Work | None = None
+    """The event that was added last."""
+
+    seconds: float = 0.0
+    """Seconds that it took to compute."""
+
+    def add(self, record: Record, envelope: Envelope, forwarded: Envelope, output: bytes) -> None:
+        """Take in an event and its output; a new refusal is noted for the dead letters."""
+        value = record.value or b""
+        self.last = record, envelope
+        self.done += 1
+        self.offset = record.offset
+        self.size += len(value) + len(output)
+        self.inputs.append(value)
+        self.outputs.append(output)
+        self.times.append(record.timestamp)
+        event = forwarded.event
+        if isinstance(event, Rejected):
+            if not isinstance(envelope.event, Rejected):
+                self.refused.append((record, event.reason))
+        elif isinstance(event, JobSubmitted):
+            name = f"job:{event.job_number}"
+            self.read_model[name] = output
+            self.forgotten.pop(name, None)
+        elif isinstance(event, JobWithdrawn) or (isinstance(event, JobEnded) and not event.requeued):
+            name = f"job:{event.job_number}"
+            self.read_model.pop(name, None)
+            self.forgotten[name] = None
+        elif isinstance(event, ClusterClosed):
+            self.closed = True
+
+    def end_with(self, work: Work, reason: str) -> None:
+        """Let the run end with an event, the one that was added last or the next: it is quarantined."""
+        record, envelope = work
+        if self.offset == record.offset and self.inputs:
+            self.done -= 1
+            for column in (self.inputs, self.outputs, self.times):
+                column.pop()
+            if self.refused and self.refused[-1][0] is record:
+                self.refused.pop()
+        forwarded = rejected(envelope, reason, "quarantined")
+        self.add(record, envelope, forwarded, forwarded.to_bytes())
+
+
+def push_slice(
+    state: StageRun,
+    work: Sequence[Work],
+    done: Slice,
+    max_output_bytes: int,
+    clock: Callable[[], float],
+    seconds: float = SLICE_SECONDS,
+) -> None:
+    """Push events through a stage until one is missing or spoils the run, or time or space is up.
+
+    Parameters
+    ----------
+    state
+        The run; it is at `done.started`.
+    work
+        Records of the run and what is in them.
+    done
+        Where each event is noted as soon as it is done.
+    max_output_bytes
+        An output above it spoils the run, as an error in the stage does.
+    """
+    began = clock()
+    for record, envelope in work:
+        ahead = envelope.sequence - state.sequence
+        if ahead > 1:
+            return
+        if ahead < 1:
+            done.done += 1
+            done.duplicates += 1
+            continue
+        forwarded = state.push(envelope)
+        if forwarded is None:
+            raise SnapshotMismatch(f"{state.stage.name}: sequence {envelope.sequence} is not handled")
+        forwarded, output = _encoded(state, envelope, forwarded, max_output_bytes)
+        done.add(record, envelope, forwarded, output)
+        done.seconds = clock() - began
+        if state.spoiled or done.seconds > seconds or done.size > SLICE_BYTES:
+            return
+
+
+def _encoded(state: StageRun, envelope: Envelope, forwarded: Envelope, most: int) -> tuple[Envelope, bytes]:
+    """Return the forwarded and its bytes; one that cannot be sent spoils the run, and a `Rejected` takes its place."""
+    try:
+        output = forwarded.to_bytes()
+        if len(output) <= most:
+            return forwarded, output
+        forwarded = rejected(envelope, f"an output of {len(output)} bytes; at most {most} are sent", "too-large")
+    except Exception as error:
+        forwarded = rejected(envelope, f"{state.stage.name} failed: {described(error)}", "failed")
+    state.spoiled = True
+    return forwarded, forwarded.to_bytes()
