@@ -18,6 +18,7 @@ def generate() -> None:
             from shadowtime.dashboards.generate import write
     except ModuleNotFoundError as error:
         raise SettingsError(f"generating takes {error.name}: pip install -r requirements-dev.lock") from None
+
     changed = write()
     for path in changed:
         say(f"wrote {path}")

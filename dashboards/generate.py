@@ -58,6 +58,7 @@ def write(folder: Path = PROVISIONING) -> list[Path]:
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(text)
             changed.append(file)
+
     return changed
 
 

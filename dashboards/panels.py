@@ -112,6 +112,7 @@ def number(
             value: model.ValueMappingResult(text=shown, index=at) for at, (value, shown) in enumerate(texts.items())
         }
         panel = panel.mappings([model.ValueMap(options=mapped)])
+
     if steps:
         panel = panel.thresholds(_thresholds(steps))
         panel = panel.color_scheme(sdk.FieldColor().mode(model.FieldColorModeId.THRESHOLDS))

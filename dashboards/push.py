@@ -49,12 +49,14 @@ class Push:
             self._store = http_url(store)
         except ValueError as error:
             raise PushError(str(error)) from None
+
         if "@" in urlsplit(url).netloc:
             raise PushError(f"leave the user out of {url!r}; the token says who it is")
         try:
             authorization = bearer_token(token)
         except ValueError as error:
             raise PushError(f"the token is none of a service account: {error}") from None
+
         self._grafana = GrafanaApi.from_url(url, credential=authorization, timeout=TIMEOUT)
 
     def run(self, report: Callable[[Pushed], None]) -> None:
@@ -160,6 +162,7 @@ def _lookup(ask: Callable[[], Any], *fields: str) -> Any:
         if error.status_code == NOT_FOUND:
             return None
         raise
+
     if not isinstance(there, dict) or not all(name in there for name in fields):  # a page to sign in at, for one
         raise ValueError(NO_GRAFANA)
     return there

@@ -49,6 +49,7 @@ def values(annotation: Any, metadata: Iterable[Any] = ()) -> str:
         return " or ".join(
             values(argument, metadata) for argument in get_args(annotation) if argument is not type(None)
         )
+
     if annotation is bool:
         return "`yes`, `no`"
     name = {int: "whole number", float: "number", str: "text"}.get(annotation, "")
@@ -83,6 +84,7 @@ def command_parts(path: str, command: Any) -> Iterator[str]:
         for name, subcommand in inner.items():
             yield from command_parts(f"{path} {name}", subcommand)
         return
+
     arguments = [parameter for parameter in command.params if parameter.param_type_name == "argument"]
     options = [parameter for parameter in command.params if parameter.param_type_name == "option"]
     yield f"### {path}\n"
@@ -95,6 +97,7 @@ def command_parts(path: str, command: Any) -> Iterator[str]:
             for parameter in (*arguments, *options)
         ]
         yield table(("", "default", "meaning"), rows)
+
     if command.epilog:
         yield "Takes every [setting](settings.md) as a flag, too.\n"
 
@@ -176,12 +179,14 @@ def specs() -> str:
                 for option in registry.common
             ]
             parts.append(table(KEYS, [*nested, *(key_row(name, field) for name, field in common.items())]))
+
         for name, kind in classes.items():
             fields = {key: field for key, field in kind.Settings.model_fields.items() if key not in common}
             parts.append(f"### `{name}`\n")
             parts.append(sentence((kind.__doc__ or "").partition("\n\n")[0]) + "\n")
             if fields:
                 parts.append(table(KEYS, [key_row(*pair) for pair in fields.items()]))
+
     return page("SPECs and their keys", *parts)
 
 
@@ -260,6 +265,7 @@ def phases() -> str:
             lines.append(f"{'' if at else phase.value:<11} ──▶ {after.value:<11}   {why}")
         if not following:
             lines.append(f"{phase.value:<11} ──■ {'':<11}   for good, until `shadowtime rebuild`")
+
     return "\n".join(["```text", *lines, "```\n"])
 
 

@@ -20,6 +20,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
             files.append(
                 File.generated(config, str(page.with_name(page.stem + "_files") / PurePath(name).name), content=content)
             )
+
     return files
 
 

@@ -60,6 +60,7 @@ def plot(path: Path) -> None:
             fontweight="bold" if name in MARKED else "normal",
             fontsize=8,
         )
+
     axes.axhline(100, color=MUTED, linewidth=0.6)
     axes.set_xlabel("mean bounded slowdown, per cent of EASY's")
     axes.set_ylabel("longest wait, per cent of EASY's")

@@ -95,6 +95,7 @@ def read_cluster(text: str, preparation: Preparation, say: Callable[[str], None]
         )
         if 0 < unknown < len(workload):
             say(f"{name}: {unknown:,} jobs without a known wait start at their submission")
+
     return Cluster(name if size is None else f"{name}@{size}", workload)
 
 
@@ -154,6 +155,7 @@ def parse_pace(text: str, sleep: Callable[[float], None]) -> Pace | None:
         factor = float(text)
     except ValueError:
         factor = 0.0
+
     if not MIN_FACTOR <= factor < inf:
         raise SettingsError(f"--speed {quote(text)}: expected max or a factor of at least {MIN_FACTOR}")
     return Pace(factor, sleep=sleep)
@@ -200,10 +202,12 @@ def configurations(
                 raise SettingsError(
                     f"{option} is taken once in {mode} mode; a policy can name its own, as in easy:runtime=…"
                 )
+
         pair = ((runtimes or [runtime])[0], (adjustments or [adjustment])[0])
         chosen = [(policy, configure(policy, *pair)) for policy in policies]
         require_different("--policy", chosen)
         return chosen
+
     if len(policies) > 1:
         raise SettingsError(f"--policy is taken once in {mode} mode: jobs start as they did")
     pairs = [

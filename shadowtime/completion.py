@@ -35,6 +35,7 @@ def made(shell: str) -> str:
         from shadowtime.shared.errors import SettingsError
 
         raise SettingsError("a checkout makes its completions with shtab: pip install shtab, or make setup") from None
+
     return script(shell)
 
 

@@ -43,6 +43,7 @@ def add(parser: argparse.ArgumentParser, command: Any) -> None:
         for name, subcommand in inner.items():
             add(added.add_parser(name, help=sentence_of(subcommand.help)), subcommand)
         return
+
     for parameter in command.params:
         if parameter.param_type_name == "argument":
             action = parser.add_argument(parameter.name, nargs="*", choices=choices(parameter))
@@ -51,6 +52,7 @@ def add(parser: argparse.ArgumentParser, command: Any) -> None:
             continue
         else:
             action = parser.add_argument(*parameter.opts, choices=choices(parameter), help=sentence_of(parameter.help))
+
         if takes_a_file(parameter):
             action.complete = shtab.FILE  # type: ignore[attr-defined]
 

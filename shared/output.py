@@ -41,10 +41,12 @@ def result_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
             yield sys.stdout.buffer
             sys.stdout.buffer.flush()
             return
+
         if path.exists() and not path.is_file():  # a pipe or a device stays what it is
             with path.open("wb") as file:
                 yield file
             return
+
         try:
             with partial.open("wb") as file:
                 yield file

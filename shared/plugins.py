@@ -106,6 +106,7 @@ class Plugins(UserDict[str, Of]):
                 classes[name] = f"{self._kind} {quote(name)} is there twice: {' and '.join(others)}"
             else:
                 classes[name] = self._imported(points[0])
+
         return classes[name]
 
     def _imported(self, point: "EntryPoint") -> Of | str:

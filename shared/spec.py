@@ -79,6 +79,7 @@ def parse(text: str) -> Spec:
         if not rest.endswith(")"):
             raise SettingsError(f"{quote(text)} is not a SPEC: a parenthesis is not closed")
         rest = rest[:-1]
+
     keys: dict[str, str] = {}
     for part in _split_keys(rest, text):
         key, equals, value = part.partition("=")
@@ -89,6 +90,7 @@ def parse(text: str) -> Spec:
         keys[key.strip()] = value.strip()
         if len(keys) > MAX_KEYS:
             raise SettingsError(f"{quote(text)} is not a SPEC: at most {MAX_KEYS} keys are taken")
+
     return Spec(name, keys)
 
 
@@ -109,6 +111,7 @@ def _split_keys(text: str, whole: str) -> Iterable[str]:
         if character == "," and depth == 0:
             yield text[start:position]
             start = position + 1
+
     if depth != 0:
         raise SettingsError(f"parentheses in {quote(whole)} do not match")
     yield text[start:]
@@ -178,11 +181,13 @@ class Registry(Generic[Made]):
                 f"{self.kind} {spec.name!r} is a short name: a run's log has what it stands for "
                 f"(see shadowtime list policies {spec.name})"
             )
+
         if chosen is None:
             raise SettingsError(
                 f"unknown {self.kind} {quote(spec.name)}; "
                 f"known: {', '.join(sorted([*self.classes.names(), *self.aliases]))}"
             )
+
         model: type[SpecSettings] = chosen.Settings
         unknown = [key for key in spec.keys if key not in model.model_fields]
         if unknown:

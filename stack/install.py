@@ -94,6 +94,7 @@ def unpack_axe(package: Path) -> None:
             raise ServerError(f"{package.name} has no axe.min.js")
         part.write(member.read())
         os.fchmod(part.fileno(), 0o644)  # whoever shares the folder may read it
+
     Path(part.name).rename(target)
 
 
@@ -117,6 +118,7 @@ def main(arguments: Sequence[str] = ()) -> int:
     except ServerError as error:
         sys.stderr.write(f"{error}\n")
         return 2
+
     wanted: dict[str, Callable[[bool | None], None]] = {server.name: partial(install, server) for server in PACKAGES}
     wanted |= {name: bring for name, bring in EXTRAS.items() if name in arguments}
     missing = 0
@@ -128,6 +130,7 @@ def main(arguments: Sequence[str] = ()) -> int:
             sys.stderr.write(f"{name}: not available: {error}\n")
         else:
             sys.stdout.write(f"{name}: ready\n")
+
     return 1 if missing else 0
 
 

@@ -83,6 +83,7 @@ def install_packages(needed: Mapping[str, str], allowed: bool | None) -> None:
     except ServerError:  # the lists of packages may be missing or old
         run([*root, apt, "update", "--quiet"])
         run(install)
+
     for package in missing.values():
         _stop_service(root, SERVICES.get(package, package))
 
@@ -111,6 +112,7 @@ def _stop_service(root: list[str], service: str) -> None:
         if Path(f"/lib/systemd/system/{service}.service").exists():
             run([*root, systemctl, "disable", "--now", service])
         return
+
     script = f"/etc/init.d/{service}"
     runs = [script, "status"]
     if os.access(script, os.X_OK) and not subprocess.run(runs, capture_output=True, check=False).returncode:  # noqa: S603

@@ -43,10 +43,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
             moved = f" (was {before})" if before not in ("", digest) else ""
             reports.append(f"{name}:{tag} is {digest}{moved}\n")
             text = re.sub(rf"^{variable}=.*$", f"{variable}={tag}@{digest}", text, flags=re.MULTILINE)
+
         file.write_text(text)
     except (ShadowtimeError, OSError) as error:
         sys.stderr.write(f"error: {one_line(str(error))}; {file} stays as it is\n")
         return 2
+
     sys.stdout.writelines(reports)
     return 0
 
@@ -78,6 +80,7 @@ def resolve(image: str) -> str:
         raise PinError("skopeo is not on PATH (apt-get install skopeo, or see docs/supply-chain.md)") from error
     except subprocess.TimeoutExpired as error:
         raise PinError(f"skopeo found no digest of {image} within {SECONDS:.0f} s") from error
+
     digest = done.stdout.strip()
     if done.returncode or not DIGEST.fullmatch(digest):
         raise PinError(f"skopeo found no digest of {image}: {(done.stderr or digest).strip()[-300:]}")

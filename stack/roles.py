@@ -177,6 +177,7 @@ def redis_user(role: Role, digest: str) -> str:
         granted = f"~{NAME}:{{{role.keeps}}}:* {KEYS} {SCRIPTS} "
     elif role.asks:
         granted = " ".join(f"%R~{NAME}:{{{stage}}}:*" for stage in role.asks) + f" {LOOKING} "
+
     return f"user {role.name} reset on #{digest} resetchannels -@all {granted}+@connection -@dangerous"
 
 

@@ -132,4 +132,5 @@ def dashboard() -> Dashboard:
         ),
     ):
         made = made.with_panel(panel)
+
     return made

@@ -99,4 +99,5 @@ def fit(workload: Workload, jobs: int, say: Callable[[str], None]) -> Tried:
             tried = Tried(keys, loss_of(half, keys))
             say(f"{tried.loss:.3f}  {spelled(dict(change))}")
             best = min(best, tried, key=lambda candidate: candidate.loss)
+
     return best

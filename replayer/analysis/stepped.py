@@ -148,6 +148,7 @@ def stepped_starts(plan: RunPlan, patience: int) -> Integers:
             until = real[late[0]] + patience
             alone = _alone(plan, replay.snapshot(), late, until)
             ours |= {number: alone.get(number, until + 1) for number in late}
+
     return np.array([ours[number] for number in numbers], dtype=np.int64)
 
 

@@ -79,6 +79,7 @@ def write_templates(
     ):
         if value < low:
             raise SettingsError(f"--{option} {value}: at least {low}")
+
     if population % 2:
         raise SettingsError(f"--population {population}: an even number, as all but {ELITE} sets come in pairs")
     cluster = read_cluster(trace, Preparation(jobs=jobs), say, "recorded")
@@ -100,4 +101,5 @@ def write_templates(
             *map(str, best.templates),
         ]
         file.write("".join(f"{line}\n" for line in lines).encode())
+
     say(f"{cluster.name}: error {percent(best.error)} of the mean run time, {len(best.templates)} templates")

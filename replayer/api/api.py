@@ -133,6 +133,7 @@ def replay(
         plan.opened()
     except ValidationError as error:
         raise SettingsError(first_of(error)) from None
+
     return Result(plan)
 
 

@@ -119,6 +119,7 @@ def carry_out_cell(cell: Cell) -> CellResult:
         result = carry_out(plan, [record, delays])
     except ShadowtimeError as error:
         raise type(error)(f"{cell.name}: {error}") from None
+
     row = {
         "log_sha256": log.sha256,
         "cluster": log.cluster,
@@ -158,5 +159,6 @@ def figures(result: RunResult) -> Iterator[tuple[str, float | int | None]]:
         other = "" if row["quantile"] == rows[0]["quantile"] else f" {row['quantile']:g}"
         names = ("coverage", "over_rms", "ratio_to_plain", "predictions", "without", "windows", "windows_within")
         parts[f"wait_bounds.{row['queue']}.{row['grouping']}{other}"] = {key: row[key] for key in names}
+
     for part, part_scores in parts.items():
         yield from ((f"{part}.{key}", value) for key, value in part_scores.items())

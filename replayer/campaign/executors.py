@@ -120,6 +120,7 @@ def on_dask(
                 client = stack.enter_context(Client(address, timeout=CONNECT_SECONDS))
             except (OSError, ValueError) as error:
                 raise SettingsError(f"--on dask={address}: no scheduler answers: {reason_of(error)}") from None
+
         futures = {client.submit(carry_out_cell, cell, key=f"cell-{cell.digest}"): cell for cell in cells}
         for future in as_completed(list(futures)):
             cell = futures.pop(future)
@@ -127,4 +128,5 @@ def on_dask(
                 outcome: CellResult = future.result()
             except KilledWorker:
                 raise ReplayError(f"{cell.name}: its worker died: killed, or out of memory") from None
+
             yield cell, outcome

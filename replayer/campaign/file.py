@@ -120,6 +120,7 @@ class Campaign(_Table):
         ):
             if twice := {name for name in names if names.count(name) > 1}:
                 raise ValueError(f"{what}: {quote(min(twice))} is there twice; give each a name of its own")
+
         known = {trace.called for trace in self.logs}
         if strange := self.paper.keys() - known:
             raise ValueError(f"paper.{min(strange)}: no log of that name; there are {', '.join(sorted(known))}")
@@ -128,6 +129,7 @@ class Campaign(_Table):
             for row, figures in rows.items():
                 if strange := figures.keys() - headings:
                     raise ValueError(f"paper.{log}.{row}.{min(strange)}: no column of that name")
+
         return self
 
 
@@ -145,6 +147,7 @@ def read_campaign(path: Path) -> Campaign:
         raise SettingsError(f"{path}: cannot be read: {error.strerror}") from None
     except (ValueError, RecursionError) as error:  # also of a number of thousands of digits, or a thousand brackets
         raise SettingsError(f"{path}: {error}") from None
+
     try:
         return Campaign.model_validate(document)
     except ValidationError as error:

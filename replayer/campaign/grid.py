@@ -40,6 +40,7 @@ def _code_of(package: str) -> str:
                 contents = path.read_bytes()
                 digest.update(f"{path.relative_to(root.parent)} {len(contents)}\n".encode(errors="surrogateescape"))
                 digest.update(contents)
+
     return digest.hexdigest()
 
 
@@ -113,6 +114,7 @@ def grid_of(campaign: Campaign, logs: Sequence[CampaignLog]) -> list[Cell]:
         if column.of is not None and column.of not in labels:
             known = ", ".join(labels)
             raise SettingsError(f"column {quote(column.heading)}: of: no row {quote(column.of)}; there are {known}")
+
     traits = JobTraits(campaign.restartable, campaign.moldable, parse_speedup(campaign.speedup))
     cells = [
         Cell(label, log, configuration, wait_bound, campaign.mode, traits, seed, copy, campaign.keep_jobs and first)

@@ -138,6 +138,7 @@ def perturbed(workload: Workload, copy: int) -> Workload:
         if users[of_user[0]] >= 0:  # of a user who is named
             after = np.concatenate(([0], np.cumsum(np.diff(numbers[of_user]) < 0)))  # at one time the number decides
             moved[of_user] = np.maximum.accumulate(moved[of_user] - after) + after
+
     columns = {**workload.columns, "submit_time": moved}
     order = np.lexsort((numbers, moved))
     unused = {name: column[order] for name, column in workload.unused.items()}

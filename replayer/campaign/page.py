@@ -71,6 +71,7 @@ def _frontier(of_cells: Sequence[tuple[Cell, Figures]]) -> str:
         means = {key: figure_of(Column(key=key), draws, "", {}).mean for key in FRONTIER}
         if all(means.values()):
             points.append({"policy": label} | means)
+
     if len(points) < 2:
         return ""
     return f'<div class="figures">{figures.frontier(points)}</div>'

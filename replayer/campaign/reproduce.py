@@ -33,6 +33,7 @@ def reproduce(
         for table, path in known.items():
             typer.echo(f"{table:24}{read_campaign(path).title}")
         return
+
     if name not in known:
         raise SettingsError(f"no campaign {quote(name)} comes with Shadowtime; there are {', '.join(known)}")
     chosen = read_campaign(known[name])

@@ -95,6 +95,7 @@ def run_campaign(campaign: Campaign, how: How) -> None:
             for cell, outcome in with_progress(results, len(left)):
                 store.keep(cell, outcome)
                 rows[cell] = outcome.row
+
     in_order: list[Figures] = [rows[cell] for cell in cells]
     table = store.write_table(cells, in_order)
     spent = sum(row[MEASURED[0]] for row in in_order)
@@ -121,6 +122,7 @@ def _tell(campaign: Campaign, cells: Sequence[Cell], rows: Sequence[Figures], st
 
         with result_file(how.csv) as file:
             pyarrow.csv.write_csv(pyarrow.parquet.read_table(store.folder / "table.parquet"), file)
+
     if how.latex is not None:
         with result_file(how.latex) as file:
             file.write(as_latex(campaign, tables).encode())
@@ -129,4 +131,5 @@ def _tell(campaign: Campaign, cells: Sequence[Cell], rows: Sequence[Figures], st
 
         with result_file(how.report) as file:
             file.write(page(campaign, cells, rows, tables, store).encode())
+
     print_tables(campaign, tables)

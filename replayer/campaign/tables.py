@@ -156,10 +156,12 @@ def print_tables(campaign: Campaign, tables: Sequence[LogTable]) -> None:
             table.add_column(
                 escape(one_line(heading(column.heading, column.shown_unit))), justify="right", overflow="fold"
             )
+
         for row in log_table.rows:
             cells = (figure.text(column.digits) for figure, column in zip(row.figures, campaign.columns, strict=True))
             table.add_row(escape(one_line(row.label)), *cells)
         console.print(table)
+
     for remark in remarks_of(campaign):
         console.print(remark)
     for label, spec in labels_of(campaign):

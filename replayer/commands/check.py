@@ -44,6 +44,7 @@ def check(
 
         from shadowtime.replayer.arguments import reading_of, split_size
         from shadowtime.replayer.logs import read_trace
+
     path, size = split_size(log)
     if size is not None and pools is not None:
         raise SettingsError(f"{log}: the machine has the processors of its --pools")
@@ -114,6 +115,7 @@ def _print(facts: dict[str, Any]) -> None:
         console.print(
             one_line(f"pool {pool['name']}: {has}" + (f", {pool['memory']:,} MiB" if "memory" in pool else ""))
         )
+
     lacks = Table("it does not tell", "therefore", box=None, pad_edge=False, title="Lacks", title_justify="left")
     for lack in facts["lacks"]:
         lacks.add_row(lack["what"], lack["therefore"])

@@ -43,6 +43,7 @@ def check_schedule(
         from shadowtime.replayer.logs import read_starts
         from shadowtime.replayer.simulation import Machine
         from shadowtime.services.catalogue import configure, spelled_out
+
     cluster = read_cluster(log, Preparation(processors, filter_, requests, jobs), say, Machine.name)
     theirs = read_starts(schedule, cluster.workload)
     plan = RunPlan(policy, cluster.name, cluster.workload, configure(policy))
@@ -63,6 +64,7 @@ def check_schedule(
         typer.echo(
             f"{schedule}: {different:,} of {len(ours):,} jobs do not start as under {policy}; the first:\n{first}"
         )
+
     raise typer.Exit(int(first is not None))
 
 

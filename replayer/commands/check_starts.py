@@ -48,6 +48,7 @@ def check_starts(
         from shadowtime.replayer.simulation import Machine
         from shadowtime.services.catalogue import configure
         from shadowtime.shared.formatting import duration
+
     reading = reading_of(columns, time_zone, pools, names, names_key)
     preparation = Preparation(None, filter_, "as-logged", jobs, reading=reading)
     cluster = read_cluster(log, preparation, say, Machine.name)
@@ -61,6 +62,7 @@ def check_starts(
         for row in rows:
             sys.stdout.write(orjson.dumps(row._asdict()).decode() + "\n")
         return
+
     real = rows[0]
     title = f"{cluster.name}: {real.jobs:,} jobs, real mean wait {duration(real.real_mean_wait)}"
     Console(highlight=False, markup=False).print(met_table(title, rows))

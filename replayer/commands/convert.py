@@ -72,6 +72,7 @@ def convert(
         from shadowtime.replayer.simulation import Machine
         from shadowtime.shared.accounting import KINDS, read_names
         from shadowtime.shared.output import require_places, result_file
+
     require_places([output, names], [split_size(log)[0]])
     reading = reading_of(columns, time_zone, pools, names, names_key)
     workload = read_cluster(log, Preparation(processors, filter_, requests, jobs, reading), say, Machine.name).workload
@@ -93,7 +94,9 @@ def convert(
                 if field in FIELDS
                 for name, number in known[kind].items()
             }
+
         write_swf(output, header, table)
+
     say(f"wrote {len(workload):,} jobs on {workload.processors:,} processors to {output}")
 
 

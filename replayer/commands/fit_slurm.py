@@ -41,6 +41,7 @@ def command(
         from shadowtime.services.catalogue import configure
         from shadowtime.shared.formatting import duration
         from shadowtime.shared.output import result_file
+
     reading = reading_of(columns, time_zone, pools, names, names_key)
     cluster = read_cluster(log, Preparation(None, filter_, "as-logged", jobs, reading=reading), say, Machine.name)
     workload = cluster.workload

@@ -17,6 +17,7 @@ def replay(**typed: Any) -> None:
 
         print_catalogue(options.traces or [])
         return
+
     with lasting_imports():
         from shadowtime.replayer.commands.replay_run import compare_logs
     compare_logs(options)

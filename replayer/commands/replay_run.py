@@ -93,6 +93,7 @@ def compare_logs(options: Options) -> None:
             carry_out_all = partial(stream, settings=settings, run=options.run, pace=pace)
         else:
             carry_out_all = partial(replay, pace=pace, interruption=interruption)
+
         observers = [*files.observers, *[[]] * len(telling_plans)]
         results = with_progress([*plans, *telling_plans], observers, carry_out_all, exact=pace is not None)
         results, predicted = results[: len(plans)], results[len(plans) :]
@@ -105,6 +106,7 @@ def compare_logs(options: Options) -> None:
         }
         documents = [as_json(document, rewritten, of, baseline) for document, of in zip_longest(by_cluster, predicted)]
         files.write(documents, results)
+
     if not targets.take_standard_output:
         print_tables(by_cluster, baseline, predicted=predicted, exact=options.seconds)
     if options.report is not None:

@@ -32,6 +32,7 @@ def scores(
         from shadowtime.services.pipeline import STAGES
         from shadowtime.services.scoreboard import Scoreboard
         from shadowtime.shared.streaming import RunFollower, read_settings, reading
+
     settings = read_settings(context.args, "ask")
     stage = STAGES[-1]
 

@@ -26,6 +26,7 @@ def command(
 
         from shadowtime.replayer.analysis import write_site
         from shadowtime.services.follower import Commands, words_of
+
     site = asyncio.run(write_site(Commands(words_of(via), timeout), output, pools, names, names_key))
     for note in site.notes:
         typer.echo(f"not modelled: {note}", err=True)

@@ -205,6 +205,7 @@ def requests_as_run_times(plan: RunPlan) -> dict[str, float]:
         run_time = np.minimum(run_time, requested) if plan.obeyed else run_time
         jobs, ran = jobs + len(run_time), ran + int(run_time.sum())
         error += int(np.abs(requested - run_time).sum())
+
     return {"mean_absolute_error": error / max(jobs, 1), "mean_run_time": ran / max(jobs, 1)}
 
 
@@ -238,4 +239,5 @@ def wait_bound_rows(result: RunResult) -> list[dict[str, Any]]:
                 "policy": result.plan.label,
             }
         )
+
     return rows

@@ -136,6 +136,7 @@ def carry_out_paced(plans: Sequence[RunPlan], pace: Pace, observers: Sequence[Se
             open_runs.remove(run)
             replay = replays[run]
             results[run] = _result(plans[run], replay.run, replay.last, *CLOCKS.since(opened), stopwatches[run])
+
     return [results[run] for run in range(len(plans))]
 
 

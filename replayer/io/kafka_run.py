@@ -79,6 +79,7 @@ class KafkaRun:
             envelope = Envelope.read(record.value)
             if envelope is not None and envelope.sequence == len(self.published):
                 self.published.append(envelope)
+
         if self.published:
             log.info("resuming run", extra={"run": self._run, "sequence": len(self.published)})
             first = self.published[0].event
@@ -90,6 +91,7 @@ class KafkaRun:
                     f"{name} {then.get(name)}, not {now[name]}" for name in now if then.get(name) != now[name]
                 )
                 raise ReplayError(f"run {self._run!r} was opened with other settings ({other}); choose another --run")
+
             self._own = self._feed = PartitionFeed(self._settings, self._partition)
             self._feed.expect(self._key)
             await self._own.start(beginning=True)

@@ -107,6 +107,7 @@ class StreamedReplay:
                 if isinstance(event, SchedulingPoint):
                     point = self.sequence
                 await self._tell(event)
+
             if self._opened.mode == "recorded":
                 continue
             if self._starts_only and not self._source.can_start():
@@ -117,6 +118,7 @@ class StreamedReplay:
                 caused = self._source.apply(decided)
             for event in caused:
                 await self._tell(event)
+
         await self._tell(ClusterClosed(time=time))
         await self._kafka.confirm()
         return await self._wait_for(self._closed, "the scores")
@@ -139,6 +141,7 @@ class StreamedReplay:
                     f"run {self.run!r}: {what} did not come within {patience:.0f} s; are all stages running? See: "
                     f"shadowtime watch dead-letters --beginning. Resume with --run {self.run}"
                 )
+
         return awaited.result()
 
     async def _tell(self, event: Event) -> None:

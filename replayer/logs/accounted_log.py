@@ -65,6 +65,7 @@ def trace_of(name: str, rows: AccountingRows, reading: Reading, names: Names, pa
         if (invalid := np.flatnonzero(applies & kept)).size:
             rows.leave_out(reason, len(invalid), _example(rows, int(invalid[0])))
         kept &= ~applies
+
     since = np.where(lives.eligible > 0, np.maximum(lives.eligible, lives.submit), lives.submit)
     own = own_numbers(numbers, lives, since, kept, rows.column("life_step"))
     early = kept & lives.started & (lives.start < since)
@@ -83,6 +84,7 @@ def trace_of(name: str, rows: AccountingRows, reading: Reading, names: Names, pa
             f"{int(early.sum()):,} jobs started before they were submitted or eligible, and count as without a wait; "
             f"first {example}"
         )
+
     order = np.flatnonzero(kept)
     order = order[np.lexsort((own[order], since[order]))]
     first = int(min(lives.submit[order].min(), since[order].min()))
@@ -97,6 +99,7 @@ def trace_of(name: str, rows: AccountingRows, reading: Reading, names: Names, pa
         numbered = np.full(len(texts), UNKNOWN, dtype=np.int64)
         numbered[come] = names.numbers(kind, [texts[code] for code in come.tolist()])
         (more if field == "qos_number" else table)[field] = numbered[words.codes]
+
     table["partition_number"] = np.where(pool == UNKNOWN, UNKNOWN, pool + 1)
     notes, peak = list(rows.notes), _peak(table, order)
     if parts is None:
@@ -104,6 +107,7 @@ def trace_of(name: str, rows: AccountingRows, reading: Reading, names: Names, pa
             f"it does not say how large its machine is: {peak:,} processors were held at one time, which it is taken "
             "to have unless --processors or --pools says otherwise"
         )
+
     more = {name: column[order] for name, column in more.items() if (column[order] != UNKNOWN).any() or name == "pool"}
     return Trace(
         name,
@@ -135,6 +139,7 @@ def _pools(rows: AccountingRows, parts: MachineParts | None, started: Flags) -> 
             there = parts.pool_of(node_texts[node] if node != UNKNOWN else "", partition_texts[partition])
             pool = known[node, partition] = UNKNOWN if there is None else there
         pools[row] = pool
+
     return pools
 
 

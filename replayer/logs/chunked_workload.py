@@ -62,6 +62,7 @@ class LongWorkload(Workload):
                 row = left.pop()
                 jobs[row] = block[row - before]
             before += len(block)
+
         return jobs
 
 

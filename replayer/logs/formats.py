@@ -51,7 +51,9 @@ def read_trace(path: Path, reading: Reading = AS_READ) -> Trace:
                 f"{path} begins as a log in the Standard Workload Format does, which tells all by itself; "
                 "--columns, --time-zone, --pools and --names are for accounting files, and tables with commas"
             )
+
         return read_swf(path)
+
     from shadowtime.replayer.logs.accounted_log import trace_of
     from shadowtime.shared.accounting import read_names, read_parts
 
@@ -79,6 +81,7 @@ def format_of(path: Path) -> Format | None:
                     line = unpacked.readline(MAX_LINE_LENGTH)
     except (OSError, EOFError, ValueError, zlib.error):
         return None  # who reads it says what is wrong
+
     line = line.removeprefix(BYTE_ORDER_MARK).split(b"\n", 1)[0]
     if line.startswith(b";") or not line.strip(NUMERIC):
         return None

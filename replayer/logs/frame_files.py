@@ -26,6 +26,7 @@ def write_columns(file: BinaryIO, path: Path, columns: Columns) -> None:
         lines.writerows(zip(*columns.values(), strict=True))
         file.write(text.getvalue().encode())
         return
+
     import pyarrow  # here, for it takes a third of a second
     from pyarrow import parquet
 

@@ -39,12 +39,14 @@ def read_starts(path: Path, workload: Workload) -> Integers:
         raise TraceError(
             f"{path}: {len(missing):,} of {len(workload):,} jobs of the log are missing, the first is job {missing[0]}"
         )
+
     more = np.setdiff1d(rows[:, 0], columns["job_number"])
     if len(more):
         raise TraceError(
             f"{path}: {len(more):,} of {len(rows):,} jobs are none that a replay of the log uses, the first is "
             f"job {more[0]}; shadowtime convert writes a log of those"
         )
+
     _, submitted, started, processors = rows[np.searchsorted(rows[:, 0], columns["job_number"])].T
     for wrong, words in (
         (submitted != columns["submit_time"], "is submitted at {submitted}, in the log at {submit_time}"),
@@ -57,6 +59,7 @@ def read_starts(path: Path, workload: Workload) -> Integers:
             values = {"submitted": submitted[job], "started": started[job], "processors": processors[job]}
             reason = words.format(**values, submit_time=columns["submit_time"][job], machine=workload.processors)
             raise TraceError(f"{path}: job {columns['job_number'][job]} {reason}")
+
     _require_room(path, workload, started)
     starts: Integers = started
     return starts
@@ -82,9 +85,11 @@ def _table(path: Path) -> Integers:
                 from pyarrow import parquet
 
                 table = parquet.read_table(file, columns=list(COLUMNS)).to_pydict()
+
             rows: Iterable[Iterable[Any]] = zip(*(table[name] for name in COLUMNS), strict=True)
         else:
             rows = _values(csv.DictReader(line.decode() for lines in lines_of(path) for line in lines))
+
         return np.array([[_whole(value) for value in row] for row in rows], dtype=np.int64).reshape(-1, len(COLUMNS))
     except OSError as error:
         raise TraceError(f"{path}: {error.strerror or error}") from None

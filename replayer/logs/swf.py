@@ -118,10 +118,12 @@ def read_pieces(path: Path, header: dict[str, str]) -> Iterator[SwfBlock]:
             else:
                 values.append(number)
                 rows.append(row)
+
         last += len(lines)
         if rows:
             yield SwfBlock(np.array(values, dtype=np.int64), *_table(path, values, rows, hint=empty))
             empty = False
+
     if empty:
         msg = f"{path}: no job line in it"
         raise TraceError(msg)
@@ -244,6 +246,7 @@ def _numbers(text: bytes) -> Floats | None:
             values = np.fromstring(text.decode(), dtype=np.float64, sep=" ")
     except (DeprecationWarning, ValueError):
         return None
+
     return values
 
 
@@ -262,9 +265,11 @@ def _refuse(path: Path, numbers: list[int], rows: list[bytes], *, hint: bool) ->
                 name = FIELDS[position - 1].replace("_", " ")
                 msg = f"{path}, line {number}: field {position} is {shown}, beyond {most}, the largest {name}"
                 raise TraceError(msg)
+
         if len(fields) < len(FIELDS):
             msg = f"{path}, line {number}: {len(fields)} fields; a job line has {len(FIELDS)}{why}"
             raise TraceError(msg)
+
     msg = f"{path}: not in the Standard Workload Format"
     raise TraceError(msg)
 

@@ -57,6 +57,7 @@ class Trace:
                 return None
             if number and int(number[0]) > 0:
                 return int(number[0])
+
         return None
 
 

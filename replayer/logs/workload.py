@@ -180,6 +180,7 @@ def selected(
         if value not in get_args(known):
             msg = f"{option} {value!r}: not one of {', '.join(get_args(known))}"
             raise SettingsError(msg)
+
     if limit is not None and limit <= 0:
         msg = f"jobs {limit}: a replay needs at least 1"
         raise SettingsError(msg)
@@ -194,6 +195,7 @@ def selected(
     else:
         largest = np.array([pool.processors for pool in pools], dtype=np.int64)[logged["pool"]]
         too_large = size > largest
+
     left = logged["left_time"] >= 0 if "left_time" in logged else np.zeros(len(size), dtype=np.bool_)
     has_more = recorded and bool(trace.more)
     bounded = np.where(requested_time == MAX_DURATION, 1, requested_time)
@@ -209,6 +211,7 @@ def selected(
         if pools is not None and name in logged:
             has = np.array([_any(getattr(pool, name)) for pool in pools], dtype=np.int64)
             reasons[f"more {name} than its pool has"] = logged[name] > has[logged["pool"]]
+
     if oversized == "drop":
         reasons["larger than the machine"] = too_large
     kept = np.flatnonzero(~np.logical_or.reduce(list(reasons.values())))[:limit]
@@ -224,6 +227,7 @@ def selected(
         requested_time = np.where(left, requested_time, np.minimum(run_time, requested_time))
     elif requests == "doubled":
         run_time, requested_time = np.minimum(run_time, requested_time), np.minimum(2 * requested_time, MAX_DURATION)
+
     logged |= {
         "processors": np.minimum(size, largest),
         "run_time": run_time,

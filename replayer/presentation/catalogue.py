@@ -64,6 +64,7 @@ def print_catalogue(names: Sequence[str]) -> None:
         if chosen:
             console.print(f"--{option} {'NAME' if option == 'mode' else 'SPEC'}")
             console.print(_table(chosen, with_keys=bool(names)))
+
     _warn()
     if not names:
         console.print("A SPEC is NAME or NAME:key=value,…  The keys of each: --list NAME …")
@@ -86,6 +87,7 @@ def print_names(kind: str | None, name: str | None) -> None:
         console.print(_grid(rows))
         console.print("One kind: shadowtime list KIND; one of it, with its keys: shadowtime list KIND NAME")
         return
+
     if kind not in LISTED:
         raise SettingsError(f"unknown kind {quote(kind)}; known: {', '.join(LISTED)}")
     chosen = [entry for entry in of_kind[kind] if name in (None, entry[1])]

@@ -20,6 +20,7 @@ def tables(run: str, scores: Scores) -> Iterator[FittedTable]:
         figures = [seconds("error", [run_time.mean_absolute_error]), seconds("of a mean of", [run_time.mean_run_time])]
         figures += [numbers("log score", [run_time.log_score], 3), seconds("CRPS", [run_time.crps])]
         yield _table("Run times predicted", figures, {"run": [run]})
+
     if bounds := [wait_bound for wait_bound in scores.wait_bounds if wait_bound.queue is None]:
         held = [shares("held", [wait_bound.coverage for wait_bound in bounds])]
         held += [
@@ -31,6 +32,7 @@ def tables(run: str, scores: Scores) -> Iterator[FittedTable]:
             "for": [f"{100 * wait_bound.quantile:.4g} %" for wait_bound in bounds],
         }
         yield _table("Bounds on waits", held, names)
+
     if scores.starts:
         by = {"by": [NAMES[start.by] for start in scores.starts]}
         yield _table("When jobs start, as told at submission", start_columns(scores.starts), by)
@@ -38,6 +40,7 @@ def tables(run: str, scores: Scores) -> Iterator[FittedTable]:
         cuts = scores.cuts
         figures = [shares("cut", [cuts.came_share]), shares("predicted", [cuts.mean_probability])]
         yield _table("Cut at the request", [*figures, numbers("Brier", [cuts.brier], 3)], {"run": [run]})
+
     if scores.drifts is not None and scores.drifts.episodes:
         yield drift_table(run, [(run, scores.drifts)])
     rows = [

@@ -66,6 +66,7 @@ def prediction_table(results: Sequence[RunResult], *, exact: bool = False) -> Fi
                 "too short: jobs that ran 30 min longer than adjusted"
             ),
         ]
+
     meanings: dict[str, Spelled | str] = {**legend(specs)}
     if REQUESTS in names["run times"]:
         meanings[REQUESTS] = BASELINE

@@ -38,6 +38,7 @@ def words(row: Mapping[str, Any]) -> Iterator[ExpectationRow]:
             yield ExpectationRow("site, first, of those forecast", jobs, paired["first"])
             yield ExpectationRow("site, last, of those forecast", jobs, paired["last"])
         yield ExpectationRow("forecast", jobs, paired["forecast"])
+
     if bounded:
         bound = f"bound, {100 * row['bound_quantile']:.4g} %"
         yield ExpectationRow(bound, bounded, {}, row["bound_coverage"], row.get("mean_bound"))

@@ -42,6 +42,7 @@ def groups(first: RunRecord, other: RunRecord) -> list[JobClass]:
         if of_shape.any():
             interval = mean_over_time(longer[of_shape], submit_times[of_shape], key)
             changes.append(JobClass(shape, int(of_shape.sum()), interval))
+
     return changes
 
 

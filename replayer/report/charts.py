@@ -78,12 +78,14 @@ class Chart:
                 (f'<path class="grid" d="M{at:.1f} {self.top}V{self.bottom}"/>' if upright else "")
                 + f'<text x="{at:.1f}" y="{self.bottom + 17}" text-anchor="middle">{escape(name)}</text>'
             )
+
         for value, name in y.marks:
             at = y.place(value)
             self._parts.append(
                 f'<path class="grid" d="M{self.left} {at:.1f}H{self.right}"/>'
                 f'<text x="{self.left - 6}" y="{at + 4:.1f}" text-anchor="end">{escape(name)}</text>'
             )
+
         self._parts.append(
             f'<text x="{(self.left + self.right) / 2:.1f}" y="{self.height - 8}" text-anchor="middle">{escape(x.name)}'
             f'</text><text x="4" y="{self.top - 14}">{escape(y.name)}</text>'

@@ -67,6 +67,7 @@ def processor_bars(starts: Integers, ends: Integers, processors: Integers) -> li
             for bar in held.pop(0)[1]:
                 insort(free, (bar.low, bar.high))
             free = _joined(free)
+
         wanted, got = int(processors[job]), []
         while wanted:
             low, high = free.pop(0)
@@ -75,8 +76,10 @@ def processor_bars(starts: Integers, ends: Integers, processors: Integers) -> li
             wanted -= taken
             if low + taken < high:
                 free.insert(0, (low + taken, high))
+
         bars += got
         insort(held, (int(ends[job]), got))
+
     return bars
 
 

@@ -113,6 +113,7 @@ def by_shape(runs: Sequence[RunRecord]) -> str:
         group = shape_of(jobs.requested_time, jobs.requested_processors, medians)
         counts = np.bincount(group, minlength=len(SHAPES))
         values.append(by_class(slowdowns(jobs), group, len(SHAPES)))
+
     names = [run.plan.label for run in runs]
     styles = list(map(series, numbered(names)))
     lengths = [[None if value is None else math.log(value) for value in row] for row in values]

@@ -60,6 +60,7 @@ def one_day(run: RunRecord, day: Day) -> OneDay:
         of_shade = running["shade"] == shade
         begun, done, size = (running[key][of_shade] for key in ("from", "to", "processors"))
         busy.append(means(begun, done, size, EDGES))
+
     queued = (start > 0) & (submit < DAY) & (start > submit)
     begun, done, size = np.maximum(submit, 0)[queued], np.minimum(start, DAY)[queued], jobs.requested_processors[queued]
     asked, waiting = (means(begun, done, weights, EDGES) for weights in (size, np.ones_like(size)))
@@ -110,12 +111,14 @@ def _drawn(one_day: OneDay, bars: Sequence[JobBar] | None, day: Day, tops: tuple
         for shade in range(len(WAITED)):
             low, high = (list(map(y, heights[shade + above])) for above in (0, 1))
             chart.area(edges, low, high, f"fill w{shade}")
+
     running = {name: values.tolist() for name, values in one_day.running.items()}
     for bar in bars or ():
         job, size, wait, shade, *when = (values[bar.job] for values in running.values())
         left, right = map(x, when)
         label = f"job {job}: {size} processors, waited {duration(wait)}"
         chart.bar(left, y(bar.high), right - left, y(bar.low) - y(bar.high), f"job w{shade}", label)
+
     chart.line([(chart.left, y(machine)), (chart.right, y(machine))], "front")
     chart.top, chart.bottom = 268, foot
     y = linear(0, longest_queue, chart.bottom, chart.top)

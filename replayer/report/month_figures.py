@@ -27,6 +27,7 @@ def by_month(runs: Sequence[RunRecord], base: int) -> str:
         month = month_of(run.jobs.submit_time, every)
         waits.append(by_class(run.jobs.wait, month, len(every)))
         slows.append(by_class(slowdowns(run.jobs), month, len(every)))
+
     counts = np.bincount(month_of(submit_times, every), minlength=len(every)).tolist()
     means = [float(run.jobs.wait.mean()) for run in runs]
     apart = max(means) > FAR_APART * min(means)
@@ -48,9 +49,11 @@ def by_month(runs: Sequence[RunRecord], base: int) -> str:
             caption = caption.replace(
                 "month in which jobs were submitted (UTC)", "days of the log on which jobs were submitted"
             )
+
         several = len(names) > 2
         caption += f" {beside(names[base])}" if several else ""
         figures.append(figure(title, caption, picture, table(["month", "jobs", *names], rows, title), wide=several))
+
     return "".join(figures)
 
 
@@ -88,4 +91,5 @@ def _month_panels(
             places = [None if value is None else y(value) for value in values[value]]
             chart.steps(edges, places, styles[value] if value == place else f"{styles[value]} beside")
         drawn.append((names[place], chart.svg()))
+
     return panels(drawn) if len(drawn) > 1 else lines(names) + drawn[0][1]

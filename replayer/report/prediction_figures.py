@@ -47,6 +47,7 @@ def calibration(row: Mapping[str, Any]) -> str:
                     cell(part["delayed"], f"{part['delayed']:.3f}"),
                 ]
             )
+
     errors = [(name, scores[key]["calibration_error"]) for name, key in kinds]
     listed = ", ".join(f"{name} {error:.3f}" for name, error in errors if error is not None)
     caption = (
@@ -121,6 +122,7 @@ def bounds_over_time(run: RunRecord, policy: str, charts: int) -> str:
         )
         picture = legend([("cloud waited", "wait"), ("cloud bounded", "bound")]) + chart.svg()
         figures.append(figure(title, caption, picture, _bounds_by_month(run, rows)))
+
     return "".join(figures)
 
 
@@ -135,5 +137,6 @@ def _bounds_by_month(run: RunRecord, rows: Integers) -> str:
             covered = float((part[:, 1] <= part[:, 2]).mean())
             cells = [cell(waited, duration(waited)), cell(bound, duration(bound)), cell(covered, percent(covered))]
             body.append([item.name, f"{len(part):,}", *cells])
+
     head = ["month", "jobs", "95 % waited at most", "median bound", "covered"]
     return table(head, body, "Bounds by month")

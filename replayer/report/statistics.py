@@ -103,12 +103,14 @@ def months(first: int, last: int, unix_start_time: int | None) -> list[Month]:
         days = 30 * max(1, too_many)
         starts = range(first // (days * DAY) * days, last // DAY + 1, days)
         return [Month(f"days {start + 1} to {start + days}", (start + days) * DAY) for start in starts]
+
     per_month: list[Month] = []
     at = datetime.fromtimestamp(unix_start_time + first, UTC)
     while not per_month or per_month[-1].end <= last:
         after = datetime(at.year + at.month // 12, at.month % 12 + 1, 1, tzinfo=UTC)
         per_month.append(Month(f"{at:%b %Y}", int(after.timestamp()) - unix_start_time))
         at = after
+
     return per_month
 
 

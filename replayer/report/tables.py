@@ -67,6 +67,7 @@ def at_a_glance(rows: Sequence[Row]) -> str:
         column = COLUMNS[key](values)
         shown = [f"{cell} {column.unit}".rstrip() for cell in column.cells]
         lines.append(bars(title, list(zip(names, values, shown, strict=True)), styles))
+
     return f'<div class="at-a-glance">{"".join(lines)}</div>'
 
 

@@ -36,6 +36,7 @@ def verdict(document: Row, runs: Sequence[RunRecord]) -> str:
             f"{_slowdown(row['mean_bounded_slowdown'])}. No other policy was replayed, so nothing says whether one "
             "would do better."
         )
+
     base, lowest = contenders(rows, baseline(document))
     return f"{_what_is_best(rows, runs, base, lowest)} {_at_what_price(rows, runs, base, lowest)}"
 

@@ -78,6 +78,7 @@ class EmbeddedReplay:
             raise ReplayError(
                 f"event {self.sequence} of run {self.run!r} is out of bounds: {first_of(error)}"
             ) from error
+
         self.closed = type(event) is ClusterClosed
         return not self.closed
 
@@ -89,6 +90,7 @@ class EmbeddedReplay:
                 self._pending.extend(self.source.next_instant())
                 if not self._pending and (time := self.source.next_time()) is not None:
                     raise ReplayError(f"source {self.source.name!r} tells nothing of its next instant, {time}")
+
         if self._pending:
             return self._pending.popleft()
         return ClusterClosed(time=self.last.event.time if self.last else self._opened.time)
@@ -111,6 +113,7 @@ class EmbeddedReplay:
         else:
             envelope = Envelope(run=self.run, cluster=self._opened.cluster, sequence=self.sequence, event=event)
             self._checked = envelope
+
         answer: Envelope | None = envelope
         for stage in self.stages:
             answer = stage.push(answer or envelope)

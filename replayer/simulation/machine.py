@@ -66,7 +66,9 @@ class Machine(ReplaySource):
                     f"{workload.name}: jobs in it never started, or ran for no second; "
                     "it was read for a recorded replay"
                 )
+
             checked &= in_bounds(block.columns, traits)
+
         self._workload = workload
         self._capacity = capacity
         self._traits = traits
@@ -106,10 +108,12 @@ class Machine(ReplaySource):
             time = self._next.submit_time
             if soonest is None or time < soonest:
                 soonest = time
+
         if self._changed < len(self._capacity):
             time = self._capacity[self._changed].time
             if soonest is None or time < soonest:
                 soonest = time
+
         if self._again is not None and (soonest is None or self._again < soonest):
             return self._again
         return soonest
@@ -130,6 +134,7 @@ class Machine(ReplaySource):
                 f"{self._workload.name}: the replay goes on at {time}, beyond {MAX_TIME}, the latest time of an event: "
                 f"{len(self._running)} jobs run and {len(self._waiting)} wait"
             )
+
         self._time = time
         self._again = None
         events: list[Event] = []  # as `shared/cluster/event_order.py` has them
@@ -140,11 +145,13 @@ class Machine(ReplaySource):
             self._left.change(change)
             self._changed += 1
             events.append(change)
+
         while (job := self._next) is not None and job.submit_time == time:
             self._waiting[job.job_number] = (self._arrived, job)
             self._arrived += 1
             self._next = next(self._arrivals, None)
             events.append(submission(job, self._traits, self._make))
+
         events.append(construct_unchecked(SchedulingPoint, time=time))
         return events
 
@@ -166,6 +173,7 @@ class Machine(ReplaySource):
             self._ends.remove((self._running[kill.job_number][1].end_time, kill.job_number))
             heapify(self._ends)
             events.append(self._end(kill.job_number, killed=True, requeue=kill.requeue))
+
         events.extend(self._start(start) for start in decided.starts)
         return events
 
@@ -182,6 +190,7 @@ class Machine(ReplaySource):
                 f"job {job.job_number} is to start on {start.processors} processors, requests {job.processors}, "
                 "and is not moldable"
             )
+
         if lacking := self._left.lacking(job, start.processors):
             raise ReplayError(f"job {job.job_number} is to start at {self._time} on {lacking} free")
         return self._run(row, job, start.processors, start.limit)

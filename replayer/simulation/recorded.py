@@ -57,6 +57,7 @@ class Recorded(ReplaySource):
             raise TraceError(
                 f"{workload.name} does not say how long its jobs waited; only --mode closed can do without"
             )
+
         self._resized = _resized(workload)
         self._arrivals = workload.jobs_from(0)
         self._next = next(self._arrivals, None)
@@ -100,6 +101,7 @@ class Recorded(ReplaySource):
             end = start + job.run_time + (job.suspended or 0)
             heappush(self._ahead, (start, _START, row))
             heappush(self._ahead, (max(end, start + 1), _END, row))  # ends come first at an instant
+
         self._next = next(self._arrivals, None)
 
     def apply(self, decided: Decided) -> Sequence[Event]:
@@ -154,6 +156,7 @@ def _waits_told(workload: Workload) -> int:
             f"{workload.name}: job {columns['job_number'][late]} ends at {end[late]}, beyond {MAX_TIME}, the "
             "latest time of an event"
         )
+
     return int(np.count_nonzero((wait != -1) | (left >= 0)))
 
 

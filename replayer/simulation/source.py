@@ -124,4 +124,5 @@ def in_bounds(columns: Mapping[str, Integers], traits: JobTraits) -> bool:
             submission(job_of(values, tuple(columns)[OF_ANY_LOG:]), traits)
     except ValidationError:
         return False
+
     return True

@@ -75,6 +75,7 @@ def draw_run_times(rng: Generator, sizes: Integers) -> Floats:
         (short_shape, short_scale), (long_shape, long_scale) = RUN_TIME_GAMMAS
         drawn_short = rng.gamma(short_shape, short_scale, size=len(again))
         log_run_time[again] = np.where(is_short, drawn_short, rng.gamma(long_shape, long_scale, size=len(again)))
+
     run_times: Floats = np.exp(log_run_time)
     return run_times
 

@@ -128,6 +128,7 @@ def follow(
         from shadowtime.shared.cli import start_logging
         from shadowtime.shared.messages import ClusterOpened, run_name
         from shadowtime.shared.streaming import read_settings
+
     if source not in FOLLOWED:
         raise SettingsError(f"unknown source {quote(source)}; known: {', '.join(FOLLOWED)}")
     require_seed(seed)

@@ -64,6 +64,7 @@ def watch(
         from shadowtime.services.processes.watch import KINDS, JsonLines, MessageFilter, Printer, Sentences
         from shadowtime.services.processes.watch import watch as watch_topic
         from shadowtime.shared.streaming import read_settings
+
     if kind is not None and kind not in KINDS:
         raise SettingsError(f"unknown kind {quote(kind)} of events; known: {', '.join(KINDS)}")
     wanted = MessageFilter(run, cluster, kind, user, job, predictions)
@@ -96,6 +97,7 @@ def rebuild_stage(
 
         from shadowtime.services.processes.worker_start import require_servers, stage_of
         from shadowtime.shared.streaming import read_settings, rebuild
+
     settings = read_settings(context.args, stage)
     start_logging(settings.log_format, stage, logging.WARNING)
 
@@ -145,11 +147,13 @@ def ask(
         from shadowtime.services.processes.ask import advise_once, bound_once, explain_once, serve
         from shadowtime.shared.errors import Unanswerable
         from shadowtime.shared.streaming import read_settings
+
     settings = read_settings(context.args, "ask")
     if serving:
         start_logging(settings.log_format, "ask")
         asyncio.run(serve(settings, host, port, allow or ()))
         return
+
     start_logging(settings.log_format, "ask", logging.WARNING)
     question = {"cluster": cluster, "job": job, "run": run, "processors": processors, "requested_time": requested_time}
     question |= {"queue": queue, "user": user}
@@ -165,6 +169,7 @@ def ask(
     except Unanswerable as error:
         option = "" if error.parameter is None else f"--{error.parameter.replace('_', '-')}: "
         raise SettingsError(f"{option}{error.reason}") from None
+
     if json or isinstance(answer.shown, str):
         sys.stdout.buffer.write((answer.json if json else answer.shown).encode() + b"\n")
     else:
@@ -181,6 +186,7 @@ def create_topics(context: typer.Context) -> None:
         import asyncio
 
         from shadowtime.shared.streaming import keep_topics, prepare_topics, read_settings
+
     settings = read_settings(context.args, "admin")
     start_logging(settings.log_format, "topics", logging.WARNING)
     partitions = asyncio.run(prepare_topics(settings))

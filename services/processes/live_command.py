@@ -31,6 +31,7 @@ def live(
         from shadowtime.services.shadows import shadows_of
         from shadowtime.shared.cli import start_logging
         from shadowtime.shared.streaming import read_settings
+
     settings = read_settings(context.args, "live")
     start_logging(settings.log_format, "live")
     asyncio.run(serve_live(settings, host, port, allow or (), shadows_of))

@@ -73,6 +73,7 @@ class Filter:
                 jobs = self._of_user(run, kind, event, jobs)
             if wanted.job is not None:
                 jobs &= {wanted.job}
+
         predicts = any(envelope.get(name) for name in PREDICTIONS) or bool(event.get("evaluated"))
         fits = (wanted.kind or kind) == kind and (predicts or not wanted.predictions)
         return SelectedMessage(message, jobs) if fits and (jobs is None or jobs) else None

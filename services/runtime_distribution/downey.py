@@ -57,6 +57,7 @@ def fit(logarithms: Floats, omitted: float) -> tuple[float, float]:
         off = logarithms[i] - mean
         sxx += off * off
         sxy += off * (i + 0.5) / n
+
     beta1 = sxy / sxx
     return 0.5 - beta1 * mean, beta1  # what is left is symmetric about the middle of all, where the function is 1/2
 

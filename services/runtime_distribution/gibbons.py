@@ -122,6 +122,7 @@ class Gibbons(WindowedPredictor):
             sums = among._sums
         else:
             sums = self._sums
+
         for key in keys_of(job):
             ranges = sums.get(key, {})
             own = ranges.get(range_of(job.requested_processors))
@@ -129,6 +130,7 @@ class Gibbons(WindowedPredictor):
                 return RunTimePrediction(
                     point=as_predicted(own.run_times / own.count, x, elapsed), observations=own.count
                 )
+
             known = [
                 statistics for _, statistics in sorted(ranges.items()) if statistics.count >= MIN_ENDED
             ]  # sums round alike at any age
@@ -138,6 +140,7 @@ class Gibbons(WindowedPredictor):
                 return RunTimePrediction(
                     point=as_predicted(fitted, x, elapsed), observations=sum(statistics.count for statistics in known)
                 )
+
         return None
 
     def add(self, job: RememberedJob) -> None:

@@ -104,6 +104,7 @@ def weighted_masses(
             rows[k, max(j - 1, 0)] += below * weight
             rows[k, j] += (1.0 - below - above) * weight
             rows[k, min(j + 1, len(prior) - 1)] += above * weight
+
     for k in range(len(weightings)):
         rows[k] /= rows[k].sum()
     return rows

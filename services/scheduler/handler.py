@@ -69,6 +69,7 @@ def starts_if_submitted(
         )
         yield from (AdvisedStart(reason=why) for _ in asked)
         return
+
     queue = deepcopy(pool.queue)
     numbers = (queue.job_number, pool.running.job_number)
     number = 1 + max(int(column.max(initial=0)) for column in numbers)
@@ -120,6 +121,7 @@ class Scheduler(StageHandler):
             self.pools = [
                 PoolScheduler(alone(opened, at), room, f"pool {pool.name}", at) for at, (pool, room) in enumerate(named)
             ]
+
         self.seeing = [pool for pool in self.pools if pool.policy.sees_all] if len(self.pools) > 1 else []
         """Those whose policies are told of jobs of other pools."""
         self.places: dict[int, PoolScheduler] = {}
@@ -138,6 +140,7 @@ class Scheduler(StageHandler):
             self.blocked[job.job_number] = Predicted(envelope.run_time, envelope.adjustment)
             if pool.forecaster is not None:
                 envelope = envelope.replaced(forecast=BLOCKED)
+
         self.passes.submit(envelope, job)
         return envelope
 
@@ -186,6 +189,7 @@ class Scheduler(StageHandler):
             enters = job.model_copy(update={"time": started.time, "eligible_time": job.since, "blocked": None})
             pool.submit(envelope.model_copy(update=predicted._asdict()), enters)
             self._beside(pool, enters)
+
         pool.start(started, job)
         self.passes.start(started)
         self._beside(pool, started)
@@ -211,6 +215,7 @@ class Scheduler(StageHandler):
             enough = len(decisions) >= MAX_STARTS
             more = [CutShort(by="starts", left=len(pool.queue))] if enough else pool.decide(point)
             decisions = [*decisions, *more]
+
         answer = decided(point.time, decisions) if decisions else construct_unchecked(Decided, time=point.time)
         self.passes.decide(answer, obeyed=self.opened.obeys(point.time))
         return envelope.replaced(event=answer)
@@ -264,6 +269,7 @@ def decided(time: int, decisions: Sequence[Output]) -> Decided:
         if type(decision) not in sorted_:
             raise TypeError("a policy decides starts and kills, and tells what it evaluated")
         sorted_[type(decision)].append(decision)
+
     _, kills, evaluated, cut, chosen, again = sorted_.values()
     soonest = min((event.time for event in again), default=None)
     if soonest is not None and soonest <= time:

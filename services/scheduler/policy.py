@@ -156,4 +156,5 @@ def backfills(
         starts.append(start(queue, row, reason))
         if not reason.ends_by_shadow_time:
             extra -= int(queue.processors[row])
+
     return starts

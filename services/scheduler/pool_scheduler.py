@@ -87,6 +87,7 @@ def require_fit(
                     raise ValueError(
                         f"policy {policy!r} starts job {decision.job_number} on {size} {unit}; {where} has {free} free"
                     )
+
             left = [free - size for free, size in zip(left, asked, strict=True)]
 
 
@@ -188,6 +189,7 @@ class PoolScheduler:
             self.suspended[number] = tuple(row)
         else:
             self.running.add(tuple(row))
+
         self.observe(changed)
 
     def suspend(self, suspended: JobSuspended) -> None:
@@ -232,6 +234,7 @@ class PoolScheduler:
             submitted = job.submitted
             times = row[SIZE + 1 : START]
             self.queue.add((*row[:SIZE], submitted.requested_processors, *times, *self._asked(submitted)))
+
         self.observe(ended)
 
     def resize(self, changed: CapacityChanged) -> None:
@@ -256,6 +259,7 @@ class PoolScheduler:
             if self.further or taken > free:
                 units = [UNITS[unit] for unit in ("processors", *self.further)]
                 require_fit(self.policy.name, decisions, self.queue, self.running, free, self.name, units)
+
         self.observe(point)
         return decisions
 

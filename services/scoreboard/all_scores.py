@@ -61,6 +61,7 @@ class Tally:
             self.held.run_time(job, prediction, pit, run_time)
             if requested_time is not None and outcomes is not None:
                 self.cuts.add(float(outcomes[-1]), came=ended.outcome == "limit")
+
         if requested_time is not None and adjusted_time is not None:
             self.accuracy.add(run_time, requested_time, adjusted_time)
             if adjusted_time != requested_time:

@@ -108,6 +108,7 @@ class PredictionsHeld:
             for number in coverage.waiting:
                 if (job := waiting.get(number)) is not None and job.since < over:
                     self._bounds(job, coverage, over - job.since, started=False)
+
         for drift in watch.close(time):
             self._note(drift, time)
 
@@ -120,7 +121,9 @@ class PredictionsHeld:
                 if episode.until is None and (episode.of, episode.what, episode.scope, episode.number) == began.key:
                     self.episodes[place] = episode.model_copy(update={"until": time})
                     break
+
             return
+
         self.alarms[drift.key] = drift
         if len(self.episodes) < MAX_EPISODES:
             self.episodes.append(DriftEpisode(**drift.model_dump(exclude={"holds"}), told=time))
@@ -170,6 +173,7 @@ class PredictionsHeld:
                 self.watch.add("queue", owner._replace(queue=kind.queue), outcome)
             else:
                 self.watch.add("all" if place == named else "cluster", owner, outcome)
+
         if counted != before and not started:
             self.outlived[job.job_number] = counted
 

@@ -84,6 +84,7 @@ class DriftWatch:
             if not outcomes or len(self.cells) >= MAX_CELLS:
                 return
             cell = self.cells[reach, owner] = {}
+
         for statistic, value in outcomes:
             sums = cell.get(statistic)
             if sums is None:
@@ -100,6 +101,7 @@ class DriftWatch:
             for (scope, number), shares in self._gathered().items():
                 drifts += self._test(self.day, scope, number, shares)
             self.cells = {}
+
         if self.day is None or time // DAY > self.day:
             self.day = time // DAY
         return drifts
@@ -114,6 +116,7 @@ class DriftWatch:
                     sums = shares.setdefault(statistic, {}).setdefault(owner.user, [0.0, 0.0])
                     sums[0] += total
                     sums[1] += count
+
         return gathered
 
     def _test(
@@ -128,6 +131,7 @@ class DriftWatch:
                     continue
                 limit = AVERAGE_RUN * STATISTICS * PLACES[scope]
                 watched[statistic] = WatchedShare(statistic.stated, limit)
+
             share = watched[statistic]
             change = share.add(day, sum(total / count for total, count in by_user.values()) / len(by_user))
             if change is None:
@@ -155,7 +159,9 @@ class DriftWatch:
                 if oldest is None:
                     return None
                 del units[oldest]
+
             of_number = {}
+
         units[number] = of_number
         return of_number
 

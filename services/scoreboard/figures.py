@@ -75,6 +75,7 @@ def _outcomes(tally: Tally, sampling: Sampling) -> Samples:
         if ended:
             yield names.SHAPE_JOBS, (shape,), ended
             yield names.SHAPE_WAIT, (shape,), total
+
     for metric, field in (
         (names.MEAN_WAIT, "mean_wait"),
         (names.GEOMETRIC_MEAN_WAIT, "geometric_mean_wait"),
@@ -87,6 +88,7 @@ def _outcomes(tally: Tally, sampling: Sampling) -> Samples:
         (names.UTILIZATION, "utilization"),
     ):
         yield metric, (), summary[field]
+
     for share, wait in zip(QUANTILES, sampling.waits.quantiles(QUANTILES), strict=False):  # none before the first end
         yield names.WAIT_QUANTILE, (f"{share:g}",), wait
     yield names.ENDED_AT_LIMIT, (), tally.ended_at_limit
@@ -166,6 +168,7 @@ def _expected_starts(tally: Tally, sampling: Sampling) -> Samples:
             paired = vars(starts.paired).items()
             words |= {f"{name}, of those forecast": value for name, value in paired if name != "forecast"}
             words["forecast"] = starts.paired.forecast
+
         for by, scores in words.items() if queue in shown else ():
             yield names.EXPECTED, (by, queue), scores.jobs
             yield names.EXPECTED_ERROR, (by, queue), scores.mean_absolute_error
@@ -212,6 +215,7 @@ def _wait_bounds(tally: Tally, sampling: Sampling, time: int) -> Samples:
             yield names.UNBOUNDED, scope, coverage.without
             yield names.COVERAGE, scope, coverage.coverage
             yield names.OVER_RMS, scope, coverage.over_rms
+
     for of, bound in sampling.bounds.items():
         if (scope := labels(*of))[1] in shown:
             yield names.WAIT_BOUND, scope, bound
@@ -220,10 +224,12 @@ def _wait_bounds(tally: Tally, sampling: Sampling, time: int) -> Samples:
             yield names.RECENT_COVERAGE, scope, share
             yield names.BAND_LOW, scope, low
             yield names.BAND_HIGH, scope, high
+
     for grouping, queue, _ in sampling.bounds:
         name = ALL if queue is None else str(queue)
         if name in shown:
             yield names.CHANGE_POINTS, (label(grouping), name), sampling.change_points[grouping, queue]
+
     if sampling.interval == sampling.moment_of(time):
         for name, wait in sampling.started_waits.items():
             yield names.STARTED_WAIT, (name,), wait

@@ -115,6 +115,7 @@ class Scoreboard(StageHandler):
             self.tally.held.withdraw(old, waited, self.tally.coverage)
             self.tally.coverage.withdraw(new.job_number, waited)
             self.tally.expected.tables.pop(new.job_number, None)
+
         return envelope
 
     def on_running_changed(self, envelope: Envelope, old: RunningJob, new: RunningJob) -> Envelope:

@@ -73,6 +73,7 @@ class Sampling:
             scope = bound.grouping, bound.queue, bound.quantile
             if self._has_room(self.bounds, scope):
                 self.bounds[scope] = bound.bound
+
         if envelope.run_time is not None and envelope.run_time.histogram:
             masses = envelope.run_time.histogram
             self.predicted[: len(masses)] += masses
@@ -87,6 +88,7 @@ class Sampling:
             scope = coverage.grouping, coverage.queue, coverage.quantile
             if self._has_room(self.coverage, scope):
                 self.coverage[scope] = coverage.covered, coverage.low, coverage.high
+
         for change_point in envelope.change_points:
             if self._has_room(self.change_points, (change_point.grouping, change_point.queue)):
                 self.change_points[change_point.grouping, change_point.queue] += 1
@@ -105,6 +107,7 @@ class Sampling:
             if isinstance(start.reason, ProbablyHarmless):
                 reason = start.reason
                 self.start_probability += reason.probability if reason.recalibrated is None else reason.recalibrated
+
         for kill in decided.kills:
             self._count("kill", kill.reason)
         for cut in decided.cut_short or ():

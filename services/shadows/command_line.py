@@ -66,6 +66,7 @@ def shadow(
         from shadowtime.shared.cli import start_logging
         from shadowtime.shared.messages import run_name
         from shadowtime.shared.streaming import read_settings
+
     if len(set(policy)) < len(policy):
         raise SettingsError("--policy: the same one is named twice")
     if seed is not None:

@@ -33,6 +33,7 @@ def twin(
 
         from shadowtime.services.shadows.comparison import STORE, none_of, read, tables
         from shadowtime.shared.streaming import read_settings, reading
+
     settings = read_settings(context.args, "ask")
 
     async def ask() -> "list[StoredShadow]":
@@ -48,6 +49,7 @@ def twin(
         documents = {shadow.name: shadow.compared.model_dump(mode="json") for shadow in chosen}
         sys.stdout.buffer.write(orjson.dumps({"cluster": chosen[0].cluster, "shadows": documents}) + b"\n")
         return
+
     console = Console(highlight=False, markup=False, emoji=False)
     shown = {shadow.name: shadow.compared for shadow in chosen}
     for table in tables(chosen[0].cluster, shown, chosen[0].unix_start, users=users, classes=classes):

@@ -27,16 +27,19 @@ def covering_rank(count: int, quantile: float, confidence: float) -> int:
         share *= (count - number) / (number + 1.0) * odds
         number += 1
         total += share
+
     number, share = likeliest, 1.0
     while number > 0 and share > NEGLIGIBLE:
         share *= number / (count - number + 1.0) / odds
         number -= 1
         total += share
+
     asked, covered = confidence * (1.0 - ROUNDING) * total, share
     while covered < asked and number < count:
         share *= (count - number) / (number + 1.0) * odds
         number += 1
         covered += share
+
     return number + 1
 
 

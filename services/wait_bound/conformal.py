@@ -69,6 +69,7 @@ class Conformal:
                 break
             scored += 1
             alpha = self._moved(alpha, 1, scored)
+
         return at_rank([self.history], min(max(math.ceil((1 - alpha) * count - 1e-9), 1), count))
 
     def _missed(self, now: int) -> Iterator[int]:

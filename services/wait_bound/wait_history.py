@@ -76,5 +76,7 @@ def at_rank(histories: Sequence[WaitHistory], rank: int) -> int:
                 high = middle
             else:
                 low = middle + 1
+
         kept += islice(history.ordered, low, low + 1)
+
     return min(kept)

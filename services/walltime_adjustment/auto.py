@@ -126,6 +126,7 @@ class Auto(Predictor[JobSubmitted, JobEnded, WalltimeAdjustment]):
             self._open[event.job_number] = Proposals(times, int(self._scores.chosen[bin_of(event.requested_time)]))
         elif isinstance(event, JobWithdrawn) or (isinstance(event, JobEnded) and not event.requeued):
             self._open.pop(event.job_number, None)
+
         if self._history.expire(event.time):
             self._chosen.clear()
 
@@ -169,6 +170,7 @@ class Auto(Predictor[JobSubmitted, JobEnded, WalltimeAdjustment]):
             else:
                 key, (count, shares[row]) = finest
                 behind.append((key, count))
+
         times = cuts(job.request, shares, self._settings.threshold).ravel()[:SCHEMES]
         return times, behind
 
@@ -185,4 +187,5 @@ class Auto(Predictor[JobSubmitted, JobEnded, WalltimeAdjustment]):
             wider = [*record, *(coarser[span] for coarser in coarser_ones)]
             same = next((pair for pair in wider if pair is not None and pair[0] == count), None)
             record.append(same or (count, sample.at(positions(count, PERCENTILES, self._settings.rank))))
+
         return record

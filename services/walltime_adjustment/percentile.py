@@ -83,7 +83,9 @@ class Percentile(Predictor[JobSubmitted, JobEnded, WalltimeAdjustment]):
                     window=settings.window,
                     percentile=settings.percentile,
                 )
+
             most = max(most, count)
+
         return WalltimeAdjustment(adjusted_time=x.requested_time, observations=most)
 
     def learn_one(self, x: JobSubmitted, y: JobEnded) -> None:

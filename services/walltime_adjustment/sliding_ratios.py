@@ -75,6 +75,7 @@ class LikeJobs:
             for gone in ratios[first:begin]:
                 sorted_ratios.remove(gone)
             sorted_ratios.update(ratios[begin:first])
+
         self._first[window] = begin
         return sorted_ratios
 
@@ -153,6 +154,7 @@ class SlidingRatios:
             oldest = zip(self._first, self._windows, strict=True)
             expiries = [self._entries[first][0] + window for first, window in oldest if first < len(self._entries)]
             self._next_expiry = min(expiries, default=float("inf"))
+
         self._let_go()
         return not current
 
@@ -181,6 +183,7 @@ class SlidingRatios:
                     del likes[key]
                 else:
                     like.let_go(self._before + oldest)
+
         if 2 * self._aged > len(self._entries):
             del self._entries[: self._aged]
             self._first = [first - self._aged for first in self._first]

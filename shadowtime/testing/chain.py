@@ -26,6 +26,7 @@ class Chain:
             assert answer is not None
             assert not isinstance(answer.event, Rejected), answer.event.reason
             envelope = answer
+
         self.sequence += 1
         return envelope
 
@@ -40,6 +41,8 @@ class Chain:
                 if isinstance(answer.event, Decided):
                     for caused in source.apply(answer.event):
                         yield caused, self.push(caused)
+
             time = events[0].time
+
         closed = ClusterClosed(time=time)
         yield closed, self.push(closed)

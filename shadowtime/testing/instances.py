@@ -138,6 +138,7 @@ def instances(draw: st.DrawFn, max_waiting: int = 8, max_running: int = 6) -> In
         times = requested, min(predicted or requested, requested)
         cut = adjusted and min(adjusted, requested)
         queue.append(WaitingJob(number, submitted % (now + 1), size, *times, histogram, cut))
+
     running = []
     for number, (requested, predicted, adjusted, started, submitted, size, histogram) in zip(
         numbers[max_waiting:], draw(st.lists(RUNNING, max_size=max_running)), strict=False
@@ -146,6 +147,7 @@ def instances(draw: st.DrawFn, max_waiting: int = 8, max_running: int = 6) -> In
         times = requested, min(predicted or requested, requested)
         cut = adjusted and min(adjusted, requested)
         running.append(StartedJob(number, submitted % (start_time + 1), size, *times, start_time, histogram, cut))
+
     return Instance(
         now,
         draw(FREE),

@@ -23,4 +23,5 @@ def choices(option: str, spec: str) -> list[str]:
         if key not in chosen.keys and get_origin(field.annotation) is Literal:
             others = [choice for choice in get_args(field.annotation) if choice != field.default]
             specs += [canonical(option, str(Spec(chosen.name, {**chosen.keys, key: str(value)}))) for value in others]
+
     return specs

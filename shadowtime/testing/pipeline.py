@@ -77,7 +77,9 @@ def by_wire(envelopes: list[Envelope], every: int) -> list[Envelope]:
             if result.sequence % every == 0:
                 runs[place] = StageRun(run.stage)
                 runs[place].restore(run.snapshot())
+
         answers.append(Envelope.from_bytes(envelope.to_bytes()))
+
     return answers
 
 

@@ -126,6 +126,7 @@ class Policies(InPipeline):
                 continue
             assert isinstance(start, Start)
             assert start.processors == sizes[start.job_number]
+
         too_few = instance._replace(free=min(sizes.values(), default=1) - 1)
         assert decide(policy, too_few) == []
 
@@ -141,6 +142,7 @@ class Policies(InPipeline):
             policy.observe(SchedulingPoint(time=instance.now))
             twin.observe(SchedulingPoint(time=instance.now))
             assert decide(policy, instance) == decide(twin, instance)
+
         restored.restore(orjson.loads(orjson.dumps(policy.snapshot(), option=orjson.OPT_SERIALIZE_NUMPY)))
         for instance in after:
             expected = decide(policy, instance)

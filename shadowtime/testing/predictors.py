@@ -44,6 +44,7 @@ def _grown(place: str, before: Any, after: Any) -> Iterator[tuple[int, str]]:
                 for key in keys:
                     yield from _grown(f"{place}[{key!r}]", before[key], after[key])
                 return
+
         yield more, f"{where} grew from {len(before):,} to {len(after):,} entries"
     else:
         yield more, f"{where} grew from {bytes_of(before):,} to {bytes_of(after):,} bytes"
@@ -228,6 +229,7 @@ class Bounders(Predictors):
             bounder.predict_one(job)
             bounder.observe(job)
             bounder.learn_one(job, wait)
+
         before = orjson.dumps(bounder.snapshot(), option=orjson.OPT_SERIALIZE_NUMPY)
         for job, _ in islice(observations(seed=2), 50):
             for quantile, confidence in ((0.5, 0.95), (0.95, 0.5), (0.99, 0.99)):
@@ -235,4 +237,5 @@ class Bounders(Predictors):
                 check_range(job, bounds)
                 assert {(bound.quantile, bound.confidence) for bound in bounds} <= {(quantile, confidence)}
                 assert bounder.bounds_at(job, job.time, quantile, confidence) == bounds
+
         assert orjson.dumps(bounder.snapshot(), option=orjson.OPT_SERIALIZE_NUMPY) == before

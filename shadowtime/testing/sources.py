@@ -58,6 +58,7 @@ class Sources:
             places = [EVENT_ORDER.index(type(event)) for event in instant]
             assert places == sorted(places)
             assert sum(isinstance(event, SchedulingPoint) for event in instant) == 1
+
         assert all(before[0].time < after[0].time for before, after in pairwise(known))
 
     @given(jobs=LOGS, share=st.floats(0, 1))

@@ -58,6 +58,7 @@ def workloads(
             submit_time += gap
             run_time = run if beyond_request else min(run, requested)
             rows.append(TraceRow(number, submit_time, size, requested, run_time, user, wait, status))
+
         if waits:
             rows[0] = rows[0]._replace(wait_time=max(rows[0].wait_time, 0))
         return workload(processors, rows)

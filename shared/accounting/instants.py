@@ -73,6 +73,7 @@ class Instants:
             date = datetime.fromisoformat(text.strip())
         except ValueError:
             return None
+
         if date.tzinfo is None:
             self.without_zone += 1
             date = date.replace(tzinfo=self.zone)

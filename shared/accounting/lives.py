@@ -50,9 +50,11 @@ def in_order_of_time(rows: AccountingRows, instants: Instants) -> Lives:
                 if over - begun == run_time[at] + suspended[at]:
                     start[at], end[at] = begun, over
                     break
+
         for later, earlier in ((eligible, submit), (start, eligible), (end, start)):
             for at in np.flatnonzero((later != UNKNOWN) & (earlier != UNKNOWN) & (later < earlier)).tolist():
                 later[at] = max(int(later[at]), instants.twice(int(later[at])))
+
     held = end - start
     run_time = np.where(run_time < 0, held - suspended, np.minimum(run_time, held))
     return Lives(submit, eligible, start, end, np.maximum(run_time, 0), suspended)
@@ -95,6 +97,7 @@ def joined_sizes(
         lives.suspended[first] += lives.suspended[following]
         lives.end[first], status[first], limit[first] = over, status[following], limit[following]
         lives.run_time[first] = max(int(over - lives.start[first] - lives.suspended[first]), 0)
+
     status[status == RESIZED] = KILLED
     return sorted(changes, key=itemgetter(1)), joined
 

@@ -92,6 +92,7 @@ def read_parts(path: Path) -> MachineParts:
         text = path.read_bytes()[: MAX_SIZE + 1].decode(errors="replace")
     except OSError as error:
         raise TraceError(f"{path}: cannot be read: {error.strerror}") from error
+
     if len(text) > MAX_SIZE:
         raise TraceError(f"{path}: larger than {MAX_SIZE:,} bytes")
     try:
@@ -99,6 +100,7 @@ def read_parts(path: Path) -> MachineParts:
     except (ValidationError, ValueError, RecursionError) as error:
         why = first_of(error) if isinstance(error, ValidationError) else error
         raise TraceError(f"{path}: neither pools nor output of scontrol show node: {why}") from error
+
     if not 0 < len(parts.pools) <= MAX_POOLS:
         raise TraceError(f"{path}: {len(parts.pools)} pools; a machine has 1 to {MAX_POOLS}")
     return parts
@@ -162,6 +164,7 @@ def parts_of_nodes(nodes: Iterable[tuple[str, Sequence[str], Mapping[str, int]]]
         root(partitions[0])
         for other in partitions[1:]:
             joined[root(other)] = root(partitions[0])
+
     names: dict[str, list[str]] = {}
     for partition in joined:
         names.setdefault(root(partition), []).append(partition)
@@ -172,6 +175,7 @@ def parts_of_nodes(nodes: Iterable[tuple[str, Sequence[str], Mapping[str, int]]]
         at = of_node[node] = order[root(partitions[0])]
         for name, value in has.items():
             sums[at][name] += value
+
     for summed in sums:
         if summed["memory"] <= summed["nodes"]:  # Slurm's default of 1 MiB a node, where memory is not managed
             summed["memory"] = None

@@ -95,6 +95,7 @@ def read_names(path: Path | None, key_file: Path | None) -> Names:
         stored = orjson.loads(path.read_bytes() if path.stat().st_size <= MAX_SIZE else b"")
     except (OSError, orjson.JSONDecodeError) as error:
         raise TraceError(f"{path}: no mapping of names: {error}") from error
+
     check = stored.pop(CHECK, None) if isinstance(stored, dict) else None
     if not _is_mapping(stored):
         raise TraceError(f"{path}: no mapping of names: expected names and their numbers for {', '.join(KINDS)}")

@@ -35,4 +35,5 @@ def tasks_of(text: str) -> list[int] | None:
         if not (begin <= end < TASKS - 1 and by > 0):
             return None
         values += range(begin, end + 1, by)
+
     return values if len(values) < TASKS else None

@@ -40,6 +40,7 @@ def read(path: Path, reading: Reading) -> AccountingRows:
                 life = jobs.take(line.decode(errors="surrogateescape"), number)
             except ValueError as error:
                 raise TraceError(f"{path}, line {number}: {error}") from error
+
             if life is None or life.kind in ("Q", "S"):
                 continue
             if life.kind == "M":
@@ -48,7 +49,9 @@ def read(path: Path, reading: Reading) -> AccountingRows:
                 rows.leave_out("deleted, and nothing else told", 1, f"job {life.job}, line {number}")
             else:
                 taken.append(life)
+
         last += len(lines)
+
     for job, known in jobs.waiting.items():
         state = "still waiting" if known.started == UNKNOWN else "still running"
         rows.leave_out(state, 1, f"job {job}, line {known.line}")
@@ -56,6 +59,7 @@ def read(path: Path, reading: Reading) -> AccountingRows:
         numbers = {name: [life.numbers[name] for life in taken] for name in taken[0].numbers}
         words = {name: [life.words[name] for life in taken] for name in taken[0].words}
         rows.extend([life.line for life in taken], numbers, words)
+
     if instants.assumed:
         rows.notes.append("jobs that never started are dated by a clock of no zone: taken for UTC; see --time-zone")
     return rows

@@ -103,6 +103,7 @@ class PbsJobs:
             return None
         elif kind == "R":
             self.waiting[job] = PbsWaiting(line, time, UNKNOWN, {**(known.attributes if known else {}), **attributes})
+
         return PbsLife(line, kind, job, known is not None, *_told_of(job, kind, time, attributes, known))
 
 

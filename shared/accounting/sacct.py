@@ -88,6 +88,7 @@ class _Reader:
                     self._head(text)
                     head = text
                     continue
+
                 if text == head:  # of one more window
                     continue
                 if "|" not in text and not text.isdecimal() and self.names[-1] == "JobName" and number > 2:
@@ -99,9 +100,11 @@ class _Reader:
                 else:
                     taken.append(fields)
                     numbers.append(number)
+
             last += len(lines)
             if taken:
                 self._take(numbers, dict(zip(self.names, map(list, zip(*taken, strict=True)), strict=True)))
+
         if cut is not None:
             self.accepted.leave_out("line cut off", 1, f"line {cut[0]}, the last one")
         if cut is not None or not ends_with_a_line(self.path):
@@ -111,6 +114,7 @@ class _Reader:
                 "its dates tell no time zone: taken for UTC, in which summer time is an hour off; "
                 "ask sacct with SLURM_TIME_FORMAT=%s, or say --time-zone"
             )
+
         return self.accepted
 
     def _head(self, text: str) -> None:
@@ -138,6 +142,7 @@ class _Reader:
                 f"{self.path}, line {number}: {len(fields)} fields, {len(self.names)} in the head: "
                 f"a delimiter is part of one; ask for no field of free text but JobName"
             )
+
         at = free[0]
         return [*fields[:at], "|".join(fields[at : at + more + 1]), *fields[at + more + 1 :]]
 
@@ -164,6 +169,7 @@ class _Reader:
             kept = [at for at in range(len(lines)) if at not in reasons]
             lines, states = [lines[at] for at in kept], [states[at] for at in kept]
             columns = {name: [texts[at] for at in kept] for name, texts in columns.items()}
+
         lines, columns, states, numbers_of_jobs = _with_tasks(lines, columns, states)
         self._lines = lines
 
@@ -220,6 +226,7 @@ class _Reader:
             if (value := parse(text)) is None:
                 raise TraceError(f"{self.path}, line {self._lines[at]}: {name} {quote(text)} {EXPECTED[name]}")
             values.append(value)
+
         return values
 
 
@@ -241,5 +248,6 @@ def _with_tasks(
         else:
             rows += [at] * len(task_list)
             numbers += [number_of(array, task) for task in task_list]
+
     spread = {name: [texts[at] for at in rows] for name, texts in columns.items()}
     return [lines[at] for at in rows], spread, [states[at] for at in rows], numbers

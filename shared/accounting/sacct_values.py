@@ -54,6 +54,7 @@ def resources_of(text: str) -> tuple[int, int]:
             gpus = _bounded(count)
         elif name.startswith("gres/gpu:") and (count := whole_number(value)) is not None:
             of_kinds = max(_bounded(of_kinds + count), 0)
+
     return memory, gpus if gpus != UNKNOWN else of_kinds or UNKNOWN
 
 

@@ -72,6 +72,7 @@ def parse_columns(texts: Iterable[str]) -> dict[str, str]:
                 raise SettingsError(f"--columns {quote(pair)}: expected NAME=COLUMN, NAME one of {', '.join(NAMES)}")
             if mapping.setdefault(name, column) != column:
                 raise SettingsError(f"--columns: {name} is given twice")
+
     return mapping
 
 
@@ -110,6 +111,7 @@ def read(path: Path, reading: Reading) -> AccountingRows:
         raise TraceError(
             f"{path}: cannot be read as a table: {(str(error) or type(error).__name__).splitlines()[0]}"
         ) from error
+
     if first:
         raise TraceError(f"{path}: no row in it")
     if instants.assumed:
@@ -128,6 +130,7 @@ def _batches(path: Path) -> "Iterator[pyarrow.RecordBatch]":
         with parquet.ParquetFile(path) as packed:
             yield from packed.iter_batches(batch_size=BATCH)
         return
+
     import pyarrow
     from pyarrow import csv
 
@@ -178,6 +181,7 @@ def _take(
         numbers["eligible"] = numbers["submit"]
         pairs = zip(handed_in, numbers["submit"], strict=True)
         numbers["submit"] = [since if first == UNKNOWN else first for first, since in pairs]
+
     if eligible := numbers.get("eligible"):
         pairs = zip(eligible, numbers["submit"], strict=True)
         numbers["eligible"] = [first if since == UNKNOWN else since for since, first in pairs]
@@ -188,6 +192,7 @@ def _take(
         stopped = [max(number, 0) for number in numbers.get("suspended", [0] * count)]
         parts = zip(numbers["start"], numbers["run_time"], stopped, strict=True)
         numbers["end"] = [UNKNOWN if UNKNOWN in part else sum(part) for part in parts]
+
     states = (
         [str(state or "").split(" ")[0].upper() for state in columns["state"].to_pylist()] if "state" in columns else []
     )
@@ -247,4 +252,5 @@ def _number(value: object, _: Instants) -> int | None:
         number = None if not isfinite(value) else int(value)
     else:
         number = int(value) if isinstance(value, int) else None
+
     return number if number is not None and UNKNOWN <= number <= MAX_INTEGER else None

@@ -50,6 +50,7 @@ def lines_of(path: Path) -> Iterator[list[bytes]]:
         if before > MAX_LINES:
             raise TraceError(f"{path}, line {MAX_LINES + 1}: a log has at most {MAX_LINES:,} lines")
         yield lines
+
     yield [left.removesuffix(b"\r")]
 
 

@@ -84,6 +84,7 @@ def _command(app: typer.Typer) -> Any:
         for parameter in (*member.params, asks_for_help):
             if getattr(parameter, "is_flag", False):
                 parameter.metavar = ""
+
     return command
 
 

@@ -24,6 +24,7 @@ class StructuredFormatter(logging.Formatter):
             line = super().format(record)
             text = _printable(" ".join(f"{name}={value}" for name, value in about.items()))
             return f"{line} {text}" if about else line
+
         fields = {
             "time": self.formatTime(record),
             "level": record.levelname,
@@ -106,6 +107,7 @@ class FewAMinute(logging.Filter):
             _add(record, f"{left_out} others before it left out")
         elif self._passed == self._most + 1:
             _add(record, "others like it are only counted for the rest of the minute")
+
         return self._passed <= self._most + 1
 
 

@@ -51,6 +51,7 @@ class FreeResources:
             if size and size > left:
                 where = f"pool {self.names[job.pool or 0]}" if self.names else "the machine"
                 return f"{size} {unit}; {where} has {left}"
+
         return None
 
     def describe(self, jobs: Sequence[Job]) -> str:

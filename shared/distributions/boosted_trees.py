@@ -115,6 +115,7 @@ def tree_scores(trees: Trees, classes: int, row: Floats) -> Floats:
         while at < end and not value <= trees.thresholds[at]:
             remaining[trees.asking[at]] &= trees.left[at]
             at += 1
+
     sums = np.zeros(classes)
     of = 0
     for t in range(len(trees.roots)):
@@ -124,6 +125,7 @@ def tree_scores(trees: Trees, classes: int, row: Floats) -> Floats:
             leaf += 8
         sums[of] += trees.leaves[leaf + LOWEST[bits & 255]]
         of = of + 1 if of + 1 < classes else 0
+
     return sums
 
 
@@ -163,6 +165,7 @@ def grown(
             nodes[at][BELOW], nodes[at][ABOVE] = add(tree["left_child"]), add(tree["right_child"])
         else:
             nodes.append([-1, tree["leaf_value"], 0, 0])
+
         return at
 
     roots = [add(tree["tree_structure"]) for tree in model["tree_info"]]

@@ -34,6 +34,7 @@ def bin_of(run_time: float) -> int:
             low = middle + 1
         else:
             high = middle
+
     return low
 
 
@@ -57,6 +58,7 @@ def mean_run_time(masses: Floats, limit: float) -> float:
         else:
             end = min(high, limit)
             mean += masses[j] * ((end - low) + end * math.log(high / end)) / math.log(high / low)
+
     return mean / total
 
 
@@ -76,6 +78,7 @@ def mass_before(masses: Floats, time: float) -> float:
             mass += masses[j]
         elif j > 0:
             mass += masses[j] * math.log(time / low) / math.log(high / low)
+
     return mass
 
 
@@ -104,5 +107,7 @@ def quantile_of(masses: Floats, probability: float) -> float:
                 return 1.0
             low, high = EDGES[j], EDGES[j + 1]
             return float(low * (high / low) ** (max(wanted - before, 0.0) / masses[j]))
+
         before += masses[j]
+
     return float(EDGES[len(masses)])

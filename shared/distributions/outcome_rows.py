@@ -79,6 +79,7 @@ class OutcomeRows:
             more = min(max(at, 1_000), self._history - at)
             self._rows = np.concatenate((self._rows, np.zeros((more, self._width), np.float32)))
             self._outcomes = np.concatenate((self._outcomes, np.zeros((more, self._outcomes.shape[1]), np.int64)))
+
         self._rows[at] = row
         self._outcomes[at] = outcome
         self.count += 1

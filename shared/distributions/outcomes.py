@@ -64,6 +64,7 @@ def outcome_masses(masses: Floats, limit: float) -> Floats:
         below = 0.0 if last == 0 else math.log(limit / EDGES[last]) / math.log(EDGES[last + 1] / EDGES[last])
         outcomes[last + 1] += (1.0 - below) * outcomes[last]
         outcomes[last] *= below
+
     return outcomes
 
 
@@ -170,11 +171,14 @@ def pieces(outcomes: Floats, quantiles: Floats, limit: float) -> FloatTable:
             else:
                 rows[count] = low, at, mass
                 count += 1
+
             low, below, left = at, LEVELS[k], end - LEVELS[k]
             k += 1
+
         rows[count] = low, high, left
         count += 1
         reached = end
+
     return rows[:count].copy()
 
 
@@ -202,4 +206,5 @@ def transformed_in(pieces: FloatTable, outcomes: Floats, run_time: float, limit:
             begin += mass * math.log(time / low) / math.log(high / low)
         else:
             break
+
     return min(begin, 1.0), 1.0 if time >= limit else min(begin + jump, 1.0)

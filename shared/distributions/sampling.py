@@ -50,6 +50,7 @@ def sampled_times(
                 share = 1.0 if low >= ran or j == 0 else np.log(high / ran) / np.log(high / low)
                 total += masses[job, j] * share
             upto[j] = total
+
         least = int(ran) + 1
         for sample in range(samples):
             if total > 0.0:
@@ -61,6 +62,7 @@ def sampled_times(
                         last = middle
                     else:
                         first = middle + 1
+
                 before = upto[first - 1] if first > 0 else 0.0
                 time = 1.0
                 if first > 0:
@@ -68,5 +70,7 @@ def sampled_times(
                     time = begin * (high / begin) ** ((wanted - before) / (upto[first] - before))
             else:
                 time = otherwise[job]
+
             times[sample, job] = max(round(min(time, limits[job])), least)
+
     return times

@@ -97,6 +97,7 @@ def _environment(name: str, constants: list[Any]) -> Any:
         made.consts[:] = constants
         made.env_name = name
         Environment._memo[name] = made  # noqa: SLF001 - of numba
+
     return made
 
 
@@ -151,6 +152,7 @@ class KernelCache(FunctionCache):
         except Exception as error:  # damaged, or of somebody else
             log.warning("compiled kernel %s cannot be read: %r; it is compiled anew", self.file(sig), error)
             return None
+
         runtime: Any = rtsys
         runtime.initialize(target_context)
         return self._impl.rebuild(target_context, payload)
@@ -169,6 +171,7 @@ class KernelCache(FunctionCache):
         except OSError as error:
             log.warning("compiled kernel %s cannot be kept: %s", file, error)
             return
+
         for old in file.parent.glob(f"{self._impl.filename_base}.*nb[ci]"):
             if old != file:
                 with suppress(OSError):
@@ -207,6 +210,7 @@ def digest(function: Callable[..., Any]) -> str:
                 digest.update(part.co_code + repr(part.co_names).encode())
                 left += [("", constant) for constant in part.co_consts]  # code among them says nothing again
                 names |= set(part.co_names)
+
             left += [("", cell.cell_contents) for cell in value.__closure__ or ()]
             left.append(("", value.__defaults__))
             left += sorted(value.__annotations__.items())
@@ -215,6 +219,7 @@ def digest(function: Callable[..., Any]) -> str:
         elif not isinstance(value, ModuleType) and hasattr(value, "_fields"):  # a NamedTuple
             digest.update(repr(value._fields).encode())
             left += sorted(value.__annotations__.items())
+
     return digest.hexdigest()
 
 

@@ -38,6 +38,7 @@ def compiled(kernel: Kernel) -> Callable[..., Any]:
             made.compile(signature)
     finally:
         kernel.being_made = None
+
     made.disable_compile()
     return made  # type: ignore[no-any-return]
 

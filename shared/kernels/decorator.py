@@ -80,6 +80,7 @@ def _not_interrupted() -> Iterator[None]:
     ):
         yield
         return
+
     received: list[int] = []
     signal.signal(signal.SIGINT, lambda number, _: received.append(number))
     try:

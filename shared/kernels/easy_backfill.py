@@ -47,6 +47,7 @@ def place_of(
         left += sizes[by_end[ended]]
         time = max(time, ends[by_end[ended]])
         ended += 1
+
     return (time, left - needed) if has_room(left, needed) else (BEYOND, left)
 
 
@@ -91,9 +92,11 @@ def backfilled_rows(
             if not has_room(extra, sizes[row]):
                 continue
             extra -= sizes[row]
+
         free -= sizes[row]
         rows[accepted] = row
         accepted += 1
+
     return rows[:accepted]
 
 
@@ -136,6 +139,7 @@ def easy_pass(
         if has_room(left, sizes[row]):
             rows[applicable_settings] = row
             applicable_settings += 1
+
     if applicable_settings == 0:
         return heads, 0, 0, rows[:0]
     held = np.concatenate((held, sizes[:heads]))
@@ -147,6 +151,7 @@ def easy_pass(
         if now + run_times[row] <= shadow_time or has_room(extra, sizes[row]):
             rows[able] = row
             able += 1
+
     candidates = rows[:able]
     if len(order):
         candidates = candidates[np.argsort(order[candidates], kind="mergesort")]

@@ -100,6 +100,7 @@ class JobsInSystem:
                 f"job {event.job_number} submitted at {event.time} is one too many: "
                 f"{len(self.waiting):,} wait and {len(self.running):,} run, at most {MAX_LIVE_JOBS:,} in all"
             )
+
         if event.eligible_time is not None and event.eligible_time > event.time:
             raise LogViolation(
                 f"job {event.job_number} submitted at {event.time} waits from {event.eligible_time} on, later"
@@ -122,6 +123,7 @@ class JobsInSystem:
             done = DONE[type(event)]
             known = "never started" if event.job_number in self.waiting else "was never submitted"
             raise LogViolation(f"job {event.job_number} {done} at {event.time} {known}")
+
         kind = type(event)
         if kind is JobSuspended and job.suspended is not None:
             raise LogViolation(f"job {event.job_number} suspended at {event.time} is suspended since {job.suspended}")
@@ -131,10 +133,12 @@ class JobsInSystem:
             self._require_order(event, event.happened, moment(job.started), "it started")
         elif event.happened is not None and job.suspended is not None:
             self._require_order(event, event.happened, job.suspended, "it was suspended")
+
         if type(event) is JobEnded and event.run_time > (held := moment(event) - moment(job.started)):
             raise LogViolation(
                 f"job {event.job_number} ran {event.run_time} s, but held its processors for {held} s only"
             )
+
         return job
 
     def require_known(self, event: JobChanged) -> JobSubmitted | RunningJob:

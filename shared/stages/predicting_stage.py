@@ -30,6 +30,7 @@ class PredictingStage(StageHandler):
                 self.predictor.observe(seen)
         elif type(event) is not Rejected and type(event) is not JobExpected:
             self.predictor.observe(event)
+
         return output
 
     def on_submitted(self, envelope: Envelope, job: JobSubmitted) -> Envelope:

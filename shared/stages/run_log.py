@@ -84,6 +84,7 @@ class RunLog:
                 raise LogViolation(f"{event.kind} at {event.time}: run {envelope.run!r} was closed at {self.time}")
             if kind is ClusterOpened:
                 raise LogViolation(f"run {envelope.run!r} was opened already, at {self._opened.time}")
+
         self._known = self._RULES[kind].check(self, event)
         self._event = event
         return self._known
@@ -101,6 +102,7 @@ class RunLog:
                 return
             self._RULES[kind].change(self, event, self._known)
             self.time = event.time
+
         self._event, self._through = None, 0
 
     def add_reader(self, other: "RunLog") -> None:

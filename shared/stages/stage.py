@@ -90,10 +90,12 @@ class StageRun:
                 f"{self.stage.name}: run {envelope.run!r} is at sequence {self.sequence}, "
                 f"but {envelope.sequence} came: {envelope.sequence - self.sequence - 1} missing"
             )
+
         if self.spoiled:
             raise SnapshotMismatch(
                 f"{self.stage.name}: run {envelope.run!r} failed at {self.sequence} and is not undone"
             )
+
         try:
             output = self._open(envelope) if self.handler is None else self.handler.handle(envelope)
         except (LogViolation, SettingsError) as broken:
@@ -103,6 +105,7 @@ class StageRun:
                 raise
             self.spoiled = True
             output = rejected(envelope, f"{self.stage.name} failed: {described(failure)}", "failed")
+
         self.sequence = envelope.sequence
         return output
 
@@ -193,6 +196,7 @@ class StageRun:
                     f"{self.stage.name}: the snapshot has {what} {actual!r}, expected {expected!r}; "
                     "rebuild the stage from the beginning of its topic"
                 )
+
         try:
             handler = None
             if saved["opened"] is not None:

@@ -52,6 +52,7 @@ def file_of(role: str) -> Path | None:
         if named is None:
             return None
         raise SettingsError(f"{VARIABLE} names {named}, but {path}: {error.strerror}") from None
+
     if about.st_uid != os.getuid():
         raise SettingsError(f"{path} belongs to another user; it is not read")
     if stat.S_IMODE(about.st_mode) & 0o077:
@@ -71,6 +72,7 @@ def read_file(path: Path) -> dict[str, str]:
         lines = path.read_text().splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise SettingsError(f"{path}: {error}") from None
+
     settings: dict[str, str] = {}
     for number, line in enumerate(lines, 1):
         if not line or line.startswith("#"):
@@ -79,6 +81,7 @@ def read_file(path: Path) -> dict[str, str]:
         if not equals or not name.startswith(PREFIX):
             raise SettingsError(f"{path}, line {number}: expected {PREFIX}NAME=VALUE")
         settings[name.removeprefix(PREFIX).lower()] = value
+
     return settings
 
 

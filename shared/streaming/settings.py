@@ -130,6 +130,7 @@ class Settings(BaseSettings):
                 read[f"{server}_password"] = read_secret(Path(path))
             except ValueError as error:
                 raise ValueError(f"{server}_password_file: {error}") from None
+
         return values | read
 
     @field_validator("redis_url", "victoria_metrics_url", "grafana_url")

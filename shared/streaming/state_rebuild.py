@@ -60,10 +60,13 @@ async def rebuild(stage: Stage, settings: Settings, only: str | None = None) -> 
                     records = [_as_answered(record, answers, only) for record in part]
                     await worker.handle([worker.receive(record) for record in records if record is not None])
                     worker.take_done()
+
                 await worker.commit_all()
             finally:
                 worker.close()
+
             rebuilt |= {name: last for name, (last, _) in answers.items() if only in (None, name)}
+
         return rebuilt
     finally:
         await reading.stop()
@@ -86,6 +89,7 @@ async def _read_answers(stage: Stage, settings: Settings, partition: int) -> Ans
             if isinstance(envelope.event, Rejected) and envelope.event.code is not None:
                 refused[envelope.sequence] = record.value
             answers[envelope.run] = envelope.sequence, refused
+
     return answers
 
 

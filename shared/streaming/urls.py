@@ -17,6 +17,7 @@ def http_url(url: str, example: str = "http://127.0.0.1:8428") -> str:
         fine = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError:  # half an IPv6 address, a port that is no number or too large a one
         fine = False
+
     if not fine:
         raise ValueError(f"{url!r} is no URL of a server; it looks like {example}")
     return url
@@ -70,8 +71,10 @@ def cluster_nodes(url: str) -> list[tuple[str, int]]:
         nodes = [(node.hostname or "", node.port or 0) for node in named]
     except ValueError:  # no port that there can be
         nodes = []
+
     if parts.scheme.removesuffix(CLUSTER) not in ("redis", "rediss") or not nodes or not all(map(all, nodes)):
         raise ValueError(
             "nodes of a Redis Cluster are redis+cluster://HOST:PORT,HOST:PORT, or rediss+cluster:// for TLS"
         )
+
     return nodes

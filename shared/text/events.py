@@ -169,6 +169,7 @@ def _submission(envelope: Envelope, job: JobSubmitted) -> Iterator[str]:
         yield bounded(bound)
     elif envelope.wait_bounds:
         yield bounded(envelope.wait_bounds[0])
+
     if envelope.forecast is not None:
         reason, wait = envelope.forecast.reason, envelope.forecast.wait
         yield f"no forecast ({plain(reason or 'unknown')})" if wait is None else f"forecast to wait {duration(wait)}"

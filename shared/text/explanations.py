@@ -64,6 +64,7 @@ class _Words:
             waited = duration(why.started - why.since)
             yield f"{job} {ENDS[outcome]} at {self.at(why.ended)} {ran}; it had waited {waited}."
             return
+
         if why.state in ("running", "suspended") and why.started is not None:
             limit = "" if why.requested_time is None else f", for {duration(why.requested_time)} at most"
             waited = duration(why.started - why.since)
@@ -72,12 +73,14 @@ class _Words:
             yield f"{job} {verb} {since} on {procs(why.processors)}{limit}, having waited {waited}."
             yield from self.decided()
             return
+
         asks = "" if why.requested_time is None else f" for {duration(why.requested_time)}"
         yield f"{job} asks for {procs(why.processors)}{asks}, and has waited for {duration(why.time - why.since)}."
         if why.state == "starting":
             yield "It starts now."
             yield from self.decided()
             return
+
         if why.decided is not None:
             yield from self.decided()
         yield from self.reasons()
@@ -121,6 +124,7 @@ class _Words:
                 return f"It fits into what is free, but job {why.shadow.head} goes first and must not be delayed."
             case "head":
                 return "It fits into what is free, but jobs before it go first."
+
         unit = UNITS[why.waits_for if why.waits_for in UNITS else "processors"] if why.waits_for else "procs"
         needs = f"It needs {why.asked:,} {unit}"
         if why.waits_for == "capacity":
@@ -173,6 +177,7 @@ class _Words:
                 rule = f"; what goes by is the cost of gain, which must be less than {refused.tau:g}"
             case "exact":
                 rule = f"; less than {shares(refused.tau)} is asked, within what is left of the budget"
+
         return f"{sentence} with {exact}{rule}."
 
     def sentences(self) -> Iterator[str]:
@@ -209,6 +214,7 @@ def ahead(ahead: Ahead) -> str:
         return f"It is the first in the order of the queue ({plain(ahead.order)})."
     else:
         start = f"Before it in the order of the queue ({plain(ahead.order)})"
+
     more = ", …" if ahead.jobs > SHOWN else ""
     asks = "requests" if ahead.jobs == 1 else "request"
     named = ", ".join(map(str, ahead.job_numbers[:SHOWN]))

@@ -64,6 +64,7 @@ def describe_reason(reason: Reason, log: RunContext = UNKNOWN, now: int | None =
                 stated = _percent(reason.probability)
             else:
                 stated = f"{_percent(reason.recalibrated)} (raw {_percent(reason.probability)})"
+
             return f"backfilled, delays job {reason.head} with {stated}{gain}{left}"
         case Reserved(guaranteed_start=None):
             return "its place in the plan has come"

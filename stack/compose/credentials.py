@@ -143,6 +143,7 @@ def _settings(role: Role, made: Mapping[str, str], *, tls: bool) -> dict[str, st
         authority = {"ca_file": str(MOUNTED / "ca.pem")} if tls else {}
         settings = places[server] | authority | {"username": user, "password": made[secret]}
         secrets |= {f"{server.replace('-', '_')}_{name}": value for name, value in settings.items()}
+
     return secrets
 
 
@@ -194,6 +195,7 @@ def make(folder: Path, wanted: Sequence[str], *, lru_put: bool = False) -> dict[
         if (lru_put and name not in KEPT) or not path.exists():
             write_private(path, secrets.token_hex(16))
         made[name] = path.read_text()
+
     return made
 
 
@@ -208,6 +210,7 @@ def add_certificates(folder: Path, contents: Mapping[str, dict[str, str]]) -> No
         certify(here, [f"DNS:{server}"])
         contents[server] |= {name: (here / name).read_text() for name in ("server.pem", "server.key")}
         contents[server]["keystore.pem"] = contents[server]["server.key"] + contents[server]["server.pem"]
+
     authorities = "".join((folder / f"tls-{server}" / "ca.pem").read_text() for server in TLS)
     write_private(MOUNTED / "ca.pem", authorities, mode=0o444)
 
@@ -223,6 +226,7 @@ def give(folder: Path, contents: Mapping[str, Mapping[str, str]]) -> None:
                 old.unlink()
         for name, text in wanted.items():
             write_private(here / name, text, mode=0o400, user=USERS[container])
+
     token = folder / TOKEN
     if not token.exists():  # what belongs to another stays as it is: there is no right to change it
         token.mkdir()

@@ -21,6 +21,7 @@ def main(folder: Path = CHECKOUT) -> int:
     except FileExistsError:
         sys.stdout.write(f"{written} is there already; it stays as it is\n")
         return 0
+
     written.write_text((folder / ".env.example").read_text())
     sys.stdout.write(f"wrote {written}\n")
     return 0

@@ -81,6 +81,7 @@ def wait_for(url: str, seconds: float) -> None:
         except PushError:
             if time.monotonic() > until:
                 raise
+
         time.sleep(1.0)
 
 

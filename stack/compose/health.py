@@ -26,6 +26,7 @@ def main(arguments: Sequence[str]) -> int:
         text, well = error.read().decode(), False
     except OSError as error:
         text, well = f"starting: nothing answers at {url} yet: {getattr(error, 'reason', error)}", False
+
     sys.stdout.write(f"{text}\n")
     return 0 if well else 1
 

@@ -61,6 +61,7 @@ async def _shown(host: str, port: int, login: Mapping[str, Any]) -> set[str]:
         connection = await create_conn(host, port, **login)
     except SaslAuthenticationFailed:
         return set()
+
     try:
         answer = await connection.send(MetadataRequest(None, allow_auto_topic_creation=False))
         return {name for code, name, *_ in answer.topics if not code}

@@ -68,6 +68,7 @@ def up(
         console.print(f"the stack runs already (supervisor {pid}); end it with: shadowtime stack down")
         tell_addresses(StackPlan.read(folder))
         return
+
     ports = (kafka_port, redis_port, victoria_metrics_port, web_port, live_port)
     plan = StackPlan(str(folder), tuple(WRITTEN_BY), workers, *ports, secure or tls, tls)
     require(plan)
@@ -87,12 +88,14 @@ def up(
             )
     except OSError as error:
         raise ServerError(f"cannot write {folder}: {error}") from error
+
     try:
         wait_until_healthy(supervisor, folder)
     except BaseException:
         supervisor.terminate()
         supervisor.wait()
         raise
+
     console.print(f"healthy after {time.monotonic() - began:.1f} s")
     tell_addresses(plan)
 
@@ -111,11 +114,13 @@ def down(folder: Folder = STACK) -> None:
     except ProcessLookupError:
         console.print(f"nothing runs in {folder}")
         return
+
     with os.fdopen(supervisor):  # readable when the process has ended; its lock is free a moment before
         os.kill(pid, signal.SIGTERM)
         if not select.select([supervisor], [], [], DOWN_SECONDS)[0]:
             os.kill(pid, signal.SIGKILL)  # its processes have guards, and go with it
             raise ServerError(f"the supervisor {pid} did not end within {DOWN_SECONDS:g} s and was killed")
+
     console.print(f"ended in {time.monotonic() - began:.1f} s; data stay in {folder}")
 
 
@@ -135,6 +140,7 @@ def status(folder: Folder = STACK) -> None:
             else f"not healthy: {process.failure or 'does not answer yet'}; see {process.log}"
         )
         table.add_row(process.name, process.address, str(process.pid or "-"), str(process.restarts), health)
+
     console.print(table)
     if missing := state.expected - len(state.processes):
         console.print(f"{missing} more start when the servers answer")
@@ -159,6 +165,7 @@ def require(plan: "StackPlan") -> None:
             left = (Path(plan.folder) / "state.json").exists() and time.monotonic() < deadline
             if not left:
                 raise
+
         time.sleep(0.1)
 
 
@@ -172,6 +179,7 @@ def wait_until_healthy(supervisor: "subprocess.Popen[bytes]", folder: Path) -> N
                 return
             if time.monotonic() > deadline or any(process.restarts >= HOPELESS for process in state.processes):
                 raise ServerError(culprit(state))
+
         if supervisor.poll() is not None or time.monotonic() > deadline:
             raise ServerError(f"the supervisor ended or does not start:\n{tail(folder / 'supervisor.log')}")
         time.sleep(0.05)

@@ -42,6 +42,7 @@ def extras() -> Iterator[Finding]:
     except PackageNotFoundError:
         yield Finding("installed", "shadowtime", False, "not installed as a package: pip install .")
         return
+
     wanted: dict[str, list[str]] = {}
     for line in lines:
         extra = re.search(r"extra == ['\"](\w+)['\"]", line)
@@ -121,6 +122,7 @@ def answers() -> Iterator[Finding]:
         state = f"cannot be asked without {error.name}: pip install 'shadowtime[stream]'"
         yield Finding("servers of the settings", "all", None, state)
         return
+
     for name, check in CHECKS.items():
         named = any(variable.startswith(f"SHADOWTIME_{name.upper().replace('-', '_')}_") for variable in os.environ)
         try:
@@ -164,6 +166,7 @@ def doctor() -> None:
         console.print(table)
         if missing and section in REMEDIES:
             console.print(Padding(REMEDIES[section], (0, 0, 0, 2)), markup=False)
+
     raise typer.Exit(int(wrong))
 
 

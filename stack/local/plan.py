@@ -141,6 +141,7 @@ class StackPlan:
                     f"{server.name} cannot listen on {server.address}: another process does; end it "
                     f"(ss -tlnp 'sport = :{server.port}' names it), or choose another port: --{server.name}-port PORT"
                 )
+
         for worker in self.make_workers():
             if not is_free(worker.port):
                 raise ServerError(

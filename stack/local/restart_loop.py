@@ -52,6 +52,7 @@ class RestartLoop(threading.Thread):
                 self._live()
             except ServerError as error:
                 self.failure = str(error)
+
             self.pid, self.healthy = None, False
             if self._stopping.is_set():
                 break
@@ -74,6 +75,7 @@ class RestartLoop(threading.Thread):
                 if not self.healthy or time.monotonic() - asked > ASK_SECONDS:
                     self.healthy = self.server.answers()
                     asked = time.monotonic()
+
             if not self._stopping.is_set():
                 self.failure = f"ended with status {self.server.exit_status}"
         finally:

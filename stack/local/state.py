@@ -55,6 +55,7 @@ def hold_lock(folder: Path) -> Iterator[None]:
                 if time.monotonic() > deadline:
                     raise ServerError(f"another supervisor runs in {folder}") from None
                 time.sleep(0.02)
+
         file.truncate(0)
         file.write(str(os.getpid()))
         file.flush()
@@ -71,6 +72,7 @@ def supervisor_of(folder: Path) -> int | None:
                 return int(file.read() or 0) or None
     except FileNotFoundError:
         pass
+
     return None
 
 

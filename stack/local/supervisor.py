@@ -73,6 +73,7 @@ class Supervisor:
         except ShadowtimeError as error:
             log.warning("%s; trying again", error)
             return False
+
         return True
 
     def _start(self, servers: Sequence[Server]) -> list[RestartLoop]:
@@ -134,6 +135,7 @@ def main() -> int:
     except ServerError as error:
         log.error("%s", error)
         return 2
+
     return 0
 
 

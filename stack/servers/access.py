@@ -53,6 +53,7 @@ class Access:
             if not path.exists():
                 write_private(path, secrets.token_urlsafe(32) + "\n")
             path.chmod(0o600)
+
         if self.tls:
             certify(self.folder)
 

@@ -67,6 +67,7 @@ def certify(folder: Path, names: Sequence[str] = LOCAL) -> None:
             done = subprocess.run([openssl, *command], cwd=part, capture_output=True, text=True, check=False)  # noqa: S603
             if done.returncode != 0:
                 raise ServerError(f"openssl {command[0]} fails: {done.stderr.strip()[-300:]}")
+
         for path in made:  # the certificate last: what is half done is done again
             (part / path.name).chmod(0o600)
             (part / path.name).replace(path)

@@ -26,6 +26,7 @@ def read_sums(path: Path) -> dict[str, str]:
         if match is None or match[2] in sums:
             raise ServerError(f"{path}:{number}: no SHA-256 and name of one more file: {line[:100]!r}")
         sums[match[2]] = match[1]
+
     return sums
 
 
@@ -38,6 +39,7 @@ def faults(folder: Path, sums: dict[str, str], kind: str) -> list[str]:
         there = {path.name for path in folder.iterdir() if path.suffix.lower() == kind}
     except OSError as error:
         return [f"{folder}: {error.strerror}"]
+
     differences = [f"{name}: missing" for name in sums if name not in there]
     differences += [f"{name}: additional" for name in there if name not in sums]
     for name in there & sums.keys():
@@ -47,8 +49,10 @@ def faults(folder: Path, sums: dict[str, str], kind: str) -> list[str]:
         except OSError as error:
             differences.append(f"{name}: {error.strerror}")
             continue
+
         if checksum != sums[name]:
             differences.append(f"{name}: changed: SHA-256 {checksum}, not {sums[name]}")
+
     return sorted(differences)
 
 

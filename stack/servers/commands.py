@@ -29,6 +29,7 @@ def run(command: list[str]) -> None:
         )
     except subprocess.TimeoutExpired:
         raise ServerError(f"{' '.join(command)} took more than {SECONDS:g} s") from None
+
     if done.returncode != 0:
         tail = "\n".join((done.stdout + done.stderr).strip().splitlines()[-10:])
         raise ServerError(f"{' '.join(command)} ended with status {done.returncode}:\n{tail}")

@@ -89,16 +89,19 @@ def main(arguments: Sequence[str] = ()) -> int:
             jars, cache = Path(name) / "jars", Path(name) / "cache"
             _copy_jars(jars, "-Dmdep.useRepositoryLayout=true", f"-Dmaven.repo.local={cache}")
             lines = sorted(_line(jar, jars) for jar in jars.rglob("*.jar"))
+
         before = read_sums(SUMS) if SUMS.exists() else {}
         SUMS.write_text(HEAD + "".join(lines))
     except (ServerError, OSError) as error:
         sys.stderr.write(f"{error}\n")
         return 1
+
     after = read_sums(SUMS)
     for jar in sorted(before.keys() | after.keys()):
         if before.get(jar) != after.get(jar):
             what = "changed" if jar in before and jar in after else "new" if jar in after else "gone"
             sys.stdout.write(f"{jar}: {what}\n")
+
     sys.stdout.write(f"{SUMS} names {len(after)} jars\n")
     return 0
 

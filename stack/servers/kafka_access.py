@@ -126,6 +126,7 @@ async def grant(
             await connection.close()
     except (KafkaError, OSError, TimeoutError) as error:
         raise ServerError(f"kafka does not take its users and rights: {error}") from error
+
     for what, code, reason in refused:
         raise ServerError(f"kafka does not take {what}: {reason or for_code(code).__name__}")
 

@@ -90,6 +90,7 @@ class Kafka(Server):
                     answer = stream.read(10)
         except OSError:
             return False
+
         return answer[4:] == struct.pack(">ih", 1, 0)  # our correlation id, no error
 
     def settings_for(self, role: str) -> dict[str, str]:
@@ -157,6 +158,7 @@ class Kafka(Server):
                 "ssl.truststore.type": "PEM",
                 "ssl.truststore.location": str(access.authority),
             }
+
         return settings
 
     def _ports(self) -> list[int]:
@@ -230,6 +232,7 @@ class Kafka(Server):
                 )
             except subprocess.TimeoutExpired:
                 raise self._error(f"has not formatted its data folder in {FORMAT_SECONDS:g} s") from None
+
         if done.returncode != 0:
             raise self._error(f"cannot format its data folder (status {done.returncode})")
 

@@ -120,6 +120,7 @@ class Redis(Server):
             users = self.folder / "users.acl"
             write_private(users, redis_acl(self.access.roles, self.access.digests(REDIS)))
             directives["aclfile"] = str(users)
+
         if self.access is not None and self.access.tls:
             directives |= {
                 "port": 0,
@@ -129,6 +130,7 @@ class Redis(Server):
                 "tls-ca-cert-file": str(self.access.authority),
                 "tls-auth-clients": "no",
             }
+
         written = self.folder / "redis.conf"  # it may hold the password
         write_private(
             written,

@@ -85,6 +85,7 @@ def start_guarded(command: Sequence[str], **how: Any) -> tuple["subprocess.Popen
         process.kill()
         process.wait()
         raise
+
     return process, guard
 
 
@@ -190,6 +191,7 @@ class Server(ABC):
                 start_new_session=True,
                 umask=OWNER_ONLY,
             )
+
         try:
             if wait:
                 self._wait_until_it_answers(self._process)
@@ -208,6 +210,7 @@ class Server(ABC):
             except subprocess.TimeoutExpired:
                 self.kill()
                 raise self._error(f"did not stop within {seconds:g} s and was killed") from None
+
         self._release()
 
     def kill(self) -> None:

@@ -141,6 +141,7 @@ class VictoriaMetrics(Server):
             login = f"{USER}:{self.access.secret(METRICS, VICTORIA_METRICS)}"
             headers["Authorization"] = f"Basic {base64.b64encode(login.encode()).decode()}"
             query = "?" + urlencode({"authKey": self.access.secret(ADMIN, VICTORIA_METRICS)})
+
         try:
             connection.request("GET", path + query, headers=headers)
             response = connection.getresponse()
@@ -149,6 +150,7 @@ class VictoriaMetrics(Server):
             raise ServerError(f"{self.name} at {self.address} does not answer {path}: {error}") from error
         finally:
             connection.close()
+
         if response.status != http.client.OK:
             raise ServerError(f"{self.name} at {self.address} answers {path} with {response.status}: {body[:200]!r}")
         return body

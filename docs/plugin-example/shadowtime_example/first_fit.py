@@ -31,4 +31,5 @@ class FirstFit(Policy):
                 free -= int(queue.processors[row])
             elif now - queue.submit_time[row] >= self._patience:
                 break
+
         return starts

@@ -118,6 +118,7 @@ def wait_of(observation: JobObservation, earliest: int, now: int) -> int | None:
         return None
     else:
         since = max(since, observation.key.submit)
+
     since = max(since, earliest)
     return since if since <= now else None
 
@@ -143,6 +144,7 @@ def pending_events(
         if noticed:
             yield JobWithdrawn(time=now, job_number=number, reason="held")
         return
+
     anew = (
         reported == "waiting"
         and begun is not None
@@ -156,6 +158,7 @@ def pending_events(
             yield JobWithdrawn(time=time, job_number=number, reason="held")
         yield _submitted(number, observation, asked, begun, time)
         reported, at, since, known, noticed = "waiting", time, begun, asked, False
+
     if reported != "waiting":
         yield from _owed_running(life, observation, _different(known, asked, observation.unlimited), present, now)
         return
@@ -205,6 +208,7 @@ def _owed_running(
                 time=time, job_number=number, requested_processors=processors, happened=none_if_now(changed, time)
             )
             at, size = time, processors
+
     if size != last and not observation.resized:
         changes["requested_processors"] = last
     if changes and at < (changed := min(now, last_change)) >= present:

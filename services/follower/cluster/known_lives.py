@@ -52,7 +52,9 @@ class KnownLives:
                 again.key, again.index = observation.key, index
                 self.add(again)
                 return again
+
             index += 1
+
         life = JobLife(observation.key, number, index)
         self.add(life)
         return life

@@ -103,6 +103,7 @@ class Mirror:
                 del self._missing[key]
             elif key not in states:
                 self._let_go(key, at)
+
         self._guess(at, min(LAG, self.patience))
 
     def release(self, until: int, *, beat: bool = True) -> None:
@@ -130,7 +131,9 @@ class Mirror:
                     observation.end,
                 )  # it was never in the queue, or left it while it was held
                 del self._observations[key]
+
             due += [(event.time, PLACE[type(event)], life.number, event) for event in events]
+
         due += [(until, PLACE[CapacityChanged], change.pool or 0, change) for change in self.rooms.changes(until)]
         for time in {time for time, *_ in due} | ({until} if beat else set()):
             due.append((time, PLACE[SchedulingPoint], 0, SchedulingPoint(time=time)))
@@ -139,6 +142,7 @@ class Mirror:
             if not self._due or self._due[-1][0] != time:
                 self._due.append((time, []))
             self._due[-1][1].append(event)
+
         self.lives.forget(self.now - KEEP)
 
     def next_time(self) -> int | None:
@@ -165,6 +169,7 @@ class Mirror:
                 happened = event.since
             else:
                 happened = moment(event)
+
             if life is not None:
                 self.late += event.time - happened > 1  # what is over in a second is told one later in any case
                 life.take(event)
@@ -179,6 +184,7 @@ class Mirror:
                 observation.end is None or observation.end <= max(self.begin, self.now - KEEP)
             ):
                 return
+
             if self.lives.too_many(observation.key):
                 return
             life = self.lives.new(observation)
@@ -189,11 +195,13 @@ class Mirror:
                     self._after_unknown.pop(after.key, None)
         elif life.open and self.rooms.unusable(observation) is not None:  # it keeps what it had
             observation = as_before(observation, self._observations.get(observation.key) or as_told(life, self.parts))
+
         self.names.bind(observation, life.asked)
         if life.open:
             before = self._observations.get(observation.key)
             if before is None or before.state != "over" or observation.state == "over":
                 self._observations[observation.key] = observation
+
         if observation.state == "over" or at is not None:
             self._missing.pop(observation.key, None)
 

@@ -28,6 +28,7 @@ class ObservedCapacity:
             if at is not None:
                 for place, value in enumerate((node.usable, node.memory, node.gpus)):
                     sums[at][place] += value
+
         self._seen = [
             _managed(PoolCapacity(*amounts), published)
             for amounts, published in zip(sums, self._published, strict=True)

@@ -53,6 +53,7 @@ def priorities(order: Sequence[tuple[Job, int]], priorities_known: Mapping[Job, 
             assigned[order[at][0]] = priorities_known[order[at][0]]
             at += 1
             continue
+
         until = next((place for place in range(at, len(order)) if place in kept), len(order))
         above = assigned[order[at - 1][0]] if at else None
         below = priorities_known[order[until][0]] if until < len(order) else None
@@ -61,6 +62,7 @@ def priorities(order: Sequence[tuple[Job, int]], priorities_known: Mapping[Job, 
             return dict(order)
         assigned |= {order[place][0]: value for place, value in zip(range(at, until), new, strict=True)}
         at = until
+
     return assigned
 
 
@@ -91,6 +93,7 @@ def _longest(values: Sequence[tuple[int, Job] | None]) -> set[int]:
             places.append(place)
         elif ends[at] > value:
             ends[at], places[at] = value, place
+
     moved: set[int] = set()
     last: int | None = places[-1] if places else None
     while last is not None:

@@ -64,6 +64,7 @@ class Commands:
                 except OSError as error:
                     name = f"--via: {self._via[0]}" if self._via else command[0]
                     raise FollowError(f"{name} cannot be run: {error.strerror}") from error
+
                 try:
                     async with asyncio.timeout(seconds or self._seconds):
                         code = await process.wait()
@@ -74,10 +75,12 @@ class Commands:
                         with suppress(ProcessLookupError):
                             os.killpg(process.pid, 9)
                         await process.wait()
+
             if code:
                 lines = err.read_text(errors="replace").strip().splitlines()
                 why = truncate(lines[-1], 200) if lines else f"it ended with {code}"
                 raise FollowError(f"{command[0]}: {why}")
+
             if out.stat().st_size > MAX_OUTPUT:
                 raise FollowError(f"{command[0]} printed more than {MAX_OUTPUT:,} bytes")
             yield out

@@ -110,6 +110,7 @@ class Follower:
             self._require_same(ClusterOpened.model_validate(state["opened"]))
             self.source.restore(state["source"])
             self.source.names.restore(await self._store.read_model(self.run))
+
         await self._connect()
         async for record in read_log(self._settings, JOBS, self._partition, self._offset + 1):
             if record.key == self._key and (envelope := Envelope.read(record.value)) is not None:
@@ -119,6 +120,7 @@ class Follower:
             await self._commit([], stored)
         elif saved is None:
             await self._begin(None)
+
         if saved is not None:
             await self._deliver(saved.outbox)
         log.info("following", extra={"run": self.run, "sequence": self.sequence})
@@ -135,6 +137,7 @@ class Follower:
                 f"the log of run {quote(self.run)} has sequence {envelope.sequence}, but nothing is stored after "
                 f"{self.sequence}: its beginning is gone; follow as a new one: --run NAME"
             )
+
         self._offset = max(self._offset, offset)
         if envelope.sequence <= self.sequence:
             return
@@ -143,6 +146,7 @@ class Follower:
             await self._begin(event)
         else:
             self.source.published(event)
+
         self.sequence = envelope.sequence
 
     def _require_same(self, opened: ClusterOpened) -> None:

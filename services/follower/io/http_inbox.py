@@ -71,12 +71,14 @@ class Inbox:
             raise web.HTTPBadRequest(reason="its sender left") from None
         except TimeoutError:
             raise web.HTTPRequestTimeout(reason=f"it did not come within {SECONDS:g} s") from None
+
         accepted, answers = await asyncio.to_thread(self._checked, bytes(body))
         try:
             async with self._writing:
                 await asyncio.to_thread(self._keep, accepted)
         except OSError as error:
             raise web.HTTPServiceUnavailable(reason=f"nothing was kept: {error.strerror}") from None
+
         refused = any("error" in answer for answer in answers)
         return web.Response(
             status=422 if refused else 200,
@@ -100,6 +102,7 @@ class Inbox:
             else:
                 accepted.append(line + b"\n")
                 answers.append({"line": number})
+
         return b"".join(accepted), answers
 
     def _keep(self, lines: bytes) -> None:
@@ -114,6 +117,7 @@ class Inbox:
                 file.seek(-1, os.SEEK_END)
                 if file.read(1) != b"\n":  # a line that was cut off stands alone, and is refused
                     lines = b"\n" + lines
+
             file.write(lines)
             file.flush()
             os.fsync(file.fileno())

@@ -31,6 +31,7 @@ def _instant(value: Any) -> Any:
         date = datetime.fromisoformat(value.strip())
     except ValueError:
         raise ValueError("expected seconds of Unix, or a date such as 2026-11-22T05:31:13+01:00") from None
+
     if date.tzinfo is None:
         raise ValueError("a date needs its zone, as 2026-11-22T05:31:13+01:00")
     return int(date.timestamp())
@@ -116,6 +117,7 @@ def read_line(text: str) -> ParsedLine:
         line = KINDS[kind].validate_python(fields)
     except ValidationError as error:
         raise ValueError(plain(first_of(error, "line"))) from None
+
     if isinstance(line, NowLine):
         return ParsedLine(time=line.now, known=True)
     if isinstance(line, PoolLine):

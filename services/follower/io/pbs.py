@@ -56,12 +56,14 @@ class Pbs(Tailed):
             numbers["submit"] = numbers["eligible"] = again[0]
             if life.kind != "S" and numbers["start"] == again[1]:
                 return []  # the end of the run that a rerun has ended
+
         job, task = numbered(life.job)
         observation = observation_of(LifeKey(job, -1 if task is None else task, numbers["submit"]), numbers, life.words)
         if life.kind != "R":
             if life.kind not in ("Q", "S"):
                 self._rerun.pop(life.job, None)
             return [observation]
+
         since = max(numbers["end"], numbers["submit"] + 1)
         self._rerun[life.job] = (since, numbers["start"])
         numbers |= {"submit": since, "eligible": since, "start": UNKNOWN, "end": MAX_TIME}

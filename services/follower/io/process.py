@@ -144,6 +144,7 @@ async def follow_all(
                     bodies={route.path for route in routes},
                 )
             )
+
         works = [asyncio.create_task(_followed(follower, alone=len(followers) == 1)) for follower in followers]
         waiting = asyncio.create_task(ended.wait())
         left: set[asyncio.Task[Any]] = set(works)

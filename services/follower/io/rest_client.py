@@ -71,6 +71,7 @@ class Slurmrestd:
             raise FollowError(f"{path} was not answered in {seconds:g} s") from None
         except (aiohttp.ClientError, OSError, ValueError) as error:
             raise FollowError(f"{path}: {_line(str(error) or type(error).__name__)}") from None
+
         return await asyncio.to_thread(_part, path, part, status, reason, body)
 
     async def close(self) -> None:
@@ -87,6 +88,7 @@ class Slurmrestd:
                 cookie_jar=aiohttp.DummyCookieJar(),
                 auto_decompress=False,
             )
+
         asked = self._session.get(
             self._url.joinpath(path.removeprefix("/")), params=query, headers=self._headers(), allow_redirects=False
         )
@@ -96,6 +98,7 @@ class Slurmrestd:
                 body += chunk
                 if len(body) > MAX_OUTPUT:
                     raise FollowError(f"{path}: its answer has more than {MAX_OUTPUT:,} bytes")
+
             return response.status, response.reason or "", bytes(body)
 
     def _headers(self) -> dict[str, str]:
@@ -107,6 +110,7 @@ class Slurmrestd:
             token = bearer_token(read_secret(self._token_file)).removeprefix("SLURM_JWT=")
         except ValueError as error:
             raise FollowError(f"--rest-token-file {self._token_file}: {error}") from None
+
         return headers | {"X-SLURM-USER-NAME": self.user, "X-SLURM-USER-TOKEN": token}
 
 
@@ -120,6 +124,7 @@ def _place(text: str) -> tuple[str | None, URL]:
             raise ValueError("only scheme, host, port and path may be told; a token is in --rest-token-file")
     except ValueError as error:
         raise SettingsError(f"--rest: {error}") from None
+
     return None, url
 
 
@@ -130,6 +135,7 @@ def _part(path: str, part: str, status: int, reason: str, body: bytes) -> Any:
         answer = json.loads(text, strict=False)
     except (ValueError, RecursionError):
         answer = None
+
     errors = answer.get("errors") if isinstance(answer, dict) else None
     entries = [error for error in errors if isinstance(error, dict)] if isinstance(errors, list) else []
     if entries and all(error.get("error_number") == NOTHING_FOUND for error in entries):
@@ -140,6 +146,7 @@ def _part(path: str, part: str, status: int, reason: str, body: bytes) -> Any:
             str(error[name]) for error in entries for name in ("error", "description") if error.get(name)
         )
         raise refusal(f"{path}: {_line('; '.join(texts) or 'an error that is not told')}")
+
     if status != 200:
         said_so = "" if isinstance(answer, dict) or not text.strip() else f": {_line(text)}"
         raise refusal(f"{path}: {status} {_line(reason)}{said_so}")

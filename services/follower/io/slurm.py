@@ -155,12 +155,14 @@ class SlurmSource(Mirrored):
                     self._next if self._waker is None else began + max(LEAST, self.every - self._options.every)
                 )
                 await self._tell_picture()
+
             self._backoff.reset()
         except FollowError as error:
             self.load.failures += 1
             pause = self._backoff.pause()
             self._next = self._soonest = time.monotonic() + pause
             log.warning("%s; asking again in %.0f s", truncate(str(error)), pause)
+
         self._heard(began)
 
     async def close(self) -> None:
@@ -192,8 +194,10 @@ class SlurmSource(Mirrored):
                     mirror.answered(recent, now - 1 - zero)
             except FollowError as error:
                 log.warning("accounting: %s", truncate(str(error)))
+
             if mirror.doubts:
                 log.warning("nothing is told until accounting knows of jobs %s", sorted(mirror.doubts)[:5])
+
         mirror.release(now - 1 - zero)
 
     async def _clock(self) -> int:
@@ -214,6 +218,7 @@ class SlurmSource(Mirrored):
                     100 * MOST,
                     self.every,
                 )
+
         return load.time
 
     async def _accounted_of_doubts(self) -> list[JobObservation]:

@@ -56,6 +56,7 @@ class ByRest:
             if "denied" not in str(error).lower():
                 raise
             return None
+
         if not isinstance(statistics, dict):
             raise FollowError(f"{path}: its statistics are none")
         return slurm_json.load_of(statistics, self._server.user)
@@ -91,6 +92,7 @@ class ByRest:
             query |= {} if last is None else {"end_time": f"uts{max(last, EARLIEST)}"}
             query |= SINCE_40 if await self._newest() >= 40 else {}
             path, rows = await self._rows("slurmdb", "jobs", query)
+
         return await asyncio.to_thread(_observations, rows, path)
 
     async def close(self) -> None:
@@ -108,6 +110,7 @@ class ByRest:
                 has, known = (", ".join(f"v0.0.{version}" for version in sorted(some)) for some in (versions, KNOWN))
                 raise FollowError(f"{LISTING}: it has {has or 'no version'}; known are {known}")
             self._version = max(versions & KNOWN)
+
         return self._version
 
     async def _get(self, of: str, what: str, part: str, query: Mapping[str, str] | None = None) -> tuple[str, Any]:

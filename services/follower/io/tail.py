@@ -128,6 +128,7 @@ class Tail:
             self.close()
             self._go_to(after)
             return [_line(last.name, last.lines + 1, data)] if data else []
+
         if not end and len(data) < PIECE:
             return []
         taken = data[: end or len(data)]  # of a line that is longer than all that is read, the parts are refused
@@ -155,11 +156,13 @@ class Tail:
                 if path.is_file() and (file := self._same(path)) is not None:
                     self._file = file
                     return file
+
             if self.place.offset:
                 log.warning("%s is gone; what was written to it last may be missing", quote(self.place.name))
             self._go_to(self._follower())
         else:
             self._go_to(self._first())
+
         return self._file
 
     def _same(self, path: Path) -> BinaryIO | None:

@@ -72,6 +72,7 @@ class Tailed(Mirrored, ABC):
             raise SettingsError(f"--pools {error}") from None
         except OSError as error:
             raise SettingsError(f"--from {self.place} cannot be read: {error.strerror}") from None
+
         self._tail = Tail(self.place, self.files)
         self._last: int | None = None
         self._known = False
@@ -105,6 +106,7 @@ class Tailed(Mirrored, ABC):
             log.warning("%s", truncate(str(error)))
             await asyncio.sleep(self._options.every)
             return
+
         observations: list[JobObservation] = []
         for line in lines:
             observations += self._taken(line)
@@ -130,6 +132,7 @@ class Tailed(Mirrored, ABC):
             self.load.refused += 1
             log.warning("%s: refused: %s", line.where, truncate(str(error)))
             return ()
+
         if seen.time is not None and (seen.known or not self._known):
             self._last = max(self._last or 0, seen.time)
             self._known = self._known or seen.known

@@ -86,6 +86,7 @@ def squeue_rows(jobs: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, str]]:
                 f"job {quote(values['JobID'])}: its tasks are {quote(tasks)}, which is not all of them; "
                 f"slurmrestd tells them in an environment with SLURM_BITSTR_LEN=0"
             )
+
         yield from (values | {"ArrayTaskID": str(number)} for number in numbers)
 
 
@@ -102,6 +103,7 @@ def sinfo_rows(nodes: Iterable[Mapping[str, Any]], partitions: Iterable[Mapping[
         rows += (
             [word(node.get("name")), name, tiers.get(name, "0"), *rest] for name in words_of(node.get("partitions"))
         )
+
     return rows
 
 
@@ -271,6 +273,7 @@ def _resources(listing: Any) -> dict[str, str]:
         if count is not None:
             name = word(error.get("name"))
             amounts[word(error.get("type")) + (f"/{name}" if name else "")] = str(count)
+
     return amounts
 
 

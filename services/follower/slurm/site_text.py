@@ -111,6 +111,7 @@ def site_of(texts: Mapping[str, str], parts: MachineParts, names: Names) -> Site
         keys["max_age"] = keys["max_age"] or 1
         if (booted := config.get("BOOT_TIME", "")).isdecimal():
             keys["calc_at"] = int(booted)
+
     keys |= {ours: int(parameters[theirs]) for ours, theirs in PARAMETERS.items() if _number(parameters.get(theirs))}
     keys["turnaround"] = TURNAROUND
     keys["processors"] = sum(pool.processors for pool in parts.pools)

@@ -82,6 +82,7 @@ def sights_of_rows(rows: Iterable[Mapping[str, str]], tiers: Mapping[str, int]) 
             tier = max(tiers.get(name, 0) for name in observation.partition.split(","))
             observation.priority = min(tier * TIER + (observation.priority or 0), MAX_INTEGER)
             observations.append(observation)
+
     return observations
 
 

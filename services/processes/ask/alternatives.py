@@ -85,6 +85,7 @@ def shapes(
             request = -(-needed // MINUTE) * MINUTE
             if request < longest:
                 shares.append(AlternativeShape(size, request))
+
     return tuple(dict.fromkeys(shares))
 
 

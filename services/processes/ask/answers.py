@@ -127,6 +127,7 @@ class Answers:
                 if answer is not None:
                     return answer
                 self._boundless.add(run)
+
         reason = f"no run of cluster {quote(question.cluster)} bounds waits: make one with --wait-bound"
         raise Unanswerable(409, f"{reason}; known: {_listed(runs)}", "cluster")
 
@@ -165,6 +166,7 @@ class Answers:
                 seen = _event_at(position) or await self._followed(run, position)
             if seen is not None:
                 latest[run] = seen
+
         self._seen = latest
 
     async def _followed(self, run: str, position: Position) -> _Seen | None:

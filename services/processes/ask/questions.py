@@ -63,6 +63,7 @@ def read_as(model: type[Asked], parameters: Mapping[str, object]) -> Asked:
         return model.model_validate(parameters)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
+
     name = str(first["loc"][0])
     if first["type"] == "unexpected_keyword_argument":
         raise Unanswerable(422, f"there is no such parameter; known: {', '.join(model.model_fields)}", name)

@@ -60,6 +60,7 @@ def alternatives_table(alternatives: tuple[Alternative, ...], caption: str) -> T
         *(f"{100 * share:g} % start in" for share in SHOWN),
     ):
         table.add_column(heading, justify="right")
+
     table.add_column("mean end", justify="right")
     for alternative in alternatives:
         within = dict(alternative.starts_within)
@@ -72,6 +73,7 @@ def alternatives_table(alternatives: tuple[Alternative, ...], caption: str) -> T
             *("-" if share not in within else duration(within[share]) for share in SHOWN),
             "-" if alternative.mean_end is None else duration(alternative.mean_end),
         )
+
     return table
 
 
@@ -101,6 +103,7 @@ def answer_table(question: Question, answer: Answer) -> Table:
         wait = "none" if wait_bound.bound is None else duration(wait_bound.bound)
         row = _scope(wait_bound), wait_bound.grouping, wait, str(wait_bound.observations)
         table.add_row(*row, wait_bound.reason) if explained else table.add_row(*row)
+
     return table
 
 

@@ -59,8 +59,10 @@ class Explanations(Answers):
                 if isinstance(answer, Why):
                     return answer
                 missing.append(f"run {quote(run)}: {answer or 'it has not been opened yet'}")
+
             if len(runs) > MAX_SEARCHED:
                 missing.append(f"{len(runs) - MAX_SEARCHED} earlier runs were not looked at: name one with run")
+
         raise Unanswerable(404, f"no job {question.job} is known; {'; '.join(missing)}", "job")
 
 

@@ -56,6 +56,7 @@ class InTurn:
         except BaseException:
             self._asking -= 1
             raise
+
         self._working = task = asyncio.ensure_future(work())
         task.add_done_callback(self._over)
         return await asyncio.shield(task)
@@ -81,6 +82,7 @@ def asked(advises: Advising, shadows: ShadowReader | None = None) -> web.Applica
             return await tells.twin(question.cluster)
 
         made.add_routes([web.get("/twin", answering(TwinQuestion, twin))])
+
     return made
 
 

@@ -54,6 +54,7 @@ def headline(view: LiveView, story: Story) -> list[str]:
         waited = duration(moment(story.withdrawn) - job.since)
         back = "" if story.withdrawn.reason == "cancelled" else " It comes back when it is released."
         return [f"It {LEFT[story.withdrawn.reason]} after it had waited for {waited}.{back}"]
+
     if started is not None:
         expected, left = story.expected_end(now), None
         if story.suspended:
@@ -67,7 +68,9 @@ def headline(view: LiveView, story: Story) -> list[str]:
             sentences.append(
                 f"{duration(left)} of its {duration(story.limit)} are left." if left > 0 else "Its time is up."
             )
+
         return sentences
+
     if job.job_number in view.starting:
         return [f"It starts now, having waited {duration(now - job.since)}."]
     place = 1 + sum(1 for _ in takewhile(lambda number: number != job.job_number, view.jobs.waiting))
@@ -78,6 +81,7 @@ def headline(view: LiveView, story: Story) -> list[str]:
         by_then = f"by {at(when)} with {100 * share:.4g} %"
         late = f"It is {duration(now - when)} late: it was to start {by_then}."
         sentences.append(f"It starts {by_then}." if when >= now else late)
+
     if story.awaited is not None:
         _, start = story.awaited.last
         sentences.append(f"The site {'expects' if start >= now else 'expected'} it to start at {at(start)}.")
@@ -100,16 +104,19 @@ def _story(view: LiveView, story: Story, machine: MachineMoment) -> Iterator[tup
         again = f", as it says for the {ordinal(awaited.times)} time," if awaited.times > 1 else ""
         for (time, start), often in dict.fromkeys(((awaited.first, ""), (awaited.last, again))):
             yield at(time, f"the site expects it{often} to start at {clock(start, machine.unix_start)[:-3]}")
+
     for time, sentence in story.notes or ():
         yield at(time, sentence)
     if story.weighed is not None:
         time, head, share = story.weighed
         often = "" if story.times_weighed == 1 else f" for the {ordinal(story.times_weighed)} time"
         yield at(time, f"weighed{often} and not started: it would delay job {head} with {100 * share:.3g} %")
+
     if story.overtaken_by is not None:
         time, number = story.overtaken_by
         often = "" if story.overtaken == 1 else f", as {story.overtaken - 1:,} did before"
         yield at(time, f"job {number} started ahead of it{often}")
+
     if started is not None:
         trial = " on trial" if started.trial else ""
         yield at(started.time, f"started{trial} on {procs(started.processors)}, having waited {duration(story.wait)}")
@@ -152,6 +159,7 @@ def _predictions(view: LiveView, story: Story, machine: MachineMoment) -> Iterat
         yield "forecast start", start, waited, "" if wait is None else off(story.forecast - wait, "late")
     elif story.forecast_reason is not None:
         yield "forecast start", f"none: {story.forecast_reason}", waited, ""
+
     if (awaited := story.awaited) is not None:
         words = {"first": awaited.first, "latest": awaited.last} if awaited.times > 1 else {"only": awaited.last}
         for word, (_, awaits) in words.items():

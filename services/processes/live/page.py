@@ -47,6 +47,7 @@ def changes(before: Mapping[str, Any] | None, after: Mapping[str, Any]) -> dict[
                 difference[name] = {"set": rows, "drop": gone}
         elif name not in before or before[name] != part:
             difference[name] = part
+
     return difference or None
 
 
@@ -171,6 +172,7 @@ class LivePage:
                 await self._send_states(response, request.query.get("run"))
             finally:
                 self._visitors.pop(visitor, None)
+
         return response
 
     def _has_room(self, now: float) -> bool:
@@ -183,6 +185,7 @@ class LivePage:
             del self._visitors[visitor]
             visitor.abort()
             return True
+
         return False
 
     async def _send_states(self, response: web.StreamResponse, run: str | None) -> None:
@@ -197,6 +200,7 @@ class LivePage:
             else:
                 anew = {} if same_run else {"anew": True}
                 await response.write(b"data: " + orjson.dumps(changed | anew) + b"\n\n")
+
             if seen is None:
                 await response.write(GREETING)
             seen = state

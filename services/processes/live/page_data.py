@@ -121,6 +121,7 @@ def _blocks(view: LiveView) -> dict[str, list[Any]]:
         end = None if expected is None else expected.end
         key = f"{job.job_number}/{started.time}"
         page[key] = [job.job_number, job.user_id, started.time, end, 1, _flat(story.ranges)]
+
     return page
 
 

@@ -43,12 +43,14 @@ class PictureRows:
             start = self._starts[at]
             self._cut(at, count)
             return ((start, count),)
+
         taken: list[tuple[int, int]] = []
         while count:
             start, size = self._starts[0], min(count, self._ends[0] - self._starts[0])
             self._cut(0, size)
             taken.append((start, size))
             count -= size
+
         return tuple(taken)
 
     def give(self, ranges: Ranges) -> None:
@@ -90,6 +92,7 @@ def free_rows(taken: list[tuple[int, int]], count: int, processors: int) -> Rang
             ranges.append((row, min(gap, count)))
             count -= gap
         row = max(row, start + size)
+
     return tuple(ranges)
 
 

@@ -208,9 +208,12 @@ class Stories(StageHandler):
                     if story.advised is not None:
                         continue
                     story.advised = decided.time
+
                 verb = "decided" if self.log.obeyed else "advised"
                 story.note(decided.time, f"{verb} to {sentence.kind} it: {'; '.join(sentence.details)}")
+
             self._tell(decided.time, sentence)
+
         self.log = self.log.after(decided)
         if self.log.obeyed:
             self.starting = {other.job_number: other.processors for other in decided.starts}
@@ -220,6 +223,7 @@ class Stories(StageHandler):
                 self.named_head = head
                 if self.log.obeyed:
                     self.stories[head].overtake(decided.time, start.job_number)
+
         for tried in decided.evaluated:
             self.named_head = tried.head
             shares = tried.probabilities if tried.recalibrated is None else tried.recalibrated
@@ -228,6 +232,7 @@ class Stories(StageHandler):
                 if (story := self.stories.get(number)) is not None:
                     story.weighed = Weighed(decided.time, tried.head, share)
                     story.times_weighed += 1
+
         return envelope
 
     def _tell(self, time: int, *sentences: Sentence) -> None:

@@ -37,6 +37,7 @@ class LiveView(Stories):
             except Exception:
                 log.exception("why jobs wait is not shown any more", extra={"run": envelope.run})
                 self._explains = None
+
         return output
 
     def why(self, number: int) -> list[str]:

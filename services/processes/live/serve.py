@@ -91,6 +91,7 @@ async def follow(settings: Settings, live: LivePage) -> None:
                 envelope = Envelope.read(message.value)
                 if envelope is not None:
                     live.runs.push(envelope)
+
             live.runs.behind = behind
             if batch:
                 live.tell()

@@ -210,6 +210,7 @@ class Story:
             expected = self._expected = self._expect(began, elapsed)
             again = now + max(1, int(FINE * elapsed))
             self._until = again if expected is None else max(now + 1, min(again, expected.end))
+
         return self._expected
 
     def _expect(self, start: int, elapsed: int) -> Expected | None:

@@ -39,6 +39,7 @@ class LiveRuns:
                 self._forget()
             self._runs[envelope.run] = StageRun(LIVE)
             self._opened[envelope.run] = self.version
+
         run = self._runs.pop(envelope.run, None)
         if run is None:
             return  # its beginning is no longer there, or it was forgotten
@@ -47,6 +48,7 @@ class LiveRuns:
             run.push(envelope)
         except SequenceGap:
             run.spoiled = True
+
         while self.remembered + _jobs(run) - before > MAX_JOBS_SHOWN and self._runs:
             self._forget()
         self.version += 1
@@ -54,6 +56,7 @@ class LiveRuns:
             self.remembered -= before
             del self._opened[envelope.run]
             return
+
         self.remembered += _jobs(run) - before
         self._runs[envelope.run] = run
 

@@ -60,6 +60,7 @@ class GrafanaLive:
                 self._health.pushed.inc(len(lines))
                 backoff.reset()
                 continue
+
             self._health.dropped.inc(len(lines))
             pause = backoff.pause()
             log.warning("Grafana Live takes nothing: %s; trying again in %.0f s", failure, pause)
@@ -83,6 +84,7 @@ class GrafanaLive:
             self._unix_start[envelope.run] = envelope.event.unix_start
             if len(self._unix_start) > MAX_RUNS:
                 del self._unix_start[next(iter(self._unix_start))]
+
         return list(live_lines(envelope, self._unix_start.get(envelope.run, 0)))
 
 
@@ -103,6 +105,7 @@ def live_lines(envelope: Envelope, unix_start: int) -> Iterator[str]:
             probability = float(getattr(start.reason, "probability", UNKNOWN))
             fields = f'kind="start",reason="{start.reason.kind}",processors={start.processors}i,{probability=!r}'
             yield f"decision,{tags} job={start.job_number}i,{fields} {time}"
+
         for kill in event.kills:
             fields = f'kind="kill",reason="{_text(kill.reason)}",processors={UNKNOWN}i,probability={float(UNKNOWN)}'
             yield f"decision,{tags} job={kill.job_number}i,{fields} {time}"

@@ -54,6 +54,7 @@ async def run_metrics(settings: Settings) -> None:
                 session(settings.grafana_url, settings.grafana_username, settings.grafana_password, PUSH_SECONDS)
             )
             feeding.append(GrafanaLive(decisions, grafana, health).run)
+
         ended = shutdown_event()
         work = [asyncio.create_task(feed()) for feed in feeding]
         if settings.web_port:
@@ -61,6 +62,7 @@ async def run_metrics(settings: Settings) -> None:
             await stack.enter_async_context(
                 listening(pages, settings.web_host, settings.web_port, split_names(settings.web_names))
             )
+
         waiting = asyncio.create_task(ended.wait())
         done, _ = await asyncio.wait([waiting, *work], return_when=asyncio.FIRST_COMPLETED)
         for task in (waiting, *work):
@@ -86,12 +88,14 @@ def session(
             secret = bearer_token(secret)
         except ValueError as error:
             raise SettingsError(f"the password for {url} without a user is no token: {error}") from None
+
     auth = aiohttp.BasicAuth(username, secret or "", "utf-8") if username is not None else None
     headers = {"Authorization": f"Bearer {secret}"} if username is None and secret is not None else {}
     try:
         construct_unchecked = ssl.create_default_context(cafile=ca_file)
     except OSError as error:
         raise SettingsError(f"certificate authority for {url}: {ca_file}: {error}") from None
+
     return aiohttp.ClientSession(
         url.rstrip("/") + "/",
         auth=auth,

@@ -56,6 +56,7 @@ def import_lines(envelopes: Iterable[Envelope]) -> tuple[bytes, int]:
                 times.append(1_000 * sample.time)
                 values.append(value)
                 count += 1
+
     lines = [
         orjson.dumps(
             {
@@ -122,6 +123,7 @@ class MetricsWriter:
             self._server, self._reached = server, {}
             await self._follower.go_back()
             return
+
         await self._follower.commit(self._reached)
         self._reached = await self._follower.positions()
 
@@ -157,6 +159,7 @@ class MetricsWriter:
                         return None
             except (aiohttp.ClientError, OSError, TimeoutError) as error:
                 reason = reason_of(error)
+
             pause = backoff.pause()
             log.warning("VictoriaMetrics does not take %s: %s; trying again in %.1f s", path, reason, pause)
             self._health.retries.inc()

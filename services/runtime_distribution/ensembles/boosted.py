@@ -181,6 +181,7 @@ class Boosted(Predictor[JobSubmitted, int, RunTimePrediction]):
                     self._rows.groups.submitted(followed.job, event.time)
                 else:
                     del self._followed[event.job_number]
+
                 self._grow_if_due(event.time)
 
     def _new(self, x: JobSubmitted) -> Followed:
@@ -221,6 +222,7 @@ class Boosted(Predictor[JobSubmitted, int, RunTimePrediction]):
             start = _start(started[:, self._classes].astype(np.float64))
             classes = {"num_class": len(self._classes), **DISTRIBUTION}
             self._histogram = grown(asked_of, labels.astype(np.float64), self._settings.rounds, start=start, **classes)
+
         self._ask()
 
     def _ask(self) -> None:

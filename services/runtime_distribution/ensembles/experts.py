@@ -182,6 +182,7 @@ class Experts(Predictor[JobSubmitted, int, RunTimePrediction]):
                 row[:] = 0.0
                 row[: len(outcomes.histogram)] = outcomes.histogram
                 row /= row.sum()
+
         return np.concatenate((masses, others))
 
     def last_jobs(self, x: JobSubmitted) -> Jobs:
@@ -210,6 +211,7 @@ class Experts(Predictor[JobSubmitted, int, RunTimePrediction]):
                 )
         elif isinstance(event, JobWithdrawn) or (isinstance(event, JobEnded) and not event.requeued):
             self._outcomes.pop(event.job_number, None)
+
         for other in self._others:
             other.observe(event)
         self.masses.forget()

@@ -114,6 +114,7 @@ def described(groups: FloatTable, rows: Integers, job: Integers, now: float, run
             features[at + 9] = math.log(max(group[RUN_TIMES + (count - 2) % RING], 1.0)) if count > 1 else UNKNOWN
             features[at + 10] = math.log(max((last[(known - 1) // 2] + last[known // 2]) / 2, 1.0))
             features[at + 11] = math.log(max(last[-1], 1.0))
+
     return features
 
 
@@ -211,8 +212,10 @@ class JobGroups:
                     more = np.empty((max(row, 64), len(EMPTY)))
                     self._table = np.concatenate((self._table, more))
                 self._table[row] = EMPTY
+
             rows[key] = row
             columns.append(row)
+
         return np.array(columns)
 
     def snapshot(self) -> Any:

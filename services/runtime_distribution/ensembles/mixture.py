@@ -63,6 +63,7 @@ def _mixed(kinds: str) -> str:
             KINDS[name].Settings()
         except ValidationError as error:
             raise ValueError(str(wrong_key(name, error))) from None
+
     return "+".join(names)
 
 
@@ -178,6 +179,7 @@ class Mixture(Predictor[JobSubmitted, int, RunTimePrediction]):
                 self._judged[event.job_number] = prediction
         elif isinstance(event, JobWithdrawn) or (isinstance(event, JobEnded) and not event.requeued):
             self._judged.pop(event.job_number, None)
+
         for kind in self.kinds:
             kind.observe(event)
         self.says.forget()

@@ -49,6 +49,7 @@ def bin_masses(outcomes: Floats, limit: float) -> Masses:
         taken = beyond if below <= 0.0 else min(beyond, masses[last] * (1.0 / below - 1.0))
         masses[last] += taken
         masses[min(last + 1, BINS - 1)] += beyond - taken
+
     masses /= masses.sum()
     return masses
 
@@ -85,7 +86,9 @@ def outcome_features(outcomes: Floats, limit: float, scale: float) -> Floats:
             time = low * (high / low) ** ((LEVELS[k] - below) / outcomes[j])
         else:
             time = limit if limit < EDGES[BINS] else EDGES[BINS]
+
         features[k], features[levels + k] = math.log(time), time / scale
+
     features[2 * levels] = outcomes[BINS]
     return features
 

@@ -37,6 +37,7 @@ def moved(outcomes: Floats, counts: Floats) -> Floats:
         now = below + (at - part) * counts[part]
         result[j] = now - before
         before = now
+
     return result
 
 

@@ -89,9 +89,11 @@ def parts_of(jobs: IntegerTable, near: Floats, limit: float) -> FloatTable:
             width = math.log(edge(last, k + 1, last, limit) / edge(last, k, last, limit))
             parts[last, k] = EVEN * width / whole if whole > 0.0 else EVEN / PARTS
             there += near[k] if width > 0.0 else 0.0
+
         for k in range(PARTS):
             if SHARES[k + 1] * limit > EDGES[last] and there > 0.0:
                 parts[last, k] += NEAR * near[k] / there
+
     weight = 1.0
     for age in range(len(jobs)):
         run_time, request = float(jobs[age, 0]), float(jobs[age, 1])
@@ -103,7 +105,9 @@ def parts_of(jobs: IntegerTable, near: Floats, limit: float) -> FloatTable:
             share = run_time / (limit if request < 0.0 else request)
             if bounded and last > 0 and share < 1.0 and share * limit > EDGES[last]:
                 parts[last, part_of(share)] += weight
+
         weight *= RECENCY
+
     for j in range(last + 1):
         parts[j] /= parts[j].sum()
     return parts
@@ -185,6 +189,7 @@ def quantiles_of(fine: Floats, limit: float) -> Floats:
             low, high = edge(j, k, last, limit), edge(j, k + 1, last, limit)
             time = low * (high / low) ** (1.0 - (reached - LEVELS[level]) / fine[at])
             seconds[level] = min(time, float(MAX_DURATION))
+
     return seconds
 
 
@@ -247,7 +252,9 @@ def share_at_request(jobs: IntegerTable, everybody: float, limit: float) -> floa
             count += weight
             if run_time >= request:
                 at += weight
+
         weight *= RECENCY
+
     return at / count
 
 

@@ -50,12 +50,14 @@ def log_likelihoods(counts: CountTable, emission: FloatTable) -> FloatTable:
         if emission[:, j].max() > 0:
             for state in range(states):
                 logarithms[j, state] = math.log(max(emission[state, j], IMPOSSIBLE))
+
     likelihoods = np.zeros((len(counts), states))
     for t in range(len(counts)):
         for j in range(bins):
             if counts[t, j] > 0:
                 for state in range(states):
                     likelihoods[t, state] += counts[t, j] * logarithms[j, state]
+
     return likelihoods
 
 
@@ -122,6 +124,7 @@ def forward(likelihoods: FloatTable, transition: FloatTable, prior: Floats) -> F
             for before in range(states):
                 for state in range(states):
                     filtered[t, state] += filtered[t - 1, before] * transition[before, state]
+
         highest = -math.inf
         for state in range(states):
             if filtered[t, state] > 0:
@@ -132,6 +135,7 @@ def forward(likelihoods: FloatTable, transition: FloatTable, prior: Floats) -> F
             total += filtered[t, state]
         for state in range(states):
             filtered[t, state] /= total
+
     return filtered
 
 
@@ -154,6 +158,7 @@ def propagate(belief: Floats, transition: FloatTable, slices: int) -> Floats:
                 for state in range(states):
                     moved[state] += result[before] * power[before, state]
             result = moved / moved.sum()
+
         slices //= 2
         if slices > 0:
             squared = np.zeros((states, states))
@@ -161,8 +166,10 @@ def propagate(belief: Floats, transition: FloatTable, slices: int) -> Floats:
                 for inner in range(states):
                     for column in range(states):
                         squared[row, column] += power[row, inner] * power[inner, column]
+
             for row in range(states):
                 power[row] = squared[row] / squared[row].sum()
+
     return result
 
 

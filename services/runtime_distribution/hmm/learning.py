@@ -65,6 +65,7 @@ def learn(counts: Counts, model: Model, method: Method, threshold: float, ended:
         before = model.emission
         model, jobs = PASS[method](counts, model)
         moved = distance(before, model.emission)
+
     return Learned(model, moved, jobs.sum(axis=1))
 
 
@@ -119,6 +120,7 @@ def seeded(counts: Counts, emission: Floats, chance: Generator) -> Floats:
         drawn = np.searchsorted(cumulated, chance.random() * cumulated[-1], side="right")
         emission[state] = histograms[min(drawn, len(counts) - 1)]
         chosen[state] = True
+
     return emission
 
 
@@ -183,6 +185,7 @@ def smooth(filtered: FloatTable, transition: FloatTable) -> tuple[FloatTable, Fl
                 step = filtered[t, before] * transition[before, state] * ratio[state]
                 steps[before, state] += step
                 smoothed[t, before] += step
+
     return smoothed, steps
 
 
@@ -201,6 +204,7 @@ def jobs_of_states(counts: CountTable, shares: FloatTable) -> FloatTable:
             if counts[t, j] > 0:
                 for state in range(states):
                     jobs[state, j] += counts[t, j] * shares[t, state]
+
     return jobs
 
 

@@ -157,6 +157,7 @@ class Hmm(Predictor[JobSubmitted, int, RunTimePrediction]):
             ]
             rows, elapsed = np.array(running, np.float64).reshape(-1, 2).T
             add_unfinished(likelihoods, rows.astype(np.int64), np.ascontiguousarray(elapsed), self._model.emission)
+
         filtered = forward(likelihoods, self._model.transition, self._belief)
         return propagate(filtered[-1], self._model.transition, max(time // SLICE - self._now, 0))
 
@@ -216,6 +217,7 @@ class Hmm(Predictor[JobSubmitted, int, RunTimePrediction]):
             likelihoods = log_likelihoods(self._counts[row : row + 1], self._model.emission)
             filtered = forward(likelihoods, self._model.transition, self._belief)
             self._belief = propagate(filtered[0], self._model.transition, 1)
+
         if self._now - first >= WEEK and (self._now - first) % DAY == 0 and self._due():
             self._learn()
 

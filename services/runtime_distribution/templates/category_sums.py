@@ -112,6 +112,7 @@ def rules_of(templates: Sequence[Template], history: int) -> IntegerTable:
         largest = math.isqrt(2**62 // most)
         prediction = PREDICTIONS.index(template.prediction)
         rows.append((template.relative, prediction, most, template.fewest, template.running or 0, largest))
+
     return np.array(rows, np.int64)
 
 
@@ -136,6 +137,7 @@ def values(rule: Integers, job: Integers) -> tuple[int, int]:
         x = UNIT // processors
     elif rule[PREDICTION] == LOGARITHMIC:
         x = round(math.log2(processors) * 65536.0)
+
     return min(y, rule[MAX_VALUE]), min(x, rule[MAX_VALUE])
 
 
@@ -184,6 +186,7 @@ def insert(
             sums[category, OLDEST] = slot
         else:
             chain[YOUNGER, newest] = slot
+
         sums[category, NEWEST] = slot
         count(slot, category, 1, rules[k], jobs, sums)
 
@@ -197,6 +200,7 @@ def remove(slot: int, rules: IntegerTable, jobs: IntegerTable, chains: IntegerCu
         if category != NONE and sums[category, OLDEST] == slot:
             drop_oldest(slot, category, rules[k], jobs, chains[k], sums)
             empty |= sums[category, COUNT] == 0
+
     return empty
 
 
@@ -243,7 +247,9 @@ def surest(
                 if jobs[slot, 0] > elapsed // rule[RUNNING] * rule[RUNNING]:
                     count(slot, 0, 1, rule, jobs, among)
                 slot = chains[k, OLDER, slot]
+
             row = among[0]
+
         n, fitted = row[COUNT], rule[PREDICTION] != MEAN
         if n < rule[MIN_SAMPLES]:
             continue
@@ -253,6 +259,7 @@ def surest(
         half = error * quantiles[n - 1 - fitted]
         if half < reach:
             best, behind, value, reach = k, n, estimated, half
+
     return best, behind, value, reach
 
 

@@ -205,6 +205,7 @@ class Templates(WindowedPredictor):
             if key not in categories:
                 categories[key] = self._new()
             estimates.append(categories[key])
+
         return np.array(estimates)
 
     def _new(self) -> int:
@@ -213,6 +214,7 @@ class Templates(WindowedPredictor):
             size = len(self._sums)
             self._sums = np.concatenate((self._sums, np.zeros((max(size, 64), len(EMPTY)), np.int64)))
             self._free.extend(range(size, len(self._sums)))
+
         category = self._free.pop()
         self._sums[category] = EMPTY
         return category

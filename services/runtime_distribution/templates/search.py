@@ -63,6 +63,7 @@ class Genes:
         ):
             if there:
                 parts[name] = values[_number(which) % len(values)]
+
         return Template.model_validate(
             {"prediction": PREDICTIONS[_number(prediction)], "key": "+".join(chosen), "relative": relative, **parts}
         )

@@ -67,6 +67,7 @@ def estimates(
             insert(job, own, rules, jobs, chains, sums)
         else:
             _, _, results[0, job], results[1, job] = surest(own, jobs[job], 0, rules, jobs, chains, sums, quantiles)
+
     return results
 
 

@@ -125,6 +125,7 @@ def template_of(text: str) -> Template:
         raise SettingsError(
             f"template {quote(text)}: unknown prediction {quote(spec.name)}; known: {', '.join(PREDICTIONS)}"
         )
+
     for key in spec.keys:
         if key not in keys:
             raise SettingsError(f"template {quote(text)} has no key {quote(key)}; known keys: {', '.join(keys)}")
@@ -191,6 +192,7 @@ def spelled_out(text: str) -> str:
         raise SettingsError(f"templates {name}: not a text in UTF-8") from None
     except ValueError as error:  # a name that no file can have
         raise SettingsError(f"templates {name}: {error}") from None
+
     templates = [line for line in lines if line]
     if len(templates) > MAX_TEMPLATES:  # perhaps a log: nobody wants to be shown all of it
         raise SettingsError(f"templates {name}: {len(templates):,} templates; a set has 1 to {MAX_TEMPLATES}")

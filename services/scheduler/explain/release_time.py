@@ -38,6 +38,7 @@ def share_until(masses: Masses, seconds: float) -> float:
         high = float(EDGES[whole + 1])
         part = seconds / high if whole == 0 else math.log(seconds / low) / math.log(high / low)
         share += float(masses[whole]) * part
+
     return share
 
 
@@ -78,6 +79,7 @@ def released(needed: Integers, idle: Integers, busy: PassState) -> Release | Non
         left = left + busy.sizes[row]
         if has_room(left, needed):
             return Release(order[:count], int(busy.expected_ends[row]))
+
     return None
 
 
@@ -131,6 +133,7 @@ def _enough(lacked: int, time: int, busy: PassState) -> float:
             moved[size:-1] = freed[: lacked - size]
         moved[-1] = freed[max(lacked - size, 0) :].sum()
         freed = (1.0 - chance) * freed + chance * moved
+
     return float(min(max(freed[-1], 0.0), 1.0))
 
 

@@ -58,6 +58,7 @@ class Explaining(Scheduler):
                 "since": runs.submitted.since,
                 "started": moment(runs.started),
             }
+
         if (job := self.jobs.waiting.get(number)) is None:
             return None
         promise = passes.promises.get(number)

@@ -48,6 +48,7 @@ def line_of(pool: PoolScheduler, now: int, passes: DecisionHistory) -> ServiceOr
         idle = idle - queue.sizes[starts].sum(axis=0)
         busy.add(np.flatnonzero(starts))
         rows = rows[~starts[rows]]
+
     return ServiceOrder(rows, served is not None, idle, busy, fitting_together(idle, queue.sizes[rows]))
 
 
@@ -96,6 +97,7 @@ def waiting(
             break
     else:
         fields["waits_for"] = "pass" if line.known and at < line.heads else "head"
+
     fits = fields["waits_for"] in ("head", "pass")
     blocked = line.rows[line.heads] if line.known and line.heads < len(line.rows) else None
     needs = row if not fits else blocked

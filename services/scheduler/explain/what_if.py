@@ -68,6 +68,7 @@ class WhatIf:
             masses = None if row[SLOT] == UNKNOWN else self._pool.histograms.masses[row[SLOT]]
             within = ended_by(masses, 0.0, float(row[REQUESTED]), float(seconds))
             plans.append(Sooner(requested_time=seconds, cut=None if within is None else round(1.0 - within, DIGITS)))
+
         if (processors := self._smaller(number, row[SIZE])) is not None:
             plans.append(Sooner(processors=processors))
         return plans
@@ -78,6 +79,7 @@ class WhatIf:
             whole = shortest - shortest % MINUTE if shortest >= MINUTE else shortest
             if self.starts(number, requested_time=whole):
                 return whole
+
         if asked <= MINUTE or not self.starts(number, requested_time=MINUTE):
             return None
         low, high = 1, min(-(-asked // MINUTE), NEVER // MINUTE)
@@ -86,6 +88,7 @@ class WhatIf:
                 break
             middle = int((low * high) ** 0.5) if high > 4 * low else (low + high) // 2
             low, high = (middle, high) if self.starts(number, requested_time=middle * MINUTE) else (low, middle)
+
         return low * MINUTE
 
     def _smaller(self, number: int, asked: int) -> int | None:
@@ -98,6 +101,7 @@ class WhatIf:
                 break
             middle = (low + high) // 2
             low, high = (middle, high) if self.starts(number, processors=middle) else (low, middle)
+
         return low
 
 

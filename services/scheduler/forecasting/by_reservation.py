@@ -69,9 +69,11 @@ def place(
                     times[step] = times[step + first]
                     for resource in range(len(free)):
                         free[resource, step] = free[resource, step + first]
+
         if start < FOREVER:
             steps = take(times, free, steps, start, start + run_times[job], sizes[job])
             soonest = min(soonest, start)
+
     return steps, start, soonest
 
 

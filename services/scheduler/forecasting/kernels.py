@@ -69,6 +69,7 @@ def run_until_start(
             if waiting[SIZE][job] <= free:
                 fits = True
                 break
+
         is_found = False
         if fits:
             sizes, planned = waiting[SIZE][:waits].copy().reshape(-1, 1), waiting[PLANNED][:waits]
@@ -107,12 +108,14 @@ def run_until_start(
                         running[START, runs] = now
                         running[END, runs] = now + waiting[RUN_TIME, job]
                         runs += 1
+
                 for column in waiting:
                     left = 0
                     for job in range(waits):
                         if stays[job]:
                             column[left] = column[job]
                             left += 1
+
                 waits -= heads + len(rows)
 
         # 3. Stop once the target has started, or can never start.

@@ -86,6 +86,7 @@ class PassByPass(RunAhead):
             self.ahead = ProjectedQueue(now, free, waiting, runs, corrections, reserve=self.reserve)
         else:
             self.ahead.add(job)
+
         start = self.ahead.start_of(row)
         self.last, self.valid = job, Valid(now, min(self.valid.until, self.ahead.first), ends)
         if start in (BEYOND, TOO_FAR):

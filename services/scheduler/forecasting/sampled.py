@@ -58,6 +58,7 @@ def starts_in_futures(
         if start < now:
             starts[future:] = start
             break
+
     return starts
 
 

@@ -105,6 +105,7 @@ def guarded_pass(
         if first[place]:
             order[served] = place
             served += 1
+
     for place in np.argsort(keys, kind="mergesort"):
         if not first[place]:
             order[served] = place
@@ -127,7 +128,9 @@ def guarded_pass(
             free -= size
             places[started], reasons[started] = place, why
             started += 1
+
         turn += 1
+
     if turn >= count - 1:
         return places[:started], reasons[:started], (due, room), -1, (0, none), False
 
@@ -166,6 +169,7 @@ def guarded_pass(
             if not has_room(extra, size):
                 continue
             extra -= size
+
         if late:
             room -= size
         if place == 0:
@@ -173,4 +177,5 @@ def guarded_pass(
         free -= size
         places[started], reasons[started] = place, BEFORE_HEAD
         started += 1
+
     return places[:started], reasons[:started], (due, room), head, shadow, strict

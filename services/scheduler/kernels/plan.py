@@ -36,10 +36,12 @@ def carried(reservations: IntegerTable, job_numbers: Integers, submit_times: Int
             or (reservations[SUBMIT, old] == submit and reservations[NUMBER, old] < number)
         ):
             old += 1
+
         if old < reservations.shape[1] and reservations[SUBMIT, old] == submit and reservations[NUMBER, old] == number:
             now[:, job] = reservations[:, old]
         else:
             now[NUMBER, job], now[SUBMIT, job], now[SHAPE, job] = number, submit, 0
+
     return now
 
 
@@ -72,6 +74,7 @@ def settled(
         elif start > now:
             later_rows[waiting] = job
             waiting += 1
+
     return now_rows[:starting], later_rows[:waiting], held
 
 
@@ -176,6 +179,7 @@ def plan(
                     at = earliest(times, free, steps, sizes[other, job], run_times[other, job], starts[job] + 1)
                     if at <= starts[job] and at + run_times[other, job] < end:
                         start, shape, end = at, other, at + run_times[other, job]
+
             starts[job], shapes[job] = start, shape
             steps = take(times, free, steps, start, end, sizes[shape, job])
             steps = merged(times, free, steps)
@@ -196,11 +200,13 @@ def plan(
                 at = earliest(times, free, steps, sizes[other, job], run_times[other, job], FOREVER)
                 if at + run_times[other, job] < end:
                     start, shape, end = at, other, at + run_times[other, job]
+
         starts[job], shapes[job] = start, shape
         if start < FOREVER:
             steps = take(times, free, steps, start, end, sizes[shape, job])
         if start == now:
             idle_left -= sizes[shape, job, 0]
+
     return starts, shapes, times, free, steps, left
 
 
@@ -262,4 +268,5 @@ def reserve_pass(
             rows[starting] = job
             starting += 1
             idle -= sizes[job, 0]
+
     return rows[:starting], planned, work

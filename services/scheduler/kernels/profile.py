@@ -52,8 +52,10 @@ def begin(times: Integers, free: IntegerTable, now: int, idle: Integers, sizes: 
             for resource in range(len(idle)):
                 free[resource, steps] = free[resource, steps - 1]
             steps += 1
+
         for resource in range(len(idle)):
             free[resource, steps - 1] += sizes[job, resource]
+
     return steps
 
 
@@ -72,6 +74,7 @@ def earliest(times: Integers, free: IntegerTable, steps: int, size: Integers, ru
         if at == steps or times[at] >= start + run_time:
             return int(start)
         step = at + 1  # it does not fit before this step is over
+
     return limit
 
 
@@ -139,4 +142,5 @@ def merged(times: Integers, free: IntegerTable, steps: int) -> int:
             for further in range(1, len(free)):
                 free[further, kept] = free[further, step]
             kept += 1
+
     return kept

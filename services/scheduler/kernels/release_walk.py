@@ -201,6 +201,7 @@ def walk(
                     top[depth] = add_job(released[here], top[depth], sizes[job], ended[job], low, end, released[free])
                     work += max(top[depth] + 1 - low, 0)
                     here, free = free, 2 * depth + 1 if free == 2 * depth else 2 * depth
+
         at_row[depth] = here
 
         # 4b. Halve again until one step is left.
@@ -239,5 +240,7 @@ def walk(
                 if_ended, if_not = both_one_short - one_short, below(both, sums, first, last) - short
                 most = max(most, ended[job] * if_ended + (1.0 - ended[job]) * if_not)
             bounds[row, d] = most
+
         row += 1
+
     return at[:row].copy(), by[:row].copy(), ready[:row].copy(), delays[:row], bounds[:row], work

@@ -81,6 +81,7 @@ def main_pass(outlook: Outlook, queue: Sequence[BackfillCandidate], depth: int) 
             break
         outlook.take(job.size, outlook.now, outlook.now + job.limit)
         started.append(job)
+
     return started
 
 
@@ -126,4 +127,5 @@ def backfill_pass(outlook: Outlook, queue: Sequence[BackfillCandidate], bounds: 
             first, last = (time - (time + bounds.unix_start) % bounds.resolution for time in (start, start + job.limit))
             if last > max(first, now):
                 outlook.take(job.size, max(first, now), last)
+
     return started

@@ -58,14 +58,17 @@ def condition(masses: Floats, edges: Floats, elapsed: float, request: float, cen
         else:
             cut = high if censor else min(high, upper)
             share = np.log(cut / max(low, elapsed)) / np.log(high / low)
+
         if share > 0.0:
             end = min(high, upper)
             if count == 0 or times[count - 1] < end:
                 times[count] = end
                 left[count] = 0.0
                 count += 1
+
             left[count - 1] += masses[j] * share
             total += masses[j] * share
+
     if total <= 0.0:
         return np.array([upper]), np.array([1.0])
     return times[:count].copy(), left[:count] / total
@@ -133,6 +136,7 @@ def ends_of(
         for j in range(1, bins):
             fine[(j - 1) * points + 1 : j * points + 1] = masses[j] / points
         masses = fine
+
     times, probabilities = condition(masses, edges, float(now - start_time), float(limit), distributions.censor)
     return start_time + times, probabilities
 
@@ -160,4 +164,5 @@ def terminations(
                 break
             times[count], who[count], probabilities[count] = ends[k], job, weights[k]
             count += 1
+
     return by_time(times[:count], who[:count], probabilities[:count])

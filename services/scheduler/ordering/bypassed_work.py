@@ -60,8 +60,10 @@ class BypassedWork:
                 work = float(processors) * run_time if run_time < NEVER else 0.0
                 self.counted[number] = processors, work
                 more[self._row(number)] += work
+
             self.work = self.work + more[::-1].cumsum()[::-1][1:]  # what lies behind each job
             self.unseen.clear()
+
         if np.array_equal(self.numbers, queue.job_number):
             return self.work
         known = dict(zip(self.numbers.tolist(), self.work.tolist(), strict=True))

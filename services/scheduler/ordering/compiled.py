@@ -70,4 +70,5 @@ def sort_keys(
             keys[place] = -(ratio * ratio * ratio * processors[waiting[place]])
         else:
             keys[place] = -(wait / number)
+
     return keys

@@ -80,10 +80,12 @@ def measures_of(masses: Floats, elapsed: float, limit: float) -> tuple[float, fl
             if end > FLOOR:
                 slowdown += 1.0 / max(start, FLOOR) - 1.0 / end
             slowdown /= left
+
         weights[j], lefts[j], ends[j] = weight, mean - elapsed, end - elapsed
         total += weight
         sum_left += weight * (mean - elapsed)
         sum_slowdown += weight * slowdown
+
     if total <= 0.0 or limit <= elapsed:
         last = elapsed + 1.0
         return 1.0, 1.0 / max(last, FLOOR), 1.0
@@ -93,6 +95,7 @@ def measures_of(masses: Floats, elapsed: float, limit: float) -> tuple[float, fl
             ended += weights[j]
             work += weights[j] * lefts[j]
             best = max(best, ended / max(work + (total - ended) * ends[j], 1e-9))
+
     return max(sum_left / total, 1e-9), sum_slowdown / total, best
 
 
@@ -181,6 +184,7 @@ class RunTimeMeasures:
             more = len(changes) - len(self._changes)
             self._changes = np.concatenate((self._changes, np.zeros(more, dtype=np.int64)))
             self._table = np.concatenate((self._table, np.empty((more, self._table.shape[1]))))
+
         new = self._changes[slots] != changes[slots]
         if new.any():
             measure(slots[new], queue.limit_time[rows[new]], queue.histograms.masses, self.taus, self._table)

@@ -53,6 +53,7 @@ def _share(value: object) -> object:
         share = float(str(value))
     except ValueError:
         share = 0.0
+
     if not 0 < share <= 1:
         raise ValueError("expected a share above 0 and at most 1, expected, or no")
     return share
@@ -193,6 +194,7 @@ class Conservative(Policy):
             sizes = np.hstack((sizes, np.repeat(none[:, :, np.newaxis], len(idle), axis=2)))
             run_times = np.hstack((run_times, none))
             sizes[0, len(order) :], run_times[0, len(order) :] = kept[3:].T, kept[2]
+
         return PlannedStarts(
             *plan(
                 now,

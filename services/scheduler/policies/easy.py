@@ -129,6 +129,7 @@ class Easy(InOrder, Policy):
             if not heads and not len(accepted):
                 return []
             return self._decided(now, queue, served, run_times, heads, shadow_time, extra, accepted)
+
         jobs = running.jobs(on_requests=self.on_requests)
         held = jobs.sizes, expected_ends(now, jobs)
         idle, sizes, rows = running.free(free), queue.sizes, self.rows(now, queue)
@@ -140,6 +141,7 @@ class Easy(InOrder, Policy):
             order = np.arange(len(queue)) if self.ordering.alike else self.order(now, queue)[rows]
             in_turn = sizes[rows], run_times[rows]
             heads, shadow_time, extra, accepted = easy_pass(now, idle, *in_turn, order, *held)
+
         return self._decided(now, queue, served, run_times, heads, shadow_time, extra, accepted)
 
     @staticmethod
@@ -159,6 +161,7 @@ class Easy(InOrder, Policy):
             head = int(queue.job_number[served[heads]])
             ahead = [served[place] for place in accepted[:allowed].tolist()]
             starts += backfills(now, queue, ahead, run_times, head, shadow_time, extra)
+
         if heads + len(accepted) > MAX_STARTS:
             starts.append(CutShort(by="starts", left=heads + len(accepted) - MAX_STARTS))
         return starts

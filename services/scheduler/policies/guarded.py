@@ -63,6 +63,7 @@ def decisions_of(now: int, queue: Queue, planned: Integers, result: Pass) -> lis
         elif reason == BEFORE_ELDEST:
             ends = now + int(queue.requested_time[row])
             starts.append(start(queue, row, backfilled(int(queue.job_number[0]), due, max(int(room[0]), 0), now, ends)))
+
     if result.head >= 0:
         behind = [row for row, reason in zip(rows, reasons.tolist(), strict=True) if reason > BEFORE_ELDEST]
         times = queue.requested_time if result.strict else planned
@@ -70,6 +71,7 @@ def decisions_of(now: int, queue: Queue, planned: Integers, result: Pass) -> lis
         shadow_time, extra = result.shadow
         ahead = behind[: MAX_STARTS - len(starts)]
         starts += backfills(now, queue, ahead, times, head, shadow_time, int(extra[0]))
+
     if len(rows) > MAX_STARTS:
         starts = [*starts[:MAX_STARTS], CutShort(by="starts", left=len(rows) - MAX_STARTS)]
     return starts

@@ -124,6 +124,7 @@ class IdleProcessors:
                     guaranteed = int(self.reservations[FIRST, row])
                     size_there = tuple(self._size(row, place).tolist())
                     kept = Suspended(at, size_there, run_time, guaranteed, int(self.planned.shapes[row]))
+
                 self.trials.decided(number, trial, kept)
                 most -= 1
                 reason = Speculated(
@@ -148,6 +149,7 @@ class IdleProcessors:
                 break
             self.free[0] -= wider.processors - shape.processors
             shape = wider
+
         limit = shape.seconds(int(self.queue.requested_time[row]))
         first = FOREVER if self.reservations is None else int(self.reservations[FIRST, row])
         return Start(
@@ -172,6 +174,7 @@ class IdleProcessors:
                     return SpeculativeRun(shape.seconds(seconds), test_run=False)
         elif self.rule.speculate != "no":
             share = float(self.rule.speculate)
+
         return attempt(
             hole,
             run_time,

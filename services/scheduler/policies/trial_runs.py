@@ -98,6 +98,7 @@ def worthwhile(hole: int, saved: int, ran: int, request: int, masses: Floats, ed
         gain = ends * saved - (1.0 - ends) * limit
         if gain > most and limit > ran:
             best, most = limit, gain
+
     return best
 
 

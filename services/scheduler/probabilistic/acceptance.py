@@ -44,6 +44,7 @@ def in_units(processors: Integers, unit: int) -> Integers:
         so_far = -(-held // unit)
         rounded[job] = so_far - before
         before = so_far
+
     return rounded
 
 
@@ -163,6 +164,7 @@ def evaluate_candidates(
         events[c] = len(times)
         ends[c, : len(times)], weights[c, : len(times)] = times, probabilities
         horizon = max(horizon, times[-1])
+
     if rule.measure == GAIN:
         horizon = np.inf  # its time counts until the head can start, whatever the candidates do
 
@@ -209,10 +211,12 @@ def evaluate_candidates(
                 left -= probabilities[event]
                 left_time -= probabilities[event] * times[event]
                 event += 1
+
             if event == last:
                 left = left_time = 0.0
             risks[row] = delays[row, kind] * left
             delay += delays[row, kind] * (left_time - left * at[row])
+
         cost = max(delay, 0.0) * max(float(candidates.predicted_times[c]), RUN_TIME_FLOOR)
         gain = max(until_ready, 1.0) * max(head_run_time, RUN_TIME_FLOOR)
         measures[c] = np.round(exact, 6), np.round(bound, 6), np.round(cost / gain, 6), np.round(exact, 6)
@@ -223,6 +227,8 @@ def evaluate_candidates(
             if rule.weigh and probability > 0.0:
                 passes = measures[c, rule.measure] * measures[c, STATED] / probability < rule.tau
                 probability = measures[c, STATED]
+
         if candidates.free_pass[c] or (passes and probability <= rule.most):
             return c, measures[: c + 1], at, by, risks, resolution, work
+
     return -1, measures, at, by, risks[:0], resolution, work

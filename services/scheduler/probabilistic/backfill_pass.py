@@ -134,6 +134,7 @@ class BackfillPass:
                 planned_end = self.now + int(self.queue.requested_time[rows[accepted]])
                 reason = backfilled(self.head, shadow_time, int(extra[0]), self.now, planned_end)
             rows = self._start(rows, accepted, reason)
+
         return self.decisions
 
     def _shadow(self) -> tuple[int, Integers]:

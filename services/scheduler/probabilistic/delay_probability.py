@@ -48,6 +48,7 @@ def delay_of(
         if row > 0:
             bound += probabilities[k] * bounds[row - 1, kind]
         left -= probabilities[k]
+
     return min(max(exact, 0.0), 1.0), min(max(bound, 0.0), 1.0)
 
 
@@ -120,6 +121,7 @@ def _delay(
             raise ValueError(f"{name} ends at what is not a number")
         if size < 1 or not abs(sum(ends.values()) - 1) <= 1e-9 or min(ends.values()) < 0:
             raise ValueError(f"{name} has {size} processors and ends with probability {sum(ends.values())}")
+
     size, ends = candidate
     walked = walk_over(needed, running, [size])
     times = np.array(sorted(ends), dtype=np.float64)

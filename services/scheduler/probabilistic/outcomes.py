@@ -176,11 +176,13 @@ class Outcomes:
                     self._find(attempt, int(heads.ready_after[at]), int(heads.extra[at]), candidate)
                 else:  # the machine has shrunk: nothing will show
                     self.followed -= 1
+
                 number = candidate.job_number
                 self.open[number] -= 1
                 if not self.open[number]:
                     del self.open[number]
                     self.ran.pop(number, None)
+
         self.heads.keep(~done)
 
     def _find(self, attempt: int, ready_after: int, extra: int, candidate: FollowedCandidate) -> None:

@@ -41,6 +41,7 @@ def filter_candidates(
         if is_safe or not plain:
             left[count], safe[count] = row, is_safe
             count += 1
+
     return left[:count], safe[:count]
 
 
@@ -99,4 +100,5 @@ def sift_by_deadline(
         if kept and (in_time or has_room(extra[1:], sizes[row, 1:])):
             left[count], safe[count] = row, is_safe
             count += 1
+
     return left[:count], safe[:count]

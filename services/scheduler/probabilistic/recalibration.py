@@ -113,16 +113,19 @@ def learn(
         assumed = 0.0 if j == 0 else 1.0
         step[j] = (delayed - expected) * terms[j] + forgotten * PRIOR * (assumed - weights[j])
         left[j] = curvature[j]
+
     for j in range(TERMS):  # the curvature is positive definite: no pivots
         for row in range(j + 1, TERMS):
             factor = left[row, j] / left[j, j]
             step[row] -= factor * step[j]
             for k in range(j, TERMS):
                 left[row, k] -= factor * left[j, k]
+
     for j in range(TERMS - 1, -1, -1):
         for k in range(j + 1, TERMS):
             step[j] -= left[j, k] * step[k]
         step[j] /= left[j, j]
+
     for j in range(TERMS):
         weights[j] += step[j]
 

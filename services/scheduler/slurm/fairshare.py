@@ -75,6 +75,7 @@ class Shares:
                 self._accounts[ROOT].users = count
             else:
                 self._accounts[number] = _Account(parent, share, count)
+
         for number, account in self._accounts.items():
             if number != ROOT:
                 self._accounts[account.parent].children.append(number)
@@ -148,6 +149,7 @@ class Shares:
             for child in account.children:
                 of = self._accounts[child]
                 below.append((-_ratio(of.shares, level, of.usage, account.usage), 1, child, number))
+
         below.sort()
         at = 0
         while at < len(below):

@@ -71,6 +71,7 @@ class Times:
             self.backfill += (now - self.backfill) // settings.bf_interval * settings.bf_interval
             self.full += (now - self.full) // settings.sched_interval * settings.sched_interval
             backfill, full = backfill and self.backfill == now, full and self.full == now
+
         main = full or (self.changed and (self.main < 0 or now - self.main >= settings.sched_delay))
         return main, full, backfill and settings.backfill
 
@@ -176,6 +177,7 @@ class Slurm(Policy):
             self.times.done(now, main=main, full=full, backfill=backfill)
             self.times.pass_requested = False
             return starts
+
         candidates = self._candidates(queue)
         outlook = self._outlook(now, queue, running, free)
         begun: list[BackfillCandidate] = []
@@ -183,6 +185,7 @@ class Slurm(Policy):
             depth = len(self.priorities.jobs) + len(queue) if full else self.settings.sched_depth
             begun = main_pass(outlook, candidates, depth)
             starts += [start(queue, trial.row, FITS_NOW) for trial in begun]
+
         if backfill:
             rows = {trial.row for trial in begun}
             more = backfill_pass(
@@ -190,6 +193,7 @@ class Slurm(Policy):
             )
             starts += [start(queue, trial.row, RESERVED) for trial in more]
             begun += more
+
         self.times.done(now, main=main, full=full, backfill=backfill, started=bool(begun))
         if len(begun) > MAX_STARTS:
             del starts[MAX_STARTS:], begun[MAX_STARTS:]
@@ -238,6 +242,7 @@ class Slurm(Policy):
             idle -= cooling.sum(axis=0)
             sizes = np.concatenate((sizes, cooling))
             ends = np.concatenate((ends, np.array([until for until, _ in self.cooling], dtype=np.int64)))
+
         return Outlook(now, idle, np.ascontiguousarray(sizes), ends, self.held, len(queue))
 
     def observe(self, event: Event) -> None:
@@ -246,6 +251,7 @@ class Slurm(Policy):
             job = self.priorities.jobs.get(event.job_number)
             if job is not None and (seconds := self._turnaround(event.job_number)):
                 self.cooling.append((event.time + seconds, job.processors))
+
         if isinstance(event, JOB_EVENTS):
             self.priorities.notice(event)
             if not isinstance(event, JobStarted):

@@ -147,6 +147,7 @@ class Priorities:
             if not self.jobs:  # nothing but decay is left of the gap
                 self._shares.decay(last - due)
                 self.calculated = last
+
         self.fair = self._shares.factors()
         for job in self.jobs.values():
             if job.state == WAITING:

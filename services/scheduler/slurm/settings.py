@@ -78,9 +78,11 @@ def spelled(keys: dict[str, object]) -> str:
             text = as_text(value)
         else:
             raise ValueError(f"{key}: expected a number, a word, true, false or rows")
+
         if not set(text).isdisjoint("(),= \n"):
             raise ValueError(f"{key}: {truncate(text, QUOTED)!r} cannot be a value")
         parts.append(f"{key}={text}")
+
     return f"({','.join(parts)})"
 
 
@@ -171,6 +173,7 @@ def rows_of(table: str, text: str) -> list[Any]:
         if max(map(int, numbers)) > MAX_TIME:
             raise ValueError(f"{quote(part)}: no number is beyond {MAX_TIME}")
         rows.append(row(*map(int, numbers)))
+
     return rows
 
 
@@ -243,6 +246,7 @@ class SlurmSettings(PolicySettings):
                     above, steps = parents.get(above, -1), steps + 1
                     if above not in known or steps > len(rows):
                         raise ValueError(f"account {number} is not below the root")
+
         return text
 
     def table(self, name: str) -> list[Any]:

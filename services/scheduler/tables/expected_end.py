@@ -78,7 +78,9 @@ def expected_ends(now: int, running: RunningJobs) -> Integers:
             if run_time > elapsed:
                 break
             run_time = running.predicted_times[job] + correction
+
         if run_time <= elapsed:
             run_time = running.adjusted_times[job] if running.adjusted_times[job] > elapsed else elapsed + GRACE
         ends[job] = running.start_times[job] + max(min(run_time, running.requested_times[job]), elapsed + 1)
+
     return ends

@@ -44,6 +44,7 @@ def front(free: Integers, sizes: IntegerTable, served: Integers) -> tuple[int, I
         if has_room(left, sizes[served[at]]):
             rows[count] = served[at]
             count += 1
+
     return heads, np.sort(rows[:count])
 
 

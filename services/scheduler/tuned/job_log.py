@@ -137,6 +137,7 @@ class JobLog:
             self._add(now, {number: update.user or 0 for number, update in new}, queue, running)
             for number, update in new:
                 self._learn(number, update)
+
         self.news.clear()
 
     def _learn(self, number: int, news: JobUpdate) -> None:
@@ -195,6 +196,7 @@ class JobLog:
             row = queue.row(number) or running.row(number)
             if row is not None and self.size + len(new) < self.most:
                 new.add(row[: SLOT + 1])
+
         size = self.size + len(new)
         tables = (self.facts, self.planned, self.numbers)
         self.facts, self.planned, self.numbers = (grown(table, size) for table in tables)

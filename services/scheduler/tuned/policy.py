@@ -152,6 +152,7 @@ class Tuned(Policy):
             every = self.settings.every
             self.next_choice += every * ((now - self.next_choice) // every + 1)
             outputs.extend(self._choose(now))
+
         work = self.overtaken.of(queue, running)
         decides = self.passes[self.member]
         promised = self._promised(queue, decides.guards.patience)

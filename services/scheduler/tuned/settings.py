@@ -99,6 +99,7 @@ class TunedSettings(PolicySettings):
             meant = [ORDERS[part] if key == "orders" else float(part) for part in parts.split(BETWEEN)]
             if any(order in meant[:place] for place, order in enumerate(meant)):
                 raise ValueError(f"{key}={truncate(parts, QUOTED)} has one of them twice")
+
         return self
 
     def _lists(self) -> tuple[str, ...]:
@@ -131,4 +132,5 @@ class TunedSettings(PolicySettings):
                 if more
             ]
             members.append(PortfolioMember(", ".join([f"{order} {seconds / HOUR:.8g} h", *also]), settings))
+
         return members

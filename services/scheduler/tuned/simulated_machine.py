@@ -106,6 +106,7 @@ def next_time(now: int, known: KnownTables, running: Integers, starts: Integers,
         else:  # it runs on, at least so long
             elapsed = now - known.started[job] if known.started[job] >= 0 else 0
             horizon = min(horizon, starts[job] + elapsed)
+
     return time if time <= horizon else BEYOND
 
 
@@ -153,6 +154,7 @@ def advance_one(
             for place in range(waits):
                 if known.withdrawn[waiting[place]] >= 0:
                     next_arrival = min(next_arrival, known.withdrawn[waiting[place]])
+
         time = next_time(now, known, running[:runs], starts, next_arrival)
         if time == BEYOND:
             break
@@ -193,7 +195,9 @@ def advance_one(
                 else:
                     waiting[left], work[left] = job, work[place]
                     left += 1
+
             waits = left
+
         counters[WAITS] = waits
 
         # 5. Skip the pass unless the smallest waiting job fits.
@@ -211,6 +215,7 @@ def advance_one(
             job = running[place]
             sizes[place, 0] = known.processors[job]
             latest[place] = max(starts[job] + known.requested_times[job], time + 1)
+
         keys = sort_keys(members.kinds[member], time, jobs.submit_times, known.processors, basis, waiting[:waits])
         places, _, _, _, _, _ = guarded_pass(
             time,
@@ -239,6 +244,7 @@ def advance_one(
             running[counters[RUNS]] = job
             counters[RUNS] += 1
             counters[FREE] -= known.processors[job]
+
         behind = 0.0
         for place in range(waits - 1, -1, -1):
             work[place] += behind
@@ -248,7 +254,9 @@ def advance_one(
             if stays[place]:
                 waiting[left], work[left] = waiting[place], work[place]
                 left += 1
+
         counters[WAITS] = left
+
     return steps
 
 

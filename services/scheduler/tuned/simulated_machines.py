@@ -76,6 +76,7 @@ def settle(
                 totals[member, TAIL] += (wait / UNIT) ** POWER
                 totals[member, LONGEST] = max(totals[member, LONGEST], float(wait))
                 waits[member, users[job]] += wait
+
     return settled
 
 
@@ -94,6 +95,7 @@ def worst_user(waits: FloatTable, counts: Floats, least: float, floor: float) ->
             if counts[user] >= least:
                 ratio = (waits[member, user] / counts[user] + floor) / (waits[0, user] / counts[user] + floor)
                 worst[member] = max(worst[member], ratio)
+
     return worst
 
 
@@ -138,6 +140,7 @@ class SimulatedMachines:
             plan = 2 + taus.index(member.tau) if member.tau else AS_PREDICTED if predicted else AS_REQUESTED
             columns.append((kind, row, plan))
             guards.append((member.threshold, member.overtaken, member.patience))
+
         whole, parts = np.array(columns, dtype=np.int64).T, np.array(guards, dtype=np.float64).T
         self.members = MemberArrays(*np.ascontiguousarray(whole), *np.ascontiguousarray(parts))
         self.jobs = JobLog(bases, tuple(taus), settings, MAX_OPEN)
@@ -197,6 +200,7 @@ class SimulatedMachines:
             left = table[:, : len(done)][:, ~done]
             table[:, : left.shape[1]] = left
             table[:, left.shape[1] :] = -1
+
         jobs.drop(done)
 
     @property

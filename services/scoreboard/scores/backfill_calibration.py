@@ -81,6 +81,7 @@ class Calibration:
                 self.heads.start(start.job_number)
             started = entry.after
             self._add(decided.time, entry, waiting)
+
         for start in starts:
             self.heads.start(start.job_number)
         if len(self.new_candidates) > CHUNK:
@@ -145,6 +146,7 @@ class Calibration:
             else:
                 self.passed_over += count
                 self.unknowable += count
+
         return kept
 
     def _put_together(self) -> None:

@@ -34,6 +34,7 @@ class MemberRecord:
                 self.changes.append(MemberChange(time=decided.time, member=chosen.member))
             else:
                 self.left_out += 1
+
         if chosen.standings is not None:
             self.jobs, self.standings = chosen.jobs, chosen.standings
 

@@ -79,7 +79,9 @@ def crps(pieces: FloatTable, outcomes: Floats, run_time: float, limit: float) ->
             slope = mass / math.log(high / low)
             turn = min(max(time, low), high)
             score += _squared(reached, slope, low, low, turn) + _squared(reached - 1.0, slope, low, turn, high)
+
         reached += mass
+
     return score
 
 

@@ -23,6 +23,7 @@ def add_errors(jobs: FloatTable, sums: Floats, errors: Integers) -> int:
         sums[0] += error
         errors[bin_of(error)] += 1
         longer += jobs[job, 0] < jobs[job, 1]
+
     return longer
 
 

@@ -111,11 +111,13 @@ class Expectations:
             ours = ExpectedStart(start - wait + forecast, start - wait)
             for name, word in (words | {"forecast": ours}).items():
                 self.paired[name].add(word.start, start, start - word.forecasts)
+
         if bound is not None:
             self.bounded += 1
             self.covered += wait <= bound.seconds
             self.quantiles += round(bound.quantile * PARTS)
             self.bounds += bound.seconds
+
         if table:
             self.within = self.within.plus(table, wait, first.start - (start - wait))
 

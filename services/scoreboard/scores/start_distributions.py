@@ -81,6 +81,7 @@ class _Sums:
             if low in seconds and high in seconds:
                 self.covered[at] += seconds[low] <= wait <= seconds[high]
                 self.by_chance[at] += share_within(rank, low, high)
+
         for level, probability in {seconds: share for share, seconds in sorted(table)}.items():
             self.within.add(probability, came=wait <= level)  # of several with the same seconds the highest
 

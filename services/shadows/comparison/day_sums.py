@@ -51,6 +51,7 @@ class DayAreas:
             at = then
             if len(self.days) > MAX_DAYS:
                 del self.days[next(iter(self.days))]
+
         self.until = max(self.until, time)
 
     def snapshot(self) -> dict[str, Any]:
@@ -99,6 +100,7 @@ class DaySums:
             sums = shapes.setdefault(job.shape, [0] * len(PARTS))
             for place, part in enumerate(parts_of(job)):
                 sums[place] += part
+
         if len(self._days) > MAX_DAYS:
             del self._days[next(iter(self._days))]
 

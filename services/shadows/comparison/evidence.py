@@ -60,6 +60,7 @@ class Evidence:
             self._log_capital = [
                 capital + log1p(stake * won) for capital, stake in zip(self._log_capital, STAKES, strict=True)
             ]
+
         self._scale = max(self._scale, abs(mean))
         if self.since is None and self.times >= ENOUGH:
             best = max(range(len(STAKES)), key=self._log_capital.__getitem__)

@@ -37,6 +37,7 @@ class ShapeExtremes:
             for which, wait in enumerate(job.waits):
                 self.waits[place][which].add(wait)
                 self.longest[place][which] = max(self.longest[place][which], wait)
+
         later = job.waits[1] - job.waits[0]
         if abs(later) >= NOTICED:
             (self.later if later > 0 else self.sooner).add(abs(later))

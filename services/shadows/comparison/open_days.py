@@ -60,6 +60,7 @@ class OpenJob:
                 bounded_slowdown(real, self.real_run_time),
                 bounded_slowdown(shadow, self.shadow_run_time),
             )
+
         work = self.processors * (self.real_run_time or self.shadow_run_time or 0)
         return Fared(self.shape, self.user, work, (real, shadow), slowdowns)
 
@@ -119,6 +120,7 @@ class OpenDays:
             job.real_run_time = run_time
         else:
             job.shadow_run_time = run_time
+
         if job.real_run_time is not None and job.shadow_run_time is not None:
             self._open[self._day_of[number]] -= 1
 

@@ -60,6 +60,7 @@ def read(run: str, snapshot: bytes | None) -> StoredShadow:
             f"what is stored of shadow {quote(run)} is damaged, or of another version: {error!r:.200}; "
             "start it anew with shadowtime shadow"
         ) from None
+
     return StoredShadow(run, cluster, real, name.removeprefix("shadow/"), unix_start, summary)
 
 
@@ -110,6 +111,7 @@ class StoredShadowCache:
                     before = self._seen.get(run)
                     same = before is not None and before.position == position
                     reports[run] = before if before is not None and same else await self._read(run, position)
+
             self._seen = reports
         finally:
             self._rested = asyncio.get_running_loop().time() + REST_SECONDS

@@ -26,6 +26,7 @@ def notes_of(name: str, compared: Comparison) -> Iterator[str]:
             if moved.mean is not None and moved.quantiles is not None:
                 half, mean = duration(moved.quantiles[1]), duration(moved.mean)
                 yield f"{percent(moved.share)} start {word}, by {mean} on average, half of them by {half} or less"
+
     for which, waiting in ((REAL_NAME, compared.real_waiting), (name, compared.shadow_waiting)):
         if waiting.longest is not None:
             yield f"{which}: {waiting.jobs:,} jobs wait, the longest for {duration(waiting.longest)} so far"

@@ -46,6 +46,7 @@ def _of_jobs(result: ClassResult) -> Iterator[Figure]:
         for bound, value in result.wait_change.model_dump().items():
             if value is not None:
                 yield names.TWIN_CHANGE, (*shape, bound), value
+
     yield names.TWIN_MOVED, (*shape, "sooner"), result.sooner.share
     yield names.TWIN_MOVED, (*shape, "later"), result.later.share
 
@@ -70,12 +71,14 @@ class ShadowCollector(Collector):
                 value = follower.sequence + 1 if metric is names.SHADOW_EVENTS else follower.source.load.behind
                 family.add_metric([follower.run], float(value))
             yield family
+
         families: dict[str, GaugeMetricFamily] = {}
         for follower in self._followers:
             if isinstance(shadow := follower.source, ShadowSource) and shadow.met:
                 for metric, labels, value in figures(shadow.paired.compared()):
                     family = GaugeMetricFamily(metric.name, metric.meaning, labels=metric.labels)
                     families.setdefault(metric.name, family).add_metric([follower.run, *labels], value)
+
         yield from families.values()
 
 

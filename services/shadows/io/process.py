@@ -36,6 +36,7 @@ async def play(shadows: Sequence[ShadowOptions]) -> None:
                 like = real = real or await first_of(source)
             opened = wanted.opened(like)
             followers.append(Follower(wanted.of.run, opened, source, store, settings))
+
         await follow_all(followers, settings, lambda: health_of(followers), registry_of(followers))
 
     await with_store(settings, STORE, played)

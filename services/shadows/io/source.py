@@ -64,11 +64,13 @@ async def beginning_of(
             last = envelope.event.time
             if first is None:
                 first, after = _opening(envelope), record.offset + 1
+
     if first is None:
         raise FollowError(
             f"topic {JOBS} knows no run {quote(run)}; name the run to shadow: --of NAME; "
             "shadowtime watch decisions --beginning shows those that are there"
         )
+
     return first, last, after
 
 
@@ -194,6 +196,7 @@ class ShadowSource:
                 fresh.append(event)
             elif (before := self._already.popleft()) != event:
                 raise FollowError(f"the log of this shadow has {before} where it would tell {event}: begin a new one")
+
         return fresh
 
     async def listen(self) -> None:
@@ -216,6 +219,7 @@ class ShadowSource:
                 self._fetched.extend(records.get(real, ()))
             while self._fetched and self.next_time() is None and twin.hungry:
                 self._hear(self._fetched.popleft())
+
         self.load.behind = float(twin.behind)
         self.paired.at(twin.horizon - twin.behind)
 
@@ -257,7 +261,9 @@ class ShadowSource:
             except BaseException:
                 await consumer.stop()
                 raise
+
             self._consumer = consumer
+
         return self._consumer
 
     async def close(self) -> None:

@@ -82,6 +82,7 @@ class ShadowJob:
                 self.outlasts = max(self.outlasts, event.run_time)
             self.started = self.stopped = None
             return
+
         self.outcome, self.over = event.outcome, True
         longer = event.outcome == "limit"  # it would have gone on
         self.run_time = max(event.own_run_time + longer, SHORTEST)
@@ -191,6 +192,7 @@ class ShadowJob:
             if length > self.freed - execution.start_time - self.stood:
                 return JobResumed(time=time, job_number=number)
             known = max(self.freed, execution.end_time + self.stood)
+
         ended = execution.ended(time)
         if known is None or known == time == execution.end_time:
             return ended

@@ -176,6 +176,7 @@ class TwinMachine:
         elif life is not None:
             mirror_cluster_event(self._machine, event, life)
             self.actual.forget_if_over(life)
+
         return [] if isinstance(event, JobExpected) else [event]
 
     def predict(self, job_number: int, seconds: float) -> None:
@@ -218,6 +219,7 @@ class TwinMachine:
             events += apply_cluster_event(self._machine, event, life)
             if life is not None and life.done:
                 self._done(life)
+
         self.deciding = True
         return [*events, SchedulingPoint(time=time)]
 
@@ -240,9 +242,11 @@ class TwinMachine:
                 raise ReplayError(
                     f"job {kill.job_number} is to be killed at {self._clock} but does not run, or restart"
                 )
+
             ended = life.execution().ended(self._clock, killed=True, requeue=kill.requeue)
             self._leave_machine(life, ended)
             self._caused.append(ended)
+
         self._caused += [self._machine.carry_out(start, self._clock) for start in decided.starts]
 
     def _finish(self, life: ShadowJob) -> Event:
@@ -254,6 +258,7 @@ class TwinMachine:
             self._machine.go_on(life, self._clock)
         else:
             self._leave_machine(life, finished)
+
         return finished
 
     def _leave_machine(self, life: ShadowJob, ended: JobEnded) -> None:

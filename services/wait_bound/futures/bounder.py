@@ -128,16 +128,19 @@ class FuturesBound(Bounder):
                 scope.submit(event, scope.quantiles(asked.alike, asked.trees))
                 if scope.queue is not None:
                     self._queues[scope.queue] = scope
+
             self.machine.submit(event, self._histogram(event))
             if self._trees is not None and asked.row is not None:
                 self._trees.submit(event.job_number, asked.row)
                 self._recent.came(event)
         else:
             self.machine.observe(event)
+
         for scope in (self._cluster, *self._queues.values()):
             if isinstance(event, JobWithdrawn):
                 scope.withdraw(event.job_number)
             scope.advance(event.time)
+
         if isinstance(event, JobWithdrawn):
             self._forecasts.pop(event.job_number, None)
         if self._trees is not None:
@@ -145,6 +148,7 @@ class FuturesBound(Bounder):
                 self._trees.withdraw(event.job_number)
             elif isinstance(event, JobStarted):
                 self._trees.grow_if_due(event.time)
+
         self._asked.forget()
 
     def _judged(self, queue: int | None) -> JudgedFutures:
@@ -214,4 +218,5 @@ class FuturesBound(Bounder):
             trees, recent = state["trees"]
             self._trees.restore(trees)
             self._recent.restore(recent)
+
         self._asked.forget()

@@ -81,6 +81,7 @@ class JobsThere:
             row = self._suspended.pop(event.job_number, None)
         else:
             self.held -= int(self._table[row, HELD])
+
         if event.requeued and row is not None and self._table[row, ASKED]:
             self._waiting[event.job_number] = row
         else:
@@ -114,6 +115,7 @@ class JobsThere:
             if number in self._running:
                 self.held += event.requested_processors - int(self._table[row, HELD])
             self._table[row, at] = event.requested_processors
+
         if event.requested_time is not None or event.unlimited:
             self._table[row, at + 1] = event.requested_time or UNLIMITED
 
@@ -159,6 +161,7 @@ class JobsThere:
             for values, histogram in islice(saved, count):
                 row = group[int(values[NUMBER])] = self._new_row()
                 self._table[row], self._masses[row] = values, histogram
+
         self.held = int(self._table[_rows(self._running), HELD].sum())
 
     @property

@@ -33,12 +33,14 @@ def easy_once(
         held[SIZE, runs] = queue[SIZE, job]
         held[LATEST, runs], held[END, runs] = now + queue[LIMIT, job], now + queue[RUN_TIME, job]
         runs += 1
+
     started = target < heads
     fits = False
     for job in range(heads + 1, waits):
         if queue[SIZE, job] <= free:
             fits = True
             break
+
     shadow, extra = now, 0
     if fits and not started:
         latest = np.argsort(held[LATEST, :runs])
@@ -48,6 +50,7 @@ def easy_once(
                 break
             extra += held[SIZE, job]
             shadow = max(held[LATEST, job], now)
+
     left, place = 0, target
     for job in range(heads, waits):
         size = queue[SIZE, job]
@@ -65,6 +68,7 @@ def easy_once(
             for row in range(3):
                 queue[row, left] = queue[row, job]
             left += 1
+
     return free, -1 if started else place, left, runs
 
 
@@ -131,9 +135,11 @@ def starts_ahead(
                     queue[:, queued] = arrivals[arrival, ARRIVING:]
                     queued += 1
                 arrival += 1
+
             for job in range(holding - 1, -1, -1):
                 if held[END, job] <= time:
                     idle += held[SIZE, job]
                     holding -= 1
                     held[:, job] = held[:, holding]
+
     return starts

@@ -50,6 +50,7 @@ def count_missed(now: float, jobs: FloatTable, shifts: FloatTable, levels: Float
                     shifts[level, expert] = min(moved, FARTHEST)
                 else:
                     least = min(least, jobs[job, FORECAST + index])
+
         jobs[job, NEXT] = jobs[job, SINCE] + np.exp(least) - NEAR - 1.0  # a second before, for rounding
 
 
@@ -80,6 +81,7 @@ def learn_wait(
             short = log_wait - job[FORECAST + cell]
             losses[expert] = levels[level] * short if short > 0.0 else (levels[level] - 1.0) * short
             square += weights[level, expert] * losses[expert] ** 2
+
         squares[level] += (square - squares[level]) / LAST
         rate = np.sqrt((np.log(2.0 * experts * LAST) + 1.0) / (LAST * squares[level] + 1e-12))
         weights[level] *= np.exp(-rate * (losses - losses.min()))

@@ -41,6 +41,7 @@ def until_free(free: float, wanted: float, left: Floats, sizes: Integers) -> flo
             after = left[job]
             if free >= wanted:
                 break
+
     return after
 
 
@@ -87,6 +88,7 @@ def described(
             features[25] += work
         if row == 0:
             features[10], features[11], features[12] = other[ASKED], other[REQUEST], age
+
     by_request, as_expected = np.zeros(len(running)), np.zeros(len(running))
     for row in range(len(running)):
         other = running[row]
@@ -97,6 +99,7 @@ def described(
         features[13] += by_request[row] * other[HELD] / machine
         if other[USER] == user:
             features[22] += other[HELD]
+
     sizes = running[:, HELD].copy()
     features[14] = len(running)
     features[15] = until_free(features[0], float(size), by_request, sizes)

@@ -75,6 +75,7 @@ class BmbpBounds(Bounder):
         elif isinstance(event, JobWithdrawn):
             for scope in (self._cluster, *self._queues.values()):
                 scope.withdraw(event.job_number, event.time)
+
         self._latest = None
 
     def snapshot(self) -> Any:

@@ -125,7 +125,9 @@ def replay(waits: Integers, ranks: Integers, keep: int, levels: Floats, runs: In
                     at += step
                     left -= tree[at]
                 step //= 2
+
             miss = waits[k] > waits[by_size[at]]
+
         at = place[k]
         while at <= count:
             tree[at] += 1
@@ -144,5 +146,7 @@ def replay(waits: Integers, ranks: Integers, keep: int, levels: Floats, runs: In
                     at += at & -at
                 first += 1
                 held -= 1
+
             in_a_row = 0
+
     return first, in_a_row, limit, since

@@ -59,6 +59,7 @@ def run_lengths(autocorrelation: float, observations: int) -> Counter[int]:
             elif length:
                 runs[length] += 1
                 length = 0
+
     if length:
         runs[length] += 1
     return runs

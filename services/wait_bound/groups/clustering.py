@@ -81,6 +81,7 @@ def merge_order(counts: Integers, totals: Floats) -> Integers:
             changes[i] += 1
             joint = log_likelihood(counts[i] + counts[j], totals[i] + totals[j])
             heappush(pairs, (likelihoods[i] + likelihoods[j] - joint, i, changes[i]))
+
     return order
 
 

@@ -121,4 +121,5 @@ def borrowed(groups: list[WaitGroup], at: int, need: int) -> list[WaitHistory]:
             break
         histories.append(groups[other].history)
         count += len(groups[other].history)
+
     return histories

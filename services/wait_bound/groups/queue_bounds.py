@@ -185,6 +185,7 @@ class QueueBounds:
             detecting = tuple(
                 bound(grouping.groups, grouping.at(job), DETECTING, DETECTING)[0] for grouping in self.groupings
             )
+
         self._open[job.job_number] = Issued(bounds, detecting)
         if "conformal" in self._computed and bounds[-1] is not None:
             self._conformal.submit(job.job_number, job.since, bounds[-1])
@@ -220,6 +221,7 @@ class QueueBounds:
                         kept=len(group.groups[at].history),
                     )
                 )
+
         return Updates(tuple(self._cover(issued.bounds, wait)), tuple(change_points))
 
     def withdraw(self, job_number: int, now: int) -> None:
@@ -259,6 +261,7 @@ class QueueBounds:
             seconds, _ = bound(grouping.groups, at, row, confidence)
             if seconds is not None:  # what a higher quantile borrows may be shorter, its bound is not
                 table.append((row, max(seconds, table[-1][1] if table else 0)))
+
         return tuple(table)
 
     def _recut(self) -> None:

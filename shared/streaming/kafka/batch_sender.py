@@ -58,6 +58,7 @@ class Sender:
             task = asyncio.create_task(self._fill_all(place))
             self._filling.add(task)
             task.add_done_callback(self._filling.discard)
+
         return await own.under_way
 
     async def _fill_all(self, place: tuple[str, int]) -> None:
@@ -68,6 +69,7 @@ class Sender:
                 batch = await self._filled(place, outgoing)
             except Exception as error:
                 batch = [error] * len(outgoing)
+
             for own, batches in zip(outgoing, batch, strict=True):
                 if own.under_way.done():  # nobody waits for it any more
                     continue
@@ -75,6 +77,7 @@ class Sender:
                     own.under_way.set_exception(batches)
                 else:
                     own.under_way.set_result(batches)
+
         del self._waiting[place]
 
     async def _filled(
@@ -92,7 +95,9 @@ class Sender:
                     sent.append(await self.producer.send_batch(batch, topic, partition=partition))
                     batch = self.producer.create_batch()
                     batch.append(timestamp=when, key=own.key, value=value)
+
             span.append((first, len(sent)))
+
         sent.append(await self.producer.send_batch(batch, topic, partition=partition))
         # aiokafka gives one future for a batch: whoever is cancelled while he waits for it cancels it for himself alone
         return [[asyncio.shield(future) for future in sent[first : last + 1]] for first, last in span]

@@ -40,6 +40,7 @@ def connection(settings: Settings) -> dict[str, Any]:
             "sasl_plain_username": settings.kafka_username,
             "sasl_plain_password": None if password is None else password.get_secret_value(),
         }
+
     return arguments
 
 

@@ -47,6 +47,7 @@ def unpacked(payload: bytes) -> bytes:
         if len(plain) > MAX_UNPACKED:
             raise TooLarge(f"more than {MAX_UNPACKED} bytes")
         left = stream.unused_data
+
     return bytes(plain)
 
 

@@ -39,7 +39,9 @@ class LogReader:
             except BaseException:
                 await consumer.stop()
                 raise
+
             self._consumer = consumer
+
         consumer, place = self._consumer, TopicPartition(topic, partition)
         first = (await consumer.beginning_offsets([place]))[place]
         end = (await consumer.end_offsets([place]))[place]

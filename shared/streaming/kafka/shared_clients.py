@@ -46,6 +46,7 @@ class PartitionFeed:
             await consumer.seek_to_end(*self._places)
             for place in self._places:
                 await consumer.position(place)
+
         self._hearing = asyncio.ensure_future(self._hear())
 
     def expect(self, key: bytes) -> None:
@@ -77,6 +78,7 @@ class PartitionFeed:
                     for key, its in runs.items():
                         if key in self._waiting:
                             self._waiting[key].put_nowait(its)
+
                 while any(waiting.qsize() > UNHEARD // 500 for waiting in self._waiting.values()):
                     await asyncio.sleep(0.01)
         except Exception as error:  # whoever waits is to hear of it, whatever it is
@@ -125,6 +127,7 @@ class RunClients:
                 own += [record for record in records if record.key == key]
                 known |= {record.key for record in records}
                 start = records[-1].offset + 1
+
             self._known[partition] = start, known
             return own
 
@@ -141,7 +144,9 @@ class RunClients:
                 except BaseException:
                     await feed.stop()
                     raise
+
                 self._feeds[partition] = feed
+
             return self._feeds[partition]
 
     async def stop(self) -> None:

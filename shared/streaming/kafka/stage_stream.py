@@ -70,6 +70,7 @@ class KafkaStream:
                     return
                 except RENEWED:
                     await self._renew(sender)
+
             await self._deliver_alone(partition, key, messages)
         except FINAL as error:
             raise MessageRejected(f"Kafka never takes one of its outputs: {reason_of(error)}") from error
@@ -135,6 +136,7 @@ class KafkaStream:
                 await new.start()
             except FAILURES as error:
                 raise BusError(f"Kafka does not take outputs: {reason_of(error)}") from error
+
             self._sender = Sender(new, self._settings.max_output_bytes)
             with suppress(*FAILURES):
                 await old.producer.stop()

@@ -118,6 +118,7 @@ async def _administer(settings: Settings, work: Callable[[AIOKafkaAdminClient], 
                 raise unusable(settings, error) from None
         finally:
             await admin.close()
+
         await asyncio.sleep(0.5)
 
 
@@ -133,6 +134,7 @@ async def _reach(settings: Settings, until: float) -> None:
                     return
             except (KafkaError, OSError, TimeoutError) as error:
                 why = error
+
         refused = isinstance(why, REFUSALS)
         if refused or asyncio.get_running_loop().time() + 0.5 > until:
             raise unusable(settings, why) from None
@@ -153,6 +155,7 @@ async def _prepare(admin: AIOKafkaAdminClient, settings: Settings) -> int:
         if all(described.get(name) for name in FLOW):
             break
         await asyncio.sleep(0.1)
+
     if len(set(described.values())) > 1:
         raise BusError(f"topics have unequal numbers of partitions: {described}")
     await _wait_for_leaders(settings, described)

@@ -46,5 +46,6 @@ def connect(settings: Settings, retries: int = 0) -> Client:
         pool = client.connection_pool
         pool.connection_class = type("Connection", (_Packing, pool.connection_class), {})
         return client
+
     tls = settings.redis_url.startswith("rediss")
     return RedisCluster(startup_nodes=[ClusterNode(*node) for node in nodes], ssl=tls, **common)

@@ -171,6 +171,7 @@ class RedisStore:
                 answers = await self._ask(self._evaluate([call for call, _ in sent]))
             except Exception as error:  # of the connection: nobody knows which of them were applied
                 answers = [error] * len(sent)
+
             for (_, future), answer in zip(sent, answers, strict=True):
                 if future.done():
                     continue
@@ -178,6 +179,7 @@ class RedisStore:
                     future.set_exception(_unusable(answer) if isinstance(answer, RedisError) else answer)
                 else:
                     future.set_result(answer)
+
         self._sending = None
 
     async def _evaluate(self, calls: Sequence[Sequence[Any]]) -> list[Any]:
@@ -193,6 +195,7 @@ class RedisStore:
             await self._client.script_load(COMMIT)
             for at, answer in zip(unknown, await self._evaluate([calls[at] for at in unknown]), strict=True):
                 answers[at] = answer
+
         return answers
 
     async def _at_once(self, *commands: tuple[Any, ...]) -> Any:
@@ -226,6 +229,7 @@ class RedisStore:
             except StoreError as error:
                 if isinstance(error.__cause__, AuthenticationError) or loop.time() + 0.5 > until:
                     raise
+
             await asyncio.sleep(0.5)
 
     async def _ask(self, pending: Any) -> Any:

@@ -209,6 +209,7 @@ class RunFollower:
             state.replay(saved.snapshot, saved.journal)
         except SnapshotMismatch as error:
             raise SnapshotMismatch(f"{error}; {self._remedy()}") from None
+
         if state.sequence != saved.sequence:
             raise self._damaged(f"its journal ends at {state.sequence}, its position is {saved.sequence}")
         return state

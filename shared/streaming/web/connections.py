@@ -155,6 +155,7 @@ class Connection(asyncio.Protocol):
             self._unread_since = None
         elif self._unread_since is None:
             self._unread_since = now
+
         if self._unread_since is not None and now - self._unread_since > TAKE_SECONDS:
             return True
         if self.answering:
@@ -204,6 +205,7 @@ class Connections:
                 log.warning("cannot take a connection: %s", error.strerror)
                 await asyncio.sleep(AGAIN_SECONDS)
                 continue
+
             self._make_room()
             try:
                 _bound(taken)

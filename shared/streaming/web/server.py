@@ -138,6 +138,7 @@ async def _listeners(host: str, port: int) -> list[socket.socket]:
     except (OSError, UnicodeError) as error:
         reason = (isinstance(error, OSError) and error.strerror) or "that is no name of a host"
         raise SettingsError(f"cannot listen on {quote(host)}: {reason}") from error
+
     listeners: list[socket.socket] = []
     try:
         for family, address in places:
@@ -148,6 +149,7 @@ async def _listeners(host: str, port: int) -> list[socket.socket]:
             listener.close()
         reason = (error.strerror or str(error)).partition(" (while")[0]
         raise SettingsError(f"cannot listen on {host}:{port}: {reason}") from error
+
     return listeners
 
 

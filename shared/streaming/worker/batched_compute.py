@@ -91,6 +91,7 @@ class ComputeBatcher:
             failure = error
         finally:
             self._later.cancel()
+
         self._waiting = self._waiting[len(through) :]
         for piece in through:
             piece.answer(overrun=False)

@@ -70,6 +70,7 @@ class Committer:
             except Exception as error:
                 log.exception("run %s cannot go on", quote(run.name))
                 failure = described(error)
+
             if failure is not None:
                 await refused(failure)
 
@@ -148,6 +149,7 @@ class Committer:
                     )
                     await self._stream.publish(run.partition, run.name, [last.to_bytes()], [time])
                     break
+
         run.delivered = len(outputs)
 
 

@@ -95,6 +95,7 @@ class FairQueue(Generic[Item]):
                 self._strangers[whose] -= 1
                 if self._strangers[whose] <= 0:
                     del self._strangers[whose]
+
         self._items -= len(items)
         self._bytes -= total
         return key, items

@@ -64,6 +64,7 @@ class BatchConsumer(driver.Consumer):
             if active is None or place in active or place in self._buffered_partitions:
                 # whoever is told that partitions move must not wait until there is room
                 await self.wait_first(self._hand_over(place, batch, generation), self.suspend_flow.wait())
+
         nothing: list[Any] = []
         for record in nothing:  # faust iterates over what is left
             yield record

@@ -147,11 +147,13 @@ class WorkerLoop:
             log.exception("%s cannot handle records", self._stage.name)
             spent, left = {}, [*await worker.give_up(), *items]
             await asyncio.sleep(1.0)
+
         now = time.time()
         for received in (*worker.take_done(), *left):
             message: Any = received.record
             self._metrics.latency.observe(now - message.timestamp)
             self._app.consumer.ack(message)
+
         return spent
 
     def _next_turns(self) -> list[tuple[bytes | None, Sequence[Received]]]:
@@ -165,6 +167,7 @@ class WorkerLoop:
             turns.append((key, items))
             room -= len(items)
             size += sum(len(received.record.value or b"") for received in items)
+
         return turns
 
     async def _gather(self) -> None:
@@ -204,6 +207,7 @@ class WorkerLoop:
             elif time.monotonic() - owned > UNASSIGNED_SECONDS:
                 log.critical("%s: no partition for %d s; starting anew", self._stage.name, UNASSIGNED_SECONDS)
                 os._exit(STALLED)
+
             behind = self._lag()
             self._metrics.lag.set(behind)
             idle = time.monotonic() - self._progress

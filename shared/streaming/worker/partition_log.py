@@ -51,6 +51,7 @@ class PartitionLog:
             self._searched = self._known()
             self._epoch += 1
             self._first = offset
+
         self._next = offset + 1
         self.find(offset, key, value)
         return self._epoch

@@ -87,6 +87,7 @@ class RunProgress:
             self.note_quarantine(name, saved.quarantined)
             await self._deliver_left(run, saved.outbox, delivered)
             return run
+
         began = self._clock()
         try:
             await self._thread.run(run.state.replay, saved.snapshot, saved.journal)
@@ -96,6 +97,7 @@ class RunProgress:
             run.state = StageRun(self.stage)
             run.state.sequence = saved.sequence
             run.enter(RunPhase.FAILED, f"its state cannot be restored: {described(error)}")
+
         run.journal = Journal(
             events=len(saved.journal),
             size=sum(map(len, saved.journal)),
@@ -158,6 +160,7 @@ class RunProgress:
                 self.spent[run.name] += limit
                 slow = work[min(done.done, len(work) - 1)]
                 return await self._quarantine(run, done, slow, f"an event took more than {limit:g} s")
+
             self.spent[run.name] += done.seconds
             return await self._conclude(run, work, done)
 
@@ -186,12 +189,14 @@ class RunProgress:
             raise FencedError(
                 f"{self.stage.name}: run {quote(run.name)} is no longer at sequence {done.started} in Redis"
             )
+
         snapshot, journal = (None, ()) if saved is None else (saved.snapshot, saved.journal)
         done.undone = True
         try:
             await self._thread.run(run.state.undo, snapshot, [*journal, *done.inputs[:-1]])
         except (SnapshotMismatch, TimeLimitExceeded) as error:
             return f"an event failed and cannot be undone: {described(error)}"
+
         if run.state.failures > MAX_FAILURES:
             return f"more than {MAX_FAILURES} of its events failed; the last: {done.refused[-1][1]}"
         return None

@@ -80,6 +80,7 @@ class Slice:
                 column.pop()
             if self.refused and self.refused[-1][0] is record:
                 self.refused.pop()
+
         forwarded = rejected(envelope, reason, "quarantined")
         self.add(record, envelope, forwarded, forwarded.to_bytes())
 
@@ -114,6 +115,7 @@ def push_slice(
             done.done += 1
             done.duplicates += 1
             continue
+
         forwarded = state.push(envelope)
         if forwarded is None:
             raise SnapshotMismatch(f"{state.stage.name}: sequence {envelope.sequence} is not handled")
@@ -133,5 +135,6 @@ def _encoded(state: StageRun, envelope: Envelope, forwarded: Envelope, most: int
         forwarded = rejected(envelope, f"an output of {len(output)} bytes; at most {most} are sent", "too-large")
     except Exception as error:
         forwarded = rejected(envelope, f"{state.stage.name} failed: {described(error)}", "failed")
+
     state.spoiled = True
     return forwarded, forwarded.to_bytes()

@@ -76,6 +76,7 @@ def admitted(record: Record, stage: Stage, partitions: int, max_bytes: int) -> E
         raise AdmissionError(f"not an envelope of this schema: {first_of(error, 'message')}") from None
     except Exception as error:  # whatever a library makes of bytes that nobody has thought of
         raise AdmissionError(f"not an envelope of this schema: {described(error)}") from None
+
     if record.key != envelope.run.encode(errors="replace"):
         key = "no key" if record.key is None else f"key {quote(record.key.decode(errors='replace'))}"
         raise AdmissionError(f"run {quote(envelope.run)} came under {key}")
@@ -171,6 +172,7 @@ class RecordProcessor:
                     await self._committer.wait_committed(run)
                     run.catching_up = False
                     await self._committer.commit(run, Slice(run.state.sequence, offset=run.position.offset))
+
                 if name not in self._runs:
                     self._runs.remember(run)
             elif saved.quarantined is not None:
@@ -184,6 +186,7 @@ class RecordProcessor:
                 works.setdefault(envelope.run, []).append((entry.epoch, (entry.record, envelope)))
             else:
                 self._letters.add(entry.record, envelope)
+
         others = [run for name, run in self._committing.items() if name not in works]
         handling = [self._handle_run(name, epochs, self._committing.pop(name, None)) for name, epochs in works.items()]
         handling += [self._settle_run(run) for run in others]
@@ -230,6 +233,7 @@ class RecordProcessor:
             elif run.state.sequence < 0:
                 async with self._searching:
                     await self._begin_at_first(run, record)
+
             if run.quarantined is not None:
                 self._metrics.left_aside.inc(len(works) - at)
                 break
@@ -240,6 +244,7 @@ class RecordProcessor:
                 at += 1
             else:
                 at += await self._advance(run, [work for its, work in works[at:] if its == epoch])
+
         if run.commit is before:  # nothing had to wait for it: all was handled before, or comes too early
             await self._settle_run(run)
         else:
@@ -278,6 +283,7 @@ class RecordProcessor:
             if run.state.sequence < 0:
                 self._log(run.partition).mistaken(run.name.encode())
             return
+
         start, stop = max(run.position.offset + 1, run.position.searched), run.position.sure_from
         if start < stop:
             await self._follow(run, start, stop)
@@ -300,6 +306,7 @@ class RecordProcessor:
                 for entry in records:
                     places.find(entry.offset, entry.key, entry.value)
             places.searched(unsearched.stop)
+
         return places.beginning(run.name.encode())
 
     async def _follow(self, run: Run, start: int, stop: int | None) -> None:
@@ -418,4 +425,5 @@ class StageWorker:
                 log.warning("%s: %s; trying again in %.1f s", self.stage.name, truncate(str(error)), pause)
                 self._context.metrics.retries.inc()
                 await self._context.sleep(pause)
+
             await self._drop()

@@ -76,14 +76,17 @@ class TimeLimitedThread:
                     left = self._left()
                     if left <= 0:
                         self._interrupt()
+
                 if left <= 0:
                     await asyncio.wait({future}, timeout=GRACE_SECONDS)
                     break
+
             if not future.done():
                 future.add_done_callback(lambda left: None if left.cancelled() else left.exception())
                 self._executor.shutdown(wait=False)
                 self._executor = self._new()
                 raise TimeLimitExceeded
+
             return future.result()
         finally:
             self._began = None
@@ -111,6 +114,7 @@ class TimeLimitedThread:
             self._worker = threading.get_ident()
             self._processor_time = time.thread_time()
             self._ended = False
+
         try:
             return work()
         finally:
