@@ -30,7 +30,7 @@ class HeadGuard:
         """Of each waiting job."""
         self.longest_wait = 0
         self.head: int | None = None
-        """Whom the last pass had as head, where the order of the queue may change."""
+        """Head of the last pass, where the order of the queue may change."""
 
     def promise(self, head: int, now: int, shadow_time: int) -> int:
         """Return when a head was first promised to start, in seconds; by now's shadow time where that is the first.
