@@ -134,20 +134,20 @@ def easy_pass(
         left -= sizes[heads]
         heads += 1
     rows = np.empty(waiting - heads, dtype=np.int64)
-    applicable_settings = 0
+    count = 0
     for row in range(heads + 1, waiting):
         if has_room(left, sizes[row]):
-            rows[applicable_settings] = row
-            applicable_settings += 1
+            rows[count] = row
+            count += 1
 
-    if applicable_settings == 0:
+    if count == 0:
         return heads, 0, 0, rows[:0]
     held = np.concatenate((held, sizes[:heads]))
     ends = np.concatenate((ends, now + run_times[:heads]))
     shadow_time, extra = shadow_of(sizes[heads], left, held, ends)
     # What fails now fails later in the pass too, for what is free and extra only shrinks: sort the rest alone.
     able = 0
-    for row in rows[:applicable_settings]:
+    for row in rows[:count]:
         if now + run_times[row] <= shadow_time or has_room(extra, sizes[row]):
             rows[able] = row
             able += 1

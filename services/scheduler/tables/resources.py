@@ -56,7 +56,7 @@ def fits_each(free: Integers, sizes: IntegerTable, rows: Integers) -> Flags:
     >>> fits_each(np.array([3]), np.array([[4], [3], [1]]), np.array([2, 0, 1])).tolist()
     [True, False, True]
     """
-    applicable_settings = np.empty(len(rows), dtype=np.bool_)
+    fitting = np.empty(len(rows), dtype=np.bool_)
     for at in range(len(rows)):
-        applicable_settings[at] = has_room(free, sizes[rows[at]])
-    return applicable_settings
+        fitting[at] = has_room(free, sizes[rows[at]])
+    return fitting
