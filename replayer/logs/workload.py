@@ -157,7 +157,7 @@ def none_left(workload: Workload) -> TraceError:
 def machine_of(trace: Trace, processors: int | None) -> int:
     """Return how large the machine of a replay is; raises as `prepare`."""
     if processors is not None and trace.pools is not None:
-        msg = f"processors {processors}: the machine of {trace.name} has the processors of its pools"
+        msg = f"processors {processors}: the pools of {trace.name} give its processors already; leave this out"
         raise SettingsError(msg)
     machine = trace.processors if processors is None else processors
     if machine is None:

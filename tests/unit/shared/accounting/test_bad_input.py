@@ -233,7 +233,7 @@ def test_a_job_that_asks_for_more_than_its_pool_has_is_left_out(tmp_path: Path) 
     for oversized in ("drop", "align"):
         workload = prepare(trace, oversized=oversized)
         assert workload.skipped == {"more memory than its pool has": 1}
-    with pytest.raises(SettingsError, match="has the processors of its pools"):
+    with pytest.raises(SettingsError, match="give its processors already"):
         prepare(trace, 8)
 
 
