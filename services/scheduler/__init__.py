@@ -1,4 +1,4 @@
-"""The scheduler: which waiting jobs start now, one pass per scheduling point."""
+"""Scheduler stage: one pass at each scheduling point decides the waiting jobs that start now."""
 
 from shadowtime.services.scheduler.explain import Explaining, Following
 from shadowtime.services.scheduler.handler import Scheduler

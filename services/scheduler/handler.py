@@ -1,7 +1,7 @@
-"""The stage: keeps the picture of the machine and answers every scheduling point with a `Decided`.
+"""Handler of the scheduler stage. It keeps the state of the machine and answers each scheduling point with a `Decided`.
 
-Each pool has a picture and a policy of its own, `PoolScheduler`; here events find their way to the pool that they are
-of, and what is decided becomes one answer.
+Each pool has its own state and its own policy in a `PoolScheduler`. The handler routes each event to its pool and
+merges the decisions of all pools into one answer.
 """
 
 from collections.abc import Iterator, Sequence
@@ -46,16 +46,17 @@ from shadowtime.shared.messages import (
 )
 from shadowtime.shared.stages import AdvisedStart, RunningJob, StageHandler, only_priority
 
-# When a job would start that one might submit now; nothing of the pool changes.
+# Starts of jobs that might be submitted now. The state of the pool does not change.
 
 
 def starts_if_submitted(
     pool: PoolScheduler, now: int, asked: Sequence[tuple[JobSubmitted, RunTimePrediction | None]]
 ) -> Iterator[AdvisedStart]:
-    """Yield of each job when it would start if it alone were submitted now, with what is predicted of it.
+    """Yield the start of each job if it alone were submitted now. Each job is paired with its run-time prediction.
 
-    All are run ahead through the same futures, on processors alone; quantiles are calibrated where those of the run
-    are. O(queue), and for each job the cost of a sampled forecast.
+    An `AdvisedStart` has a reason instead if no start can be given. All jobs share the same sampled futures, which
+    count processors alone. Quantiles are calibrated if those of the run are. O(queue), and for each job the cost of a
+    sampled forecast.
 
     References
     ----------
@@ -107,9 +108,9 @@ class Predicted(NamedTuple):
 
 
 class Scheduler(StageHandler):
-    """One run: in each pool the policy that `ClusterOpened.policy` names.
+    """Scheduler of one run. Each pool has its own instance of the policy `ClusterOpened.policy`.
 
-    A job that is blocked waits, but no pool knows of it: to them it comes once it may start, or has started.
+    A blocked job waits, but its pool does not know it. The pool queues the job once it may start or has started.
     """
 
     def __init__(self, opened: ClusterOpened) -> None:
@@ -123,11 +124,11 @@ class Scheduler(StageHandler):
             ]
 
         self.seeing = [pool for pool in self.pools if pool.policy.sees_all] if len(self.pools) > 1 else []
-        """Those whose policies are told of jobs of other pools."""
+        """Pools whose policies also observe the jobs of other pools."""
         self.places: dict[int, PoolScheduler] = {}
-        """Where each job of the system is."""
+        """The pool of each job in the system, by job number."""
         self.blocked: dict[int, Predicted] = {}
-        """The waiting jobs that may not start."""
+        """The predictions for each waiting job that may not start, by job number."""
         self.passes = DecisionHistory()
 
     def on_submitted(self, envelope: Envelope, job: JobSubmitted) -> Envelope:
@@ -154,13 +155,13 @@ class Scheduler(StageHandler):
         return envelope
 
     def on_changed(self, envelope: Envelope, changed: JobChanged, old: JobSubmitted, new: JobSubmitted) -> Envelope:
-        """Put a job in another place of the queue, where its priority is all that changes."""
+        """Reprioritise a waiting job if only its priority changes. Otherwise withdraw it and submit it anew."""
         if only_priority(changed) and changed.job_number not in self.blocked:
             self.places[changed.job_number].reprioritise(changed)
         return super().on_changed(envelope, changed, old, new)
 
     def on_running_changed(self, envelope: Envelope, old: RunningJob, new: RunningJob) -> Envelope:
-        """Give the job what it holds from now on; it stays in its pool."""
+        """Update what a running job holds, and its limit. The job stays in its pool."""
         changed = envelope.event
         if isinstance(changed, JobChanged):
             pool = self.places[changed.job_number]
@@ -169,7 +170,7 @@ class Scheduler(StageHandler):
         return envelope
 
     def on_suspended(self, envelope: Envelope, suspended: JobSuspended, job: RunningJob) -> Envelope:
-        """Free the processors of the job for a while."""
+        """Free the processors of the job until it resumes."""
         pool = self.places[suspended.job_number]
         pool.suspend(suspended)
         self._beside(pool, suspended)
@@ -183,7 +184,7 @@ class Scheduler(StageHandler):
         return envelope
 
     def on_started(self, envelope: Envelope, started: JobStarted, job: JobSubmitted) -> Envelope:
-        """Move the job to the running ones; nothing has blocked one that starts."""
+        """Move the job to the running jobs. A blocked job enters its pool first: once it starts, it is not blocked."""
         pool = self.places[started.job_number]
         if (predicted := self.blocked.pop(started.job_number, None)) is not None:
             enters = job.model_copy(update={"time": started.time, "eligible_time": job.since, "blocked": None})
@@ -196,7 +197,7 @@ class Scheduler(StageHandler):
         return envelope
 
     def on_ended(self, envelope: Envelope, ended: JobEnded, job: RunningJob) -> Envelope:
-        """Free what the job holds."""
+        """Free the resources that the job holds."""
         pool = self.places[ended.job_number] if ended.requeued else self.places.pop(ended.job_number)
         pool.end(ended, job)
         self.passes.end(ended, job.started, job.submitted)
@@ -204,12 +205,15 @@ class Scheduler(StageHandler):
         return envelope
 
     def on_capacity(self, envelope: Envelope, changed: CapacityChanged) -> Envelope:
-        """Let a pool take on another size."""
+        """Resize a pool."""
         self.pools[changed.pool or 0].resize(changed)
         return envelope
 
     def on_scheduling_point(self, envelope: Envelope, point: SchedulingPoint) -> Envelope:
-        """Put a `Decided` in the place of the scheduling point, with what is decided in each pool, in their order."""
+        """Replace the scheduling point by a `Decided` with the decisions of all pools, in pool order.
+
+        Once there are `MAX_STARTS` decisions, the remaining pools are cut short.
+        """
         decisions = self.pools[0].decide(point)
         for pool in self.pools[1:]:
             enough = len(decisions) >= MAX_STARTS
@@ -221,11 +225,11 @@ class Scheduler(StageHandler):
         return envelope.replaced(event=answer)
 
     def starts_of(self, asked: Sequence[tuple[JobSubmitted, RunTimePrediction | None]]) -> tuple[AdvisedStart, ...]:
-        """Return when each of some jobs would start if it alone were submitted now; all enter the first pool."""
+        """Return the start of each job if it alone were submitted now. All jobs enter the first pool."""
         return tuple(starts_if_submitted(self.pools[0], self.time, asked))
 
     def _beside(self, pool: PoolScheduler, event: Event) -> None:
-        """Tell policies of other pools of what happened in one, where they see all."""
+        """Pass an event of one pool to the policies of other pools, if they observe all pools."""
         for observer in self.seeing:
             if observer is not pool:
                 observer.policy.beside(event)
@@ -240,7 +244,7 @@ class Scheduler(StageHandler):
         return super().snapshot() | {"pools": pools, "blocked": blocked, "passes": self.passes.snapshot()}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Take on what `snapshot` returned."""
+        """Restore the state that `snapshot` returned."""
         super().restore(state)
         for pool, saved, room in zip(self.pools, state["pools"], self.rooms, strict=True):
             pool.restore(saved, room)
@@ -257,12 +261,13 @@ class Scheduler(StageHandler):
 
 
 def decided(time: int, decisions: Sequence[Output]) -> Decided:
-    """Return decisions sorted by kind; of several pools, the last says which configuration it has chosen.
+    """Return a `Decided` with the decisions sorted by kind.
 
-    The policy is asked again at the earliest time of all.
+    If several pools have chosen a configuration, the last one is reported. If several ask for another scheduling
+    point, the earliest time counts.
     """
     starts = [decision for decision in decisions if type(decision) is Start]
-    if len(starts) == len(decisions) <= MAX_STARTS:  # as mostly
+    if len(starts) == len(decisions) <= MAX_STARTS:  # the usual case: starts alone
         return construct_unchecked(Decided, time=time, starts=tuple(starts))
     sorted_: dict[type, list[Any]] = {Start: [], Kill: [], Evaluated: [], CutShort: [], Chosen: [], Again: []}
     for decision in decisions:
@@ -289,7 +294,10 @@ def decided(time: int, decisions: Sequence[Output]) -> Decided:
 
 
 def alone(opened: ClusterOpened, at: int) -> ClusterOpened:
-    """Return how a run opens for one of its pools; draws of chance are its own."""
+    """Return the opening of a run for one of its pools, as if the pool were the machine.
+
+    If there are several pools, each has its own cluster name, and so its own seeded random numbers.
+    """
     if opened.pools is None:
         return opened
     pools = opened.pools

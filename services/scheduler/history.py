@@ -1,4 +1,4 @@
-"""The scheduler's history of a run beside the jobs themselves: reasons of starts, refused candidates, predictions."""
+"""The scheduler's history of a run: reasons of starts, refused candidates, forecast waits, ended jobs."""
 
 from collections import deque
 from typing import Any, NamedTuple
@@ -9,19 +9,19 @@ from shadowtime.shared.messages import Decided, Envelope, JobEnded, JobStarted, 
 from shadowtime.shared.text import chosen
 
 KEPT = 3
-"""Refusals of each waiting job that are kept, the last ones."""
+"""Number of refusals kept for each waiting job: the most recent ones."""
 
 KEPT_ENDED = 100
-"""Ended jobs that are kept, the last ones."""
+"""Number of ended jobs kept: the most recent ones."""
 
 LIKELY = 0.9
-"""The probability nearest to which a start is told."""
+"""Target probability of the reported wait: of a bound's probabilities, the nearest is kept."""
 
 REASONS: TypeAdapter[Reason] = TypeAdapter(Reason, config=ConfigDict(defer_build=True))
 
 
 class Refusal(NamedTuple):
-    """A pass that weighed a candidate and did not start it: its time, and the numbers of an `Evaluated`."""
+    """A pass that weighed a candidate and did not start it: its time, and the candidate's values in the `Evaluated`."""
 
     time: int
     head: int
@@ -32,14 +32,14 @@ class Refusal(NamedTuple):
 
 
 class ForecastWait(NamedTuple):
-    """Of a job that was submitted: its forecast wait, and a probability with the wait that it will not exceed."""
+    """Waits predicted at a submission, in seconds: a forecast, and a probability with the wait that it bounds."""
 
     forecast: int | None
     within: tuple[float, int] | None
 
 
 class EndedJob(NamedTuple):
-    """A job that has ended; what it requested is as it was when it ended."""
+    """A job that has ended. `requested_time` is its limit at the start, or else its request."""
 
     processors: int
     requested_time: int | None
@@ -51,7 +51,9 @@ class EndedJob(NamedTuple):
 
 
 class DecisionHistory:
-    """Of the jobs in the system, and the last to end; memory is bounded by them. O(1) an event and weighed candidate.
+    """Decisions and predictions about the jobs in the system, and the last ended jobs. Memory is bounded by these jobs.
+
+    O(1) for each event and each weighed candidate.
 
     >>> from shadowtime.shared.messages.decisions import Evaluated
     >>> passes, risks = DecisionHistory(), {"probabilities": (0.5,), "bounds": (0.2,)}
@@ -63,15 +65,15 @@ class DecisionHistory:
 
     def __init__(self) -> None:
         self.starting: set[int] = set()
-        """Jobs that the last pass started, and that have not started yet."""
+        """Jobs that the last pass decided to start, and that have not started yet."""
         self.reasons: dict[int, tuple[int, Reason]] = {}
-        """Of jobs: when it was decided to start them, or first advised, and why."""
+        """By job number: the time and the reason of the decision to start it, or of the first advice to start it."""
         self.refused: dict[int, deque[Refusal]] = {}
         self.promises: dict[int, ForecastWait] = {}
         self.ended: dict[int, EndedJob] = {}
 
     def submit(self, envelope: Envelope, job: JobSubmitted) -> None:
-        """Keep what was told of a job's start."""
+        """Keep the forecast and the bound of a job's wait."""
         forecast = None if envelope.forecast is None else envelope.forecast.wait
         within = _within(chosen(envelope.wait_bounds))
         self.ended.pop(job.job_number, None)
@@ -79,8 +81,8 @@ class DecisionHistory:
             self.promises[job.job_number] = ForecastWait(forecast, within)
 
     def decide(self, decided: Decided, *, obeyed: bool) -> None:
-        """Keep why jobs start, and who was weighed and refused."""
-        if not decided.starts and not decided.evaluated:  # as nearly always
+        """Keep the reasons of starts, and the candidates that were weighed and refused."""
+        if not decided.starts and not decided.evaluated:  # the usual case
             self.starting.clear()
             return
         for start in decided.starts:
@@ -97,12 +99,12 @@ class DecisionHistory:
                 refusals.append(Refusal(decided.time, tried.head, tried.needed, *risks))
 
     def start(self, started: JobStarted) -> None:
-        """Let go of what only matters while a job waits."""
+        """Drop the records that only matter while a job waits."""
         self.starting.discard(started.job_number)
         self.refused.pop(started.job_number, None)
 
     def end(self, ended: JobEnded, started: JobStarted, job: JobSubmitted) -> None:
-        """Keep how a job ended; one that waits again has not."""
+        """Keep the outcome of an ended job. A requeued job waits again and has not ended."""
         self.reasons.pop(ended.job_number, None)
         if ended.requeued:
             return
@@ -116,13 +118,13 @@ class DecisionHistory:
             del self.ended[next(iter(self.ended))]
 
     def forget(self, number: int) -> None:
-        """Let go of a job that has left the queue."""
+        """Drop all records of a job that has left the queue."""
         self.starting.discard(number)
         for kept in (self.reasons, self.refused, self.promises):
             kept.pop(number, None)
 
     def snapshot(self) -> dict[str, Any]:
-        """Return it as plain values."""
+        """Return the history as plain values."""
         return {
             "starting": sorted(self.starting),
             "reasons": [[number, time, reason.model_dump()] for number, (time, reason) in self.reasons.items()],
@@ -132,7 +134,7 @@ class DecisionHistory:
         }
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Take on what `snapshot` returned."""
+        """Restore the state that `snapshot` returned."""
         self.starting = set(state["starting"])
         self.reasons = {number: (time, REASONS.validate_python(reason)) for number, time, reason in state["reasons"]}
         self.refused = {
@@ -147,7 +149,7 @@ class DecisionHistory:
 
 
 def _within(bound: WaitBound | None) -> tuple[float, int] | None:
-    """Return of a bound the probability nearest to `LIKELY`, and the wait, in seconds, that goes with it."""
+    """Return the probability of a bound nearest to `LIKELY` and its wait in seconds; None if nothing is bounded."""
     if bound is None or bound.bound is None:
         return None
     return min(bound.starts_within or ((bound.quantile, bound.bound),), key=lambda pair: abs(pair[0] - LIKELY))

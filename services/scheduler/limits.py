@@ -1,29 +1,30 @@
-"""How much one pass, or one forecast, may do: counted in steps of its loops and never timed, so alike on any machine.
+"""Limits on the work of one pass or one forecast, counted in steps of its loops.
 
-A step is about a nanosecond. What the logs of the archive need, and what happens beyond, is in `docs/cost.md`.
+Work is never timed, so results are the same on any machine. A step takes about a nanosecond. `docs/cost.md` has the
+work that the logs of the archive need, and the behaviour beyond a limit.
 """
 
 MAX_STARTS = 10_000
-"""Jobs that one pass starts at most; the next pass goes on. Slurm's main scheduler looks at 100 unless told
-otherwise (`default_queue_depth`), its backfilling at 500 (`bf_max_job_test`)."""
+"""Most jobs that one pass starts. The next pass continues. By default, Slurm's main scheduler looks at 100 jobs
+(`default_queue_depth`), its backfilling at 500 (`bf_max_job_test`)."""
 
 WEIGHED = 10_000
-"""Candidates that one pass weighs at most, each counted anew in each walk: a decision tells of all of them."""
+"""Most candidates that one pass weighs. A candidate counts once for each walk: the decision reports all results."""
 
 WALKED = 200_000_000
-"""Steps of all walks of one pass, and of what they are made from."""
+"""Most steps of one pass: of all its walks, and of the computation of their inputs."""
 
 EACH_RUNNING = 64
-"""Work that each running job stands for whenever one more has started, in steps of a walk: its shadow is found anew."""
+"""Steps that each running job counts for after each start of a pass, since the shadow time is then found anew."""
 
 PLANNED = 200_000_000
-"""Steps over availability profiles in which one pass looks for places, and as many in which it improves on them."""
+"""Most steps over availability profiles in which one pass looks for places. As many again may improve the places."""
 
 AHEAD = 200_000_000
-"""Steps of one forecast."""
+"""Most steps of one forecast."""
 
 FUTURES = 2_000_000_000
-"""Steps of all futures of one sampled forecast, in equal parts."""
+"""Most steps of one sampled forecast. Each of its futures has an equal share."""
 
 PERIODS = 10_000
-"""Periods of Slurm's priorities between two events of which each is calculated by itself."""
+"""Most periods of Slurm's priorities that are calculated one by one between two events. The rest count as one."""

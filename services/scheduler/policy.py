@@ -1,4 +1,4 @@
-"""The seam of scheduling policies."""
+"""The protocol of scheduling policies, and functions that build their decisions."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar, Protocol
@@ -32,41 +32,41 @@ Output = Decision | Evaluated | CutShort | Chosen | Again
 class Policy(Protocol):
     """A scheduling policy: deterministic, no clock, no I/O, no mutation of its arguments.
 
-    It may hold state, which changes only in `observe` and `schedule`, and is all in its snapshot.
+    A policy may hold state. The state changes only in `observe`, `beside` and `schedule`. The snapshot has all of it.
     """
 
     name: ClassVar[str]
     Settings: ClassVar[type[PolicySettings]]
     settings: PolicySettings
     as_easy: ClassVar[bool] = False
-    """Whether it guards one job, the first of the queue that does not fit, which those behind it must not delay."""
+    """Whether it protects one job, as EASY does: the first job that does not fit is not delayed by jobs behind it."""
     starts_only: bool = True
-    """Whether its decisions are only starts on the requested processors: nothing fits, nothing is decided."""
+    """Whether its only decisions are starts on the requested processors. Then it decides nothing if no job fits."""
     pool: int = 0
     """Pool of the machine that it decides for, counted from 0."""
     sees_all: bool = False
-    """Whether it is told of what happens to jobs of other pools, too: then `beside` is called."""
+    """Whether it also observes the jobs of other pools. If so, `beside` is called with their events."""
 
     def __init__(self, settings: Any) -> None: ...
 
     def open(self, opened: ClusterOpened) -> None:
-        """Take note of the run, before anything else; most policies need not."""
+        """Read the settings of the run before any event. Most policies need none."""
         return  # not abstract
 
     def forecaster(self) -> Forecaster | None:
-        """Return what forecasts waits under this policy; None where it cannot, or nobody asked for it."""
+        """Return the forecaster of waits under this policy; None if it has none or the settings ask for none."""
         return None
 
     def futures(self) -> Futures | None:
-        """Return what runs this policy ahead through sampled futures, whoever asks; None where it cannot."""
+        """Return the sampled futures of this policy, even if the settings ask for no forecasts; None if it has none."""
         return None
 
     def served(self, now: int, queue: Queue, idle: Integers) -> Integers | None:
-        """Return the rows of the queue in the order in which they are served; None where that is not one order."""
+        """Return the rows of the queue in the order in which they are served; None if there is no single order."""
         return None
 
     def schedule(self, now: int, queue: Queue, running: Running, free: int) -> "Sequence[Output]":
-        """Return what to do at a scheduling point, the probabilities that were weighed for it, and what was left.
+        """Return the decisions at a scheduling point, the probabilities weighed for them, and the work cut short.
 
         Work and output are bounded, see `services.scheduler.limits`.
 
@@ -79,16 +79,16 @@ class Policy(Protocol):
         running
             The running jobs, in the same order.
         free
-            Idle processors; below zero when the machine has shrunk or a recorded log overlaps. Of further resources
-            `running.free` tells too, and `sizes` of both tables what jobs take.
+            Idle processors; below zero when the machine has shrunk or a recorded log overlaps. `running.free` adds the
+            free amounts of further resources. `sizes` of both tables are the amounts that jobs take of each resource.
         """
         ...
 
     def observe(self, event: Event) -> None:
-        """Take notice of an event; most policies need not."""
+        """Update the state by an event. Most policies need none."""
 
     def beside(self, event: Event) -> None:
-        """Take notice of an event of a job in another pool, where it `sees_all`."""
+        """Update the state by an event of a job in another pool. Only called if `sees_all`."""
         return  # not abstract
 
     def snapshot(self) -> Any:
@@ -96,11 +96,11 @@ class Policy(Protocol):
         return None
 
     def restore(self, state: Any) -> None:
-        """Take on the state that `snapshot` returned."""
+        """Restore the state that `snapshot` returned."""
 
 
 def start(queue: Queue, row: int, reason: Reason) -> Start:
-    """Return the decision to start the job in `row` of the queue as it was submitted."""
+    """Return the decision to start the job in `row` of the queue, with its requested processors and run time."""
     number = int(queue.job_number[row])
     _, _, processors, limit = queue.rows[number][:4]
     return construct_unchecked(
@@ -113,7 +113,7 @@ def start(queue: Queue, row: int, reason: Reason) -> Start:
 
 
 def start_heads(queue: Queue, rows: Sequence[int], heads: int) -> list[Start | CutShort]:
-    """Return the starts of the first `heads` jobs of a queue, which fit together, and what a message cannot hold.
+    """Return the starts of the first `heads` jobs of a queue, which fit together; a `CutShort` beyond `MAX_STARTS`.
 
     Parameters
     ----------
@@ -127,7 +127,7 @@ def start_heads(queue: Queue, rows: Sequence[int], heads: int) -> list[Start | C
 
 
 def backfilled(head: int, shadow_time: int, extra: int, now: int, expected_end: int) -> Backfilled:
-    """Return the reason of a job that EASY starts ahead of a blocked head; times in seconds."""
+    """Return the reason to start a job ahead of a blocked head under EASY. Times are in seconds."""
     return construct_unchecked(
         Backfilled,
         head=head,
@@ -146,9 +146,9 @@ def backfills(
     Parameters
     ----------
     run_times
-        Of each row of the queue, in seconds.
+        Run time of each row of the queue, in seconds.
     head, shadow_time, extra
-        The head's job number, and what it leaves when the first of them starts.
+        The head's job number and shadow time, and the extra processors before the first of these starts.
     """
     starts = []
     for row in rows:

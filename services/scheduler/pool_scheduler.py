@@ -1,4 +1,4 @@
-"""The scheduler's state of one pool: its waiting and running jobs, and the policy that decides."""
+"""The scheduler's state of one pool: its waiting and running jobs, and its policy."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -45,7 +45,7 @@ from shadowtime.shared.messages import (
 from shadowtime.shared.spec import parse
 from shadowtime.shared.stages import RunningJob
 
-# What a policy decides must fit: it may be a plug-in, and nothing else asks before a machine is told.
+# Decisions must fit. A policy may be a plug-in, and nothing else checks its decisions before they are emitted.
 
 
 def require_fit(
@@ -57,21 +57,21 @@ def require_fit(
     where: str,
     units: Sequence[str],
 ) -> None:
-    """See that jobs that are started wait, and fit beside each other into what is free and what killed jobs give back.
+    """Check that all started jobs wait, and that together they fit into the free resources and those of killed jobs.
 
     Parameters
     ----------
     policy, where
-        What messages call the policy and its pool.
+        Names of the policy and its pool in error messages.
     free
         Idle processors.
     units
-        What messages call each resource.
+        Name of each resource in error messages.
 
     Raises
     ------
     ValueError
-        If one does not; names the policy, the job and the numbers.
+        If a job does not. The message names the policy, the job and the numbers.
     """
     left = running.free(free).tolist()
     for decision in decisions:
@@ -92,42 +92,42 @@ def require_fit(
 
 
 class PoolScheduler:
-    """One pool of a machine: no pool knows of another.
+    """Scheduler of one pool of a machine, independent of the other pools.
 
-    Its picture changes only with what happens, never with a decision: what was decided is true once the machine has
-    said so. A suspended job has given its processors back, and holds its memory and GPUs.
+    Only events change its state, never a decision: a decided start counts once the machine has reported it. A suspended
+    job has given its processors back, and still holds its memory and GPUs.
 
     Parameters
     ----------
     opened
         The settings of the run, as if the pool were the machine.
     room
-        What the pool has at first; what it does not tell of limits nothing.
+        Initial capacity of the pool. A resource whose amount is None limits nothing.
     name
-        What messages call it.
+        Name of the pool in error messages.
     at
-        Which pool of the machine it is, counted from 0.
+        Index of the pool in the machine, counted from 0.
     """
 
     def __init__(self, opened: ClusterOpened, room: PoolCapacity, name: str, at: int = 0) -> None:
         self.name = name
         self.room = room
         self.further = tuple(unit for unit in UNITS if unit != "processors" and getattr(room, unit) is not None)
-        """The resources beside processors that limit jobs here."""
+        """Resources other than processors that limit jobs in this pool."""
         self.policy = POLICIES.build(parse(opened.policy))
         self.policy.pool = at
         self.policy.open(opened)
         self.forecaster = self.policy.forecaster()
         self.observe: Callable[[Event], None] = self._observe if self.forecaster else self.policy.observe
-        """Lets the policy see what has happened here, once it was answered."""
+        """Pass an event of this pool to the policy and the forecaster, if any, after the pool has handled it."""
         self.histograms = Histograms()
         settings, count = self.policy.settings, len(self.further)
         self.queue = Queue(self.histograms, settings, count)
         self.running = Running(CORRECTIONS[settings.fallback], self.histograms, settings, count)
         self.reshaped: dict[int, tuple[int, ...]] = {}
-        """Rows, as they were in the queue, of the jobs that run on other sizes than they requested."""
+        """Queue rows of the moldable jobs that run on other than their requested processors, by job number."""
         self.suspended: dict[int, tuple[int, ...]] = {}
-        """Rows, as they were among the running jobs, of those that are suspended."""
+        """Rows of the suspended jobs in the table of running jobs, by job number."""
         self.used = 0
 
     @property
@@ -137,7 +137,7 @@ class PoolScheduler:
 
     @property
     def idle(self) -> Integers:
-        """Free amounts of each resource, as `Running.free` has them. O(running jobs)."""
+        """Free amount of each resource, in the order of `Running.free`. O(running jobs)."""
         has = np.array([self.room.processors, *(getattr(self.room, unit) for unit in self.further)], dtype=np.int64)
         for row in self.suspended.values():
             has[1:] -= row[START + 1 :]
@@ -150,7 +150,7 @@ class PoolScheduler:
             self.forecaster.observe(event)
 
     def submit(self, envelope: Envelope, job: JobSubmitted) -> Envelope:
-        """Queue the job with what is predicted of it and its adjusted request; forecast its wait where asked to."""
+        """Queue the job with its prediction and adjusted request. Forecast its wait if there is a forecaster."""
         enqueue(self.queue, job, envelope, self.policy.settings, self._asked(job))
         if self.forecaster is not None:
             forecast = self.forecaster.forecast(job.time, self.queue, self.running, self.free, job.job_number)
@@ -170,7 +170,7 @@ class PoolScheduler:
         self.observe(changed)
 
     def change_running(self, changed: JobChanged, old: RunningJob, new: RunningJob) -> None:
-        """Give the job what it holds from now on; no time that it is planned with is longer than it may run."""
+        """Update what a running or suspended job holds. A new limit caps every time that the job is planned with."""
         number, processors = changed.job_number, new.started.processors
         suspended = number in self.suspended
         row = list(self.suspended[number] if suspended else self.running.remove(number))
@@ -193,13 +193,13 @@ class PoolScheduler:
         self.observe(changed)
 
     def suspend(self, suspended: JobSuspended) -> None:
-        """Free the processors of the job for a while."""
+        """Free the processors of the job until it resumes. It keeps its memory and GPUs."""
         row = self.suspended[suspended.job_number] = self.running.remove(suspended.job_number)
         self.used -= row[SIZE]
         self.observe(suspended)
 
     def resume(self, resumed: JobResumed, job: RunningJob) -> None:
-        """Give the job its processors back, as one that started later by as long as it stood still."""
+        """Give the job its processors back. Its start is moved later by the total time for which it was suspended."""
         row = list(self.suspended.pop(resumed.job_number))
         row[START] = moment(job.started) + job.stood_still(moment(resumed))
         self.running.add(tuple(row))
@@ -207,7 +207,7 @@ class PoolScheduler:
         self.observe(resumed)
 
     def start(self, started: JobStarted, job: JobSubmitted) -> None:
-        """Move the job to the running ones; on another size it takes another time."""
+        """Move the job to the running jobs. The planned times of a moldable job are scaled to its size."""
         row = self.queue.remove(started.job_number)
         number, submit_time, requested, *times = row[:SLOT]
         if started.processors != requested and job.moldable:
@@ -219,7 +219,7 @@ class PoolScheduler:
         self.observe(started)
 
     def end(self, ended: JobEnded, job: RunningJob) -> None:
-        """Free what the job holds; a requeued job waits again where it waited before."""
+        """Free the resources that the job holds. A requeued job takes its former place in the queue."""
         number = ended.job_number
         row = self.suspended.pop(number, None)
         if row is None:
@@ -238,23 +238,23 @@ class PoolScheduler:
         self.observe(ended)
 
     def resize(self, changed: CapacityChanged) -> None:
-        """Take on another size; the policy sees that of a machine."""
+        """Change the capacity of the pool. The policy sees the event as if the pool were the machine."""
         self.room = self.room.changed(changed.processors, changed.memory, changed.gpus)
         self.observe(changed.model_copy(update={"pool": None}) if changed.pool else changed)
 
     def decide(self, point: SchedulingPoint) -> Sequence[Output]:
-        """Return what the policy decides.
+        """Return the decisions of the policy.
 
         Raises
         ------
         ValueError
-            If it starts a job that does not wait here, or more than is free.
+            If the policy starts a job that does not wait here, or starts more than fits into the free resources.
         """
         if self.further:
             self.running.idle[:] = self.idle
         free = self.room.processors - self.used
         decisions = self.policy.schedule(point.time, self.queue, self.running, free)
-        if len(decisions):  # of an iterator nothing would be left
+        if len(decisions):  # a policy must return a sequence: the check would use up an iterator
             taken = sum([decision.processors for decision in decisions if type(decision) is Start])
             if self.further or taken > free:
                 units = [UNITS[unit] for unit in ("processors", *self.further)]
@@ -264,11 +264,11 @@ class PoolScheduler:
         return decisions
 
     def _asked(self, job: JobSubmitted) -> list[int]:
-        """Return what a job asks for of each resource beside processors that limits jobs here."""
+        """Return the amount that a job requests of each further resource that limits jobs in this pool."""
         return [getattr(job, unit) or 0 for unit in self.further] if self.further else []
 
     def snapshot(self) -> dict[str, Any]:
-        """Return the whole state but for the size as plain values."""
+        """Return the whole state, without the capacity, as plain values."""
         return {
             "policy": self.policy.snapshot(),
             "histograms": self.histograms.snapshot(),
@@ -282,7 +282,7 @@ class PoolScheduler:
         }
 
     def restore(self, state: dict[str, Any], room: PoolCapacity) -> None:
-        """Take on what `snapshot` returned, and a size."""
+        """Restore the state that `snapshot` returned, and a capacity."""
         self.room = room
         self.policy.restore(state["policy"])
         self.histograms.restore(state["histograms"])

@@ -1,4 +1,4 @@
-"""All policies by name, and the one that the project recommends."""
+"""All policies by name, and the recommended configuration."""
 
 from shadowtime.services.scheduler.policies import AllReserve, Conservative, Easy, EasySjbf, Fcfs, Guarded, Lwf, Wfp
 from shadowtime.services.scheduler.policy import Policy
@@ -24,5 +24,6 @@ BEST = (
 )
 """Meaning of `--policy best`: the recommended configuration, predictor included.
 
-Chosen by the protocol of docs/choosing-best.md: the least slowdown of those that keep the longest wait near EASY's.
+Chosen by the protocol of docs/choosing-best.md: the lowest slowdown among configurations whose longest wait stays near
+EASY's.
 """

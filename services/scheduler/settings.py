@@ -1,6 +1,6 @@
-"""Settings that policies share: what they make of predictions and adjusted requests, and whether they are run ahead.
+"""Settings that policies share: their use of predictions and adjusted requests, and wait forecasts.
 
-A SPEC leaves them out where they have their defaults, so that it stays short.
+A SPEC omits the settings that have their defaults, so that it stays short.
 """
 
 from typing import Annotated, Any, ClassVar, Literal
@@ -11,30 +11,33 @@ from shadowtime.shared.spec import SpecSettings
 
 
 def unless_default(default: Any, description: str) -> Any:
-    """Return the field of a key that a SPEC spells out only where it has another value than its default."""
+    """Return a pydantic field that a SPEC spells out only if its value differs from `default`."""
     return Field(default, description=description, exclude_if=lambda value: value == default)
 
 
 class PolicySettings(SpecSettings):
     """Settings of every policy: the uses of adjusted requests, and of outlived predictions.
 
-    The regular scheme of Tang 2013 has all three switches on, the selective one all but `running`
-    (docs/algorithms.md#uses-of-an-adjusted-request). Where nothing is adjusted or predicted they change nothing.
+    The regular scheme of Tang 2013 has all three switches on, the selective scheme all but `running`
+    (docs/algorithms.md#uses-of-an-adjusted-request). The settings have no effect on jobs without adjusted requests or
+    predictions.
 
     Parameters
     ----------
     adjust_queue
-        Whether adjusted requests order queue and candidates, where run times do.
+        Whether orders by run time use adjusted requests, for the queue and for candidates.
     adjust_candidates
-        Whether a waiting job is planned to run for its adjusted request at most; so is one that starts, until the
-        next pass.
+        Whether a waiting job is planned to run for at most its adjusted request. A job that starts keeps that plan
+        until the next pass.
     running
-        Whether a running one is; past it, see `expected_end`.
+        Whether a running job is planned to run for at most its adjusted request. A job that has outlived it: see
+        `tables.expected_end`.
     distribution
-        To a policy that weighs distributions adjusted requests are nothing, the upper end of distributions in the place
-        of the request (where the switch for such a job is on), or what reweighs distributions (`adjusted_prior`).
+        The use of adjusted requests in a policy that weighs run-time distributions. `limit`: the adjusted request
+        replaces the request as the upper end of a distribution, if the switch for the job's state is on. `prior`: it
+        reweighs the distribution (`tables.enqueue.reweighted`). `ignore`: it has no effect.
     fallback
-        The corrections of an outlived prediction, see `expected_end`.
+        The corrections of an outlived prediction: see `tables.expected_end`.
     """
 
     adjust_queue: bool = unless_default(True, "the queue is ordered by adjusted requests, where run times order it")
@@ -55,7 +58,7 @@ class PolicySettings(SpecSettings):
 
 
 QUANTILES = ("sampled", "calibrated")
-"""Forecasts that tell quantiles, too."""
+"""Kinds of forecast that also have quantiles."""
 
 
 def _as_asked(value: object) -> object:
@@ -67,21 +70,21 @@ def _as_asked(value: object) -> object:
 
 
 Forecast = Annotated[bool | Literal["sampled", "calibrated"], BeforeValidator(_as_asked)]
-"""Whether waits are forecast; `sampled`: with quantiles, from many futures; `calibrated`: these moved by outcomes."""
+"""Whether waits are forecast. `sampled` adds quantiles from many futures; `calibrated` corrects them by outcomes."""
 
 FORECAST = (
     "tell at each submission how long the job will wait: {what}, run ahead on predictions; sampled: with quantiles "
     "too, from 200 futures in which run times are drawn from what is predicted of them; calibrated: these quantiles, "
     "moved by what came of earlier ones until they hold as often as they say"
 )
-"""Meaning of the key `forecast`."""
+"""Description of the key `forecast`."""
 
 
 class ForecastSettings(PolicySettings):
     """Settings of a policy whose waits can be forecast."""
 
     SAMPLED: ClassVar[bool] = False
-    """Whether it can be run ahead through sampled futures."""
+    """Whether the policy can be run ahead through sampled futures."""
 
     forecast: Forecast = unless_default(False, FORECAST.format(what="the policy"))
 
@@ -94,7 +97,7 @@ class ForecastSettings(PolicySettings):
 
 
 class PlanSettings(ForecastSettings):
-    """Settings of a policy that decides by run times."""
+    """Settings of a policy whose decisions depend on run times."""
 
     plan: Literal["predicted", "requested"] = unless_default(
         "predicted", "run times that it decides by; forecasts let jobs run as predicted either way"

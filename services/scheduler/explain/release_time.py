@@ -1,4 +1,4 @@
-"""The running jobs that must end before a job finds room, and the probability that they have ended by then."""
+"""Running jobs that must end before a waiting job fits, and the probability that they have ended by a time."""
 
 import math
 from collections.abc import Iterator
@@ -16,18 +16,20 @@ from shadowtime.shared.messages import DIGITS, MAX_NAMED_JOBS, Ending, Endings
 QUANTILES = (0.5, 0.9)
 
 MAX_STEPS = 2_000_000
-"""Running jobs times processors, above which no probability is worked out of what they give back together."""
+"""Largest product of running jobs and lacking processors for which the joint probability of a release is computed."""
 
 
 class Release(NamedTuple):
-    """Running jobs, as rows, in the order in which they are expected to end; and when the last is."""
+    """Rows of running jobs in order of their expected ends, and the expected end of the last one in seconds."""
 
     rows: Integers
     time: int
 
 
 def share_until(masses: Masses, seconds: float) -> float:
-    """Return the mass of run times up to so many seconds; within a bin their logarithm is uniform. O(bins).
+    """Return the probability mass of run times up to `seconds`. O(bins).
+
+    Within a bin the logarithm of the run time is uniform; within bin 0, the run time itself.
 
     >>> share_until(np.array([0.0, 0.5, 0.5]), 1.8), round(share_until(np.array([1.0]), 0.25), 2)
     (0.5, 0.25)
@@ -43,16 +45,17 @@ def share_until(masses: Masses, seconds: float) -> float:
 
 
 def ended_by(masses: Masses | None, elapsed: float, limit: float, seconds: float) -> float | None:
-    """Return the probability that a job has ended when it has run for so many seconds, if it has run for `elapsed`.
+    """Return the probability that a job has ended after `seconds`, given that it has run for `elapsed` seconds.
 
-    It ends at its limit at the latest. None where nothing is predicted, or it has outlived all that was. O(bins).
+    The job ends at its limit at the latest. Before the limit, the result is None if the job has no distribution or has
+    outlived it. O(bins).
 
     Parameters
     ----------
     masses
-        Probability of each bin of its run time; None where it has no distribution.
+        Probability of each bin of its run time; None if the job has no distribution.
     elapsed, limit, seconds
-        Seconds after its start.
+        Seconds after the start of the job.
 
     >>> masses = np.array([0.0, 0.5, 0.5])
     >>> ended_by(masses, 1.0, 3.0, 1.8), ended_by(masses, 1.8, 3.0, 3.0), ended_by(masses, 9.0, 60.0, 20.0)
@@ -69,7 +72,7 @@ def ended_by(masses: Masses | None, elapsed: float, limit: float, seconds: float
 
 
 def released(needed: Integers, idle: Integers, busy: PassState) -> Release | None:
-    """Return the running jobs that must end, by their expected ends, until there is room; None if all are not enough.
+    """Return the running jobs that must end, in order of expected ends, until `needed` fits; None if it never fits.
 
     O(running log running).
     """
@@ -84,7 +87,10 @@ def released(needed: Integers, idle: Integers, busy: PassState) -> Release | Non
 
 
 def endings(number: int, needed: Integers, idle: Integers, busy: PassState) -> Endings | None:
-    """Return which running jobs must end so that a job finds room, which needs so much of each resource."""
+    """Return the running jobs that must end before a job fits; None if it never fits, or not within `MAX_DURATION`.
+
+    The job requests `needed` of each resource.
+    """
     release = released(needed, idle, busy)
     if release is None or release.time - busy.now > MAX_DURATION:
         return None
@@ -120,9 +126,9 @@ def _ended(row: int, time: int, busy: PassState) -> float | None:
 
 
 def _enough(lacked: int, time: int, busy: PassState) -> float:
-    """Return the least probability that running jobs have given back so many processors by then. O(running * lacked).
+    """Return a lower bound on the probability that running jobs have released `lacked` processors by `time`.
 
-    Each ends on its own; one of which that is not known, at its limit.
+    Jobs end independently. A job whose probability is unknown counts as ending at its limit. O(running * lacked).
     """
     freed = np.zeros(lacked + 1)
     freed[0] = 1.0
@@ -138,7 +144,10 @@ def _enough(lacked: int, time: int, busy: PassState) -> float:
 
 
 def _quantiles(lacked: int, busy: PassState) -> Iterator[tuple[float, int]]:
-    """Yield by when so many processors are given back with each of `QUANTILES` at least. O(log time) sums."""
+    """Yield each of `QUANTILES`, and the time by which `lacked` processors are released with at least that probability.
+
+    Times later than `MAX_DURATION` from now are left out. O(log time) calls of `_enough`.
+    """
     last = int(busy.requested_ends.max())
     for share in QUANTILES:
         low, high = busy.now, last

@@ -1,4 +1,4 @@
-"""The stage as whoever asks it sees it: why a job waits, runs, or has ended; it answers from what it knows."""
+"""Handlers of the scheduler stage that answer questions: the state of a job, and the reasons for it."""
 
 from typing import Any
 
@@ -9,20 +9,20 @@ from shadowtime.services.scheduler.pool_scheduler import PoolScheduler
 from shadowtime.shared.messages import ClusterOpened, Decided, Envelope, Event, Explanation, moment
 
 MAX_LISTED = 10
-"""Job numbers that an error lists."""
+"""Most job numbers that an error message lists."""
 
 
 class Explaining(Scheduler):
-    """A `Scheduler` that tells why: restored from a snapshot of the stage, or fed with its inputs.
+    """A `Scheduler` that explains the states of jobs. Restore it from a snapshot of the stage, or feed it its inputs.
 
-    It knows what the policy knows, and runs a copy of it to see what would start a job sooner.
+    It has the full state of the policy. It runs a copy of the policy to find requests that would start a job sooner.
     """
 
     follows = False
-    """Whether it follows decisions, and so has not what only the policy knows."""
+    """Whether it follows published decisions. If so, it does not have the state of the policy."""
 
     def explain(self, job_number: int, run: str, sequence: int, *, brief: bool = False) -> Explanation | None:
-        """Return why a job stands as it does; None of one that is not known."""
+        """Return the state of a job and the reasons for it; None if the job is unknown."""
         reason = self._stands(job_number, brief=brief)
         if reason is None:
             return None
@@ -39,7 +39,7 @@ class Explaining(Scheduler):
         )
 
     def known(self) -> str:
-        """Return which jobs are known, in words."""
+        """Return a text that lists the known jobs."""
         waits, runs = list(self.jobs.waiting), list(self.jobs.running)
         counts = f"{_counted(waits, 'wait')}, {_counted(runs, 'run')}"
         return f"{counts}; of ended jobs the last {len(self.passes.ended):,} are known"
@@ -88,9 +88,9 @@ class Explaining(Scheduler):
 
 
 class Following(Explaining):
-    """One that is fed with what the scheduler decided, as topics `decisions` and `scores` tell it: it runs no policy.
+    """An `Explaining` that follows the decisions in topics `decisions` and `scores`: its own policies decide nothing.
 
-    What of a policy's knowledge is in no message it does not know; policies without any it can still run.
+    It does not have policy state that is in no message. A policy without state can still be run to answer a question.
     """
 
     follows = True
@@ -101,13 +101,13 @@ class Following(Explaining):
             pool.forecaster, pool.observe = None, _nothing
 
     def on_decided(self, envelope: Envelope, decided: Decided) -> Envelope:
-        """Take in what the scheduler decided."""
+        """Record the decisions of the scheduler."""
         self.passes.decide(decided, obeyed=self.opened.obeys(decided.time))
         return envelope
 
 
 def order_of(pool: PoolScheduler) -> str:
-    """Return what a policy calls the order of its queue."""
+    """Return the policy's name for the order of its queue; "fcfs" if it has none."""
     named = getattr(pool.policy.settings, "queue", None)
     return str(named or {"lwf": "least work"}.get(pool.policy.name, "fcfs"))
 
@@ -117,7 +117,7 @@ def _nothing(event: Event) -> None:
 
 
 def _counted(numbers: list[int], verb: str) -> str:
-    """Return how many jobs do something, and the first of them.
+    """Return a text with the number of jobs that wait or run, and the first of them.
 
     >>> _counted([3, 7], "wait"), _counted([], "run")
     ('2 wait (3, 7)', '0 run')

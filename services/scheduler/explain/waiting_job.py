@@ -1,7 +1,7 @@
-"""Why a job waits: who is before it, what it waits for, who must end, who refused it, what would start it sooner.
+"""Explanation of a wait: jobs ahead, the lacking resource, jobs that must end, refusals, requests that start sooner.
 
-Everything follows from what the log has told: the queue in the order that the policy itself serves, the running jobs
-with what was predicted of them, what passes have decided. Where a policy goes by a rule of its own this says so.
+Everything follows from the log: the queue in the order in which the policy serves it, the running jobs with their
+predictions, and the decisions of passes. `Ahead.told` says whether the policy serves its queue in a known order.
 """
 
 from typing import Any, NamedTuple
@@ -20,14 +20,14 @@ from shadowtime.shared.messages import MAX_NAMED_JOBS, Ahead, Refused, Shadow
 
 
 class ServiceOrder(NamedTuple):
-    """The waiting jobs of a pool, by their rows, as they are served; those that start now are among the running.
+    """The waiting jobs of a pool, as rows in the order of service. Jobs whose start is decided count as running.
 
     Parameters
     ----------
-    told
-        Whether the policy serves in this order; else they are in order of arrival.
+    known
+        Whether the policy serves in this order. If not, the jobs are in order of arrival.
     heads
-        How many of the first fit together into what is free: a pass would start them.
+        Number of first jobs that fit together into the free resources. A pass would start them.
     """
 
     rows: Integers
@@ -38,7 +38,7 @@ class ServiceOrder(NamedTuple):
 
 
 def line_of(pool: PoolScheduler, now: int, passes: DecisionHistory) -> ServiceOrder:
-    """Return the queue of a pool as it is served. O(queue log queue + running)."""
+    """Return the queue of a pool in the order of service. O(queue log queue + running)."""
     queue = pool.queue
     idle, busy = pool.idle, PassState(now, queue, pool.running)
     served = pool.policy.served(now, queue, idle)
@@ -62,16 +62,16 @@ def waiting(
     *,
     brief: bool,
 ) -> dict[str, Any]:
-    """Return what an `Explanation` says of a waiting job that may start, by its fields.
+    """Return the fields of an `Explanation` of a waiting job that is not blocked.
 
     Parameters
     ----------
     what_if
-        Passes over a copy of the pool; None where what the policy knows is not known here.
+        Passes over a copy of the pool; None if none is wanted, or the state of the policy is unknown.
     order
-        What the policy calls the order of its queue.
+        The policy's name for the order of its queue.
     brief
-        Whether to leave out who must end, which costs more than all the rest.
+        Whether to leave out the running jobs that must end. They cost more than all the rest.
     """
     line, queue = line_of(pool, now, passes), pool.queue
     numbers = queue.job_number[line.rows]
@@ -113,12 +113,12 @@ def waiting(
 
 
 def shadow_behind(pool: PoolScheduler, head: int, row: int, line: ServiceOrder) -> Shadow | None:
-    """Return what backfilling goes by; None under a policy that goes by something else. O(running log running).
+    """Return the head's reservation; None if the policy does not backfill as EASY does. O(running log running).
 
     Parameters
     ----------
     head, row
-        Rows of the queue: the first job that does not fit, and the one asked about.
+        Rows of the queue: the first job that does not fit, and the job to explain.
     """
     policy, queue, busy = pool.policy, pool.queue, line.busy
     if not policy.as_easy:
@@ -138,7 +138,7 @@ def shadow_behind(pool: PoolScheduler, head: int, row: int, line: ServiceOrder) 
 
 
 def refused_of(pool: PoolScheduler, number: int, passes: DecisionHistory) -> tuple[Refused, ...]:
-    """Return the last passes that weighed a job and did not start it."""
+    """Return the last passes that weighed a job and did not start it; empty unless the policy is probabilistic."""
     settings = pool.policy.settings
     if not isinstance(settings, ProbabilisticSettings):
         return ()

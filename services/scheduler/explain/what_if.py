@@ -1,4 +1,4 @@
-"""Would a pass now start a waiting job if it asked for something else: the policy itself is run to see that."""
+"""What-if passes: the policy itself is run to see whether another request would start a waiting job now."""
 
 import copy
 from typing import Any
@@ -13,23 +13,23 @@ from shadowtime.shared.messages import DIGITS, ClusterOpened, Sooner, Start
 from shadowtime.shared.spec import parse
 
 MAX_QUEUE = 5_000
-"""Waiting jobs, with more of which no other request is tried: each takes a pass."""
+"""Most waiting jobs for which other requests are tried. Each request takes a pass."""
 
 MAX_PASSES = 12
-"""Passes in which the largest request that would start is looked for."""
+"""Most passes of the search for the largest request that would start."""
 
 MINUTE = 60
 
 
 class WhatIf:
-    """Passes over a copy of what a pool knows; nothing that is asked changes the pool.
+    """Passes over a copy of a pool's state. They do not change the pool.
 
     Parameters
     ----------
     pool
-        All that it decided to start has started.
+        The pool. All starts that it has decided must have been applied.
     opened
-        How the run opens for this pool.
+        Opening of the run for this pool, as `handler.alone` returns it.
     """
 
     def __init__(self, pool: PoolScheduler, opened: ClusterOpened, now: int) -> None:
@@ -38,7 +38,7 @@ class WhatIf:
         self._idle = pool.idle if pool.further else None
 
     def starts(self, number: int, requested_time: int | None = None, processors: int | None = None) -> bool:
-        """Return whether a pass now would start the job, if it asked for this. One pass, and O(jobs)."""
+        """Return whether a pass now would start the job with this request; None: its own. One pass, and O(jobs)."""
         pool = self._pool
         policy = POLICIES.build(parse(self._opened.policy))
         policy.open(self._opened)
@@ -52,12 +52,14 @@ class WhatIf:
         return any(isinstance(decision, Start) and decision.job_number == number for decision in decisions)
 
     def sooner(self, number: int, shortest: int | None) -> list[Sooner]:
-        """Return the requests with which a pass now would start the job, the largest that were found.
+        """Return the largest requests found with which a pass now would start the job: of run time, and of processors.
+
+        The list is empty if there is none, or if more than `MAX_QUEUE` jobs wait.
 
         Parameters
         ----------
         shortest
-            Seconds until the shadow time of the head, which are tried first; None where there is none.
+            Seconds until the shadow time of the head, the first request to try; None without a shadow time.
         """
         queue = self._pool.queue
         row = queue.row(number)
@@ -74,7 +76,10 @@ class WhatIf:
         return plans
 
     def _shorter(self, number: int, asked: int, shortest: int | None) -> int | None:
-        """Return the longest request in whole minutes, of those tried, that would start; None if none does."""
+        """Return the longest of the tried run times that would start, in seconds; None if none does.
+
+        Tried run times of a minute or more are whole minutes.
+        """
         if shortest is not None and 0 < shortest < asked:
             whole = shortest - shortest % MINUTE if shortest >= MINUTE else shortest
             if self.starts(number, requested_time=whole):
@@ -92,7 +97,7 @@ class WhatIf:
         return low * MINUTE
 
     def _smaller(self, number: int, asked: int) -> int | None:
-        """Return the most processors, of those tried, on which it would start; None if on none."""
+        """Return the largest of the tried sizes on which the job would start, in processors; None if there is none."""
         if asked <= 1 or not self.starts(number, processors=1):
             return None
         low, high = 1, asked
@@ -106,7 +111,7 @@ class WhatIf:
 
 
 def changed(queue: Queue, number: int, requested_time: int | None, processors: int | None) -> Queue:
-    """Return a copy of the queue in which a job asks for something else; what is predicted of it stays.
+    """Return a copy of the queue with another request of one job, which caps its predicted times. None keeps a value.
 
     >>> queue = Queue()
     >>> queue.add((7, 0, 4, 600, 600, 90, 90, -1))

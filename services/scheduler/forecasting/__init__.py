@@ -1,4 +1,4 @@
-"""When waiting jobs will start: the queue run ahead, once or through sampled futures."""
+"""Forecasts of the starts of waiting jobs: the queue is run ahead, once or through sampled futures."""
 
 from shadowtime.services.scheduler.forecasting.by_reservation import Placed
 from shadowtime.services.scheduler.forecasting.forecaster import (

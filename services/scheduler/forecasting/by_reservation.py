@@ -1,4 +1,4 @@
-"""A policy run ahead by placing jobs one behind another, in its order."""
+"""Forecasts by reservation: jobs are placed one behind another, in the order of the policy."""
 
 from collections.abc import Callable
 
@@ -17,31 +17,32 @@ from shadowtime.services.scheduler.limits import AHEAD
 from shadowtime.services.scheduler.tables import Queue
 from shadowtime.shared.kernels import BEYOND, Integers, IntegerTable, kernel
 
-# Where waiting jobs come to lie if nothing else arrives, one put behind another without planning anew.
+# Places of waiting jobs if nothing else arrives. A job is added behind the others without a new plan.
 
 EACH_STEP = 3
-"""Cost of a place for each step of the profile: search, cut and use."""
+"""Work of one reservation for each step of the profile: to search, cut and take."""
 
 
 @kernel
 def place(
     times: Integers, free: IntegerTable, steps: int, sizes: IntegerTable, run_times: Integers, in_turn: bool, most: int
 ) -> tuple[int, int, int]:
-    """Put jobs into the profile; return its steps, the start of the last job, and the first start of any.
+    """Place jobs in the profile. Return its number of steps, the start of the last job, and the earliest start.
 
-    The start is `TOO_FAR` where that would take more than `most` steps over the profile.
+    The start of the last job is `FOREVER` if it never fits, and `TOO_FAR` if this takes more than `most` steps over the
+    profile.
 
     O(jobs * steps).
 
     Parameters
     ----------
     times, free, steps
-        The profile, with room for two more steps for each job. `in_turn` leaves only what is after the last start, no
-        steps at all once a job can never start.
+        The profile, with space for two more steps for each job. With `in_turn`, only the part after the last start is
+        kept, and no step once a job can never start.
     sizes, run_times
-        Of each job.
+        Size and run time in seconds of each job.
     in_turn
-        Whether no job starts before the one before it; if not, each starts as soon as it fits.
+        Whether no job starts before its predecessor. If not, each job starts as soon as it fits.
 
     >>> times, free = np.array([0, 50, 100, 0, 0, 0, 0]), np.array([[0, 4, 10, 0, 0, 0, 0]])
     >>> place(times.copy(), free.copy(), 3, np.array([[5], [4]]), np.array([200, 30]), True, 1000)[1]
@@ -56,7 +57,7 @@ def place(
             return steps, TOO_FAR, soonest
         if not in_turn:
             start = earliest(times, free, steps, sizes[job], run_times[job], FOREVER)
-        else:  # after the last start there are only ends: what is free does not become less again
+        else:  # after the last start there are only ends, so free amounts never decrease
             first = 0
             while first < steps and not has_room_at(free, first, sizes[job]):
                 first += 1
@@ -78,14 +79,14 @@ def place(
 
 
 class Reservations:
-    """A plan of waiting jobs that grows at its end, on processors alone.
+    """A plan of waiting jobs, by processors alone. Jobs are only added behind the others.
 
     Parameters
     ----------
     now, idle, processors, ends
-        The machine as it is: free processors, and when those of each running job come free.
+        The time in seconds, the idle processors, and the processors and expected end of each running job.
     in_turn
-        Whether no job starts before the one before it.
+        Whether no job starts before its predecessor.
 
     >>> reservations = Reservations(0, 0, np.array([6, 4]), np.array([100, 50]), in_turn=True)
     >>> reservations.add(np.array([5]), np.array([200])), reservations.add(np.array([4]), np.array([30]))
@@ -97,17 +98,17 @@ class Reservations:
         self.times = np.empty(len(ends) + 2, dtype=np.int64)
         self.free = np.empty((1, len(self.times)), dtype=np.int64)
         self.soonest = FOREVER
-        """When the first of the jobs starts."""
+        """Earliest start of any planned job, in seconds."""
         self.steps = begin(self.times, self.free, now, np.array([idle]), processors.reshape(-1, 1), ends)
 
     def add(self, processors: Integers, run_times: Integers) -> int:
-        """Put jobs behind the others; return the start of the last in seconds, `FOREVER` if there is none.
+        """Add jobs behind the others. Return the start of the last one in seconds, `FOREVER` if it never starts.
 
-        If it is `TOO_FAR`, this plan is not to be used any more.
+        If the result is `TOO_FAR`, the plan is incomplete and must not be used again.
         """
         need = self.steps + 2 * len(processors)
         if need > len(self.times):
-            room = np.empty(need, dtype=np.int64)  # also for later ones, which come one by one
+            room = np.empty(need, dtype=np.int64)  # also for later jobs, which are added one by one
             self.times, self.free = np.concatenate((self.times, room)), np.hstack((self.free, room[np.newaxis]))
         self.steps, start, soonest = place(
             self.times, self.free, self.steps, processors.reshape(-1, 1), run_times, self.in_turn, AHEAD
@@ -116,24 +117,24 @@ class Reservations:
         return start
 
     def advance(self, now: int) -> None:
-        """Let time pass; nothing of the plan has begun or ended."""
+        """Move the begin of the profile to `now`. No job may have started or ended in between."""
         if self.steps:
             self.times[0] = max(self.times[0], now)
 
 
 class Placed(RunAhead):
-    """A policy under which jobs are in the way only of those that come later in its order.
+    """Forecasts for a policy under which a job can only delay jobs behind it in the policy's order.
 
-    Each is put behind those before it. The reservations serve the next submission too, unless it goes before one of
-    them or anything but a submission has happened: then it costs O(running + reservations) beside the order, else
-    O(queue * reservations).
+    Each job is placed behind its predecessors. The reservations are kept for the next submission, which then costs
+    O(running + reservations) beside the order. They are planned anew, in O(queue * reservations), if that job goes
+    before one of them, if anything but a submission has happened, or if they are no longer `Valid`.
 
     Parameters
     ----------
     order
-        The rows of the queue as the policy serves them.
+        Function that returns the rows of the queue in the order in which the policy serves them.
     in_turn
-        Whether no job starts before the one before it.
+        Whether no job starts before its predecessor.
     """
 
     def __init__(self, order: Callable[[Queue], Integers], *, in_turn: bool) -> None:
@@ -141,11 +142,11 @@ class Placed(RunAhead):
         self.in_turn = in_turn
         self.reservations: Reservations | None = None
         self.placed = 0
-        """Jobs that have their reservations: the first in order."""
+        """Number of jobs with reservations: the first ones in order."""
         self.valid = NEVER_VALID
 
     def start(self, state: SchedulerState, row: int) -> int:
-        """Return the start of a job, beside or behind those before it."""
+        """Return the start of the job in this row of the queue, as `RunAhead.start`."""
         now, queue, running, free = state
         rows = self.order(queue)
         rank = int(np.flatnonzero(rows == row)[0])
@@ -162,5 +163,5 @@ class Placed(RunAhead):
         return start
 
     def forget(self) -> None:
-        """Plan anew next time."""
+        """Drop the reservations. The next forecast plans anew."""
         self.reservations = None

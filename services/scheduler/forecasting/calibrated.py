@@ -1,4 +1,4 @@
-"""Quantiles of waits, moved by what came of earlier ones until each holds as often as it says."""
+"""Calibrated quantiles of waits: outcomes move each quantile until its coverage equals its level."""
 
 from typing import Any
 
@@ -7,17 +7,17 @@ import numpy as np
 from shadowtime.shared.bounds import MAX_DURATION
 from shadowtime.shared.kernels import Floats, FloatTable, Integers, kernel
 
-# Which quantiles of a wait are told.
+# Levels of the quantiles of a wait.
 
 LEVELS = (0.025, 0.05, 0.1, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.7, 0.75, 0.8, 0.9, 0.95, 0.975)
-"""Probabilities that a sampled forecast tells of: the ends of intervals of 50, 60, 80, 90 and 95 %, and tenths."""
+"""Levels of the quantiles of a sampled forecast: the ends of intervals of 50, 60, 80, 90 and 95 %, and tenths."""
 
 Within = tuple[tuple[float, int], ...]
-"""Pairs of a probability and the seconds within which a job has started with it, both rising; none: no telling."""
+"""Pairs of a probability and the seconds within which a job starts with it, both rising. Empty if unknown."""
 
 
 STEP = 0.01
-"""By what one wait moves the logarithm of a quantile, for each unit that its probability is off."""
+"""Step size. One wait moves the logarithm of a quantile up by this times its level, or down by this times 1 - level."""
 
 NEAR = 60.0
 """Seconds that are added to waits before their logarithms are taken."""
@@ -26,18 +26,20 @@ COUNT = len(LEVELS)
 SHARES: Floats = np.array(LEVELS)
 
 FORECAST_AT, KIND, LOGS, OPEN = 0, 1, 2, 2 + COUNT
-"""Columns of what was told of a waiting job: when, of which kind, the logarithm of each quantile as it was forecast,
-and 1 for each of which nothing is known yet."""
+"""Columns of the forecast of a waiting job: its time, its kind (0 if all quantiles are equal, else 1), the logarithm of
+each quantile as it was forecast, and for each quantile 1 until the wait has exceeded it."""
 
 
 @kernel
 def count_missed(now: float, forecasts: FloatTable, shifts: FloatTable, shares: Floats) -> None:
-    """Move up, once for each waiting job, the quantiles that are known to be too low. O(jobs * levels).
+    """Move up the quantiles that the waits so far exceed, once for each waiting job. O(jobs * levels).
 
     Parameters
     ----------
-    told
-        Of each job `FORECAST_AT`, `KIND`, `LOGS`, `OPEN`; changed here, as are `shifts`, of each kind and quantile.
+    forecasts
+        `FORECAST_AT`, `KIND`, `LOGS` and `OPEN` of each job. Changed in place.
+    shifts
+        Shift of each kind and quantile, shape (kinds, levels). Changed in place.
     """
     for job in range(len(forecasts)):
         waited, kind = np.log(now - forecasts[job, FORECAST_AT] + NEAR), int(forecasts[job, KIND])
@@ -50,12 +52,12 @@ def count_missed(now: float, forecasts: FloatTable, shifts: FloatTable, shares: 
 
 
 class CalibratedStarts:
-    """Shifts of the logarithms of quantiles, learned online, and the waiting jobs of which quantiles were told.
+    """Shifts of the logarithms of quantiles, learned online, and the forecasts of the waiting jobs.
 
-    A quantile moves up by `STEP` times its probability with each wait for which it is too low as it is now, and
-    down by `STEP` times what is left of that to 1 with each other; so over time as many waits are within it as it says.
-    That it is too low is known as soon as a job has waited for longer. Forecasts that are sure, all their quantiles one
-    number, are moved apart from others; one that comes true to the second moves nothing.
+    A wait that exceeds a quantile, as shifted now, moves the quantile up by `STEP` times its level. Any other wait
+    moves it down by `STEP` times (1 - level). Over time, the share of waits within the quantile equals its level. A
+    quantile is known to be too low as soon as a job has waited for longer. Sure forecasts, whose quantiles are all
+    equal, have shifts of their own. A quantile of 0 seconds moves nothing if the job does start at once.
 
     O(waiting jobs * levels) for each forecast, O(levels) for each start; memory O(waiting jobs).
 
@@ -76,12 +78,12 @@ class CalibratedStarts:
     def __init__(self) -> None:
         self.shifts: FloatTable = np.zeros((2, COUNT))
         self._numbers: list[int] = []
-        """The waiting jobs, in the order of the rows of `_told`."""
+        """The waiting jobs, in the order of the rows of `_forecasts`."""
         self._rows: dict[int, int] = {}
         self._forecasts: FloatTable = np.empty((16, OPEN + COUNT))
 
     def tell(self, job_number: int, now: int, within: Within) -> Within:
-        """Return what to tell of a job in the place of the quantiles that were forecast, and learn from its wait."""
+        """Return the calibrated quantiles of a submitted job, and keep its forecast to learn from its wait."""
         count_missed(float(now), self._forecasts[: len(self._numbers)], self.shifts, SHARES)
         if not within:
             return within
@@ -95,7 +97,7 @@ class CalibratedStarts:
         return self._moved(logs)
 
     def shifted(self, within: Within) -> Within:
-        """Return quantiles as they would be told now, in seconds; they rise."""
+        """Return the calibrated quantiles in seconds, rising. Nothing is kept."""
         return self._moved(_logs(within))
 
     def _moved(self, logs: Floats) -> Within:
@@ -103,7 +105,7 @@ class CalibratedStarts:
         return tuple(zip(LEVELS, np.sort(seconds).tolist(), strict=True))
 
     def start(self, job_number: int, now: int) -> None:
-        """Learn the wait of a job, if quantiles were told of it since it waits."""
+        """Learn from the wait of a job that starts, if it has a forecast."""
         if job_number not in self._rows:
             return
         row = self._forecasts[self._rows[job_number]]
@@ -114,7 +116,7 @@ class CalibratedStarts:
         self.withdraw(job_number)
 
     def withdraw(self, job_number: int) -> None:
-        """Forget a job; the last row takes the place of its own."""
+        """Drop the forecast of a job. The last row takes its place."""
         row = self._rows.pop(job_number, None)
         if row is None:
             return
@@ -129,7 +131,7 @@ class CalibratedStarts:
         return {"shifts": self.shifts.tolist(), "numbers": self._numbers.copy(), "told": forecasts.tolist()}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Take on what `snapshot` returned."""
+        """Restore the state that `snapshot` returned."""
         self.shifts = np.array(state["shifts"])
         self._numbers = list(state["numbers"])
         self._rows = {number: row for row, number in enumerate(self._numbers)}
@@ -138,7 +140,7 @@ class CalibratedStarts:
 
 
 def _seconds(logs: Floats) -> Integers:
-    """Return the waits, in whole seconds, of which these are the logarithms; at least 0, at most `MAX_DURATION`."""
+    """Return the waits with these logarithms, in whole seconds, at least 0 and at most `MAX_DURATION`."""
     seconds = np.rint(np.exp(np.minimum(logs, np.log(MAX_DURATION))) - NEAR)
     return np.maximum(seconds, 0.0).astype(np.int64)
 

@@ -1,8 +1,8 @@
-"""The scheduler's own forecast: how long a job will wait, from running the policy ahead with predicted run times.
+"""The scheduler's own forecast of a job's wait: the policy is run ahead with predicted run times.
 
-It is made when the submission is told: after the ends of that instant and before its scheduling point
-(docs/algorithms.md#order-of-events-at-an-instant), so that jobs which the same instant brings later are not known yet;
-on processors alone.
+The forecast is made at the submission: after the ends of that instant and before its scheduling point
+(docs/algorithms.md#order-of-events-at-an-instant). Jobs that are submitted later at the same instant are not known yet.
+Only processors count.
 
 References
 ----------
@@ -41,10 +41,10 @@ class SchedulerState(NamedTuple):
 
 
 class Valid(NamedTuple):
-    """For how long what was worked out at `now` is true, if nothing but submissions happens.
+    """Validity of a result that was computed at `now`, if nothing but submissions happens.
 
-    At that instant; and until the first job is forecast to start or to end, as long as every running job is still
-    expected to end when it was: time alone moves the ends of those that have outlived what was predicted.
+    The result holds at `now`. It also holds later, before `until`, the first forecast start or end, as long as no
+    expected end has moved. Time alone moves the expected ends of jobs that have outlived their predictions.
     """
 
     now: int
@@ -52,7 +52,7 @@ class Valid(NamedTuple):
     ends: Integers | IntegerTable
 
     def at(self, now: int, ends: Integers | IntegerTable) -> bool:
-        """Return whether it is true at a later time, at which running jobs are expected to end at `ends`."""
+        """Return whether the result still holds at time `now`, with these expected ends of the running jobs."""
         return now == self.now or (self.now < now < self.until and np.array_equal(ends, self.ends))
 
 
@@ -60,14 +60,14 @@ NEVER_VALID = Valid(0, 0, NONE)
 
 
 def as_submitted(queue: Queue) -> Integers:
-    """Return the rows of the queue."""
+    """Return the rows of the queue, in order of submission."""
     return np.arange(len(queue))
 
 
 def forecast_ends(now: int, running: Running) -> Integers:
     """Return when each running job is forecast to end, in seconds.
 
-    A job runs as predicted; if it has outlived that, for twice the time; then to its request
+    A job runs as predicted. If it has outlived its prediction, it runs for twice that time, and then to its request
     (docs/algorithms.md#wait-forecasts).
 
     >>> running = Running()
@@ -83,25 +83,25 @@ def forecast_ends(now: int, running: Running) -> Integers:
 
 
 class RunAhead(Protocol):
-    """How one policy is run ahead."""
+    """Method to run one policy ahead."""
 
     def start(self, state: SchedulerState, row: int) -> int:
-        """Return when the job in this row of the queue starts, in seconds.
+        """Return the start of the job in this row of the queue, in seconds.
 
-        It is `BEYOND` or later if never, `TOO_FAR` if telling would take more than `limits.AHEAD` steps.
+        The result is `BEYOND` or later if the job never starts, and `TOO_FAR` if the forecast exceeds `limits.AHEAD`.
         """
         ...
 
     def forget(self) -> None:
-        """Let go of what was worked out: a job has started or ended, or the machine has changed."""
+        """Drop cached results: a job has started or ended, or the machine has changed."""
         return  # not abstract
 
 
 class Futures(Protocol):
-    """How one policy is run ahead through many futures."""
+    """Method to run one policy ahead through many futures."""
 
     def starts(self, state: SchedulerState, row: int) -> Integers:
-        """Return when the job in this row of the queue starts in each future; as `RunAhead.start`."""
+        """Return the start of the job in this row of the queue in each future, as `RunAhead.start`."""
         ...
 
 
@@ -111,11 +111,11 @@ class Forecaster:
     Parameters
     ----------
     ahead
-        What runs the policy ahead once, on what was predicted.
+        Method to run the policy ahead once, with predicted run times.
     futures
-        What runs it ahead through many futures; None where quantiles are not asked for.
+        Method to run it ahead through many futures; None if no quantiles are wanted.
     calibrated
-        What moves these by what came of earlier ones; None where they are told as they are.
+        Correction of the quantiles by earlier outcomes; None to report them as they are.
     """
 
     def __init__(
@@ -126,7 +126,7 @@ class Forecaster:
         self.calibrated = calibrated
 
     def forecast(self, now: int, queue: Queue, running: Running, free: int, job_number: int) -> WaitForecast:
-        """Return how long a job will wait that has just been put in the queue, as if none came after it."""
+        """Return the forecast wait of a job that has just been queued, as if no job came after it."""
         row = int(np.flatnonzero(queue.job_number == job_number)[-1])
         state = SchedulerState(now, queue, running, free)
         start = self.ahead.start(state, row)
@@ -138,7 +138,7 @@ class Forecaster:
         return WaitForecast(wait=start - now, starts_within=within)
 
     def observe(self, event: Event) -> None:
-        """Let go of what was worked out, unless time alone has passed or a job has come; learn from a start."""
+        """Drop cached results, unless the event is a submission or a scheduling point. Learn from a start."""
         if not isinstance(event, JobSubmitted | SchedulingPoint):
             self.ahead.forget()
         if self.calibrated is not None:
@@ -148,17 +148,17 @@ class Forecaster:
                 self.calibrated.withdraw(event.job_number)
 
     def snapshot(self) -> dict[str, Any] | None:
-        """Return what was learned as plain values; None where nothing is."""
+        """Return the state of the calibration as plain values; None without calibration."""
         return None if self.calibrated is None else self.calibrated.snapshot()
 
     def restore(self, state: dict[str, Any] | None) -> None:
-        """Take on what `snapshot` returned."""
+        """Restore the state that `snapshot` returned."""
         if self.calibrated is not None and state is not None:
             self.calibrated.restore(state)
 
 
 def why_none(now: int, start: int) -> str | None:
-    """Return why there is no telling when a job starts that would start then; None where there is.
+    """Return the reason why a computed start is no valid forecast; None if it is valid.
 
     >>> why_none(0, TOO_FAR), why_none(0, 60)
     ('too many jobs run and wait ahead of it', None)
@@ -171,9 +171,9 @@ def why_none(now: int, start: int) -> str | None:
 
 
 def starts_within(now: int, starts: Integers) -> Within:
-    """Return for each of `LEVELS` the seconds within which a job has started in such a share of its futures.
+    """Return each of `LEVELS` with the seconds within which the job has started in that share of its futures.
 
-    It is empty where there is no telling of some future.
+    The result is empty if the start in any future is no valid forecast (`why_none`).
 
     >>> starts_within(100, np.arange(101, 301))[7]
     (0.5, 100)

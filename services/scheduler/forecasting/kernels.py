@@ -1,4 +1,4 @@
-"""A policy that backfills, run ahead pass by pass until a job starts; on processors alone."""
+"""Compiled run of a backfilling policy ahead in time, pass by pass until a job starts, by processors alone."""
 
 import numpy as np
 
@@ -8,13 +8,13 @@ from shadowtime.services.scheduler.tables import RunningJobs, expected_ends
 from shadowtime.shared.kernels import BEYOND, Integers, IntegerTable, easy_pass, kernel
 
 SIZE, PREDICTED, ADJUSTED, REQUESTED, START, END = range(6)
-"""Rows of the table of running jobs: processors, what `expected_ends` takes, and when they are forecast to end."""
+"""Rows of the table of running jobs: processors, the inputs of `expected_ends`, and the forecast end."""
 
 RUN_TIME, PLANNED, ORDER, ROW = range(START, START + 4)
-"""Rows of the table of waiting jobs, after those first four: forecast run time, time as a candidate, rank, row."""
+"""Rows of the table of waiting jobs after the same first four: forecast run time, time as a candidate, rank, row."""
 
 TOO_FAR = -1 << 60
-"""In the place of a start: it lies beyond what a forecast may cost."""
+"""Stands for a start that is unknown, since the forecast would exceed its limit of steps."""
 
 SEARCHING, PASSING = 4, 40
 """Steps that each job counts for at each end, and in each pass of EASY, which sorts."""
@@ -35,27 +35,27 @@ def run_until_start(
 ) -> tuple[int, int, int, int, int]:
     """Run ahead to the pass at which the waiting job `target` starts if nothing else arrives.
 
-    There is a pass now and at each end. It takes the times that jobs are planned with; they run for those that are
-    forecast. O(passes * cost of a pass); there are at most as many passes as jobs that run or start.
+    There is a pass now and at each end. Passes use the planned times of jobs, but jobs run for their forecast times.
+    O(passes * cost of a pass); there are at most as many passes as jobs that run or start.
 
     Parameters
     ----------
     waiting, waits
-        Of `waits` waiting jobs, in order of the queue: processors, the three times that they are planned with once they
-        run, forecast run time, time that they are planned with as candidates, rank as candidates, row. Is written to.
+        Table of `waits` waiting jobs, in order of the queue: processors, the three planned times that they have once
+        they run, forecast run time, planned time as a candidate, rank as a candidate, row. Written to.
     running, runs
-        Of `runs` running jobs: processors, the three times that they are planned with, start, forecast end, after now;
-        with room for all waiting jobs. Is written to.
+        Table of `runs` running jobs: processors, their three planned times, start, forecast end, which is after now.
+        The table has space for all waiting jobs. Written to.
     reserve
         Whether every job reserves its place (`all-reserve`), or the head alone (`easy`).
     most
-        Steps at most.
+        Most steps.
 
     Returns
     -------
     start, free, waits, runs, first
-        When the job starts, in seconds, `BEYOND` if never, `TOO_FAR` if that takes more steps; what the tables hold
-        after that pass; the first start of any job.
+        Start of the job in seconds: `BEYOND` if it never starts, `TOO_FAR` if that takes more than `most` steps. Free
+        processors and numbers of waiting and running jobs after that pass. First start of any job.
     """
     first, work = BEYOND, 0
     while True:
@@ -134,7 +134,7 @@ def run_until_start(
 
 
 class ProjectedQueue:
-    """Queue and running jobs as they will be at the time to which they have been run ahead.
+    """Queue and running jobs, projected to the time up to which they have been run ahead.
 
     Parameters
     ----------
@@ -153,7 +153,7 @@ class ProjectedQueue:
         self.running = np.concatenate((running, np.empty((len(running), self.waits), dtype=np.int64)), axis=1)
         self.corrections, self.reserve = corrections, reserve
         self.first = BEYOND
-        """When the first of the waiting jobs starts."""
+        """First start of any waiting job, in seconds."""
 
     def add(self, job: Integers) -> None:
         """Put a waiting job behind the others."""
@@ -165,7 +165,7 @@ class ProjectedQueue:
             self.running = np.concatenate((self.running, np.empty_like(self.running)), axis=1)
 
     def start_of(self, row: int) -> int:
-        """Return when the job that bears this row starts, in seconds, or what `run_until_start` says; go there."""
+        """Run ahead until the job with this row starts. Return its start, as `run_until_start` does."""
         self.now, self.free, self.waits, self.runs, first = run_until_start(
             self.now,
             self.free,

@@ -1,4 +1,4 @@
-"""A policy that backfills, run ahead pass by pass."""
+"""Forecasts pass by pass: a backfilling policy is run ahead in time."""
 
 from typing import Protocol
 
@@ -32,10 +32,10 @@ from shadowtime.shared.kernels import BEYOND, Integers, IntegerTable
 
 
 class Backfilling(Protocol):
-    """A policy's part in running ahead pass by pass."""
+    """Interface of a policy that is run ahead pass by pass."""
 
     on_requests: bool
-    """Whether it plans by requests in the place of predictions."""
+    """Whether the policy plans with requests instead of predictions."""
 
     def order(self, now: int, queue: Queue) -> Integers:
         """Return the rank of each waiting job as a candidate."""
@@ -47,15 +47,15 @@ class Backfilling(Protocol):
 
 
 class PassByPass(RunAhead):
-    """A policy that backfills, run ahead one pass after another: O(passes * cost of a pass).
+    """Forecasts for a backfilling policy, run ahead one pass after another. O(passes * cost of a pass).
 
-    A job that is tried after all others, and is no smaller and no shorter than the one submitted before it, cannot
-    start before that one: it is run ahead from there on, unless anything but a submission has happened.
+    A job that is tried after all others, and is no smaller and no shorter than the previous submission, cannot start
+    before that job. Its forecast continues from there, unless anything but a submission has happened.
 
     Parameters
     ----------
     reserve
-        Whether every job reserves its place, not the first blocked one alone.
+        Whether every job reserves its place, instead of the first blocked job alone.
     steady
         Whether candidates never change places as time passes.
     """
@@ -66,11 +66,11 @@ class PassByPass(RunAhead):
         self.steady = steady
         self.ahead: ProjectedQueue | None = None
         self.last: Integers = NONE
-        """The job submitted before, as a column of the table of waiting jobs."""
+        """The previously submitted job, as a column of the table of waiting jobs."""
         self.valid = NEVER_VALID
 
     def start(self, state: SchedulerState, row: int) -> int:
-        """Return the start of a job."""
+        """Return the start of the job in this row of the queue, as `RunAhead.start`."""
         now, queue, running, free = state
         waiting, served = self.waiting(now, queue, running), self.policy.rows(now, queue)
         if served is not None:
@@ -94,10 +94,10 @@ class PassByPass(RunAhead):
         return start
 
     def behind_last(self, job: Integers, waiting: IntegerTable) -> bool:
-        """Return whether a job cannot start before the one submitted before it.
+        """Return whether a job cannot start before the previously submitted job.
 
-        A pass that goes on where that one started finds what one pass of both would only where jobs, once they run,
-        count for as long as they did as candidates.
+        A run that continues from that job's start equals a run with both jobs only if jobs keep their planned times
+        once they run.
         """
         if not self.steady or (waiting[PREDICTED] != waiting[PLANNED]).any():
             return False
@@ -105,7 +105,7 @@ class PassByPass(RunAhead):
         return bool(follows and job[SIZE] >= self.last[SIZE] and job[PLANNED] >= self.last[PLANNED])
 
     def waiting(self, now: int, queue: Queue, running: Running) -> IntegerTable:
-        """Return the waiting jobs as `run_until_start` takes them."""
+        """Return the table of waiting jobs for `run_until_start`."""
         predicted, adjusted, requested = running.once_started(queue)
         on_requests, rows = self.policy.on_requests, np.arange(len(queue))
         return np.stack(
@@ -122,18 +122,18 @@ class PassByPass(RunAhead):
         )
 
     def running(self, now: int, running: Running) -> IntegerTable:
-        """Return the running jobs as `run_until_start` takes them."""
+        """Return the table of running jobs for `run_until_start`."""
         predicted = running.requested_time if self.policy.on_requests else running.predicted_time
         times = predicted, running.adjusted_time, running.requested_time
         return np.stack((running.processors, *times, running.start_time, forecast_ends(now, running)))
 
     def forget(self) -> None:
-        """Run ahead from the beginning next time."""
+        """Drop the projected queue. The next forecast starts from the current state."""
         self.ahead = None
 
 
 class EasyInOrder:
-    """EASY on predictions, whose candidates are tried in the order of the queue."""
+    """EASY with predicted run times. Candidates are tried in the order of the queue."""
 
     on_requests = False
 
@@ -150,19 +150,23 @@ class EasyInOrder:
 
 
 def easy_ahead(queue: str) -> PassByPass:
-    """Return what runs EASY ahead in an order of the queue."""
+    """Return the method to run EASY ahead with this order of the queue."""
     return PassByPass(EasyInOrder(Ordering(OrderedSettings(queue=queue))))
 
 
 def in_turn(waiting: IntegerTable, served: Integers) -> IntegerTable:
-    """Return the table of waiting jobs with its columns in the order in which they are served, as submitted so."""
+    """Return the table of waiting jobs in the order of service, as if the jobs had been submitted in this order."""
     ordered = np.ascontiguousarray(waiting[:, served])
     ordered[ROW] = np.arange(len(served))
     return ordered
 
 
 class Reserving(RunAhead):
-    """A policy under which every job has a reservation, which comes true where jobs are forecast to run as planned."""
+    """Forecasts for a policy under which every job has a reservation.
+
+    If all jobs are forecast to run as planned, reservations come true, and `placed` returns the start. Otherwise
+    `pass_by_pass` does.
+    """
 
     def __init__(self, placed: Placed, pass_by_pass: PassByPass) -> None:
         self.on_requests = pass_by_pass.policy.on_requests
@@ -170,7 +174,7 @@ class Reserving(RunAhead):
         self.pass_by_pass = pass_by_pass
 
     def start(self, state: SchedulerState, row: int) -> int:
-        """Return the start of a job."""
+        """Return the start of the job in this row of the queue, as `RunAhead.start`."""
         now, queue, running, _ = state
         as_planned = (
             not self.on_requests
@@ -180,6 +184,6 @@ class Reserving(RunAhead):
         return (self.placed if as_planned else self.pass_by_pass).start(state, row)
 
     def forget(self) -> None:
-        """Start anew next time."""
+        """Drop the cached results of both methods."""
         self.placed.forget()
         self.pass_by_pass.forget()

@@ -1,4 +1,4 @@
-"""When a job starts, from running the policy ahead through futures that differ in how long jobs run."""
+"""Forecasts by sampled futures: the policy is run ahead many times with run times drawn at random."""
 
 from typing import NamedTuple
 
@@ -17,7 +17,7 @@ from shadowtime.shared.distributions import sampled_times
 from shadowtime.shared.kernels import Floats, FloatTable, Integers, IntegerTable, kernel
 
 SAMPLES = 200
-"""Futures of each forecast."""
+"""Number of futures of each forecast."""
 
 
 @kernel
@@ -33,17 +33,17 @@ def starts_in_futures(
     reserve: bool,
     most: int,
 ) -> Integers:
-    """Return when the waiting job `target` starts in each future, in seconds, or what `run_until_start` says instead.
+    """Return the start of the waiting job `target` in each future, in seconds, as `run_until_start`.
 
-    A future that takes more than `most` steps ends the work: those from it on are all `TOO_FAR`. O(futures * cost of
-    running ahead once).
+    The first future that takes more than `most` steps ends the work. It and all later futures are `TOO_FAR`.
+    O(futures * cost of running ahead once).
 
     Parameters
     ----------
     waiting, running
         As `run_until_start` takes them.
     run_times, ends
-        Of each future the run times of the waiting jobs and the ends of the running ones, shape (futures, jobs).
+        Run times of the waiting jobs and ends of the running jobs in each future, shape (futures, jobs).
     """
     futures, waits, runs = len(run_times), waiting.shape[1], running.shape[1]
     starts = np.empty(futures, dtype=np.int64)
@@ -72,16 +72,16 @@ class Drawn(NamedTuple):
 class SampledFutures:
     """Futures of one policy: in each, every running and waiting job runs for a time drawn from its own distribution.
 
-    A job's draw in a future is always the same, whatever is asked and whenever: answers differ by what they are about
-    and not by chance. The policy decides by what it plans with, as in `PassByPass`; jobs run as drawn, at most for
-    their requests, a running one for longer than it has. Nothing else arrives.
+    The random number of a job in a future depends only on the key, the job and the future. So two forecasts differ by
+    their jobs and states, never by chance. The policy plans as in `PassByPass`. Jobs run for their drawn times: at most
+    for their requests, and a running job for longer than it has run. Nothing else arrives.
 
     Parameters
     ----------
     ahead
-        What runs the policy ahead once.
+        Method to run the policy ahead once.
     key
-        Of the draws of chance.
+        Key of the seeded random numbers.
 
     References
     ----------
@@ -93,9 +93,9 @@ class SampledFutures:
         self.key = key
 
     def starts(self, state: SchedulerState, row: int) -> Integers:
-        """Return when the job in this row of the queue starts in each future, in seconds, shape (SAMPLES,).
+        """Return the start of the job in this row of the queue in each future, in seconds, shape (SAMPLES,).
 
-        It is `BEYOND` or later where never, and `TOO_FAR` where telling would take too many steps.
+        A start is `BEYOND` or later if the job never starts, and `TOO_FAR` if the forecast takes too many steps.
         """
         now, queue, running, free = state
         drawn = self.drawn(state)
@@ -111,7 +111,7 @@ class SampledFutures:
         )
 
     def drawn(self, state: SchedulerState) -> Drawn:
-        """Return how long each job runs in each future."""
+        """Return the run times of waiting jobs and the ends of running jobs in each future."""
         now, queue, running, _ = state
         nothing = np.zeros(len(queue))
         elapsed = now - running.start_time
@@ -120,7 +120,7 @@ class SampledFutures:
         return Drawn(run_times, running.start_time + self._times(queue, running, elapsed.astype(np.float64), ends))
 
     def _times(self, queue: Queue, jobs: JobTable, elapsed: Floats, otherwise: Integers) -> IntegerTable:
-        """Return a run time of each job in each future."""
+        """Return a run time of each job in each future; `otherwise` if it has no distribution or has outlived it."""
         masses: FloatTable = queue.histograms.masses[jobs.slot]
         masses[jobs.slot == UNKNOWN] = 0.0
         draws = uniform_table(self.key, jobs.job_number, SAMPLES)
@@ -129,12 +129,12 @@ class SampledFutures:
 
 
 def easy_futures(queue: str, key: int) -> SampledFutures | None:
-    """Return what runs EASY ahead in an order of the queue through sampled futures; None in one that changes."""
+    """Return the sampled futures of EASY with this order of the queue; None unless it is one of `BY_PRIORITY`."""
     return SampledFutures(easy_ahead(queue), key) if queue in BY_PRIORITY else None
 
 
 def forecaster_of(asked: Forecast, ahead: RunAhead, futures: SampledFutures | None) -> Forecaster | None:
-    """Return what forecasts waits as the key `forecast` asks for it; None where it does not."""
+    """Return the forecaster that the key `forecast` asks for; None if it asks for none."""
     if not asked:
         return None
     calibrated = CalibratedStarts() if asked == "calibrated" else None

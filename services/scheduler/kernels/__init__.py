@@ -1,4 +1,4 @@
-"""Compiled passes over queue and machine, shared by the policies."""
+"""Compiled passes over the queue and the machine, shared by the policies."""
 
 from shadowtime.services.scheduler.kernels.guarded import (
     BEFORE_ELDEST,

@@ -1,4 +1,4 @@
-"""One pass of backfilling in an order that is limited in what it may do to one job, over arrays."""
+"""One pass of guarded backfilling over arrays: guards limit how long the order may hold back any one job."""
 
 from typing import NamedTuple
 
@@ -7,11 +7,11 @@ import numpy as np
 from shadowtime.shared.kernels import BEYOND, Flags, Floats, Integers, IntegerTable, has_room, kernel, place_of
 
 FITS, BEFORE_ELDEST, BEFORE_HEAD = range(3)
-"""Why a job starts: all before it in the order start, too; or what it is planned not to delay."""
+"""Reasons of a start: all jobs before it in the order start too; or the job that the start is planned not to delay."""
 
 
 class JobArrays(NamedTuple):
-    """Jobs in order of (submit time, job number): times in seconds, and what each takes, shape (jobs, resources)."""
+    """Jobs in order of (submit time, job number): times in seconds, and sizes, shape (jobs, resources)."""
 
     submit_times: Integers
     sizes: IntegerTable
@@ -27,7 +27,7 @@ class HeldResources(NamedTuple):
 
 
 class Guards(NamedTuple):
-    """Limits of what the order may do to one job, in seconds; infinity limits nothing. See `GuardedSettings`."""
+    """Guards of each waiting job against the order, in seconds. Infinity disables a guard. See `GuardedSettings`."""
 
     threshold: float
     overtaken: float
@@ -35,18 +35,18 @@ class Guards(NamedTuple):
 
 
 class Pass(NamedTuple):
-    """The starts, as places in the array of waiting jobs, in order; their reasons; and the jobs they must not delay."""
+    """Result of a pass: starts in order, as places in the array of waiting jobs; reasons; and the protected jobs."""
 
     places: Integers
     reasons: Integers
     eldest: tuple[int, Integers]
-    """When the job that has waited longest has its place, in seconds, and what is left of each resource beside it."""
+    """Planned start of the job that has waited longest, in seconds, and the resources left beside it then."""
     head: int
     """Place of the first job of the order that does not fit; -1 if there is none, or nothing is tried behind it."""
     shadow: tuple[int, Integers]
-    """The head's shadow time in seconds, and what is extra of each resource."""
+    """The head's shadow time in seconds, and the extra amount of each resource."""
     strict: bool
-    """Whether candidates were taken to run for what they request."""
+    """Whether candidates were planned with their requested run times."""
 
 
 @kernel
@@ -67,13 +67,14 @@ def guarded_pass(
     Parameters
     ----------
     now, free, machine
-        The time in seconds; what is free of each resource; all processors.
+        The time in seconds, the free amount of each resource, and the processors of the whole machine.
     jobs, waiting
-        Jobs, and which of them wait, in their order.
+        Jobs, and the indices of the waiting jobs, in the same order.
     keys, candidate_keys
-        What the waiting jobs are sorted by, least first, and those behind the head; empty: as the queue.
+        Sort keys of the waiting jobs, least first: in the queue, and as candidates behind the head. If `candidate_keys`
+        is empty, candidates are in the order of the queue.
     work
-        Processor seconds that each waiting job has been overtaken by.
+        Processor seconds of later jobs that have overtaken each waiting job.
     """
     # 1. Return at once unless some job fits.
     count = len(waiting)

@@ -11,17 +11,17 @@ from shadowtime.shared.kernels import IntegerCube, Integers, IntegerTable, kerne
 UNPLANNED = -1
 
 NUMBER, SUBMIT, STARTS, FIRST, SHAPE = range(5)
-"""Columns of the reservations: whose, and since when it waits; when it starts by the plan, and by the first plan;
-which of its shapes is planned."""
+"""Columns of the reservations: job number, submit time, planned start, start by the first plan, and index of the
+planned shape."""
 
 COLUMNS = SHAPE + 1
 
 
 @kernel
 def carried(reservations: IntegerTable, job_numbers: Integers, submit_times: Integers) -> IntegerTable:
-    """Return the reservations of the jobs that wait now, those of new jobs yet `UNPLANNED`. O(jobs before and now).
+    """Return the reservations of the jobs that wait now. New jobs are `UNPLANNED`. O(jobs before and now).
 
-    Jobs are in order of (submit time, job number), then and now.
+    Both the old and the new jobs are in order of (submit time, job number).
 
     >>> reservations = np.array([[1, 2], [0, 0], [90, 50], [90, 60], [0, 0]])
     >>> carried(reservations, np.array([2, 3]), np.array([0, 7]))[STARTS].tolist()
@@ -49,9 +49,10 @@ def carried(reservations: IntegerTable, job_numbers: Integers, submit_times: Int
 def settled(
     now: int, reservations: IntegerTable, starts: Integers, shapes: Integers, order: Integers, sizes: IntegerCube
 ) -> tuple[Integers, Integers, Integers]:
-    """Write a plan into the reservations of the waiting jobs; return which start now, which later, and what those hold.
+    """Write a plan into the reservations. Return the jobs that start now, the jobs that start later, and a size.
 
-    `starts`, `shapes` and `sizes` are those of `plan`; jobs come in the given order. O(jobs).
+    The size is the amount of each resource that the jobs that start now take together. `starts`, `shapes` and `sizes`
+    are those of `plan`. Jobs are returned in the given order. O(jobs).
 
     >>> reservations = np.array([[1, 2], [0, 7], [-1, 50], [-1, 60], [0, 0]])
     >>> shapes, order, sizes = np.zeros(2, int), np.arange(2), np.array([[[4], [3]]])
@@ -90,7 +91,7 @@ class PlannedStarts(NamedTuple):
 
 
 EACH_STEP = 3
-"""Cost of a place for each step of the profile: search, cut and use."""
+"""Work of one place for each step of the profile: to search, cut and take."""
 
 
 @kernel
@@ -108,36 +109,36 @@ def plan(
     keep: bool,
     most: int,
 ) -> tuple[Integers, Integers, Integers, IntegerTable, int, int]:
-    """Plan every waiting job. O(shapes * jobs * (jobs + running jobs)), but for at most some multiple of `most` steps.
+    """Plan every waiting job. O(shapes * jobs * (jobs + running jobs)), but at most some multiple of `most` steps.
 
-    Of its shapes a job takes the one in which it ends first; the earlier one of two alike. Jobs with a promise keep
-    it, earliest first; one whose promise cannot be kept (a running job has outlived what was expected of it, or the
-    machine has shrunk) is planned anew. With `compress` each then moves, in the given order, to a place that is no
-    later and in which it ends earlier. At last those without a promise are planned, in the same order.
+    A job takes the shape in which it ends first; the first of equal ones. Jobs with a promise keep it, earliest first.
+    If a promise cannot be kept, the job is planned anew: a running job has outlived its expected run time, or the
+    machine has shrunk. With `compress`, each job then moves, in the given order, to a place where it starts no later
+    and ends earlier. At last, jobs without a place are planned, in the same order.
 
     Parameters
     ----------
     idle, running_sizes
-        What is free of each resource, and what each running job holds of it, shape (jobs, resources).
+        Free amount of each resource, and the amounts that each running job holds, shape (jobs, resources).
     sizes, run_times
-        Of each shape and waiting job what it takes of each resource, shape (shapes, jobs, resources), and for how long;
-        no processors where a job has no such shape.
+        Sizes of each waiting job in each shape, shape (shapes, jobs, resources), and its run times in seconds, shape
+        (shapes, jobs). Without processors, the job has no such shape.
     promised, promised_shapes
-        Planned starts in seconds, and in which shape; `UNPLANNED` for a job that has none.
+        Promised starts in seconds, and their shapes. The start of a job without a promise is `UNPLANNED`.
     order
-        Waiting jobs, first to last; those that are left out keep their promises and do not move.
+        Waiting jobs, first to last. Jobs that are left out keep their promises and do not move.
     keep
-        Whether promises are kept at all. If not, what cannot start now is not planned further once no processor that
-        is free now is left: nothing of the plan outlasts the pass.
+        Whether promises are kept at all. If not, planning stops once no idle processor is left, since the plan does not
+        outlast the pass.
 
     Returns
     -------
     starts, shapes
-        When each waiting job starts by the plan, in seconds; `UNPLANNED` or `FOREVER` where it does not; and how.
+        Planned start of each waiting job in seconds, `UNPLANNED` or `FOREVER` if it has none; and its planned shape.
     times, free, steps
-        The profile that the plan leaves, with room to take out and put in each waiting job twice more.
+        The profile after the plan, with space to take out and put in each waiting job twice more.
     left
-        Jobs of which the promise was not looked at, that were not moved, or not planned.
+        Number of promises not checked, jobs not moved and jobs not planned, since the work was limited.
     """
     alternatives, waiting, resources = sizes.shape
     times = np.empty(6 * waiting + len(running_ends) + 2, dtype=np.int64)
@@ -213,7 +214,7 @@ def plan(
 # One pass over arrays in which every job that cannot start reserves its place.
 
 STEPS = 3
-"""Cost of a reservation for each step of the profile: search, cut and use."""
+"""Work of one reservation for each step of the profile: to search, cut and take."""
 
 
 @kernel
@@ -225,20 +226,20 @@ def reserve_pass(
     running: RunningJobs,
     most: int,
 ) -> tuple[Integers, int, int]:
-    """Return the rows of the queue that start, in order of arrival; how many got their turn, and the steps it took.
+    """Return the rows of the queue that start, in its order, the number of jobs handled, and the steps taken.
 
-    O(queue * (queue + running)), but no more is planned once it has taken `most` steps over the profile.
+    O(queue * (queue + running)), but planning stops after `most` steps over the profile.
 
-    Each job in turn gets the earliest time at which it fits beside those before it; those whose time has come start.
-    Once none that is left is small enough for the processors that are free, no further place is reserved: it would
-    outlast nothing.
+    Each job in turn gets the earliest time at which it fits beside the jobs before it. It starts if that time is now.
+    Once no remaining job fits into the idle processors, no further place is reserved, since places do not outlast the
+    pass.
 
     Parameters
     ----------
     free
-        What is free of each resource.
+        Free amount of each resource.
     sizes, run_times
-        Of each waiting job, in order of the queue: what it takes of each, and expected run time in seconds.
+        Size and expected run time in seconds of each waiting job, in order of the queue.
     """
     waiting, idle = len(sizes), free[0]
     smallest = np.empty(waiting + 1, dtype=np.int64)

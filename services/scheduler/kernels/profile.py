@@ -1,4 +1,4 @@
-"""The availability profile, what is free of each resource as a step function of time.
+"""The availability profile: the free amount of each resource as a step function of time.
 
 docs/algorithms.md#availability-profile.
 """
@@ -13,7 +13,7 @@ FOREVER = 1 << 61
 
 @inlined
 def has_room_at(free: IntegerTable, step: int, size: Integers) -> bool:
-    """Return whether a job, of some processors at least, fits at a step, as `resources.has_room` does."""
+    """Return whether a job with at least one processor fits at a step, as `shared.kernels.has_room` does."""
     if size[0] > free[0, step]:
         return False
     for resource in range(1, len(size)):  # noqa: SIM110 - no generator is compiled
@@ -26,17 +26,17 @@ def has_room_at(free: IntegerTable, step: int, size: Integers) -> bool:
 def begin(times: Integers, free: IntegerTable, now: int, idle: Integers, sizes: IntegerTable, ends: Integers) -> int:
     """Write the profile that running jobs leave, and return its number of steps.
 
-    Step k has `free[:, k]` of the resources from `times[k]` until the next step; the last has no end. O(n log n) in the
-    jobs.
+    Step k has `free[:, k]` of the resources from `times[k]` until the next step. The last step has no end. O(n log n)
+    in the jobs.
 
     Parameters
     ----------
     times, free
-        Where to write, shapes (steps,) and (resources, steps); two more steps are needed for each reservation to come.
+        Arrays to write to, shapes (steps,) and (resources, steps). Each later reservation needs two more steps.
     idle
-        What is free now; below zero where running jobs hold more than there is.
+        Free amount of each resource now; below zero if running jobs hold more than the capacity.
     sizes, ends
-        Of each running job: what it holds, shape (jobs, resources), and when it is expected to end, after now.
+        Amounts that each running job holds, shape (jobs, resources), and its expected end, which is after now.
 
     >>> import numpy as np
     >>> times, free = np.zeros(9, dtype=np.int64), np.zeros((1, 9), dtype=np.int64)
@@ -61,9 +61,9 @@ def begin(times: Integers, free: IntegerTable, now: int, idle: Integers, sizes: 
 
 @kernel
 def earliest(times: Integers, free: IntegerTable, steps: int, size: Integers, run_time: int, limit: int) -> int:
-    """Return the earliest start at which a job fits for its whole run time, in seconds; `limit` if none is before it.
+    """Return the earliest start at which a job fits for its whole run time, in seconds.
 
-    O(steps).
+    The result is `limit` if there is no such start before it. O(steps).
     """
     step = 0
     while step < steps and times[step] < limit:
@@ -80,7 +80,7 @@ def earliest(times: Integers, free: IntegerTable, steps: int, size: Integers, ru
 
 @kernel
 def fits(times: Integers, free: IntegerTable, steps: int, size: Integers, start: int, end: int) -> bool:
-    """Return whether so much is free from `start`, not before the profile's, to `end`. O(steps).
+    """Return whether `size` is free from `start` to `end`. `start` must not be before the profile. O(steps).
 
     >>> import numpy as np
     >>> times, free = np.array([0, 50, 90]), np.array([[4, 8, 2]])
@@ -112,7 +112,7 @@ def cut_at(times: Integers, free: IntegerTable, steps: int, time: int) -> int:
 
 @kernel
 def take(times: Integers, free: IntegerTable, steps: int, start: int, end: int, size: Integers) -> int:
-    """Take so much out of the profile between two times, or give it back if negative; return the steps. O(steps).
+    """Take `size` out of the profile between two times, or add it if negative. Return the number of steps. O(steps).
 
     >>> import numpy as np
     >>> times, free = np.array([0, 50, 0, 0, 0]), np.array([[4, 8, 0, 0, 0]])
@@ -131,7 +131,7 @@ def take(times: Integers, free: IntegerTable, steps: int, start: int, end: int, 
 
 @kernel
 def merged(times: Integers, free: IntegerTable, steps: int) -> int:
-    """Join neighbouring steps that have as much free, and return how many are left. O(steps)."""
+    """Merge neighbouring steps with equal free amounts, and return the number of steps left. O(steps)."""
     kept = 1
     for step in range(1, steps):
         resource = 0

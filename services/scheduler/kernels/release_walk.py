@@ -1,4 +1,4 @@
-"""A walk over the terminations of running jobs: how many processors they have released by then, with what probability.
+"""A walk over the terminations of running jobs: the distribution of the processors that they have released over time.
 
 Theory of operation
 -------------------
@@ -23,19 +23,19 @@ import numpy as np
 from shadowtime.shared.kernels import Floats, FloatTable, Integers, kernel
 
 READY = 1e-13
-"""A head that is ready but for this probability is ready; what comes later is below rounding."""
+"""The head counts as ready once the probability that it is not falls to this. Later terms are below rounding."""
 
 CERTAIN = 1.0 - READY
 
 EACH_SIZE = 24
-"""Work that each size of candidate stands for in each step, also for the memory of what is found."""
+"""Work that each candidate size counts for in each step. It also limits the memory of the results."""
 
 UNBOUNDED = 1 << 62
 """Work that no walk exceeds."""
 
 
 class Terminations(NamedTuple):
-    """Possible ends of running jobs, in the order of the walk: event by event, shape (events,)."""
+    """Possible ends of running jobs, one entry for each event, in the order of the walk, shape (events,)."""
 
     times: Floats
     jobs: Integers
@@ -45,10 +45,11 @@ class Terminations(NamedTuple):
 class Walk(NamedTuple):
     """The result of one walk over the terminations, for candidates of every size; rows are steps in order of time.
 
-    `ready[k]` is the probability that the head becomes ready in step k, and `delays[k, d]` that it does, but not
-    beside a candidate of the d-th size; `bounds[k, d]` is the greatest probability, up to step k, that the machine is
-    in between just after an instant. `jobs[k]` is the job that ends in step k, the first of them if there are several.
-    `work` counts what it took; more than was allowed: the walk was broken off, and is not to be used.
+    `ready[k]` is the probability that the head becomes ready in step k. `delays[k, d]` is the probability that it does,
+    but does not fit beside a candidate of the d-th size. `bounds[k, d]` is the probability, just after an instant, that
+    the head fits alone but not beside the candidate: the greatest one up to step k. `jobs[k]` is the job that ends in
+    step k, the first one if there are several. `work` is the work done. If it exceeds the allowed work, the walk was
+    aborted and must not be used.
     """
 
     times: Floats
@@ -61,7 +62,7 @@ class Walk(NamedTuple):
 
 @kernel
 def by_time(times: Floats, jobs: Integers, probabilities: Floats) -> tuple[Floats, Integers, Floats]:
-    """Return terminations by time; at one instant certain ones first, then in the order given. O(n log n)."""
+    """Return terminations by time; at the same instant, certain ones first, then in the given order. O(n log n)."""
     certain = probabilities >= CERTAIN
     certain_first = np.concatenate((np.flatnonzero(certain), np.flatnonzero(~certain)))
     order = certain_first[np.argsort(times[certain_first], kind="mergesort")]
@@ -70,10 +71,10 @@ def by_time(times: Floats, jobs: Integers, probabilities: Floats) -> tuple[Float
 
 @kernel
 def add_job(released: Floats, top: int, size: int, ended: float, lowest: int, length: int, into: Floats) -> int:
-    """Let one more job, ended with probability `ended`, take part in a distribution; return its new greatest value.
+    """Add one more job, which has ended with probability `ended`, to a distribution. Return its new greatest value.
 
-    `released[x]` is the probability that x processors have been released, x up to `top`; the new one is written to
-    `into`, without values below `lowest` and from `length` on. O(top + size - lowest).
+    `released[x]` is the probability that x processors have been released, for x up to `top`. The new distribution is
+    written to `into`, only for values from `lowest` on and below `length`. O(top + size - lowest).
     """
     stays, grown = 1.0 - ended, min(top + size, length - 1)
     for x in range(lowest, min(size, grown + 1)):
@@ -91,7 +92,7 @@ def add_job(released: Floats, top: int, size: int, ended: float, lowest: int, le
 
 @kernel
 def below(value: int, sums: Floats, first: int, last: int) -> float:
-    """Return the probability of the values from `first` on that are below `value`, from sums up to the `last`."""
+    """Return the probability of the values from `first` to below `value`, from cumulative sums up to `last`."""
     return float(sums[min(max(value, first), last + 1)])
 
 
@@ -105,31 +106,31 @@ def walk(
     candidates: Integers,
     allowed: int,
 ) -> tuple[Floats, Integers, Floats, FloatTable, FloatTable, int]:
-    """Walk the terminations of running jobs once, for candidates of all sizes; returns the fields of a `Walk`.
+    """Walk the terminations of running jobs once, for candidates of all sizes. Return the fields of a `Walk`.
 
-    Each step needs the distribution of what all *other* jobs have released. The steps are halved again and again: a
-    job without a step in a half has one probability throughout it and takes part once for the whole half; in a half
-    of one step, all but the job of that step do. Only sums of products of probabilities: nothing is divided out,
-    which would lose all digits within some ten steps when jobs are small. In a half only those values are worked out
-    from which its own jobs can make the head ready, or take it past the largest candidate: ever fewer, as halves
-    become shorter.
+    Each step needs the distribution of the processors that all *other* jobs have released. The steps are halved again
+    and again. A job without a step in a half has one probability throughout it, and is added once for the whole half.
+    In a half of one step, all jobs but the job of that step have been added. The walk only sums products of
+    probabilities. Nothing is divided out, which would lose all digits within some ten steps when jobs are small. A half
+    only computes the values from which its own jobs can make the head ready, or take it past the largest candidate.
+    These become fewer as halves become shorter.
 
-    O(steps * processors that matter) for jobs of a size, log(jobs) times that at most; those are up to `needed` and the
-    largest candidate.
+    O(steps * values that matter) for jobs of one size, and at most log(jobs) times that. The values that matter are at
+    most `needed` plus the largest candidate.
 
     Parameters
     ----------
     needed
         Processors that must be released before the head can start, above zero.
     processors
-        Of each running job, shape (jobs,).
+        Processors of each running job, shape (jobs,).
     times, jobs, probabilities
-        Their terminations as `by_time` gives them; those of a job may add up to less than 1 if the later ones do not
-        matter.
+        Their terminations, as `by_time` returns them. The probabilities of a job may add up to less than 1 if later
+        ends do not matter.
     candidates
         Processors of the candidates, each size once, rising, shape (sizes,).
     allowed
-        Work at most, in steps of the loops over processors; known before anything of that size is allocated.
+        Most work, in steps of the loops over processors. It is checked before large arrays are allocated.
     """
     # 1. Merge certain terminations of one instant into one step.
     sizes, kinds = processors.copy(), len(candidates)
@@ -154,9 +155,9 @@ def walk(
         return at[:0].copy(), by[:0].copy(), mass[:0].copy(), nothing, nothing, work
 
     # 3. Allocate the state of the walk, one row for each depth of the halving.
-    # What is true of the half at each depth that the walk is in: the distribution over the jobs that have no step in
-    # it, its row, its greatest value and the least that matters, processors released for certain, and the jobs that do
-    # have a step in it.
+    # State of the current half at each depth: the distribution over the jobs without a step in it, its row, its
+    # greatest value and the least value that matters, the processors released for certain, and the jobs with a step in
+    # it.
     released, at_row = np.empty((2 * depths, length)), np.zeros(depths, dtype=np.int64)
     top, least = np.zeros(depths, dtype=np.int64), np.zeros(depths, dtype=np.int64)
     certain = np.zeros(depths, dtype=np.int64)
@@ -170,7 +171,7 @@ def walk(
     stacked = 1 if steps > 0 else 0
     has_step, half = np.zeros(len(sizes), dtype=np.int64), 0
     ended, sums = np.zeros(len(sizes)), np.zeros(length + 1)
-    rows = min(steps, allowed // (EACH_SIZE * max(kinds, 1)) + 1)  # for more no work is allowed
+    rows = min(steps, allowed // (EACH_SIZE * max(kinds, 1)) + 1)  # the allowed work ends before more rows are filled
     ready, delays, bounds = np.zeros(steps), np.empty((rows, kinds)), np.empty((rows, kinds))
     waiting, row = 1.0, 0
 

@@ -15,7 +15,7 @@ from shadowtime.shared.kernels import Integers, IntegerTable
 
 
 class BackfillCandidate(NamedTuple):
-    """A waiting job: its row in the queue, place among those of all pools, size, limit in seconds, user, partition."""
+    """A waiting job: row in the queue, place in the queue of all pools, size, limit in seconds, user, partition."""
 
     row: int
     place: int
@@ -31,13 +31,13 @@ class Outlook:
     Parameters
     ----------
     now, idle
-        The time in seconds, and what is free.
+        The time in seconds, and the free amount of each resource.
     sizes, ends
-        Of running jobs, and of processors that are free but cannot be given away yet.
+        Sizes and ends of running jobs, and of processors of ended jobs that are not available yet.
     held
-        Of reservations: begin, end and processors.
+        Begin, end and processors of each reservation.
     room
-        How many jobs can be taken in.
+        Most jobs that can be placed.
     """
 
     def __init__(
@@ -61,20 +61,26 @@ class Outlook:
                 self.take(size, max(begins, now), until)
 
     def take(self, size: Integers, start: int, end: int) -> None:
-        """Give so much away between two times."""
+        """Take `size` out of the free amounts between two times."""
         self._steps = take(self._times, self._free, self._steps, start, end, size)
 
     def fits_now(self, size: Integers, limit: int) -> bool:
-        """Return whether a job may start now."""
+        """Return whether a job fits from now until its limit."""
         return bool(fits(self._times, self._free, self._steps, size, self.now, self.now + limit))
 
     def earliest(self, size: Integers, limit: int, before: int) -> int:
-        """Return when a job may start; `before` if not before it. What begins as it ends is in its way."""
+        """Return the earliest start of a job; `before` if there is none before it.
+
+        A reservation that begins exactly at the job's end blocks it, too.
+        """
         return int(earliest(self._times, self._free, self._steps, size, limit + 1, before))
 
 
 def main_pass(outlook: Outlook, queue: Sequence[BackfillCandidate], depth: int) -> list[BackfillCandidate]:
-    """Return who starts, in order of priority, up to the first that does not fit and `depth` jobs of all pools."""
+    """Return the jobs to start, in order of priority. Stop at the first job that does not fit.
+
+    Only the first `depth` jobs of the whole queue are tried; jobs of all pools count.
+    """
     started = []
     for job in queue:
         if job.place >= depth or not outlook.fits_now(job.size, job.limit):
@@ -86,9 +92,10 @@ def main_pass(outlook: Outlook, queue: Sequence[BackfillCandidate], depth: int) 
 
 
 class Bounds(NamedTuple):
-    """Bounds of a backfill pass: seconds, and jobs that it tests and starts (0: as many as there are).
+    """Limits of a backfill pass: window and resolution in seconds, and the most jobs to test and to start.
 
-    Steps of the resolution are whole ones of Unix time, of which second 0 is `unix_start`.
+    The value 0 means no limit for `of_user`, `of_partition` and `starts`. Steps of the resolution are aligned to Unix
+    time, in which second 0 is `unix_start`.
     """
 
     window: int
@@ -101,10 +108,10 @@ class Bounds(NamedTuple):
 
 
 def backfill_pass(outlook: Outlook, queue: Sequence[BackfillCandidate], bounds: Bounds) -> list[BackfillCandidate]:
-    """Return who starts: in order of priority each job has the earliest place in which it is in nobody's way.
+    """Return the jobs to start. In order of priority, each job gets the earliest place that delays no job before it.
 
-    A place in the future is kept for it until the pass is over, from and to whole steps of the resolution. O(queue *
-    (queue + running)).
+    A place in the future stays reserved until the pass is over. Both its ends are rounded down to steps of the
+    resolution. O(queue * (queue + running)).
     """
     now, started = outlook.now, []
     tested: dict[tuple[str, int], int] = {}

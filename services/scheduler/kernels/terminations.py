@@ -1,4 +1,4 @@
-"""When the running jobs of a pass, and its candidates, may end."""
+"""Possible ends of the running jobs and candidates of a pass, with their probabilities."""
 
 from functools import cache
 from typing import NamedTuple
@@ -9,17 +9,18 @@ from shadowtime.services.scheduler.kernels.release_walk import by_time
 from shadowtime.shared.distributions import BINS, EDGES, RATIO, Masses
 from shadowtime.shared.kernels import Floats, FloatTable, Integers, kernel
 
-# What is left of a run-time distribution for a job that has run for a while and has a request.
+# The run-time distribution of a job, given its elapsed time and its request.
 
 
 @kernel
 def condition(masses: Floats, edges: Floats, elapsed: float, request: float, censor: bool) -> tuple[Floats, Floats]:
-    """Return when a job may end, in seconds after its start and rising, and with which probabilities.
+    """Return the possible ends of a job, in seconds after its start and rising, and their probabilities.
 
-    Within a bin the logarithm of the run time is uniform, so a bin that is cut keeps the share of its logarithm; what
-    is left is scaled to 1. Each bin ends the job at its upper edge, cut at the request. A job that has reached its
-    request is taken to run for one more second, and one that has outlived its whole distribution to end at that limit
-    (docs/algorithms.md#limits-of-a-prediction). O(bins).
+    Within a bin the logarithm of the run time is uniform. A bin that is cut keeps its share of the logarithm, and the
+    masses left are scaled to add up to 1. In each bin, the job ends at the upper edge or at its request, if that is
+    earlier. A job that has reached its request is taken to run for one more second. A job that has outlived its whole
+    distribution ends at its request, or in one second if that is later (docs/algorithms.md#limits-of-a-prediction).
+    O(bins).
 
     Parameters
     ----------
@@ -28,9 +29,9 @@ def condition(masses: Floats, edges: Floats, elapsed: float, request: float, cen
     edges
         Edges of the bins in seconds, shape (at least bins + 1,), rising.
     elapsed, request
-        Seconds that the job has run, and asked for; infinity for a job without request.
+        Seconds that the job has run, and has requested; infinity for a job without a request.
     censor
-        Whether what lies above the request happens at the request, where the job is killed; else it is left out.
+        Whether mass above the request counts as an end at the request, where the job is killed. If not, it is dropped.
 
     Examples
     --------
@@ -103,10 +104,10 @@ class Distributions(NamedTuple):
 
 
 class RunningEnds(NamedTuple):
-    """Of each running job, shape (jobs,): size, start, and when it ends.
+    """Processors, start and possible end of each running job, shape (jobs,).
 
-    That is the expected end for a job without a distribution; else the slot of its distribution, and the upper end of
-    that in seconds from the start.
+    A job without a distribution ends at its expected end. For any other job, `slots` has the slot of its distribution,
+    and `limits` the distribution's upper end in seconds after the start.
     """
 
     processors: Integers
@@ -122,7 +123,7 @@ def ends_of(
 ) -> tuple[Floats, Floats]:
     """Return the times at which a job may end, rising, and their probabilities.
 
-    A job without a distribution ends at its expected end; any other as `condition` has it, in bins as fine as the
+    A job without a distribution ends at its expected end. Any other job ends as `condition` returns, in bins as fine as
     `edges`. O(bins).
     """
     if slot < 0:

@@ -1,4 +1,4 @@
-"""By how much work waiting jobs have been overtaken: that of jobs that came later and started before them."""
+"""The work by which waiting jobs have been overtaken: work of jobs that were submitted later and started earlier."""
 
 from typing import Any
 
@@ -10,10 +10,10 @@ from shadowtime.shared.messages import Event, JobEnded, JobStarted, JobSubmitted
 
 
 class BypassedWork:
-    """Processor seconds that each waiting job has been overtaken by, in order of (submit time, job number).
+    """Processor seconds by which each waiting job has been overtaken, in order of (submit time, job number).
 
-    A job that starts counts with what it is planned to run until it has ended, then with what it ran. One that is
-    requeued begins anew. O(waiting) a start or end.
+    A started job counts with its planned run time until it ends, and then with its actual run time. A requeued job
+    begins anew at 0. O(waiting) for each start or end.
     """
 
     def __init__(self) -> None:
@@ -21,14 +21,14 @@ class BypassedWork:
         self.numbers: Integers = np.empty(0, dtype=np.int64)
         self.work: Floats = np.empty(0)
         self.submitted: dict[int, int] = {}
-        """Of each job in the system: when it was submitted."""
+        """Submit time of each job in the system, in seconds."""
         self.counted: dict[int, tuple[int, float]] = {}
-        """Of each running job: its processors, and what it counts with; nothing until a pass has seen it run."""
+        """Processors and counted work of each running job. The work is 0 until a pass has seen the job run."""
         self.unseen: dict[int, None] = {}
-        """Running jobs that none has seen."""
+        """Running jobs that no pass has seen yet; a dict used as an ordered set."""
 
     def observe(self, event: Event) -> None:
-        """Take notice of an event."""
+        """Update the counts by an event."""
         if isinstance(event, JobSubmitted):
             self.submitted[event.job_number] = event.since
             self._insert(event.job_number)
@@ -49,7 +49,7 @@ class BypassedWork:
                 del self.submitted[event.job_number]
 
     def of(self, queue: Queue, running: Running) -> Floats:
-        """Return what the waiting jobs have been overtaken by; jobs that are seen to run count from now on."""
+        """Return the work by which each waiting job has been overtaken. Jobs first seen running count from now on."""
         if self.unseen:
             rows = np.flatnonzero(np.isin(running.job_number, list(self.unseen)))
             more = np.zeros(len(self.work) + 1)
@@ -61,7 +61,7 @@ class BypassedWork:
                 self.counted[number] = processors, work
                 more[self._row(number)] += work
 
-            self.work = self.work + more[::-1].cumsum()[::-1][1:]  # what lies behind each job
+            self.work = self.work + more[::-1].cumsum()[::-1][1:]  # of the jobs behind each waiting job
             self.unseen.clear()
 
         if np.array_equal(self.numbers, queue.job_number):
@@ -79,7 +79,7 @@ class BypassedWork:
         }
 
     def restore(self, state: Any) -> None:
-        """Take on what `snapshot` returned."""
+        """Restore the state that `snapshot` returned."""
         waiting, running = state["waiting"], state["running"]
         self.submit_times = np.array([row[0] for row in waiting], dtype=np.int64)
         self.numbers = np.array([row[1] for row in waiting], dtype=np.int64)
@@ -89,7 +89,7 @@ class BypassedWork:
         self.unseen = dict.fromkeys(state["unseen"])
 
     def _row(self, number: int) -> int:
-        """Return how many waiting jobs come before a job."""
+        """Return the number of waiting jobs that are ahead of a job by (submit time, job number)."""
         time = self.submitted[number]
         first, last = (int(np.searchsorted(self.submit_times, time, side)) for side in ("left", "right"))
         return first + int(np.searchsorted(self.numbers[first:last], number))
@@ -105,5 +105,5 @@ class BypassedWork:
         self.work = np.insert(self.work, row, 0.0)
 
     def _count(self, number: int, work: float) -> None:
-        """Have all waiting jobs that came before a job be overtaken by so much more."""
+        """Add `work` to all waiting jobs that are ahead of a job by (submit time, job number)."""
         self.work = self.work + work * (np.arange(len(self.work)) < self._row(number))

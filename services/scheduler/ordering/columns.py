@@ -12,15 +12,15 @@ from shadowtime.shared.kernels import Floats, Integers
 
 
 class WaitingColumns(NamedTuple):
-    """The waiting jobs at `now`; every column has the shape (jobs,), in order of (submit time, job number).
+    """The waiting jobs at `now`. Every column has the shape (jobs,), in order of (submit time, job number).
 
     Parameters
     ----------
     by
-        Which run times put jobs in order: requests, predicted points, means of predicted distributions, or `plan`,
-        what policies plan with: points in whole seconds, requests where nothing is predicted.
+        Run times by which jobs are ordered: requests, predicted points, means of predicted distributions, or `plan`.
+        `plan` is the run times that policies plan with: points in whole seconds, requests if nothing is predicted.
     chance
-        What draws are keyed by, beside the job.
+        Key of the seeded random numbers. Each number also depends on the job.
     """
 
     now: int
@@ -46,13 +46,13 @@ class WaitingColumns(NamedTuple):
 
     @property
     def priorities(self) -> Floats:
-        """Priorities that the site gave the jobs, the largest first; negative infinity where it gave none."""
+        """Priorities that the site gave the jobs; the largest is served first. Negative infinity if it gave none."""
         priorities = self.queue.priorities
         return np.array([priorities.get(number, -math.inf) for number in self.queue.job_number.tolist()])
 
     @property
     def run_times(self) -> Integers | Floats:
-        """Seconds, at least 1; `NEVER` where nothing is known of a job."""
+        """Run times that order the jobs, in seconds, at least 1; `NEVER` if nothing is known about a job."""
         if self.by == "predicted":
             return self.queue.order_point
         if self.by == "expected":
@@ -61,19 +61,19 @@ class WaitingColumns(NamedTuple):
 
     @property
     def slowdowns_a_second(self) -> Floats:
-        """Expected bounded slowdown that each further second of waiting costs; `run_time_measures.Measures`."""
+        """Expected bounded slowdown that a further second of waiting adds: see `distribution_measures.Measures`."""
         return self.measures.of(self.queue).slowdowns_a_second
 
     @property
     def means(self) -> Floats:
-        """Expected run times in seconds, whatever `run_times` are."""
+        """Expected run times in seconds, for any value of `by`."""
         return self.measures.of(self.queue).means
 
     @property
     def end_rates(self) -> Floats:
-        """Best probability of an end for each second of expected work; `run_time_measures.Measures`."""
+        """Best ratio of the probability of an end to the expected work: see `distribution_measures.Measures`."""
         return self.measures.of(self.queue).end_rates
 
     def drawn(self, *, anew: bool) -> Floats:
-        """Return a random number in [0, 1) for each job, always the same or one for each second."""
+        """Return a seeded random number in [0, 1) for each job: always the same, or with `anew` one for each second."""
         return uniform(self.chance, np.ascontiguousarray(self.queue.job_number), self.now if anew else 0)

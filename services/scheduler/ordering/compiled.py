@@ -1,4 +1,4 @@
-"""Orders of waiting jobs for compiled passes: those that stay, and those that change as jobs wait."""
+"""Orders of waiting jobs for compiled passes: steady orders, and orders that change as jobs wait."""
 
 import numpy as np
 
@@ -7,7 +7,7 @@ from shadowtime.services.scheduler.ordering.orders import Key, exp, unicep, wfp3
 from shadowtime.shared.kernels import Floats, Integers, kernel
 
 STEADY, EXP, WFP3, UNICEP = range(4)
-"""Orders of a compiled pass: by a number that stays, or one of the orders that change as jobs wait."""
+"""Kinds of order in a compiled pass: by a constant number for each job, or by a key that changes as jobs wait."""
 
 
 def _run_times(jobs: WaitingColumns) -> Floats:
@@ -23,16 +23,16 @@ AGEING: dict[Key, tuple[int, Key]] = {
     wfp3: (WFP3, _run_times),
     unicep: (UNICEP, _times_logarithms),
 }
-"""Of orders that change as jobs wait: how `sort_keys` calls them, and what each sorts by beside the wait."""
+"""For each order that changes as jobs wait: its kind in `sort_keys`, and the function of its basis."""
 
 
 def compiled(key: Key) -> tuple[int, Key]:
-    """Return the kind of an order for `sort_keys`, and the function of its basis.
+    """Return the kind of an order for `sort_keys`, and the function of its basis: the input beside the wait.
 
     Raises
     ------
     ValueError
-        If it has none.
+        If the order changes as time passes and has no compiled form.
     """
     if getattr(key, "steady", False):
         return STEADY, key
@@ -45,14 +45,14 @@ def compiled(key: Key) -> tuple[int, Key]:
 def sort_keys(
     kind: int, now: int, submit_times: Integers, processors: Integers, basis: Floats, waiting: Integers
 ) -> Floats:
-    """Return what waiting jobs are sorted by, the smallest first, as the key functions do. O(waiting).
+    """Return the sort keys of the waiting jobs, smallest first, equal to those of the key functions. O(waiting).
 
     Parameters
     ----------
     kind, basis
-        The order, and a number for each job, shape (jobs,); see `compiled`.
+        The kind of order, and its basis for each job, shape (jobs,): see `compiled`.
     submit_times, processors, waiting
-        Of each job, and which of them wait.
+        Submit time and processors of each job, and the indices of the waiting jobs.
 
     >>> waiting = np.array([0, 1])
     >>> sort_keys(WFP3, 100, np.array([0, 70]), np.array([2, 2]), np.array([300.0, 30.0]), waiting).round(3).tolist()

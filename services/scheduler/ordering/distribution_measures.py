@@ -1,4 +1,4 @@
-"""Measures of a run-time distribution: mean, slowdown at stake, rate at which the job may end.
+"""Measures of a run-time distribution: mean, cost of a second of waiting in slowdown, and end rate.
 
 The derivations: docs/ordering.md#an-index-of-the-distribution.
 """
@@ -20,7 +20,7 @@ FLOOR = float(RUN_TIME_FLOOR)
 
 
 class Measures(NamedTuple):
-    """Of each job, shape (jobs,): mean time left in seconds, slowdown a second, and end rate, see `measures_of`."""
+    """Mean time left in seconds, slowdown per second and end rate of each job, shape (jobs,): see `measures_of`."""
 
     means: Floats
     slowdowns_a_second: Floats
@@ -29,10 +29,10 @@ class Measures(NamedTuple):
 
 @kernel
 def measures_of(masses: Floats, elapsed: float, limit: float) -> tuple[float, float, float]:
-    """Return what is left of a distribution once a job has run for `elapsed` seconds, as three numbers. O(bins).
+    """Return three measures of a job's remaining distribution after it has run for `elapsed` seconds. O(bins).
 
     The job ends at `limit` at the latest. Within a bin the logarithm of the run time is uniform. A job that has
-    outlived all of it, or its limit, is taken to end in a second.
+    outlived its whole distribution, or its limit, is taken to end in a second.
 
     Parameters
     ----------
@@ -46,10 +46,11 @@ def measures_of(masses: Floats, elapsed: float, limit: float) -> tuple[float, fl
     mean
         The expected time left, E[p - elapsed], in seconds.
     slowdown_a_second
-        E[1 / max(p, 10 s)]: what a second of waiting adds to the bounded slowdown.
+        E[1 / max(p, 10 s)]: the bounded slowdown that a second of waiting adds.
     end_rate
-        The best ratio, over thresholds x at the ends of bins and at the limit, of the probability that the job ends
-        within x more seconds to the time that it is then expected to have run, E[min(p - elapsed, x)].
+        The highest ratio of two values over thresholds x, which are the ends of bins and the limit. The first is the
+        probability that the job ends within x more seconds. The second is its expected run time in these seconds,
+        E[min(p - elapsed, x)].
 
     Examples
     --------
@@ -101,7 +102,7 @@ def measures_of(masses: Floats, elapsed: float, limit: float) -> tuple[float, fl
 
 @kernel
 def outlasted(masses: Floats, limit: float, tau: float) -> float:
-    """Return what a job outlasts with probability `tau`, in seconds, ended at `limit`; at least 1. O(bins).
+    """Return the run time that a job outlasts with probability `tau`, in seconds, from 1 to `limit`. O(bins).
 
     Within a bin the logarithm of the run time is uniform.
 
@@ -121,7 +122,7 @@ def outlasted(masses: Floats, limit: float, tau: float) -> float:
 
 @kernel
 def measure(slots: Integers, limits: Integers, histograms: FloatTable, taus: Floats, table: FloatTable) -> None:
-    """Write what is known of the distributions in `slots` into their rows of a table. O(slots * bins * taus)."""
+    """Write the measures of the distributions in `slots` into their rows of a table. O(slots * bins * taus)."""
     for job in range(len(slots)):
         masses, row = histograms[slots[job]], table[slots[job]]
         row[0], row[1], row[2] = measures_of(masses, 0.0, float(limits[job]))
@@ -130,14 +131,14 @@ def measure(slots: Integers, limits: Integers, histograms: FloatTable, taus: Flo
 
 
 class RunTimeMeasures:
-    """The measures of waiting jobs, each worked out once; what is kept follows from the queue, and only saves work.
+    """Measures of waiting jobs, each computed once. The cache follows from the queue, and is no state of its own.
 
-    A job without a distribution runs as predicted. O(jobs) a pass, and O(bins) for each job that is new.
+    A job without a distribution runs as predicted. O(jobs) for each pass, and O(bins) for each new job.
 
     Parameters
     ----------
     taus
-        Probabilities of which `outlasted` tells.
+        Probabilities for which `outlasted` returns times.
     """
 
     def __init__(self, taus: tuple[float, ...] = ()) -> None:
@@ -162,9 +163,9 @@ class RunTimeMeasures:
         return Measures(*measures)
 
     def outlasted(self, queue: Queue) -> IntegerTable:
-        """Return what each waiting job outlasts with each of the `taus`, in whole seconds, shape (taus, jobs).
+        """Return the time that each waiting job outlasts with each of the `taus`, in whole seconds, shape (taus, jobs).
 
-        Where that is 0, and of a job without a distribution, it is what is predicted.
+        If tau is 0 or the job has no distribution, the time is the predicted run time.
         """
         ends = np.repeat(queue.predicted_time[np.newaxis], len(self.taus), axis=0)
         rows = np.flatnonzero(queue.slot >= 0)
@@ -174,7 +175,7 @@ class RunTimeMeasures:
         return ends
 
     def _rows(self, queue: Queue, rows: Integers) -> FloatTable:
-        """Return the rows of the table that belong to these rows of the queue."""
+        """Return the table rows of these queue rows. Rows of new distributions are computed first."""
         slots = queue.slot[rows]
         changes = queue.histograms.changes
         if queue.histograms is not self._histograms:

@@ -1,4 +1,4 @@
-"""In which order the jobs of a pass are served."""
+"""The order in which the jobs of a pass are served."""
 
 import math
 from typing import ClassVar
@@ -16,16 +16,16 @@ from shadowtime.shared.messages import ClusterOpened
 
 
 class Ordering:
-    """The orders of one policy. It holds nothing but what saves work, and all draws of chance are of the run.
+    """The orders of one policy. Its only state is a cache. Random numbers are seeded by the run.
 
-    O(queue log queue) a pass; nothing where jobs are served as they came.
+    O(queue log queue) for each pass; no sort if jobs are served in order of arrival.
 
     Parameters
     ----------
     on_requests
         Whether the policy plans with requests.
     weight
-        Of the delay in seconds, which counts against what jobs are sorted by, so that nobody starves.
+        Weight of the wait in seconds. The weighted wait is subtracted from the sort key, so that no job starves.
     """
 
     def __init__(self, settings: OrderedSettings, *, on_requests: bool = False, weight: float = 0.0) -> None:
@@ -41,22 +41,22 @@ class Ordering:
         """Whether candidates never change places as time passes."""
         in_seconds = self.candidate_key is spf and self.by in ("plan", "request")
         self.whole_seconds = in_seconds and self.as_submitted and not weight
-        """Whether run times are ranks as they are: a pass then sorts no more than its candidates."""
+        """Whether run times can serve as ranks themselves. If so, a pass only sorts its candidates."""
         self.chance = 0
         self.measures = RunTimeMeasures()
 
     def open(self, opened: ClusterOpened) -> None:
-        """Take note of the run: draws of chance are its own."""
+        """Set the key of the random numbers from the run."""
         self.chance = key_of(opened.seed, opened.cluster)
 
     def rows(self, now: int, queue: Queue) -> Integers:
-        """Return the rows of the queue as they are served."""
+        """Return the rows of the queue in the order in which they are served."""
         if self.as_submitted:
             return np.arange(len(queue))
         values = self.keys(self.key, now, queue)
         if self.threshold == math.inf:
             return np.argsort(values, kind="stable")
-        aged = int((now - queue.submit_time > self.threshold).sum())  # they stand first in the queue
+        aged = int((now - queue.submit_time > self.threshold).sum())  # these come first in submission order
         return np.concatenate((np.arange(aged), aged + np.argsort(values[aged:], kind="stable")))
 
     def candidates(self, now: int, queue: Queue) -> Integers:
@@ -68,14 +68,14 @@ class Ordering:
         )
 
     def among(self, now: int, queue: Queue, rows: Integers) -> Integers:
-        """Return the order in which some rows, given in that of submission, are tried as candidates."""
+        """Return the order in which `rows` are tried, as indices into them. `rows` are in order of submission."""
         if len(rows) < 2 or (self.as_submitted and self.alike):
             return np.arange(len(rows))
         values = self.ranks(now, queue) if self.alike else self.keys(self.candidate_key, now, queue)
         return np.argsort(values[rows], kind="stable")
 
     def ranks(self, now: int, queue: Queue) -> Integers:
-        """Return a rank for each row as a candidate, in order of submission; equals are tried as they came.
+        """Return the rank of each row as a candidate, in order of submission, which also breaks ties.
 
         >>> queue = Queue()
         >>> for number, seconds in ((1, 300), (2, 30), (3, 100)):
@@ -90,10 +90,10 @@ class Ordering:
         return ranks
 
     def in_turn(self, now: int, queue: Queue, free: Integers) -> Integers:
-        """Return the rows as they are planned.
+        """Return the rows in the order in which they are planned.
 
-        That is in the order of the queue up to the first that does not fit into what those before it leave free of
-        each resource, and in that of candidates behind it.
+        Jobs are in the order of the queue up to the first that does not fit beside the jobs before it. The jobs behind
+        it are in the order of candidates.
         """
         rows = self.rows(now, queue)
         if self.alike:
@@ -105,10 +105,10 @@ class Ordering:
         return np.concatenate((rows[:heads], behind[~first[behind]]))
 
     def keys(self, key: Key, now: int, queue: Queue) -> Floats:
-        """Return what jobs are sorted by, the smallest first, in order of submission."""
+        """Return the sort key of each job, in order of submission. The smallest key is served first."""
         waiting = WaitingColumns(now, queue, self.by, self.measures, self.chance)
         values = np.asarray(key(waiting), dtype=np.float64)
-        if values.shape != (len(queue),):  # of a plug-in: kernels read as many
+        if values.shape != (len(queue),):  # of a plug-in: kernels read one key for each job
             raise ValueError(
                 f"order {getattr(key, '__name__', key)} sorts {len(queue)} jobs by keys of shape {values.shape}"
             )
@@ -116,11 +116,11 @@ class Ordering:
 
 
 class InOrder:
-    """A policy that serves the queue in the order that `ordering` has; behind the first that does not fit, as EASY."""
+    """Mixin of a policy that serves the queue in the order of `ordering`, and backfills behind the head as EASY."""
 
     as_easy: ClassVar[bool] = True
     ordering: Ordering
 
     def served(self, now: int, queue: Queue, idle: Integers) -> Integers:
-        """Return the rows of the queue in its order."""
+        """Return the rows of the queue in the order of the policy."""
         return self.ordering.rows(now, queue)

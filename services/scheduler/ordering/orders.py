@@ -1,11 +1,11 @@
-"""The orders of waiting jobs: what they are sorted by, the smallest first.
+"""The orders of waiting jobs: sort keys, the smallest first.
 
-A key function takes the `WaitingColumns` jobs and returns a number for each, shape (jobs,); equals are in order of
-(submit time, job number). All are O(jobs). In the formulas p is the run time in seconds (which one, the policy's key
-`by` says), q the processors, s the submit time in seconds since the log began, w the seconds waited so far.
+A key function takes the `WaitingColumns` jobs and returns a number for each, shape (jobs,). Jobs with equal keys are in
+order of (submit time, job number). All functions are O(jobs). In the formulas p is the run time in seconds (selected by
+the policy's key `by`), q the processors, s the submit time in seconds since the log began, w the seconds waited so far.
 
-A new order is
-a function here and a line in `ORDERS`, or a function of a plug-in; `steady` marks those that need not be sorted anew.
+A new order is a function here and a line in `ORDERS`, or a function of a plug-in. `steady` marks an order that does not
+change as time passes, so that its jobs need not be sorted anew.
 
 References
 ----------
@@ -25,7 +25,7 @@ Key = Callable[[WaitingColumns], Floats]
 Marked = TypeVar("Marked", bound=Callable[..., object])
 
 PRIORITIES = 3
-"""Priorities that are drawn from, 1 to this (Perković 2000, section 5)."""
+"""Number of random priorities, from 1 to this (Perković 2000, section 5)."""
 
 
 def steady(key: Marked) -> Marked:
@@ -84,13 +84,13 @@ def wfp3(jobs: WaitingColumns) -> Floats:
 def unicep(jobs: WaitingColumns) -> Floats:
     """Largest w / (log2(q) · p) first (Carastan-Santos 2017).
 
-    The logarithm of one processor counts as next to nothing: such a job goes before all others once it has waited.
+    The logarithm of one processor, 0, counts as 2⁻⁶⁰. A job on one processor is first once it has waited.
     """
     return -(jobs.waits / (np.maximum(np.log2(jobs.processors), 2.0**-60) * jobs.run_times))
 
 
 def _log_submit(jobs: WaitingColumns) -> Floats:
-    """Return log10(s), of the first second on."""
+    """Return log10(s), with s at least 1."""
     return np.log10(np.maximum(jobs.submit_times, 1))
 
 
@@ -119,24 +119,24 @@ def f4(jobs: WaitingColumns) -> Floats:
 
 
 def priority(jobs: WaitingColumns) -> Floats:
-    """Largest priority first, as the site gives and changes it; those without one last (Slurm's multifactor plugin)."""
+    """Largest priority of the site first; jobs without a priority come last (Slurm's multifactor plugin)."""
     return -jobs.priorities
 
 
 @steady
 def drawn_priority(jobs: WaitingColumns) -> Floats:
-    """Largest P first, a priority of 1 to 3 that is drawn once for each job (Perković 2000, section 5)."""
+    """Largest P first: a random priority from 1 to 3, drawn once for each job (Perković 2000, section 5)."""
     return -(np.floor(jobs.drawn(anew=False) * PRIORITIES) + 1.0)
 
 
 def random(jobs: WaitingColumns) -> Floats:
-    """Largest R first, a number in [0, 1) that is drawn anew at each pass (Perković 2000, section 3)."""
+    """Largest R first: a random number in [0, 1), drawn anew at each pass (Perković 2000, section 3)."""
     return -jobs.drawn(anew=True)
 
 
 @steady
 def inverse(jobs: WaitingColumns) -> Floats:
-    """Largest 1 / p first, the order of `spf`; a weight of the delay counts against 1 / p (Perković 2000, Table 4)."""
+    """Largest 1 / p first: the order of `spf`, but a weight of the wait is added to 1 / p (Perković 2000, Table 4)."""
     return -(1.0 / jobs.run_times)
 
 
@@ -153,13 +153,13 @@ def random_over_time(jobs: WaitingColumns) -> Floats:
 
 @steady
 def area(jobs: WaitingColumns) -> Floats:
-    """Smallest expected area first: smallest E[p] · q, by the whole distribution (docs/ordering.md#expected-area)."""
+    """Smallest expected area first: smallest E[p] · q, with the whole distribution (docs/ordering.md#expected-area)."""
     return jobs.means * jobs.processors
 
 
 @steady
 def saved(jobs: WaitingColumns) -> Floats:
-    """Most expected slowdown for each processor second first: E[1 / max(p, 10 s)] / (E[p] · q).
+    """Largest expected slowdown for each processor second first: largest E[1 / max(p, 10 s)] / (E[p] · q).
 
     References
     ----------
@@ -170,7 +170,7 @@ def saved(jobs: WaitingColumns) -> Floats:
 
 @steady
 def gittins(jobs: WaitingColumns) -> Floats:
-    """Likeliest to end for the least work first: the best Pr(p ≤ x) / (E[min(p, x)] · q) over thresholds x.
+    """Gittins index, largest first: the largest Pr(p ≤ x) / (E[min(p, x)] · q) over thresholds x.
 
     References
     ----------
@@ -180,7 +180,7 @@ def gittins(jobs: WaitingColumns) -> Floats:
 
 
 def wrong(loaded: Any, name: str) -> str | None:
-    """Return what is wrong with the order of a plug-in; None if nothing is."""
+    """Return an error text if the order of a plug-in is invalid; None if it is valid."""
     return None if callable(loaded) and not isinstance(loaded, type) else "it is no function"
 
 
@@ -199,4 +199,4 @@ ORDERS: Plugins[Key] = Plugins(
     "orders",
     wrong,
 )
-"""All orders by name. Those behind are called as Perković 2000 does, with L for the run time."""
+"""All orders by name. The last ones have the names of Perković 2000, with L for the run time."""

@@ -11,18 +11,18 @@ from shadowtime.services.scheduler.ordering.orders import ORDERS
 from shadowtime.services.scheduler.settings import Forecast, PlanSettings, PolicySettings, unless_default
 
 AS_QUEUE = "queue"
-"""In the place of an order of candidates: that of the queue."""
+"""Value for the order of candidates that stands for the order of the queue."""
 
 
 def known_order(name: str) -> str:
-    """Return the name of an order, having seen that there is one.
+    """Return the name of an order, or raise `ValueError` if there is no such order.
 
     >>> known_order("srf")
     'srf'
     """
     if name not in ORDERS:
         raise ValueError(f"unknown order; known: {', '.join(ORDERS.names())}")
-    _ = ORDERS[name]  # of a plug-in: that it can be used
+    _ = ORDERS[name]  # loads the order of a plug-in, which raises if it cannot be used
     return name
 
 
@@ -31,7 +31,7 @@ CandidatesName = Annotated[str, AfterValidator(lambda name: name if name == AS_Q
 
 AS_SUBMITTED = ("fcfs", "BF")
 BY_PRIORITY = (*AS_SUBMITTED, "priority")
-"""Orders of the queue that do not change as time passes."""
+"""Orders of the queue by arrival or by the site's priority. They do not change as time passes."""
 
 QUEUE = "order of the queue: who is served first, and whom backfilling must not delay"
 CANDIDATES = "order in which the jobs behind the first that does not fit are tried; queue: as the queue"
@@ -45,11 +45,11 @@ Weight = Annotated[
         exclude_if=lambda weight: not weight,
     ),
 ]
-"""A SPEC leaves it out where it is not used, so that it stays short."""
+"""Weight of the wait. A SPEC omits it if it is 0, so that it stays short."""
 
 
 class OrderedSettings(PolicySettings):
-    """In which order a policy serves waiting jobs: docs/ordering.md."""
+    """Settings of the order in which a policy serves waiting jobs: docs/ordering.md."""
 
     queue: OrderName = unless_default("fcfs", QUEUE)
     candidates: CandidatesName = unless_default(AS_QUEUE, CANDIDATES)
@@ -65,12 +65,12 @@ class OrderedSettings(PolicySettings):
 
 
 def require_foretold(forecast: Forecast, orders: Sequence[str], info: ValidationInfo) -> None:
-    """See that waits are forecast only where the queue is in one of some orders.
+    """Check that waits are forecast only if the order of the queue is one of `orders`.
 
     Raises
     ------
     ValueError
-        If it is not.
+        If waits are forecast with another order.
     """
     queue = info.data.get("queue", "fcfs")
     if forecast and queue not in orders:
@@ -79,10 +79,10 @@ def require_foretold(forecast: Forecast, orders: Sequence[str], info: Validation
 
 
 class OrderedPlanSettings(PlanSettings, OrderedSettings):
-    """Settings of a policy that decides by run times, in an order that can be chosen."""
+    """Settings of a policy that decides by run times and has a configurable order."""
 
     FORETOLD: ClassVar[tuple[str, ...]] = AS_SUBMITTED
-    """Orders of the queue in which it can be run ahead."""
+    """Orders of the queue in which the policy can be run ahead."""
     SAMPLED: ClassVar[bool] = True
 
     @field_validator("forecast")
@@ -93,5 +93,5 @@ class OrderedPlanSettings(PlanSettings, OrderedSettings):
 
     @property
     def foretold(self) -> bool:
-        """Whether the queue is in an order in which it can be run ahead."""
+        """Whether the policy can be run ahead with its order of the queue."""
         return self.queue in self.FORETOLD
