@@ -1,4 +1,4 @@
-"""The follower of a live cluster: it turns what Slurm, PBS or a program reports into events of a run."""
+"""The follower of a live cluster: it turns the reports of Slurm, PBS or a program into events of a run."""
 
 from typing import TYPE_CHECKING
 

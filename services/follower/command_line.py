@@ -1,6 +1,6 @@
-"""Follow a cluster as it is now: `shadowtime follow SOURCE --cluster NAME`.
+"""Command line that follows a live cluster: `shadowtime follow SOURCE --cluster NAME`.
 
-The options alone; what they lead to is imported once it is wanted, so that help comes at once.
+It has only the options. Other modules are imported when the command runs, so that help is fast.
 """
 
 import re
@@ -20,7 +20,7 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 
 def seconds_of_history(text: str) -> int:
-    """Return the seconds of a span of the past.
+    """Return the length of a time span in seconds. Raise `SettingsError` if the text is no span.
 
     >>> seconds_of_history("12months"), seconds_of_history("1week"), seconds_of_history("0")
     (31104000, 604800, 0)
@@ -46,7 +46,7 @@ def words_of(command: str) -> tuple[str, ...]:
 
 
 def token_of(path: Path) -> str:
-    """Return the token that a file holds."""
+    """Return the bearer token in a file. Raise `SettingsError` if there is no valid one."""
     from shadowtime.shared.streaming import bearer_token, read_secret
 
     try:
@@ -113,7 +113,7 @@ def follow(
         Path | None, typer.Option(metavar="FILE", help="A key: names are stored as hashes made with it.")
     ] = None,
 ) -> None:
-    """Follow a cluster: tell its past and then what happens, and never write to it.
+    """Follow a cluster: publish its past, and then what happens. Nothing is ever written to the cluster.
 
     Stages predict and bound as they do in a recorded replay; decisions are advice.
     """

@@ -9,38 +9,38 @@ from shadowtime.shared.errors import SettingsError
 
 @dataclass(frozen=True)
 class FollowOptions:
-    """How a cluster is asked, and what of it is told.
+    """Options of a follower: access to the cluster, and the extent of its log.
 
     Parameters
     ----------
     history
-        Seconds of its past that are told first.
+        Seconds of the cluster's past that are published first.
     every
-        Seconds between two pictures.
+        Seconds between two polls of the cluster.
     timeout
-        Seconds after which a command or request that has not answered is ended; twenty times as many for the past.
+        Seconds after which a command or request without an answer is ended. For the past it is 20 times as long.
     patience
-        Seconds for which the log waits for what is not known.
+        Seconds for which the log waits for facts that are not known yet.
     via
-        A command before every other, as in ssh login.
+        A command by which all commands are run, such as `ssh login`.
     rest
-        Where slurmrestd is, which is asked in place of commands: http(s)://HOST:PORT or unix:/path/to/socket.
+        Address of slurmrestd, which replaces the commands: http(s)://HOST:PORT or unix:/path/to/socket.
     rest_token_file
-        A file that has the token with which it is asked.
+        File with the token for slurmrestd.
     rest_user
-        Whose token that is; whoever runs the follower, without it.
+        Owner of that token. By default it is the user who runs the follower.
     jobcomp
-        Where messages come that wake us, HOST:PORT/TOPIC.
+        Kafka topic, HOST:PORT/TOPIC, whose messages start a poll at once.
     place
         The file, or the folder of files, to which the cluster writes.
     pools
-        A file that tells what the machine is, as `replay --pools` takes it.
+        File that describes the machine, in the format of `replay --pools`.
     time_zone
-        Of dates that tell of none.
+        Time zone of dates that have none of their own.
     token
-        With one, lines are taken over HTTP from whoever has it.
+        Token of senders. If set, lines are also received over HTTP.
     key
-        With one, names of users, accounts, … are hidden: they are stored as keyed hashes.
+        Key of hashes. If set, names of users, accounts, … are stored as keyed hashes only.
     """
 
     history: int = 0
@@ -72,7 +72,7 @@ class FollowOptions:
         return path
 
     def require_only(self, source: str, takes: Collection[str]) -> None:
-        """Raise `SettingsError` if something is given that means nothing to a source, or as it is asked."""
+        """Raise `SettingsError` if an option is set that does not apply to the source, or to its way of access."""
         for field in fields(self):
             if field.name in OPTIONS and field.name not in takes and getattr(self, field.name) != field.default:
                 raise SettingsError(f"{OPTIONS[field.name]} means nothing to {source}")
@@ -96,7 +96,7 @@ OPTIONS = {
     "time_zone": "--time-zone",
     "token": "--token-file",
 }
-"""Fields that only some sources read, with their options of the command line."""
+"""Command-line options of the fields that only some sources read."""
 
 SAYS = {
     "place": "which file, or folder of files, the cluster writes to",

@@ -1,4 +1,4 @@
-"""All counts of a run so far, from which its scores are made."""
+"""All counts of a run so far, from which its scores are computed."""
 
 from collections import Counter
 from math import inf
@@ -24,7 +24,7 @@ from shadowtime.shared.messages import Happenings, JobEnded, JobSubmitted, Polic
 
 
 class Tally:
-    """The parts that count, each of one kind of score; the stage feeds them."""
+    """The counters of a run, one for each kind of score. The stage feeds them."""
 
     def __init__(self) -> None:
         self.waits = WaitScores()
@@ -49,7 +49,10 @@ class Tally:
     def end(
         self, job: JobSubmitted, ended: JobEnded, prediction: RunTimePrediction | None, adjusted_time: int | None
     ) -> None:
-        """Score what was said of a job's length and request; a killing tells nothing of either."""
+        """Score the predictions of an ended job's run time and request.
+
+        A killed job counts only in the point errors of run times: its end says nothing else about either.
+        """
         run_time, requested_time = ended.own_run_time, job.requested_time
         self.run_times.add(None if prediction is None else prediction.point, requested_time, run_time)
         if ended.outcome == "killed":
@@ -115,7 +118,7 @@ class Tally:
         }
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Take on what `snapshot` returned."""
+        """Restore the state that `snapshot` returned."""
         self.waits.restore(state["waits"])
         self.run_times.restore(state["run_times"])
         self.distributions.restore(state["distributions"])

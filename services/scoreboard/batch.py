@@ -1,23 +1,23 @@
-"""Rows that are kept until they are many, and then taken in at once, in their order."""
+"""Rows that are buffered and then added to running sums by the batch, in their order."""
 
 from abc import ABC, abstractmethod
 from typing import Any
 
 BATCH = 512
-"""Rows that are taken in at once at the latest."""
+"""Number of buffered rows at which they are added."""
 
 
 class Batched(ABC):
-    """Running sums that take in rows by the batch; whoever reads them calls `fold` first.
+    """Running sums to which rows are added by the batch. Call `fold` before you read them.
 
-    Sums are made one row after another, by a kernel, so that it does not matter to them where a batch ends.
+    A kernel adds one row after another, so the sums do not depend on where a batch ends.
     """
 
     def __init__(self) -> None:
         self._rows: list[tuple[Any, ...]] = []
 
     def fold(self) -> None:
-        """Take in the rows that were kept."""
+        """Add the buffered rows to the sums."""
         if self._rows:
             rows, self._rows = self._rows, []
             self._take_in(rows)
@@ -33,6 +33,6 @@ class Batched(ABC):
         """Add rows, in their order, to the sums."""
 
     def _sums(self) -> dict[str, Any]:
-        """Return all that was summed, by name."""
+        """Return all sums by name, after a `fold`."""
         self.fold()
         return {name: value for name, value in vars(self).items() if name != "_rows"}

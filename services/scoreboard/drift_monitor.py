@@ -1,4 +1,7 @@
-"""When predictions of a run held and when not, and what is to be told of it: docs/algorithms.md#drift."""
+"""Monitor of a run's predictions: when they held, when they did not, and the alarms to publish.
+
+The rule: docs/algorithms.md#drift.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
@@ -23,10 +26,10 @@ from shadowtime.shared.messages import (
     adjustment_class,
 )
 
-# How far predictions of a job failed, each in 0 to 1, as what drifts is found by: docs/algorithms.md#drift.
+# Failures of a job's predictions, each in 0 to 1, by which drift is detected: docs/algorithms.md#drift.
 
 TENTH: Final = 0.1
-"""The share of jobs that end in the first, and in the last, tenth of their predicted distributions, if these hold."""
+"""Share of jobs that end in the first tenth of their predicted distributions, if these hold. So for the last tenth."""
 
 IN_THE_LAST: Final = Statistic("run_time", LONGER, TENTH)
 IN_THE_FIRST: Final = Statistic("run_time", SHORTER, TENTH)
@@ -40,9 +43,9 @@ Outcome = tuple[Statistic, float]
 
 
 def of_run_time(prediction: RunTimePrediction, pit: Sequence[float] | None, run_time: int) -> list[Outcome]:
-    """Return how a prediction failed, by the tenths of its probability integral transform and by its point.
+    """Return the outcomes of a run-time prediction: by its point, and by tenths of the probability integral transform.
 
-    Nothing of one that rests on no job: it is a guess.
+    The list is empty if the prediction rests on no job: it is a guess.
 
     >>> example = RunTimePrediction(point=100.0, observations=3)
     >>> [(statistic.what, failed) for statistic, failed in of_run_time(example, None, 300)]
@@ -60,13 +63,16 @@ def of_run_time(prediction: RunTimePrediction, pit: Sequence[float] | None, run_
 
 
 def of_adjustment(run_time: int, requested_time: int, adjusted_time: int) -> list[Outcome]:
-    """Return whether an adjusted request was too short by half an hour or more; nothing of one left as it was."""
+    """Return whether an adjusted request was too short by half an hour or more.
+
+    The list is empty if the request was left as it was.
+    """
     outcome = adjustment_class(run_time, requested_time, adjusted_time)
     return [] if outcome == "none" else [(BADLY_ADJUSTED, float(outcome == "bad"))]
 
 
 def of_forecast(forecast: int, wait: int) -> Outcome:
-    """Return how far off a forecast was: its error over the sum of forecast and wait, in seconds.
+    """Return the relative error of a forecast, in 0 to 1: |forecast - wait| / (forecast + wait). Times in seconds.
 
     >>> of_forecast(100, 100)[1], of_forecast(0, 60)[1], of_forecast(30, 10)[1]
     (0.0, 1.0, 0.5)
@@ -75,7 +81,7 @@ def of_forecast(forecast: int, wait: int) -> Outcome:
 
 
 def of_bound(kind: BoundKind, *, missed: bool) -> Outcome:
-    """Return whether a bound was missed; of its quantile so many may be."""
+    """Return whether a bound was missed. The stated share of misses is 1 - quantile."""
     return Statistic("wait_bound", kind.grouping, round(1.0 - kind.quantile, 9)), float(missed)
 
 
@@ -83,9 +89,9 @@ Key = tuple[str, str, str, int | None]
 
 
 class PredictionsHeld:
-    """Feeds the watch with outcomes as they become known, and remembers its alarms; memory is bounded.
+    """The watch, fed with outcomes as they become known, and its alarms. Memory is bounded.
 
-    A wait that has outlived its bound is a miss from then on, not only once the job starts: long waits are known last.
+    A wait that outlives its bound counts as a miss at once, not only when the job starts: long waits are known last.
     """
 
     def __init__(self) -> None:
@@ -93,13 +99,16 @@ class PredictionsHeld:
         self.episodes: list[DriftEpisode] = []
         self.left_out = 0
         self.alarms: dict[Key, Drift] = {}
-        """Those that last."""
+        """Alarms that have not ended."""
         self.unpublished: list[Drift] = []
         self.outlived: dict[int, int] = {}
-        """Of waiting jobs, which of their bounds were counted as missed: one bit each."""
+        """Bounds that were counted as missed, by waiting job: a bit mask over the job's bounds."""
 
     def enter(self, time: int, waiting: Mapping[int, JobSubmitted], coverage: WaitBoundCoverage) -> None:
-        """Test the last day if it is over at `time`, before anything of this one is taken in."""
+        """Test the last day if it is over at `time`. Call this before you add an outcome of the new day.
+
+        Bounds that waiting jobs had outlived by the end of that day count as missed on that day.
+        """
         watch = self.watch
         if watch.day is not None and time // DAY <= watch.day:
             return
@@ -131,29 +140,35 @@ class PredictionsHeld:
             self.left_out += 1
 
     def take_drifts(self) -> tuple[Drift, ...]:
-        """Return what is to be told now, and forget it."""
+        """Return the next drifts to publish, at most `MAX_DRIFTS`, and drop them from the queue."""
         drifts, self.unpublished = tuple(self.unpublished[:MAX_DRIFTS]), self.unpublished[MAX_DRIFTS:]
         return drifts
 
     def run_time(
         self, job: JobSubmitted, prediction: RunTimePrediction, pit: list[float] | None, run_time: int
     ) -> None:
-        """Take in the run time of a job, in seconds, and the tenths in which its histogram has it."""
+        """Add the outcomes of a run-time prediction.
+
+        `run_time` is in seconds. `pit` has the job's share of each tenth of its probability integral transform.
+        """
         self.watch.add("all", _owner(job), of_run_time(prediction, pit, run_time))
 
     def adjustment(self, job: JobSubmitted, requested_time: int, adjusted_time: int, run_time: int) -> None:
-        """Take in how an adjusted request fared; seconds."""
+        """Add the outcome of an adjusted request. Times in seconds."""
         self.watch.add("all", _owner(job), of_adjustment(run_time, requested_time, adjusted_time))
 
     def wait(self, job: JobSubmitted, wait: int, coverage: WaitBoundCoverage, forecast: int | None) -> None:
-        """Take in a wait that is known now, in seconds, before its bounds are let go of."""
+        """Add the outcomes of a wait that is known now, in seconds. Call this before `coverage` drops its bounds."""
         self._bounds(job, coverage, wait, started=True)
         self.outlived.pop(job.job_number, None)
         if forecast is not None:
             self.watch.add("all", _owner(job), (of_forecast(forecast, wait),))
 
     def withdraw(self, job: JobSubmitted, waited: int, coverage: WaitBoundCoverage) -> None:
-        """Take in which bounds a job had outlived when it left, in seconds, before they are let go of."""
+        """Add the bounds that a job had outlived when it left after `waited` seconds.
+
+        Call this before `coverage` drops the bounds.
+        """
         self._bounds(job, coverage, waited, started=False)
         self.outlived.pop(job.job_number, None)
 
@@ -178,7 +193,7 @@ class PredictionsHeld:
             self.outlived[job.job_number] = counted
 
     def scores(self) -> DriftScores | None:
-        """Return when predictions held; None where none was followed for a day."""
+        """Return the episodes in which predictions did not hold. Return None if no day with outcomes is over."""
         if not self.watch.days:
             return None
         return DriftScores(days=self.watch.days, episodes=tuple(self.episodes), left_out=self.left_out)
@@ -195,7 +210,7 @@ class PredictionsHeld:
         }
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Take on what `snapshot` returned."""
+        """Restore the state that `snapshot` returned."""
         self.watch.restore(state["watch"])
         self.episodes = [DriftEpisode.model_validate(episode) for episode in state["episodes"]]
         self.left_out = state["left_out"]
@@ -210,7 +225,10 @@ def _owner(job: JobSubmitted) -> Owner:
 
 
 def _named(kept: list[tuple[BoundKind, int | None]]) -> int | None:
-    """Return the place of the bound that is told where there is room for one, as `shared.text.events.chosen` does."""
+    """Return the place of the bound to show if only one is shown; None if none is known.
+
+    The choice is that of `shared.text.events.chosen`.
+    """
     known = [place for place, (kind, bound) in enumerate(kept) if kind.queue is None and bound is not None]
     ensemble = (place for place in known if kept[place][0].grouping == "ensemble")
     return next(ensemble, known[0] if known else None)

@@ -1,8 +1,8 @@
-"""Whether predictions still hold, of the cluster and of its queues, partitions and users: docs/algorithms.md#drift.
+"""Drift detection for the cluster and for its queues, partitions and users: docs/algorithms.md#drift.
 
-Of a day, each user's jobs count as one, then each user: jobs of one session are alike, and no user fills the day alone.
-A share is tested once a day, against its own record and what was stated, so that the only assumption is about days:
-given those before, none is expected to be further above the record than the tolerance.
+The share of a day is the mean over users of each user's mean over jobs. Jobs of one session are alike, and no user
+dominates the day. A share is tested once a day, against its own record and the stated share. The only assumption is
+about days: given the days before, no day is expected to exceed these by more than the tolerance.
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,23 +13,23 @@ from shadowtime.shared.formatting import DAY
 from shadowtime.shared.messages import Drift, Predicted, Scope
 
 AVERAGE_RUN: Final = 1_000.0
-"""Days until the first false alarm of a scope (all queues together, all users together), on average at the least."""
+"""Least mean number of days until the first false alarm of a scope: of all queues together, or all users together."""
 
 PLACES: Final[dict[Scope, int]] = {"cluster": 1, "queue": 20, "partition": 20, "user": 200}
-"""Number of a scope's members that are watched at a time: the latest with outcomes, and those under alarm."""
+"""Number of a scope's members that are watched at a time: those with the latest outcomes, and those under alarm."""
 
 STATISTICS: Final = 16
-"""Shares that are watched of each, those that came first."""
+"""Number of shares that are watched for each member: the first to have outcomes."""
 
 MAX_CELLS: Final = 10_000
-"""Users times queues times partitions of which a day's outcomes are kept apart; those of later ones are left out."""
+"""Number of combinations of reach, user, queue and partition that have outcomes in a day. Later ones are left out."""
 
 Reach = Literal["all", "cluster", "queue"]
-"""Scopes whose shares an outcome counts in: all of its own, or one."""
+"""Scopes in which an outcome counts: all scopes of its job, the cluster only, or the queue only."""
 
 
 class Statistic(NamedTuple):
-    """A watched share of failures and its stated value, 0 where none is stated."""
+    """A watched share of failures and its stated value, which is 0 if none is stated."""
 
     of: Predicted
     what: str
@@ -37,7 +37,7 @@ class Statistic(NamedTuple):
 
 
 class Owner(NamedTuple):
-    """Owner of a job, as far as is known."""
+    """User, queue and partition of a job; None if unknown."""
 
     user: int | None = None
     queue: int | None = None
@@ -45,11 +45,11 @@ class Owner(NamedTuple):
 
 
 Outcomes = dict[Statistic, list[float]]
-"""Of each statistic the sum of what failed, and the number of outcomes."""
+"""Sum of the failures and number of outcomes, by statistic."""
 
 
 class DriftWatch:
-    """Takes in outcomes and tests each day when it is over; O(1) an outcome, O(users of the day) a day.
+    """Detector that gathers outcomes and tests each day when it is over; O(1) an outcome, O(users of the day) a day.
 
     Memory is bounded by `PLACES`, `STATISTICS` and `MAX_CELLS`.
 
@@ -69,7 +69,7 @@ class DriftWatch:
         self.day: int | None = None
         """The day whose outcomes are gathered."""
         self.days = 0
-        """Days that had outcomes, and are over."""
+        """Number of past days that had outcomes."""
         self.cells: dict[tuple[Reach, Owner], Outcomes] = {}
         self.units: dict[Scope, dict[int | None, dict[Statistic, WatchedShare]]] = {scope: {} for scope in PLACES}
 
@@ -78,7 +78,7 @@ class DriftWatch:
         return bool(self.cells) and self.day is not None and time // DAY > self.day
 
     def add(self, reach: Reach, owner: Owner, outcomes: Sequence[tuple[Statistic, float]]) -> None:
-        """Take in outcomes of a job, each in 0 to 1: how far it failed."""
+        """Add outcomes of a job. Each is the degree of its failure, in 0 to 1."""
         cell = self.cells.get((reach, owner))
         if cell is None:
             if not outcomes or len(self.cells) >= MAX_CELLS:
@@ -94,7 +94,7 @@ class DriftWatch:
                 sums[1] += 1
 
     def close(self, time: int) -> list[Drift]:
-        """Test the day before that of `time` if it is over; return what began to drift, and what holds again."""
+        """Test the gathered day if it is over at `time`. Return a drift for each alarm that begins or ends."""
         drifts: list[Drift] = []
         if self.due(time) and self.day is not None:
             self.days += 1
@@ -107,7 +107,7 @@ class DriftWatch:
         return drifts
 
     def _gathered(self) -> dict[tuple[Scope, int | None], dict[Statistic, dict[int | None, list[float]]]]:
-        """Return the sums of the day by whose jobs they are about, by statistic, by user."""
+        """Return the sums of the day by member of a scope, by statistic, by user."""
         gathered: dict[tuple[Scope, int | None], dict[Statistic, dict[int | None, list[float]]]] = {}
         for (reach, owner), outcomes in self.cells.items():
             for unit in _units(reach, owner):
@@ -149,7 +149,10 @@ class DriftWatch:
             )
 
     def _unit(self, scope: Scope, number: int | None) -> dict[Statistic, WatchedShare] | None:
-        """Return what is watched of one, now the last in line to be let go; None where there is no room."""
+        """Return the watched shares of a member, and make the member the last to be evicted.
+
+        Return None if there is no room: all places of the scope are under alarm.
+        """
         units = self.units[scope]
         of_number = units.pop(number, None)
         if of_number is None:
@@ -182,7 +185,7 @@ class DriftWatch:
         }
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Take on what `snapshot` returned."""
+        """Restore the state that `snapshot` returned."""
         self.day, self.days = state["day"], state["days"]
         self.cells = {
             (reach, Owner(*owner)): {Statistic(*of): list(sums) for of, sums in outcomes}

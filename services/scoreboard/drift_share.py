@@ -1,6 +1,6 @@
-"""One share that is watched day by day: whether it lies above what is stated and above its own record.
+"""Test of one share, day by day: whether it rises above the stated share and above its own record.
 
-What is tested is not that nothing changes, but that nothing fails by more than a tolerance (Podkopaev 2022); the rule:
+The hypothesis is not that nothing changes, but that no share fails by more than a tolerance (Podkopaev 2022). The rule:
 docs/algorithms.md#drift.
 """
 
@@ -8,23 +8,23 @@ from collections import deque
 from math import log, sqrt
 from typing import Any, Literal
 
-# Evidence that the mean of values in 0 to 1 has come to lie above what it may be: docs/algorithms.md#drift.
+# Evidence that the mean of values in 0 to 1 has risen above its limit `most`: docs/algorithms.md#drift.
 #
-# The e-detector of the mixture form with Shiryaev-Roberts increments (Shin 2022, sections 2 and 4): bets of several
-# sizes against "given the past, no value is expected to be above `most`" that begin at every step, added up. As long
-# as that is true, whatever the values depend on, the evidence that is expected at any time at which one may choose to
-# stop is at most the steps until then. An alarm at an evidence of `c` is therefore false after `c` steps on average at
-# the earliest.
+# The e-detector of the mixture form with Shiryaev-Roberts increments (Shin 2022, sections 2 and 4). Bets of several
+# sizes begin at every step and are added up. They bet against the hypothesis "given the past, no value is expected to
+# be above `most`". While the hypothesis is true, the expected evidence at any stopping time is at most the number of
+# steps until then, whatever the dependence of the values. With an alarm at an evidence of `c`, the mean time until a
+# false alarm is therefore at least `c` steps.
 
 BETS = (0.1, 0.3, 0.6, 0.9)
-"""Shares of what there is that are bet, all alike at the beginning: the small ones find small changes."""
+"""Shares of the capital that are bet. All sizes begin with the same capital. The small ones find small changes."""
 
 TRACED = 0.3
 """The bet by which the beginning of a change is estimated."""
 
 
 class EDetector:
-    """Adds up bets that a mean is above what it may be; O(1) for each value, of constant size.
+    """Detector that adds up bets that a mean is above its limit; O(1) for each value, constant memory.
 
     Examples
     --------
@@ -43,7 +43,7 @@ class EDetector:
         self.count = 0
 
     def add(self, step: int, value: float, most: float) -> float:
-        """Take in the value of a step, in 0 to 1, whose expectation may be `most`, above 0; return the evidence."""
+        """Add the value of a step, in 0 to 1, and return the evidence. `most` > 0 is the limit of its expectation."""
         ratio = value / most
         self.sums = [(1.0 + total) * (1.0 - bet + bet * ratio) for total, bet in zip(self.sums, BETS, strict=True)]
         if self.score <= 0.0:
@@ -55,12 +55,12 @@ class EDetector:
 
     @property
     def evidence(self) -> float:
-        """Return the mean over the sizes of bets."""
+        """Return the evidence: the mean over the sizes of bets."""
         return sum(self.sums) / len(self.sums)
 
     @property
     def mean(self) -> float:
-        """Return the mean of the values since the change began that is most likely."""
+        """Return the mean of the values since `began`, the most likely beginning of a change; 0 without values."""
         return self.total / self.count if self.count else 0.0
 
     def snapshot(self) -> list[Any]:
@@ -68,47 +68,47 @@ class EDetector:
         return [self.sums, self.score, self.began, self.total, self.count]
 
     def restore(self, state: list[Any]) -> None:
-        """Take on what `snapshot` returned."""
+        """Restore the state that `snapshot` returned."""
         sums, self.score, self.began, self.total, self.count = state
         self.sums = list(sums)
 
 
 TOLERANCE = 0.05
-"""Tolerance of a share above the stated share, and above its record."""
+"""Least tolerance by which a share may exceed both the stated share and its record."""
 
 RECORD = 20
-"""Days before anything is tested: how the share has been until now."""
+"""Number of first days, which only form the record. Tests begin after them."""
 
 LAG = 10
-"""Days after which one enters the record, so that a change is found before it is taken for granted."""
+"""Days after which a day enters the record, so that a change is detected before it becomes part of the record."""
 
 DOUBT = 60
-"""The same of days on which the share may have risen already."""
+"""The same number for days on which the share may have risen already."""
 
 HORIZON = 90
-"""Days over which the record is taken; those before fade."""
+"""Days over which the record is averaged. Earlier days fade."""
 
 ERRORS = 2.0
-"""Standard errors of the record by which a share may be above it, where that is more than the tolerance."""
+"""Standard errors of the record by which a share may exceed it, if that is more than the tolerance."""
 
 HIGHEST = 0.95
-"""A share that may be higher is not tested: nothing could be found."""
+"""Largest limit of a share that is tested. Above it, no rise could be detected."""
 
 STILL = 30.0
-"""Days that a share that is still too high is under alarm on average, at the least, before it is said to hold again."""
+"""Evidence at which an alarm ends. A share that is still too high stays under alarm for 30 days or more on average."""
 
 Change = Literal["drifts", "holds"]
 
 
 class WatchedShare:
-    """A share with its record, a detector that it has risen, and one that it holds again; O(1) a day.
+    """A share with its record, a detector of a rise, and a detector of the return to the limit; O(1) a day.
 
     Parameters
     ----------
     stated
-        What the share is by what was said, such as 0.05 of waits beyond a bound of 95 %; 0 where nothing is said.
+        The share that the prediction states, such as 0.05 of waits beyond a bound of 95 %; 0 if it states none.
     limit
-        The evidence at which it alarms.
+        The evidence at which an alarm begins.
 
     Examples
     --------
@@ -135,10 +135,10 @@ class WatchedShare:
         self.most = 0.0
         """Largest share that is allowed, as of the last day that was tested."""
         self.share = 0.0
-        """Share from `since` until the alarm, or since it holds again."""
+        """Share from `since` until the alarm. Once the alarm has ended: the share since it holds again."""
 
     def add(self, day: int, value: float) -> Change | None:
-        """Take in the share of a day, in 0 to 1; return whether an alarm begins or ends."""
+        """Add the share of a day, in 0 to 1. Return `drifts` if an alarm begins, `holds` if one ends, else None."""
         if self.since is not None:
             return self._recover(day, value)
         if self.days < RECORD:
@@ -172,7 +172,7 @@ class WatchedShare:
 
     @property
     def evidence(self) -> float:
-        """Return the evidence as a share of that at which it alarms; at least 1 under alarm."""
+        """Return the evidence as a fraction of the limit at which an alarm begins; 1 under alarm."""
         return 1.0 if self.since is not None else self.rising.evidence / self.limit
 
     def snapshot(self) -> list[Any]:
@@ -182,7 +182,7 @@ class WatchedShare:
         return [self.stated, self.limit, record, self.rising.snapshot(), self.falling.snapshot(), episode]
 
     def restore(self, state: list[Any]) -> None:
-        """Take on what `snapshot` returned."""
+        """Restore the state that `snapshot` returned."""
         self.stated, self.limit, record, rising, falling, episode = state
         self.days, self.mean, self.variance, waiting = record
         self.waiting = deque((day, value) for day, value in waiting)

@@ -1,4 +1,4 @@
-"""Figures of a run, for a store of time series."""
+"""Figures of a run, for a time-series database."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -38,7 +38,7 @@ def figures(run: StageHandler, tally: Tally, sampling: Sampling, time: int) -> I
         *_members(tally),
         *_drifts(tally),
     ):
-        if value is not None and isfinite(value):  # sums of absurd predictions are not
+        if value is not None and isfinite(value):  # sums of absurd predictions may be infinite
             yield metric.name, labels, float(value)
 
 
@@ -107,7 +107,7 @@ def _decisions(tally: Tally, sampling: Sampling) -> Samples:
 
 
 def _calibration(tally: Tally) -> Samples:
-    """Yield the reliability tables as of the outcomes found by now; the others follow in batches."""
+    """Yield the reliability tables over the outcomes found so far. Later outcomes are found in batches."""
     for measure in ("exact", "recalibrated", "bound"):
         table: ReliabilityTable = getattr(tally.calibration, measure)
         brier_score, calibration_error = table.errors()
@@ -159,7 +159,10 @@ def _forecasts(tally: Tally) -> Samples:
 
 
 def _expected_starts(tally: Tally, sampling: Sampling) -> Samples:
-    """Yield how the site's own word fared, and forecasts of the same jobs; queues as of bounds."""
+    """Yield the errors of the site's expected starts, and of our forecasts for the same jobs.
+
+    Queues without a label of their own are left out.
+    """
     shown = {ALL, *sampling.queues}
     for starts in tally.expected.scores() or ():
         queue = ALL if starts.queue is None else str(starts.queue)
@@ -185,7 +188,10 @@ def _members(tally: Tally) -> Samples:
 
 
 def _drifts(tally: Tally) -> Samples:
-    """Yield what is watched for the cluster and whatever was ever under alarm, and how near to one the former are."""
+    """Yield whether each share is under alarm: the cluster's shares, and all shares that ever were.
+
+    The cluster's shares also yield their evidence.
+    """
     held = tally.held
     of_cluster = held.watch.units["cluster"].get(None, {})
     failing: dict[tuple[str, str, str, int | None], bool] = {
@@ -202,7 +208,7 @@ def _drifts(tally: Tally) -> Samples:
 
 
 def _wait_bounds(tally: Tally, sampling: Sampling, time: int) -> Samples:
-    """Yield how bounds fare; those of queues beyond the first `MAX_QUEUES` are left out."""
+    """Yield the coverage of bounds. Bounds of queues beyond the first `MAX_QUEUES` are left out."""
 
     def labels(grouping: str, queue: int | None, quantile: float) -> tuple[str, str, str]:
         return label(grouping), ALL if queue is None else str(queue), f"{quantile:g}"

@@ -1,4 +1,4 @@
-"""The stage: keeps the scores of a run, tells them when it closes, and samples them on the way if it is asked to."""
+"""The stage that keeps the scores of a run, publishes them when the run closes, and samples them if configured."""
 
 from itertools import islice
 from typing import Any
@@ -35,7 +35,7 @@ from shadowtime.shared.stages import RunningJob, StageHandler
 
 
 class Scoreboard(StageHandler):
-    """One run: sums over the jobs that ended, and the predictions of those that have not."""
+    """The scores of one run: sums over ended jobs, and the predictions of jobs that have not ended."""
 
     def __init__(self, opened: ClusterOpened) -> None:
         super().__init__(opened)
@@ -45,7 +45,7 @@ class Scoreboard(StageHandler):
         self.sampling = Sampling(opened.sample_every) if opened.sample_every else None
 
     def answer(self, envelope: Envelope, known: Any) -> Envelope:
-        """Answer the event; add the samples that were due before it, and those of the end."""
+        """Answer the event. Add the samples that were due before it; at the close, also the final sample."""
         sampling, time = self.sampling, envelope.event.time
         if sampling is None or isinstance(envelope.event, Rejected):
             return super().answer(envelope, known)
@@ -65,7 +65,7 @@ class Scoreboard(StageHandler):
         )
 
     def on_submitted(self, envelope: Envelope, job: JobSubmitted) -> Envelope:
-        """Keep the predictions until the job ends, bounds on its wait and its forecast until it starts."""
+        """Keep the predictions until the job ends; keep its wait bounds and forecast until its wait is known."""
         self.tally.capacity.begin(job.since, self.processors)
         if job.eligible_time is not None and job.eligible_time < job.time:
             self.tally.happenings["told_late"] += 1
@@ -85,7 +85,7 @@ class Scoreboard(StageHandler):
         return envelope
 
     def on_withdrawn(self, envelope: Envelope, withdrawn: JobWithdrawn, job: JobSubmitted) -> Envelope:
-        """Score what is known to have failed; forget the rest of what was said of the job."""
+        """Score the bounds that the job outlived. Forget its other predictions."""
         number = job.job_number
         self.tally.happenings[withdrawn.reason] += 1
         self._count_late(withdrawn)
@@ -101,7 +101,7 @@ class Scoreboard(StageHandler):
         return envelope
 
     def on_changed(self, envelope: Envelope, changed: JobChanged, old: JobSubmitted, new: JobSubmitted) -> Envelope:
-        """Take in what is predicted now; bounds and forecast stand as they were said at submission."""
+        """Record the new predictions. Bounds and forecast stay as at submission; a change of queue drops the bounds."""
         self.tally.happenings["changed"] += 1
         self._count_late(changed)
         if envelope.run_time is not None:
@@ -110,7 +110,7 @@ class Scoreboard(StageHandler):
             self.adjusted_times[new.job_number] = envelope.adjustment.adjusted_time
         if self.sampling is not None:
             self.sampling.queue_of(new.queue_number)
-        if new.queue_number != old.queue_number:  # what was said was about another queue
+        if new.queue_number != old.queue_number:  # the bounds were about another queue
             waited = envelope.event.time - old.since
             self.tally.held.withdraw(old, waited, self.tally.coverage)
             self.tally.coverage.withdraw(new.job_number, waited)
@@ -119,27 +119,27 @@ class Scoreboard(StageHandler):
         return envelope
 
     def on_running_changed(self, envelope: Envelope, old: RunningJob, new: RunningJob) -> Envelope:
-        """Count it."""
+        """Count the change."""
         self.tally.happenings["changed"] += 1
         if isinstance(envelope.event, JobChanged):
             self._count_late(envelope.event)
         return envelope
 
     def on_expected(self, envelope: Envelope, expected: JobExpected, job: JobSubmitted) -> Envelope:
-        """Keep what the site's own scheduler says until the job starts."""
+        """Keep the start that the site's own scheduler expects, until the job starts."""
         self.tally.happenings["expected"] += 1
         self._count_late(expected)
         self.tally.expected.expect(expected)
         return envelope
 
     def on_suspended(self, envelope: Envelope, suspended: JobSuspended, job: RunningJob) -> Envelope:
-        """Count it."""
+        """Count the suspension."""
         self.tally.happenings["suspended"] += 1
         self._count_late(suspended)
         return envelope
 
     def on_resumed(self, envelope: Envelope, resumed: JobResumed, job: RunningJob) -> Envelope:
-        """Count one that was told late."""
+        """Count the event if it was reported late."""
         self._count_late(resumed)
         return envelope
 
@@ -148,14 +148,14 @@ class Scoreboard(StageHandler):
             self.tally.happenings["told_late"] += 1
 
     def on_started(self, envelope: Envelope, started: JobStarted, job: JobSubmitted) -> Envelope:
-        """Note that the job runs."""
+        """Record the start for the calibration."""
         if started.happened is not None:
             self._count_late(started)
         self.tally.calibration.start(started.job_number)
         return envelope
 
     def on_wait(self, envelope: Envelope, job: JobSubmitted, wait: int) -> Envelope:
-        """Score what was said of the wait."""
+        """Score the bounds, forecasts and expected starts of the job. Publish drifts that are pending."""
         tally, number = self.tally, job.job_number
         tally.held.enter(envelope.event.time, self.jobs.waiting, tally.coverage)
         if number in tally.coverage.waiting or number in tally.forecasts.waiting or number in tally.held.outlived:
@@ -177,7 +177,7 @@ class Scoreboard(StageHandler):
         return envelope.replaced(drifts=drifts) if drifts else envelope
 
     def on_ended(self, envelope: Envelope, ended: JobEnded, job: RunningJob) -> Envelope:
-        """Score the job, or count the work that its killing wasted."""
+        """Score the job. If it was killed or requeued, count the wasted work; a requeued job is not scored."""
         submitted, started = job.submitted, job.started
         self.tally.held.enter(ended.time, self.jobs.waiting, self.tally.coverage)
         if ended.happened is not None:
@@ -203,12 +203,12 @@ class Scoreboard(StageHandler):
         return self._with_drifts(envelope)
 
     def on_capacity(self, envelope: Envelope, changed: CapacityChanged) -> Envelope:
-        """Note how much the machine has from now on."""
+        """Record the new capacity of the machine."""
         self.tally.capacity.change(changed.time, self.processors_after(changed))
         return envelope
 
     def on_decided(self, envelope: Envelope, decided: Decided) -> Envelope:
-        """Count the pass, and take in what it weighed."""
+        """Count the pass, and record the candidates that it evaluated."""
         if decided.evaluated or decided.starts:
             self._require_waiting(decided)
             self.tally.calibration.decide(decided, self.jobs.waiting, obeyed=self.opened.obeys(decided.time))
@@ -227,7 +227,7 @@ class Scoreboard(StageHandler):
             raise LogViolation(f"job {named[0]} was weighed or started at {decided.time}, but does not wait")
 
     def on_closed(self, envelope: Envelope, closed: ClusterClosed) -> Envelope:
-        """Add the scores."""
+        """Add the scores to the answer."""
         return envelope.replaced(scores=self.tally.scores())
 
     def snapshot(self) -> dict[str, Any]:
@@ -243,7 +243,7 @@ class Scoreboard(StageHandler):
         )
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Take on what `snapshot` returned."""
+        """Restore the state that `snapshot` returned."""
         super().restore(state)
         self.tally.restore(state)
         self.predictions = {

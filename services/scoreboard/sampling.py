@@ -1,4 +1,4 @@
-"""When a run is sampled, and what is kept for samples beside its scores."""
+"""Sample times of a run, and the state kept for samples beside its scores."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -11,13 +11,13 @@ from shadowtime.shared.messages import Decided, Envelope, JobSubmitted, Probably
 from shadowtime.shared.statistics import WaitQuantiles
 
 MAX_QUEUES = 20
-"""Queues with figures of their own, those that came first; the others share a label."""
+"""Number of queues with figures of their own: the first to occur. The others share a label."""
 
 MAX_REASONS = 30
-"""Kinds of decisions counted apart; the others share a label."""
+"""Number of reasons of decisions that are counted apart. The others share a label."""
 
 MAX_SCOPES = 500
-"""Groupings and queues with figures of their own."""
+"""Number of scopes (grouping, queue, quantile) with figures of their own."""
 
 ALL, NONE, OTHERS = "all", "none", "others"
 
@@ -28,8 +28,8 @@ Scope = tuple[str, int | None, float]
 class Sampling:
     """State of a sampled run beside its scores; memory is bounded by the queues and groupings of its bounds.
 
-    Samples are due at whole multiples of `every` seconds on the cluster's time line, each with all that happened up to
-    then, and at the end.
+    Samples are due at whole multiples of `every` seconds on the cluster's time line, and at the end. Each covers all
+    events up to its time.
 
     Parameters
     ----------
@@ -53,7 +53,9 @@ class Sampling:
         self.state: int | None = None
 
     def due(self, before: int, time: int) -> list[int]:
-        """Return the moments to sample from the event at `before` up to one at `time`: the first and the last of them.
+        """Return the sample times at or after the event at `before` and before the next one at `time`.
+
+        Only the first and the last are returned: nothing happens between them.
 
         >>> [Sampling(60).due(30, time) for time in (60, 90, 1_000)], Sampling(60).due(60, 61)
         ([[], [60], [60, 960]], [60])
@@ -62,11 +64,11 @@ class Sampling:
         return [] if last < first else [first] if last == first else [first, last]
 
     def moment_of(self, time: int) -> int:
-        """Return when what happens at `time` is sampled first."""
+        """Return the first sample time at or after `time`."""
         return -(-time // self.every) * self.every
 
     def submit(self, envelope: Envelope, job: JobSubmitted) -> None:
-        """Take in what was said of a job."""
+        """Record the predictions of a submitted job."""
         self._enter(job.time)
         self.queue_of(job.queue_number)
         for bound in envelope.wait_bounds:
@@ -80,7 +82,7 @@ class Sampling:
             self.state = envelope.run_time.state
 
     def reveal(self, envelope: Envelope, job: JobSubmitted, wait: int) -> None:
-        """Take in a wait that is known now, and what it brought to light."""
+        """Record a wait that is known now, in seconds, and the coverage and change points that it revealed."""
         self._enter(envelope.event.time)
         for queue in (ALL, self.queue_of(job.queue_number)):
             self.started_waits[queue] = max(wait, self.started_waits.get(queue, 0))
@@ -94,7 +96,7 @@ class Sampling:
                 self.change_points[change_point.grouping, change_point.queue] += 1
 
     def end(self, job: JobSubmitted, wait: int, requested_time: int) -> None:
-        """Take in the wait of a job that has ended for good, and its shape; times in seconds."""
+        """Add the wait of a job that has ended for good, in total and by the job's shape. Times in seconds."""
         self.waits.add(wait)
         sums = self.shapes[shape_of(requested_time, job.requested_processors, HOUR_AND_EIGHT)]
         sums[0] += 1
@@ -114,19 +116,19 @@ class Sampling:
             self._count("cut short", cut.by)
 
     def queue_of(self, number: int | None) -> str:
-        """Return the label of a queue of jobs, a new one while there are not too many."""
+        """Return the label of a queue. A new queue has its own label unless there are `MAX_QUEUES` already."""
         name = NONE if number is None else str(number)
         if name not in self.queues and len(self.queues) < MAX_QUEUES:
             self.queues[name] = None
         return name if name in self.queues else OTHERS
 
     def _has_room(self, scopes: Mapping[Any, Any], scope: tuple[Any, ...]) -> bool:
-        """Return whether figures of a scope are kept: its queue has some of its own, and there are not too many."""
+        """Return whether figures of a scope are kept: its queue has its own label, and `MAX_SCOPES` is not exceeded."""
         shown = scope[1] is None or str(scope[1]) in self.queues
         return shown and (scope in scopes or len(scopes) < MAX_SCOPES)
 
     def _enter(self, time: int) -> None:
-        """Begin a new interval where the last one is over."""
+        """Begin a new sampling interval if `time` is not in the current one."""
         if self.interval != (moment := self.moment_of(time)):
             self.interval = moment
             self.started_waits.clear()
@@ -154,7 +156,7 @@ class Sampling:
         }
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Take on what `snapshot` returned."""
+        """Restore the state that `snapshot` returned."""
         self.queues = dict.fromkeys(state["queues"])
         self.waits.restore(state["waits"])
         self.shapes = [list(row) for row in state["shapes"]]

@@ -1,4 +1,4 @@
-"""Shadows: other policies played on the jobs of a followed cluster, and how they compare with it."""
+"""Shadows: other policies played on the jobs of a followed cluster, and their comparison with it."""
 
 from typing import TYPE_CHECKING
 

@@ -1,6 +1,6 @@
-"""Play other policies beside a run as it goes on: `shadowtime shadow --cluster NAME --policy SPEC`.
+"""Command line that plays other policies beside a live run: `shadowtime shadow --cluster NAME --policy SPEC`.
 
-The options alone; what they lead to is imported once it is wanted, so that help comes at once.
+It has only the options. Other modules are imported when the command runs, so that help is fast.
 """
 
 from enum import StrEnum
@@ -13,7 +13,7 @@ from shadowtime.shared.errors import SettingsError
 
 
 class Since(StrEnum):
-    """From when on shadows decide."""
+    """Time from which shadows decide."""
 
     BEGINNING = "beginning"
     NOW = "now"
@@ -54,7 +54,7 @@ def shadow(
 ) -> None:
     """Play other policies beside a run, each on a machine of its own that gets the same jobs.
 
-    Each shadow is a run: stages predict and score it, and it is watched as any other.
+    Each shadow is a run: stages predict and score it, and you watch it like any other run.
     """
     with lasting_imports():
         import asyncio

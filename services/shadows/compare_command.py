@@ -1,4 +1,4 @@
-"""A cluster beside its shadows: `shadowtime twin CLUSTER`, from what they keep in Redis."""
+"""Command line that compares a cluster with its shadows, from their state in Redis: `shadowtime twin CLUSTER`."""
 
 import sys
 from typing import TYPE_CHECKING, Annotated

@@ -1,4 +1,4 @@
-"""Options that say which shadow to play, and how."""
+"""Options of a shadow: its run, and its configuration."""
 
 from dataclasses import dataclass
 
@@ -17,13 +17,13 @@ class ShadowOf:
     Parameters
     ----------
     cluster, real, run
-        The cluster, the run whose stream it is played on, and its own.
+        The cluster, the real run whose jobs the shadow gets, and the shadow's own run.
     settings
-        Where Kafka is.
+        Settings of the connection to Kafka.
     exact
-        Whether it waits for run times that are not known, or goes by predictions.
+        Whether the shadow waits for run times that are not known yet. Otherwise it uses predictions.
     from_now
-        Whether it decides from now on, or from the beginning of the real run on.
+        Whether the shadow decides from now on. Otherwise it decides from the beginning of the real run.
     """
 
     cluster: str
@@ -36,7 +36,7 @@ class ShadowOf:
 
 @dataclass(frozen=True)
 class ShadowOptions:
-    """A shadow, and what it is to be played under; None is as in the real run, or as it is known."""
+    """A shadow and its configuration. None stands for the value of the real run."""
 
     of: ShadowOf
     policy: str
@@ -46,12 +46,12 @@ class ShadowOptions:
     seed: int | None = None
 
     def opened(self, like: ClusterOpened) -> ClusterOpened:
-        """Return how its run opens, beside one that opened so.
+        """Return the opening event of the shadow's run. `like` is the opening event of the real run.
 
         Raises
         ------
         SettingsError
-            If a SPEC is none, or that is the run of another cluster.
+            If a SPEC is invalid, or `like` is the run of another cluster.
         """
         if like.cluster != self.of.cluster:
             real = f"run {quote(self.of.real)} is of cluster {quote(like.cluster)}"

@@ -1,4 +1,4 @@
-"""Lives of jobs as accounting has them."""
+"""Observations of job lives from accounting records."""
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -27,12 +27,12 @@ from shadowtime.shared.errors import FollowError, TraceError
 
 
 def sights_in(path: Path, told_by: str) -> list[JobObservation]:
-    """Return what a file as sacct writes them tells.
+    """Return the observations in a file with output of sacct.
 
     Raises
     ------
     FollowError
-        If it is cut off, or not understood; says by what it was told.
+        If the file is cut off or invalid. The message names the source of the file (`told_by`).
     """
     try:
         rows = sacct.read(path, Reading())
@@ -44,7 +44,7 @@ def sights_in(path: Path, told_by: str) -> list[JobObservation]:
 
 
 def sights_of(rows: AccountingRows) -> list[JobObservation]:
-    """Return what rows of accounting tell, a sight for each life; those that make no job are left out.
+    """Return an observation for each life in accounting rows. Rows that are no job of their own are left out.
 
     O(rows log rows).
     """
@@ -81,7 +81,17 @@ def sights_of(rows: AccountingRows) -> list[JobObservation]:
 def observation_of(
     key: LifeKey, amounts: Mapping[str, int], words: Mapping[str, str], resized: Iterable[tuple[int, int]] = ()
 ) -> JobObservation:
-    """Return what accounting tells of a life: `told` by the names of `NUMBERS`, an end of `MAX_TIME` for none yet."""
+    """Return the observation of a life in accounting. An end of `MAX_TIME` stands for none yet.
+
+    Parameters
+    ----------
+    amounts
+        Numbers of the life, by name; `UNKNOWN` for missing numbers.
+    words
+        Names and texts of the life, as fields of `JobObservation`.
+    resized
+        Time and processors of each resize after the start.
+    """
     start, end = amounts["start"], amounts["end"]
     over, started = end < MAX_TIME, start != UNKNOWN
     named: dict[str, Any] = dict(words)

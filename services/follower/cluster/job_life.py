@@ -1,4 +1,4 @@
-"""One life of a job: what was told of it, and what is to be told by now. Pure; times on the cluster's own line."""
+"""One life of a job: its published state, and its pending events. Pure. Times are on the cluster's own time line."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields, replace
@@ -28,17 +28,17 @@ Asked = dict[str, Any]
 """The request and the owner of a job: fields of `JobSubmitted` by name."""
 
 NEWS, SHARE = 60, 0.1
-"""A start is expected anew if it is so many seconds, and such a share of what is left until it, from what was told."""
+"""Least change of an expected start that is published: in seconds, and as a share of the time left until the start."""
 
 STAYS = ("pool", "partition_number", "priority", "blocked")
-"""Fields that are no longer sent once a job runs."""
+"""Fields whose changes are not published once a job runs."""
 
 
 @dataclass(slots=True)
 class JobLife:
-    """The emitted part of a life: `since` when its wait began, `at` the time of the last event, `over` its end.
+    """The published state of a life: `since` when its wait began, `at` the time of the last event, `over` its end.
 
-    `asked` has what it asks for where that is told.
+    `asked` has the published request and owner.
     """
 
     key: LifeKey
@@ -54,18 +54,18 @@ class JobLife:
 
     @property
     def open(self) -> bool:
-        """Whether there is more to be told of it."""
+        """Whether the life can have further events."""
         return self.reported not in ("over", "left out")
 
     @property
     def in_system(self) -> bool:
-        """Whether it was told to wait or run."""
+        """Whether the life waits or runs, as published."""
         return self.reported in ("waiting", "running", "suspended")
 
     def runs_at(self, time: int | None, seen: JobObservation | None, *, shown: bool) -> bool:
-        """Return whether it ran at a time, as was told or is seen; `shown`: whether it was in the last picture.
+        """Return whether the life ran at `time`, as published or observed. `shown`: whether it is in the last picture.
 
-        slurmdbd can have a part of a run as a run of its own: of a job that was resized while it was away.
+        slurmdbd may record a part of a run as a run of its own, if the job was resized while slurmdbd was down.
         """
         start, end = self.started, self.over
         if seen is not None and end is None:
@@ -73,8 +73,8 @@ class JobLife:
         return time is not None and start is not None and end is not None and start <= time < end
 
     def take(self, event: Event) -> None:
-        """Note that an event of this life was told."""
-        if isinstance(event, JobExpected):  # which may be told at the instant of what else is told of it
+        """Apply a published event of this life."""
+        if isinstance(event, JobExpected):  # may be published at the same instant as another event of the life
             self.expected = event.start
             return
         self.at = event.time
@@ -97,19 +97,20 @@ class JobLife:
             self.reported, self.over = "over", moment(event)
 
     def snapshot(self) -> list[Any]:
-        """Return it as plain values."""
+        """Return all fields as plain values."""
         return [list(self.key), *(getattr(self, field.name) for field in fields(self)[1:])]
 
     @classmethod
     def restored(cls, values: list[Any]) -> "JobLife":
-        """Return what `snapshot` was taken of."""
+        """Return the life whose fields `snapshot` returned."""
         return cls(LifeKey(*values[0]), *values[1:])
 
 
 def wait_of(observation: JobObservation, earliest: int, now: int) -> int | None:
-    """Return when the wait of a life began that was not withdrawn; None if it did not by now.
+    """Return the beginning of the current wait of a life; None if it has not begun by `now`.
 
-    A job that started waited from the start at the latest; one that was cancelled before it was eligible did not.
+    The wait of a job that started began at the start at the latest. A job that was cancelled before it was eligible did
+    not wait.
     """
     since = observation.eligible
     if observation.start is not None:
@@ -126,16 +127,17 @@ def wait_of(observation: JobObservation, earliest: int, now: int) -> int | None:
 def pending_events(
     life: JobLife, observation: JobObservation, asked: Asked, earliest: int, present: int, now: int
 ) -> Iterator[Event]:
-    """Yield what is to be told of a life, in order, at times from `present` to `now`. Nothing is noted as told.
+    """Yield the pending events of a life, in order, at times from `present` to `now`. The life is not modified.
 
-    What has no stamp, a change, is told at `now`, unless something was told of the life then: it would stand before it.
+    A change has no time of its own and is published at `now`. It is not if another event of the life was published at
+    `now` already, as the change would precede it.
 
     Parameters
     ----------
     asked
-        What the sight says that the job asks for.
+        The request and owner of the job, from the observation.
     earliest
-        When its wait may have begun: the end of the life before.
+        Earliest time at which its wait may have begun: the end of the previous life.
     """
     number, reported, at, since, known = life.number, life.reported, life.at, life.since, life.asked
     begun = wait_of(observation, earliest, now)
@@ -185,14 +187,14 @@ def pending_events(
 
 
 def _is_news(expected: int, reported: int | None, now: int) -> bool:
-    """Return whether a start is expected at another time than was told."""
+    """Return whether an expected start differs enough from the published one (`NEWS`, `SHARE`)."""
     return reported is None or abs(expected - reported) > max(NEWS, SHARE * (reported - now))
 
 
 def _owed_running(
     life: JobLife, observation: JobObservation, different: Asked, present: int, now: int
 ) -> Iterator[Event]:
-    """Yield what is to be told of a life that was told to run."""
+    """Yield the pending events of a life that runs, as published."""
     number, at, started = life.number, life.at, life.started or 0
     over = observation.end if observation.state == "over" else None
     size, last = (
@@ -201,7 +203,7 @@ def _owed_running(
     )
     changes = {name: value for name, value in different.items() if name not in (*STAYS, "requested_processors")}
     end = now if over is None else max(over, at + 1, present)
-    last_change = end if over is None else end - 1  # at its end it is no longer there
+    last_change = end if over is None else end - 1  # a change at the end would be too late
     for changed, processors in observation.resized if size != last else ():
         if at < (time := max(changed, present)) <= min(now, last_change):
             yield JobChanged(
@@ -238,7 +240,7 @@ def _submitted(number: int, observation: JobObservation, asked: Asked, since: in
 
 
 def _different(known: Asked, asked: Asked, unlimited: bool) -> dict[str, Any]:
-    """Return what a job asks for now and did not before, as fields of `JobChanged`."""
+    """Return the changes of a job's request, as fields of `JobChanged`."""
     changed = {name: value for name, value in asked.items() if value is not None and value != known.get(name)}
     if known.get("blocked") and not asked.get("blocked"):
         changed["blocked"] = False
@@ -248,7 +250,7 @@ def _different(known: Asked, asked: Asked, unlimited: bool) -> dict[str, Any]:
 
 
 def as_told(life: JobLife, parts: MachineParts) -> JobObservation:
-    """Return a life as it was told, where nothing is seen of it."""
+    """Return an observation that is made from the published state of a life, for lack of a real one."""
     asked = life.asked
     limit = asked.get("requested_time")
     partition = next((name for name, pool in parts.of_partition.items() if pool == asked.get("pool")), "")
@@ -260,6 +262,6 @@ def as_told(life: JobLife, parts: MachineParts) -> JobObservation:
 
 
 def as_before(observation: JobObservation, before: JobObservation) -> JobObservation:
-    """Return a sight of a job with what it held, and where, as it was seen before."""
+    """Return an observation with the resources and the place of an earlier observation."""
     kept = ("processors", "nodes", "memory", "gpus", "partition", "node_list", "resized")
     return replace(observation, **{name: getattr(before, name) for name in kept})

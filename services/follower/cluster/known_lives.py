@@ -1,4 +1,4 @@
-"""The lives of jobs that are known, by what names them."""
+"""The known lives of jobs, indexed by key, number and job."""
 
 from collections.abc import Collection, Iterator, Mapping
 
@@ -8,15 +8,15 @@ from shadowtime.shared.accounting import LIFE, number_of
 from shadowtime.shared.messages import JobSubmitted
 
 FOUND_AGAIN = -2
-"""In the place of a task this or less, of lives of which only the events are known: whose of the job's is not told."""
+"""Task of lives that are known only from events of the log: this or less. Their events do not name the task."""
 
 
 MAX_LIVES = 1_000
-"""Of one job that are remembered at a time."""
+"""Number of lives of one job that are remembered at a time."""
 
 
 class KnownLives:
-    """Lives by key, by number, and of one job; memory is bounded by the lives that are not forgotten."""
+    """Lives by key, by number and by job. Memory is bounded by the lives that are not forgotten."""
 
     def __init__(self) -> None:
         self.by_key: dict[LifeKey, JobLife] = {}
@@ -28,17 +28,17 @@ class KnownLives:
         return iter(list(self.by_key.values()))
 
     def of_job(self, key: LifeKey) -> list[JobLife]:
-        """Return the lives of the job that a life is of."""
+        """Return all lives of the job of `key`."""
         return self._of_job.get((key.job, key.task), [])
 
     def too_many(self, key: LifeKey) -> bool:
-        """Return whether a job has more lives than any that is real: each is compared with all."""
+        """Return whether a job has `MAX_LIVES` lives, more than any real job. Each life is compared with all others."""
         return len(self.of_job(key)) >= MAX_LIVES
 
     def new(self, observation: JobObservation) -> JobLife:
-        """Add a life that is seen for the first time: the next of its job, or the one before those that are known.
+        """Return a new life, for the first observation of it: the next of its job, or one before the known lives.
 
-        One of which the events were found in the log is known again.
+        If the life is known from events of the log already, return that life, now with its true key.
         """
         job, task, submit = observation.key
         of_job = self.of_job(observation.key)
@@ -60,13 +60,16 @@ class KnownLives:
         return life
 
     def order(self, observation: JobObservation) -> tuple[int, int]:
-        """Let the lives of a job come in order; those before one that is known, the last of them first."""
+        """Return the sort key by which new lives are added: ascending by submission.
+
+        Lives before a known life of the same job come first, in descending order.
+        """
         submit = observation.key.submit
         before = any(other.key.submit > submit for other in self.of_job(observation.key))
         return (0, -submit) if before else (1, submit)
 
     def found_again(self, event: JobSubmitted) -> JobLife:
-        """Add a life of which only its events are known; the next sight of it tells which job it is."""
+        """Add a life that is known only from its events. Its next observation tells which job it is."""
         submit = event.since if event.submit_time is None else event.submit_time
         rest, job = divmod(event.job_number, LIFE)
         life = JobLife(LifeKey(job, FOUND_AGAIN - rest, submit), event.job_number, 0)
@@ -91,7 +94,7 @@ class KnownLives:
             del self._of_job[life.key.job, life.key.task]
 
     def has_before(self, life: JobLife) -> bool:
-        """Return whether the life before one is known."""
+        """Return whether the previous life of the same job is known."""
         return any(other.index == life.index - 1 for other in self.of_job(life.key))
 
     def is_part(
@@ -101,18 +104,18 @@ class KnownLives:
         observations: Mapping[LifeKey, JobObservation],
         shown: Collection[LifeKey],
     ) -> bool:
-        """Return whether a life that started then is a part of a run that is told, or seen, or `shown` to go on."""
+        """Return whether a life that started at `start` is part of another run: published, observed or `shown`."""
         before = (other for other in self.of_job(life.key) if other.key.submit < life.key.submit)
         return any(other.runs_at(start, observations.get(other.key), shown=other.key in shown) for other in before)
 
     def forget(self, before: int) -> None:
-        """Forget what was over before a time. O(lives)."""
+        """Forget the lives that were over before a time. O(lives)."""
         for life in self:
             if not life.open and life.over is not None and life.over < before:
                 self.drop(life)
 
     def end_before(self, life: JobLife) -> int:
-        """Return when the life before one was over; its own submission where that is not known."""
+        """Return the end of the previous life; the life's own submission if that end is unknown."""
         ends = [
             other.over for other in self.of_job(life.key) if other.index == life.index - 1 and other.over is not None
         ]

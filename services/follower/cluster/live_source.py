@@ -23,7 +23,7 @@ log.addFilter(FewAMinute())
 class Opening(NamedTuple):
     """The opening of a run: the machine, the Unix second of its time 0, and the time at which its log begins.
 
-    What is decided is done from `obeyed_from` on, where it is.
+    Decisions are obeyed from `obeyed_from` on, if it is set.
     """
 
     processors: int
@@ -34,12 +34,12 @@ class Opening(NamedTuple):
 
 
 def as_opened(parts: MachineParts, opened: ClusterOpened) -> MachineParts:
-    """Return a machine with the pools that its log was opened with; what they have now is told as a change.
+    """Return a machine with the pools of its log's opening. Their present sizes are published as a change.
 
     Raises
     ------
     FollowError
-        If they are other pools.
+        If the machine has other pools than its log.
     """
     names, known = ([pool.name for pool in pools] for pools in (parts.pools, opened.pools or ()))
     if names != known:
@@ -54,7 +54,7 @@ def as_opened(parts: MachineParts, opened: ClusterOpened) -> MachineParts:
 class SourceLoad:
     """The cost of a source and the lag of its log, both in seconds, and the count of late events.
 
-    `share` is that of the time of the cluster's own scheduler which was spent on us, where it tells that.
+    `share` is the share of the scheduler's time that the follower took; None if the cluster does not report it.
     """
 
     answers: int = 0
@@ -68,7 +68,7 @@ class SourceLoad:
     refused: int = 0
 
     def take(self, mirror: Mirror) -> None:
-        """Note what was told late, guessed and left out; the last is said, as it may come of a wrong setting."""
+        """Copy the counts of late events, guesses and left-out lives. Log new ones left out: a setting may be wrong."""
         self.late, self.guessed = mirror.late, mirror.guessed
         if (left_out := mirror.left_out.total()) > self.left_out:
             reasons = ", ".join(f"{count:,} {reason}" for reason, count in mirror.left_out.items())
@@ -76,61 +76,62 @@ class SourceLoad:
         self.left_out = left_out
 
     def asked(self, seconds: float) -> None:
-        """Note what one answer took."""
+        """Count an answer and its duration in seconds."""
         self.answers += 1
         self.seconds += seconds
 
 
 class LiveSource(Source, Protocol):
-    """A cluster as it is now; what it tells is told once, however often it is interrupted.
+    """A live cluster. Each event is emitted once, however often the process is interrupted.
 
-    Between two calls of `listen` it is a source as any other, sans-I/O. Its snapshot is without names, of which only
-    the new ones are stored.
+    Between two calls of `listen` it is a source like any other, sans-I/O. Its snapshot has no names: new names are
+    stored separately.
     """
 
     load: SourceLoad
     takes: ClassVar[frozenset[str]]
-    """Fields of `Given` that this source reads, beside those that every source reads."""
+    """Fields of `FollowOptions` that this source reads, beside those that every source reads."""
 
     @property
     def over(self) -> bool:
-        """Whether all was told that there will ever be."""
+        """Whether the source has ended and all its events were emitted."""
         ...
 
     @property
     def names(self) -> NameTable:
-        """The names of users, accounts and the like, and their numbers; once it was met, or restored."""
+        """Names of users, accounts and the like, and their numbers. They exist after `meet` or `restore`."""
         ...
 
     def __init__(self, options: FollowOptions) -> None: ...
 
     async def meet(self, opened: ClusterOpened | None = None) -> Opening:
-        """Return what a new run opens with.
+        """Connect to the cluster, and return the opening of the run.
 
         Parameters
         ----------
         opened
-            How the run was opened of which the log is left, but no state; `told` tells its events then.
+            First event of a run of which only the log is left, not the state. Then `published` gets its other events.
+            None for a new run.
 
         Raises
         ------
         FollowError
-            If the cluster cannot be had, or is another than the one that was opened.
+            If the cluster cannot be reached, or is not the one of `opened`.
         """
         ...
 
     async def listen(self) -> None:
-        """Wait for what is new, and take it in; what cannot be had is waited for."""
+        """Wait for news of the cluster, and apply them. A cluster that cannot be reached is polled again later."""
         ...
 
     def routes(self) -> Sequence[Route]:
-        """Return what it answers over HTTP, beside the pages that every worker has; each may be sent a body."""
+        """Return the HTTP routes of the source, beside the pages of every worker. Requests may have a body."""
         ...
 
     async def close(self) -> None:
-        """Let go of the cluster."""
+        """Close the connections to the cluster."""
         ...
 
     def published(self, event: Event) -> None:
-        """Note that an event of the log was told, by another process before this one."""
+        """Record an event of the log that an earlier process has published."""
         ...

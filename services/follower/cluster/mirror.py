@@ -1,14 +1,15 @@
 """The mirror of a cluster: its known state and the events still to emit. Sans-I/O, the same for every source.
 
-The rules that it keeps:
+Its rules:
 
-1. An instant is told once everything of it is known, in the order of `shared/cluster/event_order.py`, jobs by number.
-2. What is seen is compared with what was told, and the difference told: whatever was missed, seen twice or in another
-   order, a life of a job is told once. What was told is all of its state, so that whoever took in the events of the log
-   (`told`) stands where the one stood who told them.
-3. What is found out late is told at the next instant, with its true time.
-4. A life that is not over and not in a whole picture is in doubt, and so is one that waits anew while the life before
-   is not known. Meanwhile nothing is told, as what is not known may come before; after `patience` it is guessed.
+1. An instant is emitted once all of it is known, in the order of `shared/cluster/event_order.py`, jobs by number.
+2. Observations are compared with the emitted state, and the difference is emitted. So a life of a job is emitted once,
+   even if observations are missed, repeated or out of order. The events determine the whole state: a mirror that
+   applies the events of the log (`published`) gets the state of the mirror that emitted them.
+3. Facts that are found late are emitted at the next instant, with their true times.
+4. A life is in doubt if it is not over and not in a whole picture, or if it waits anew while the previous life is
+   unknown. Meanwhile nothing is emitted, as unknown events may come first. After `patience`, the doubt is resolved by a
+   guess.
 """
 
 from collections import Counter, deque
@@ -28,28 +29,28 @@ from shadowtime.shared.cluster import PLACE
 from shadowtime.shared.messages import CapacityChanged, Event, JobSubmitted, OfJob, SchedulingPoint, moment
 
 LAG = 60
-"""Seconds that accounting may need to take in what it was told."""
+"""Seconds that accounting may need to store a message."""
 
 KEEP = 7_200
-"""Seconds for which a life that is over is remembered: what ended before is not news."""
+"""Seconds for which a life that is over is remembered. Earlier ends are not news."""
 
 
 COUNTS = ("now", "until", "late", "guessed")
 
 
 class Mirror:
-    """One cluster.
+    """The mirror of one cluster.
 
     Parameters
     ----------
     parts
-        Its pools, which stay as they are.
+        Pools of the cluster. The set of pools does not change.
     names
         Numbers of users, accounts, …
     begin
-        The time at which the log begins: what was over by then is none of its.
+        The time at which the log begins. Lives that were over by then are not in it.
     patience
-        Seconds after which what is in doubt is guessed.
+        Seconds after which a doubt is resolved by a guess.
     """
 
     def __init__(self, parts: MachineParts, names: NameTable, begin: int, patience: int = 600) -> None:
@@ -57,7 +58,7 @@ class Mirror:
         self.names = names
         self.begin = self.now = begin
         self.until = begin
-        """Up to this instant everything is known; the last of which anything was told is `now`."""
+        """Instant up to which everything is known. `now` is the last instant with an emitted event."""
         self.patience = patience
         self.left_out: Counter[str] = Counter()
         """Number of lives that are left out, by reason."""
@@ -71,9 +72,9 @@ class Mirror:
         self._due: deque[tuple[int, list[Event]]] = deque()
 
     def take(self, observations: Iterable[JobObservation], at: int, *, whole: bool = False) -> None:
-        """Take in what was seen at a time; a `whole` picture has every job that waits or runs.
+        """Apply observations of time `at`. A `whole` picture has every job that waits or runs.
 
-        O(lives seen), and of the whole picture O(lives in the system).
+        O(observations), and for a whole picture also O(known lives).
         """
         observations = list(observations) if whole else sorted(observations, key=self.lives.order)
         for observation in observations:
@@ -89,13 +90,14 @@ class Mirror:
 
     @property
     def doubts(self) -> set[LifeKey]:
-        """The lives in doubt."""
+        """Keys of the lives in doubt."""
         return {*self._missing, *self._after_unknown}
 
     def answered(self, observations: Iterable[JobObservation], at: int) -> None:
-        """Note that this is all that is known of what is missing.
+        """Apply the complete answer of accounting about the missing lives.
 
-        What waits there does wait: squeue loses the last task of an array with a step. What else waited was cancelled.
+        A life that waits in the answer really waits: squeue omits the last task of an array with a step. A life that
+        had not started, and is not in the answer, was cancelled.
         """
         states = {observation.key: observation.state for observation in observations}
         for key in [key for key in self._missing if self.lives.by_key[key].started is None]:
@@ -107,9 +109,9 @@ class Mirror:
         self._guess(at, min(LAG, self.patience))
 
     def release(self, until: int, *, beat: bool = True) -> None:
-        """Let everything be told that is known up to an instant; with `beat` that has a scheduling point in any case.
+        """Make all known events up to an instant ready to emit. With `beat`, it has a scheduling point in any case.
 
-        O(lives that were seen and are not over).
+        Nothing becomes ready while lives are in doubt. O(lives that were observed and are not over).
         """
         self._guess(until, self.patience)
         if self.doubts or self._due:
@@ -122,7 +124,7 @@ class Mirror:
             life = self.lives.by_key[key]
             pool = self.parts.pool_of(observation.node_list, observation.partition)
             if not life.in_system and (pool is None or not self.rooms.fits(observation, pool)):
-                continue  # that its pool has grown is told first
+                continue  # the growth of its pool is emitted first
             asked = self.names.asked(observation, pool) | {"priority": order.get((key.submit, life.number))}
             events = list(pending_events(life, observation, asked, self.lives.end_before(life), present, until))
             if not events and observation.state == "over" and not life.in_system and (observation.end or 0) <= until:
@@ -146,18 +148,18 @@ class Mirror:
         self.lives.forget(self.now - KEEP)
 
     def next_time(self) -> int | None:
-        """Return the time of the next instant that can be told; None if there is none yet."""
+        """Return the time of the next instant that is ready; None if there is none yet."""
         return self._due[0][0] if self._due else None
 
     def next_instant(self) -> Sequence[Event]:
-        """Return the events of that instant, which count as told."""
+        """Return the events of the next instant. They count as published from now on."""
         _, events = self._due.popleft()
         for event in events:
             self.published(event)
         return events
 
     def published(self, event: Event) -> None:
-        """Note that an event was told."""
+        """Apply a published event."""
         self.now = max(self.now, event.time)
         if isinstance(event, CapacityChanged):
             self.rooms.published(event)
@@ -171,13 +173,13 @@ class Mirror:
                 happened = moment(event)
 
             if life is not None:
-                self.late += event.time - happened > 1  # what is over in a second is told one later in any case
+                self.late += event.time - happened > 1  # the end of a second is always published a second later
                 life.take(event)
                 if not life.open:
                     self._observations.pop(life.key, None)
 
     def _see(self, observation: JobObservation, at: int | None) -> None:
-        """Take in a sight, of a whole picture if there is a time."""
+        """Apply an observation. `at` is the time of a whole picture, None for any other observation."""
         life = self.lives.by_key.get(observation.key)
         if life is None:
             if observation.state == "over" and (
@@ -206,7 +208,7 @@ class Mirror:
             self._missing.pop(observation.key, None)
 
     def _judge(self, life: JobLife, observation: JobObservation, at: int | None) -> None:
-        """Leave out a life that cannot be told, and doubt one that waits anew while the one before is not known."""
+        """Leave out a new life that cannot be emitted. Put it in doubt if its previous life is unknown."""
         reason = "without a number of its own" if life.number > MAX_INTEGER else self.rooms.unusable(observation)
         if at is None and self.lives.is_part(life, observation.start, self._observations, self._shown):
             reason = "told as a part of a run that is known"
@@ -218,7 +220,7 @@ class Mirror:
             self._after_unknown[life.key] = at
 
     def _guess(self, until: int, patience: int) -> None:
-        """Let go of what has been in doubt for too long."""
+        """Resolve doubts that are older than `patience`."""
         for key in [key for key, since in self._after_unknown.items() if until - since > patience]:
             del self._after_unknown[key]
         for key in [key for key, since in self._missing.items() if until - since > patience]:
@@ -239,7 +241,7 @@ class Mirror:
                 known.pop(key, None)
 
     def snapshot(self, *, seen: bool = False) -> dict[str, Any]:
-        """Return what was told, as plain values; also what was `seen` and not told, if it will not be seen again."""
+        """Return the published state as plain values. With `seen`, also the observations that are not published yet."""
         state = {
             **{name: getattr(self, name) for name in COUNTS},
             "lives": [life.snapshot() for life in self.lives if life.reported != "nothing" or (seen and life.open)],
@@ -252,7 +254,7 @@ class Mirror:
         return state
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Take on what `snapshot` returned."""
+        """Restore the state that `snapshot` returned."""
         for values in state["lives"]:
             self.lives.add(JobLife.restored(values))
         for name in COUNTS:

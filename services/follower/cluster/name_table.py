@@ -1,4 +1,4 @@
-"""Numbers of names that come one by one, and of which the newest are stored."""
+"""Numbers of names. They are assigned one by one, and only new ones are stored at each commit."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,11 +8,11 @@ from shadowtime.shared.accounting import KINDS, Names
 from shadowtime.shared.bounds import MAX_DURATION
 
 ASSIGNED = "\0"
-"""First character of the name of a number that the log has, while its owner is unknown."""
+"""First character of the placeholder for the unknown name of a number that the log has."""
 
 
 class NameTable:
-    """Names and their numbers, as they are stored; `fresh` has those that are not stored yet.
+    """Names and their numbers. `fresh` has the entries that are not stored yet.
 
     >>> table = NameTable(Names())
     >>> table.number("user", "eve"), table.number("user", "bob"), table.number("user", ""), table.fresh
@@ -39,7 +39,7 @@ class NameTable:
         return {field: self.number(kind, getattr(observation, kind)) for kind, field in KINDS.items()}
 
     def asked(self, observation: JobObservation, pool: int | None) -> dict[str, Any]:
-        """Return what a job asks for and whose it is, as fields of `JobSubmitted`."""
+        """Return the request and the owner of a job, as fields of `JobSubmitted`."""
         return {
             "requested_processors": observation.processors,
             "requested_time": None
@@ -55,12 +55,12 @@ class NameTable:
         }
 
     def take_fresh(self) -> dict[str, bytes]:
-        """Return what is not stored, which counts as stored from now on."""
+        """Return the entries that are not stored yet. They count as stored from now on."""
         fresh, self.fresh = self.fresh, {}
         return fresh
 
     def restore(self, stored: Mapping[str, bytes]) -> None:
-        """Take on names that were stored."""
+        """Restore names that were stored."""
         for text, number in sorted(stored.items(), key=lambda entry: int(entry[1])):
             kind, _, shown = text.partition(":")
             if kind in KINDS:
@@ -68,12 +68,12 @@ class NameTable:
                 self.names.of[kind][shown] = int(number)
 
     def reserve(self, event: Any) -> None:
-        """Give no number to others that an event of the log has."""
+        """Reserve the numbers in an event of the log, so that other names do not get them."""
         for kind, field in KINDS.items():
             self._fill(kind, getattr(event, field) or 0)
 
     def bind(self, observation: JobObservation, asked: Mapping[str, Any]) -> None:
-        """Note whose the numbers are that the log has for a job, where only they are known."""
+        """Bind the names of an observed job to reserved numbers that the log has for the job."""
         for kind, field in KINDS.items() if self._unbound else ():
             known, number, name = self.names.of[kind], asked.get(field), getattr(observation, kind)
             if name and number and known.get(f"{ASSIGNED}{number}") == number:

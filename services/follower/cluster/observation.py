@@ -10,7 +10,7 @@ State = Literal["waiting", "running", "suspended", "over"]
 
 
 class LifeKey(NamedTuple):
-    """One life of a job: a job that waits anew was submitted anew. `task` is that of an array; -1 for none."""
+    """Key of one life of a job. A requeued job has a new `submit` time. `task` is that of an array; -1 for none."""
 
     job: int
     task: int
@@ -19,11 +19,10 @@ class LifeKey(NamedTuple):
 
 @dataclass(slots=True)
 class JobObservation:
-    """A life of a job as it is seen, or as it was accounted; instants in seconds of Unix, None where unknown.
+    """The state of a life of a job, from a poll or from accounting. Instants are Unix seconds; None if unknown.
 
-    `life` counts from 0 how often the job was requeued before, where that is told. `limit` is in seconds; `unlimited`
-    says that there is none. `memory` is in MiB, of all its nodes, as are `gpus`. `expected` is when the cluster expects
-    it to start.
+    `life` is the number of earlier requeues of the job, if reported. `limit` is in seconds; `unlimited` says that there
+    is none. `memory`, in MiB, and `gpus` are totals over its nodes. `expected` is the start that the cluster expects.
     """
 
     key: LifeKey
@@ -48,28 +47,28 @@ class JobObservation:
     qos: str = ""
     node_list: str = ""
     priority: int | None = None
-    """Of its queue, the largest goes first."""
+    """Priority in its queue. The largest goes first."""
     expected: int | None = None
     blocked: bool = False
     resized: tuple[tuple[int, int], ...] = ()
-    """When it got how many processors, after its start."""
+    """Times and new numbers of processors of its resizes, after its start."""
 
     def plain(self) -> list[Any]:
-        """Return it as plain values."""
+        """Return all fields as plain values."""
         return [list(self.key), *(getattr(self, field.name) for field in fields(self)[1:])]
 
     @classmethod
     def of_plain(cls, values: list[Any]) -> "JobObservation":
-        """Return what `plain` was taken of."""
+        """Return the observation whose fields `plain` returned."""
         observation = cls(LifeKey(*values[0]), *values[1:])
         observation.resized = tuple((instant, processors) for instant, processors in observation.resized)
         return observation
 
 
 class Node(NamedTuple):
-    """A node: its partitions, what it has of processors, memory in MiB and GPUs, and how many processors may be used.
+    """A node: its partitions, its processors, memory in MiB and GPUs, and the number of `usable` processors.
 
-    Of one on which no job may start that many are held.
+    If no job may start on a node, only its allocated processors are usable.
     """
 
     name: str
@@ -81,12 +80,12 @@ class Node(NamedTuple):
 
     @property
     def has(self) -> dict[str, int]:
-        """Resources of the node, as `parts_of_nodes` takes them."""
+        """Resources of the node, in the form of `parts_of_nodes`."""
         return {"processors": self.processors, "nodes": 1, "memory": self.memory, "gpus": self.gpus}
 
 
 def shifted(observations: Iterable[JobObservation], zero: int) -> list[JobObservation]:
-    """Return sights with instants of a cluster's own time line, whose second 0 is `zero`."""
+    """Return observations with instants on a cluster's own time line, whose second 0 is the Unix second `zero`."""
 
     def own(instant: int | None) -> int | None:
         return None if instant is None else instant - zero

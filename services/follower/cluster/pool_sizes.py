@@ -12,7 +12,7 @@ from shadowtime.shared.quoting import quote, truncate
 
 
 class ObservedCapacity:
-    """The rooms of each pool, counted from 0; a pool never has what it did not have at first."""
+    """The published and the observed capacity of each pool, by index. A pool never gains a kind of resource."""
 
     def __init__(self, parts: MachineParts) -> None:
         self._parts = parts
@@ -20,7 +20,7 @@ class ObservedCapacity:
         self._seen = list(self._published)
 
     def see(self, nodes: Iterable[Node]) -> None:
-        """Take in what nodes there are now; those of no pool are left out. O(nodes)."""
+        """Set the observed capacity from all nodes. Nodes without a pool are left out. O(nodes)."""
         sums = [[0, 0, 0] for _ in self._parts.pools]
         for node in nodes:
             if (at := self._parts.of_node.get(node.name)) is None:
@@ -35,7 +35,7 @@ class ObservedCapacity:
         ]
 
     def see_pool(self, name: str, room: PoolCapacity) -> None:
-        """Take in what a pool has now; raise `ValueError` if there is none of that name."""
+        """Set the observed capacity of a pool. Raise `ValueError` if there is no pool of that name."""
         at = next((at for at, pool in enumerate(self._parts.pools) if pool.name == name), None)
         if at is None:
             known = ", ".join(pool.name for pool in self._parts.pools)
@@ -43,17 +43,17 @@ class ObservedCapacity:
         self._seen[at] = _managed(self._seen[at].changed(*room), self._published[at])
 
     def changes(self, time: int) -> Iterator[CapacityChanged]:
-        """Yield what is to be told of pools."""
+        """Yield a change at `time` for each pool whose observed capacity is not published."""
         for pool, (published, seen) in enumerate(zip(self._published, self._seen, strict=True)):
             if published != seen:
                 yield CapacityChanged(time=time, pool=pool, **seen._asdict())
 
     def published(self, event: CapacityChanged) -> None:
-        """Note that a change was told."""
+        """Record a published change."""
         self._published.change(event.pool or 0, PoolCapacity(event.processors, event.memory, event.gpus))
 
     def unusable(self, observation: JobObservation) -> str | None:
-        """Return why a life cannot be told; None if it can."""
+        """Return the reason why a life cannot be published; None if it can."""
         pool = self._parts.pool_of(observation.node_list, observation.partition)
         if pool is None:
             return "on a node and in a partition of no pool"
@@ -68,7 +68,7 @@ class ObservedCapacity:
         return None
 
     def fits(self, observation: JobObservation, pool: int) -> bool:
-        """Return whether a pool has, or had at first, what a job asks for, as far as was told."""
+        """Return whether a job fits into the published capacity of a pool, now or at the beginning."""
         try:
             self._published.require(
                 "a job asks for", pool, (observation.processors, observation.memory, observation.gpus)
@@ -78,17 +78,17 @@ class ObservedCapacity:
         return True
 
     def snapshot(self, *, seen: bool = False) -> list[list[int | None]]:
-        """Return what was told, or what is seen, as plain values."""
+        """Return the published capacity as plain values, or with `seen` the observed one."""
         return [list(room) for room in self._seen] if seen else self._published.snapshot()
 
     def restore(self, state: Sequence[Sequence[Any]], seen: Sequence[Sequence[Any]] | None = None) -> None:
-        """Take on what `snapshot` returned; what is seen is what was told, unless it was stored."""
+        """Restore both states that `snapshot` returned. The observed one defaults to the published one."""
         self._published.restore(state)
         self._seen = list(self._published) if seen is None else [PoolCapacity(*room) for room in seen]
 
 
 def _managed(room: PoolCapacity, published: PoolCapacity) -> PoolCapacity:
-    """Return a room without what its pool does not manage, as was told."""
+    """Return a capacity without the resources that are not managed by the published pool."""
     return room._replace(
         memory=None if published.memory is None else room.memory, gpus=None if published.gpus is None else room.gpus
     )

@@ -1,7 +1,7 @@
-"""Priorities that keep the order of a queue, told as seldom as can be.
+"""Priorities that represent the order of a queue, with as few changes as possible.
 
-Slurm's priorities grow with age, all of them and all the time; what matters is their order. A job's priority is told
-anew only if its place has changed, as a number between those of its new neighbours.
+All priorities of Slurm grow with age all the time, but only their order matters. A job's priority changes only if its
+place has changed. Then it is a number between those of its new neighbours.
 """
 
 from bisect import bisect_right
@@ -12,11 +12,11 @@ from shadowtime.services.follower.cluster.known_lives import KnownLives
 from shadowtime.services.follower.cluster.observation import JobObservation, LifeKey
 
 Job = tuple[int, int]
-"""When a job was submitted, and its number: equals in priority go in this order."""
+"""Submission time and number of a job. Jobs of equal priority are in this order."""
 
 
 def as_queued(observations: Mapping[LifeKey, JobObservation], lives: KnownLives) -> dict[Job, int]:
-    """Return the priorities by which the jobs that wait stand as they do in the cluster's queue."""
+    """Return priorities of the waiting jobs that give the order of the cluster's queue."""
     waiting = [
         (-observation.priority, (key.submit, lives.by_key[key].number))
         for key, observation in observations.items()
@@ -28,14 +28,14 @@ def as_queued(observations: Mapping[LifeKey, JobObservation], lives: KnownLives)
 
 
 def priorities(order: Sequence[tuple[Job, int]], priorities_known: Mapping[Job, int]) -> dict[Job, int]:
-    """Return of each job the priority by which all stand in order, the largest first. O(jobs log jobs).
+    """Return a priority for each job, so that all are in order, the largest first. O(jobs log jobs).
 
     Parameters
     ----------
     order
-        The jobs, the first to go first, each with the priority that it has; equals in order of the jobs.
-    told
-        What was told of those that were there before; as many as can be keep it.
+        Jobs in order of the queue, each with its actual priority. Jobs of equal priority are in order of `Job`.
+    priorities_known
+        Published priorities of jobs. As many jobs as possible keep theirs.
 
     Examples
     --------
@@ -67,7 +67,7 @@ def priorities(order: Sequence[tuple[Job, int]], priorities_known: Mapping[Job, 
 
 
 def _between(own: Sequence[int], above: int | None, below: int | None) -> list[int] | None:
-    """Return falling numbers between two, the own ones where they fit; None if there is no room."""
+    """Return descending numbers between two limits: the actual priorities if they fit; None if there is no room."""
     falling = all(before >= after for before, after in pairwise(own))
     fits = (above is None or own[0] < above) and (below is None or own[-1] > below)
     if falling and fits:
@@ -79,7 +79,7 @@ def _between(own: Sequence[int], above: int | None, below: int | None) -> list[i
 
 
 def _longest(values: Sequence[tuple[int, Job] | None]) -> set[int]:
-    """Return the places of a longest rising part of values, without those that are None."""
+    """Return the places of a longest non-descending subsequence of values. Values that are None are skipped."""
     ends: list[tuple[int, Job]] = []
     places: list[int] = []
     before: dict[int, int | None] = {}

@@ -1,4 +1,4 @@
-"""The part of the follower that meets the world: commands, REST, files, HTTP, Kafka and the clock."""
+"""The I/O of the follower: commands, REST, files, HTTP, Kafka and the clock."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""The commands of a cluster, run one at a time; they only read."""
+"""Runner of a cluster's commands. They run one at a time and only read."""
 
 import asyncio
 import os
@@ -12,19 +12,19 @@ from shadowtime.shared.errors import FollowError
 from shadowtime.shared.quoting import truncate
 
 SPOKEN = ("LC_ALL=C", "TZ=UTC", "SLURM_TIME_FORMAT=%s", "SLURM_BITSTR_LEN=0")
-"""So that nothing depends on where and how a command runs, and the tasks of an array are not cut off."""
+"""Environment of commands. It makes their output independent of the host, and task lists complete."""
 
 MAX_OUTPUT = 2**30
-"""Bytes of an answer."""
+"""Largest answer in bytes."""
 
 
 class Commands:
-    """Runs commands, on this machine or `via` another command, such as `ssh login`.
+    """Runner of commands, on this machine or `via` another command, such as `ssh login`.
 
     Parameters
     ----------
     seconds
-        After which one that has not answered is ended.
+        Timeout after which a command is killed.
     """
 
     def __init__(self, via: Sequence[str] = (), seconds: float = 60.0) -> None:
@@ -32,23 +32,24 @@ class Commands:
         self._seconds = seconds
 
     def _run_by(self, *command: str) -> Sequence[str]:
-        """Return what is run here: ssh hands all that it is given to a shell, as one text."""
+        """Return the command to run on this machine. It is quoted for ssh, which passes it to a shell as one text."""
         through_shell = bool(self._via) and Path(self._via[0]).name == "ssh"
         return (*self._via, shlex.join(command)) if through_shell else (*self._via, *command)
 
     async def text(self, *command: str, seconds: float | None = None) -> str:
-        """Return what a command prints; see `file`."""
+        """Return the output of a command; see `file`."""
         async with self.file(*command, seconds=seconds) as path:
             return await asyncio.to_thread(path.read_text, errors="surrogateescape")
 
     @asynccontextmanager
     async def file(self, *command: str, seconds: float | None = None) -> AsyncIterator[Path]:
-        """Give a file of what a command prints.
+        """Yield a temporary file with the output of a command.
 
         Raises
         ------
         FollowError
-            If it cannot be run, fails, prints too much or does not answer in time; says what it said.
+            If the command cannot be run, fails, prints too much or does not answer in time. The message has the last
+            line of its error output.
         """
         with tempfile.TemporaryDirectory(prefix="shadowtime-") as folder:
             out, err = Path(folder) / "out", Path(folder) / "err"

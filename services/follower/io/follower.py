@@ -1,12 +1,13 @@
-"""Follow a live source: its events become the log of a run, effectively once, whatever happens to anybody.
+"""The follower of a live source. It publishes the source's events as the log of a run, effectively once.
 
-The rules, those of a stage's worker (`shared/streaming/worker/stage_worker.py`):
+The rules are those of a stage's worker (`shared/streaming/worker/stage_worker.py`):
 
-1. What was told, the position in the log and the outbox change in one transaction, fenced by the sequence from which
-   it started. Start and recovery are one path: load, read back, deliver, go on.
-2. Events leave after their transaction, in order; what a process left in the outbox leaves again, with the same
-   numbers, by which whoever has them drops them.
-3. The log may be ahead of what is stored, if Redis lost its last second: what it has is read back, and counts as told.
+1. The published state, the position in the log and the outbox change in one transaction. It is fenced by the sequence
+   at which it started. Start and recovery are one path: load, read back, deliver, continue.
+2. Events are delivered after their transaction, in order. Events that a process left in the outbox are delivered again
+   with the same sequence numbers, so that consumers drop duplicates.
+3. The log may be ahead of the stored state, if Redis lost its last second. Then the events of the log are read back,
+   and count as published.
 """
 
 import logging
@@ -35,19 +36,19 @@ STORE = "follow"
 """Prefix of its keys in Redis."""
 
 BATCH = 1_000
-"""Events after which a transaction ends, with their instant."""
+"""Number of events after which a transaction ends, together with the instant."""
 
 RIVALS = 5
-"""Times in a row that another follower of the run may be found at work."""
+"""Number of fenced transactions in a row after which another follower of the run is assumed."""
 
 
 class Follower:
-    """One run.
+    """The follower of one run.
 
     Parameters
     ----------
     opened
-        Its settings; the machine in it is what the source says.
+        Settings of the run. The source replaces the machine and the times in it.
     """
 
     def __init__(
@@ -57,7 +58,7 @@ class Follower:
         self.opened = opened
         self.source = source
         self.sequence = -1
-        """Of the last event that is stored."""
+        """Sequence of the last stored event; -1 if there is none."""
         self._store = store
         self._settings = settings
         self._key = run.encode()
@@ -67,12 +68,12 @@ class Follower:
         self._rivals = 0
 
     async def follow(self) -> None:
-        """Follow until cancelled, or all is told.
+        """Follow until cancelled, or until the source has ended.
 
         Raises
         ------
         FollowError
-            If the log knows the run under other settings, or its beginning is gone, or another follower has it.
+            If the run has other settings in the log, its beginning is gone, or another follower is at work.
         """
         backoff = Backoff(0.1, 10.0)
         self._partition = bus.partition_of(self.run, await topic_admin.prepare_topics(self._settings))
@@ -99,7 +100,7 @@ class Follower:
             await self.source.close()
 
     async def _load(self) -> None:
-        """Stand where the last process stood: as stored, and beyond that as the log has it."""
+        """Restore the position of the last process: from Redis, and then from events of the log beyond that."""
         saved = await self._store.load(self.run)
         self._delivered, self._offset = 0, -1
         self.sequence = stored = -1
@@ -126,7 +127,7 @@ class Follower:
         log.info("following", extra={"run": self.run, "sequence": self.sequence})
 
     async def _begin(self, opened: ClusterOpened | None) -> None:
-        """Meet the source; of a new run it says what it opens with."""
+        """Meet the source, and put its opening into `opened`. `opened` is None for a new run."""
         opening = await self.source.meet(opened)
         self.opened = self.opened.model_copy(update=opening._asdict())
 
@@ -150,7 +151,7 @@ class Follower:
         self.sequence = envelope.sequence
 
     def _require_same(self, opened: ClusterOpened) -> None:
-        """Take on how the run was opened; raise `FollowError` if its settings are not ours."""
+        """Adopt the opening event of the run. Raise `FollowError` if its settings differ from ours."""
         options = self.opened.model_dump()
         names = ("cluster", "policy", "runtime", "adjustment", "wait_bound", "seed", "sample_every")
         other = [
@@ -165,7 +166,7 @@ class Follower:
         self.opened = opened
 
     async def _tell(self) -> None:
-        """Tell all instants that are complete."""
+        """Publish all instants that are complete."""
         while self.sequence < 0 or self.source.next_time() is not None:
             events: list[Event] = [self.opened] if self.sequence < 0 else []
             while len(events) < BATCH and self.source.next_time() is not None:
@@ -197,7 +198,7 @@ class Follower:
         await self._deliver(outputs)
 
     async def _deliver(self, outputs: Sequence[bytes]) -> None:
-        """Publish what a transaction has put into the outbox, and note where it lies."""
+        """Publish the outbox of a transaction, and record the offset."""
         if self._producer is None:
             raise BusError("not connected to Kafka")
         under_way = [await self._producer.send(JOBS, output, self._key, self._partition) for output in outputs]

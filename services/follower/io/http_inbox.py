@@ -1,4 +1,4 @@
-"""Lines that are sent over HTTP: each is checked and answered, and kept in a file before its sender is told so."""
+"""Inbox of lines that are sent over HTTP. Lines are checked, and stored in a file before the request is answered."""
 
 import asyncio
 import hmac
@@ -20,26 +20,26 @@ DAILY = re.compile(r"[0-9]{8}\.jsonl")
 """Names of the files; no other file in the folder is read."""
 
 MEDIA_TYPE = "application/x-ndjson"
-"""Content type that no page of another site can send."""
+"""Required content type. No web page of another site can send it."""
 
 MAX_BODY = 2**15
 """Bytes of one request; `shared/streaming/web/connections.py` takes in twice as many before one is answered."""
 
 SECONDS = 30.0
-"""In which all of it has to come."""
+"""Timeout in seconds for the whole body of a request."""
 
 
 class Inbox:
-    """Takes lines into a folder, a file for each day in UTC, and answers each.
+    """Inbox that stores lines in a folder, one file for each day in UTC, and answers each line.
 
     Parameters
     ----------
     folder
-        Where they are kept; whoever follows it tells them.
+        Folder of the files. The source that follows it publishes the lines.
     token
-        With which a sender proves that he may.
+        Token that authorizes a sender.
     read
-        Raises `ValueError` of a line that cannot be read.
+        Parser that raises `ValueError` for an invalid line.
     """
 
     def __init__(self, folder: Path, token: str, read: Callable[[str], object]) -> None:
@@ -49,7 +49,7 @@ class Inbox:
         self._writing = asyncio.Lock()
 
     def routes(self) -> Sequence[web.RouteDef]:
-        """Return what answers."""
+        """Return the route that receives lines."""
         return (web.post(PATH, self._take),)
 
     async def _take(self, request: web.Request) -> web.Response:
@@ -87,7 +87,7 @@ class Inbox:
         )
 
     def _checked(self, body: bytes) -> tuple[bytes, list[dict[str, object]]]:
-        """Return the lines that can be read, and what is answered to each line."""
+        """Return the valid lines, and the answer to each line."""
         accepted: list[bytes] = []
         answers: list[dict[str, object]] = []
         for number, line in enumerate(body.splitlines(), 1):
@@ -106,16 +106,16 @@ class Inbox:
         return b"".join(accepted), answers
 
     def _keep(self, lines: bytes) -> None:
-        """Write lines to the file of today, and wait until they are on the disk."""
+        """Append lines to the file of today, and wait until they are on disk."""
         if not lines:
             return
         names = [path.name for path in self._folder.iterdir() if DAILY.fullmatch(path.name)]
-        today = time.strftime("%Y%m%d.jsonl", time.gmtime())  # or the last there was, should a clock be set back
+        today = time.strftime("%Y%m%d.jsonl", time.gmtime())  # the latest file wins if the clock was set back
         path = self._folder / max([*names, today])
         with path.open("ab+") as file:
             if file.tell():
                 file.seek(-1, os.SEEK_END)
-                if file.read(1) != b"\n":  # a line that was cut off stands alone, and is refused
+                if file.read(1) != b"\n":  # a line that was cut off stays on a line of its own, and is refused
                     lines = b"\n" + lines
 
             file.write(lines)

@@ -1,7 +1,7 @@
-"""Any cluster: lines of JSON that whoever knows of its jobs writes to a file, or sends over HTTP.
+"""Source for any cluster: a program writes lines of JSON to a file, or sends them over HTTP.
 
-A line says all that is known of a job now, of a pool, or that all is told so far. What is said twice, or after what is
-newer, does no harm. Fields: docs/beside-your-slurm.md#other-clusters.
+A line has all that is known now of a job or of a pool, or says that everything so far has been written. A line that is
+repeated, or comes after a newer one, does no harm. Fields: docs/beside-your-slurm.md#other-clusters.
 """
 
 import re
@@ -24,7 +24,7 @@ from shadowtime.shared.streaming import Route
 
 
 def _instant(value: Any) -> Any:
-    """Return the second of Unix that a value tells: a number, or a date with its zone."""
+    """Return a date with its zone as a Unix second. Return other values unchanged."""
     if not isinstance(value, str):
         return value
     try:
@@ -42,7 +42,7 @@ Word = Annotated[str, Field(max_length=MAX_NAME_LENGTH)]
 
 
 class JobLine(FrozenModel):
-    """All that is known of a job now: it is over if it has an `end`, runs if it has a `start`, and waits else."""
+    """All that is known of a job now. It is over if it has an `end`, else runs if it has a `start`, else waits."""
 
     job: Annotated[int, Field(ge=0, lt=LIFE)] = Field(description="number of the job")
     submit: Second = Field(description="when it was submitted; a job that waits anew has another")
@@ -80,7 +80,7 @@ class PoolLine(FrozenModel):
 
 
 class NowLine(FrozenModel):
-    """All that happened before that second is told."""
+    """A line that says that everything before that second has been written."""
 
     now: Second
 
@@ -93,12 +93,12 @@ KINDS: dict[str, TypeAdapter[Any]] = {
 
 
 def read_line(text: str) -> ParsedLine:
-    """Return what a line tells.
+    """Return the content of a line.
 
     Raises
     ------
     ValueError
-        If it is none; names what is wrong with it.
+        If the line is invalid. The message names the fault.
 
     Examples
     --------
@@ -143,7 +143,7 @@ def _observation(line: JobLine) -> JobObservation:
 
 
 class Lines(Tailed):
-    """A cluster that is told of in lines; see `Tailed`. Those sent over HTTP go to a folder, a file a day."""
+    """A cluster that reports in lines of JSON; see `Tailed`. Lines sent over HTTP go to a folder, one file a day."""
 
     name: ClassVar[str] = "lines"
     takes: ClassVar[frozenset[str]] = Tailed.takes | {"token"}
@@ -158,9 +158,9 @@ class Lines(Tailed):
         self._inbox = None if options.token is None else Inbox(self.place, options.token, read_line)
 
     def read(self, text: str) -> ParsedLine:
-        """Return what a line tells; an empty one tells nothing."""
+        """Return the content of a line. An empty line has none."""
         return read_line(text) if text.strip() else ParsedLine()
 
     def routes(self) -> Sequence[Route]:
-        """Return where lines are sent to, if there is a token that they have to come with."""
+        """Return the route that receives lines. There is none without a token."""
         return () if self._inbox is None else self._inbox.routes()

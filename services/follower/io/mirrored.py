@@ -14,19 +14,19 @@ from shadowtime.shared.streaming import Route
 
 
 class Mirrored:
-    """One cluster, as a `LiveSource` but for how it is met and heard.
+    """One cluster: a `LiveSource` without `meet`, `listen` and `close`.
 
     Parameters
     ----------
-    given
-        How it is asked, and from when on.
+    options
+        Access to the cluster, and the extent of its log.
     """
 
     name: ClassVar[str]
     seen_once: ClassVar[bool] = False
-    """Whether what was seen of it is not seen again, and is stored with what was told."""
+    """Whether observations cannot be repeated. If so, they are stored with the published state."""
     over: ClassVar[bool] = False
-    """A cluster goes on for ever."""
+    """Whether the source has ended: never, as a cluster goes on for ever."""
 
     def __init__(self, options: FollowOptions) -> None:
         self.load = SourceLoad()
@@ -36,7 +36,7 @@ class Mirrored:
 
     @property
     def mirror(self) -> Mirror:
-        """The mirror of the cluster; only once the cluster was met, or restored."""
+        """The mirror of the cluster. It exists only after `meet` or `restore`; before, `FollowError` is raised."""
         if self._mirror is None:
             raise FollowError(f"{self.name} was not met yet")
         return self._mirror
@@ -47,23 +47,23 @@ class Mirrored:
         return self.mirror.names
 
     def routes(self) -> Sequence[Route]:
-        """Return nothing: it takes nothing over HTTP."""
+        """Return no routes: the source receives nothing over HTTP."""
         return ()
 
     def next_time(self) -> int | None:
-        """Return the time of the next instant of which all is known."""
+        """Return the time of the next instant that is completely known; None if there is none yet."""
         return self.mirror.next_time()
 
     def next_instant(self) -> Sequence[Event]:
-        """Return its events."""
+        """Return the events of the next instant."""
         return self.mirror.next_instant()
 
     def published(self, event: Event) -> None:
-        """Note that an event was told."""
+        """Record that an event was published."""
         self.mirror.published(event)
 
     def snapshot(self) -> Any:
-        """Return what was told, and how it was met."""
+        """Return the published state and the opening, as plain values."""
         parts = self.mirror.parts
         return {
             "zero": self._zero,
@@ -75,20 +75,20 @@ class Mirrored:
         }
 
     def restore(self, state: Any) -> None:
-        """Take on what `snapshot` returned."""
+        """Restore the state that `snapshot` returned."""
         self._zero = state["zero"]
         pools = tuple(Pool.model_validate(pool) for pool in state["pools"])
         self._know(MachineParts(pools, state["of_partition"], state["of_node"]), state["begin"])
         self.mirror.restore(state["mirror"])
 
     def _begin(self, parts: MachineParts, now: int) -> Opening:
-        """Open a new run at a second of Unix, with the past that is wanted."""
+        """Open a new run at the Unix second `now`, with the configured history before it."""
         begin = now - self._options.history
         self._zero = begin - begin % DAY
         return self._know(parts, begin - self._zero)
 
     def _begin_again(self, parts: MachineParts, opened: ClusterOpened) -> Opening:
-        """Open one of which the log is left."""
+        """Reopen a run of which only the log is left."""
         self._zero = opened.unix_start
         return self._know(as_opened(parts, opened), opened.time)
 
@@ -97,7 +97,7 @@ class Mirrored:
         return Opening(sum(pool.processors for pool in parts.pools), parts.pools, self._zero, begin)
 
     def _heard(self, began: float) -> None:
-        """Note what listening took, from a time of the monotonic clock on, and what has become of it."""
+        """Record the duration of a poll, since `began` of the monotonic clock, and the counts of its results."""
         self.load.asked(time.monotonic() - began)
         self.load.take(self.mirror)
         self._note_behind()

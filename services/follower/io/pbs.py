@@ -1,7 +1,7 @@
-"""An OpenPBS or a PBS Pro: the accounting records that its server writes, as it writes them.
+"""Source for OpenPBS or PBS Pro. It reads the accounting records of the server as they are written.
 
-A job is told of once its size is: by its Q record, or else (older PBS, Torque) by its S record, with the time at which
-it was queued. What no record tells is not known: nodes that go down are still part of the machine.
+A job is published once its size is known: from its Q record, or else (older PBS, Torque) from its S record, with the
+time at which it was queued. Other facts are not known: nodes that go down are still part of the machine.
 """
 
 import re
@@ -16,7 +16,7 @@ from shadowtime.shared.messages import ClusterOpened
 
 
 class Pbs(Tailed):
-    """One PBS server; see `Tailed`. Its files are those of `PBS_HOME/server_priv/accounting`, one a day."""
+    """One PBS server; see `Tailed`. Its files are in `PBS_HOME/server_priv/accounting`, one for each day."""
 
     name: ClassVar[str] = "pbs"
     takes: ClassVar[frozenset[str]] = Tailed.takes | {"time_zone"}
@@ -30,15 +30,15 @@ class Pbs(Tailed):
     def _forget(self) -> None:
         self._jobs = PbsJobs(self._instants)
         self._rerun: dict[str, tuple[int, int]] = {}
-        """Of jobs that wait again: since when, and when they started before."""
+        """Start of the new wait and start of the previous run, by job that waits again."""
 
     async def meet(self, opened: ClusterOpened | None = None) -> Opening:
-        """Return what a new run opens with; of one that was opened only the log is left."""
+        """Return the opening of the run. `opened` is its first event if only the log is left, None for a new run."""
         self._forget()
         return await super().meet(opened)
 
     def read(self, text: str) -> ParsedLine:
-        """Return what a record tells."""
+        """Return the content of a record; an empty one if it is about no job."""
         life = self._jobs.take(text)
         if life is None:
             return ParsedLine()
@@ -49,13 +49,13 @@ class Pbs(Tailed):
         )
 
     def _observations(self, life: PbsLife) -> list[JobObservation]:
-        """Return the life that a record tells of, and after a rerun the one that waits."""
+        """Return the life in a record and, after a rerun, the life that waits again."""
         numbers = {**life.numbers, "end": MAX_TIME if life.numbers["end"] == UNKNOWN else life.numbers["end"]}
         again = self._rerun.get(life.job)
         if again is not None:
             numbers["submit"] = numbers["eligible"] = again[0]
             if life.kind != "S" and numbers["start"] == again[1]:
-                return []  # the end of the run that a rerun has ended
+                return []  # the rerun has already ended this run
 
         job, task = numbered(life.job)
         observation = observation_of(LifeKey(job, -1 if task is None else task, numbers["submit"]), numbers, life.words)
@@ -73,12 +73,12 @@ class Pbs(Tailed):
         ]
 
     def snapshot(self) -> Any:
-        """Return what is known of jobs that are not over, beside the rest."""
+        """Return the state of `Tailed` and of the jobs that are not over."""
         waiting = {job: list(known) for job, known in self._jobs.waiting.items()}
         return super().snapshot() | {"waiting": waiting, "rerun": self._rerun}
 
     def restore(self, state: Any) -> None:
-        """Take on what `snapshot` returned."""
+        """Restore the state that `snapshot` returned."""
         super().restore(state)
         self._jobs.waiting = {job: PbsWaiting(*known) for job, known in state["waiting"].items()}
         self._rerun = {job: (since, started) for job, (since, started) in state["rerun"].items()}

@@ -1,4 +1,4 @@
-"""Followers as a process: until SIGTERM or Ctrl-C, or all is told, with its pages."""
+"""The process of followers, with its HTTP pages. It runs until SIGTERM or Ctrl-C, or until all sources have ended."""
 
 import asyncio
 import logging
@@ -30,14 +30,14 @@ from shadowtime.shared.streaming import (
     worker_pages,
 )
 
-# What a follower says of itself: `/health`, and figures at `/metrics`.
+# Pages of a follower: `/health`, and figures at `/metrics`.
 
 STALE = 600.0
-"""Seconds by which the log may be behind the cluster before all is not well."""
+"""Lag of the log behind the cluster, in seconds, from which on the follower is unhealthy."""
 
 
 class FollowerCollector(Collector):
-    """Reads the figures of a follower as they are asked for."""
+    """Collector of the figures of a follower. It reads them at each scrape."""
 
     def __init__(self, follower: Follower) -> None:
         self._follower = follower
@@ -66,14 +66,14 @@ class FollowerCollector(Collector):
 
 
 def registry_of(follower: Follower) -> CollectorRegistry:
-    """Return what is scraped."""
+    """Return the registry of the metrics page."""
     registry = CollectorRegistry()
     registry.register(FollowerCollector(follower))
     return registry
 
 
 def health_of(follower: Follower) -> tuple[bool, dict[str, Any]]:
-    """Return whether all is well, and more about it."""
+    """Return whether the follower is healthy, and the details."""
     load = follower.source.load
     well = load.behind < STALE
     return well, {
@@ -108,7 +108,7 @@ async def follow_source(run: str, opened: ClusterOpened, source: LiveSource, set
 
 
 async def with_store(settings: Settings, name: str, work: Callable[[RedisStore], Awaitable[None]]) -> None:
-    """Work with a store of this name, once Redis answers; raises `StoreError` if it does not."""
+    """Run `work` with a store of this name once Redis answers. Raise `StoreError` if it does not answer."""
     client = connect(settings)
     try:
         store = RedisStore(client, name)
@@ -125,12 +125,12 @@ async def follow_all(
     registry: CollectorRegistry,
     routes: Sequence[Route] = (),
 ) -> None:
-    """Follow until the process is ended, or all followers are through; one that fails does not end the others.
+    """Run followers until the process is ended, or all followers are done. A failed follower does not end the others.
 
     Raises
     ------
     FollowError
-        Once all are through, what the first of them failed at.
+        Once all are done: the error of the first follower, in their order, that failed.
     """
     get_ready()
     async with AsyncExitStack() as stack:

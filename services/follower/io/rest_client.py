@@ -1,4 +1,4 @@
-"""A slurmrestd asked over HTTP or a socket, one request at a time; it only reads."""
+"""Client of slurmrestd over HTTP or a Unix socket. It sends one request at a time and only reads."""
 
 import asyncio
 import getpass
@@ -16,28 +16,28 @@ from shadowtime.shared.quoting import quote, truncate
 from shadowtime.shared.streaming import bearer_token, http_url, read_secret
 
 NOTHING_FOUND = 9003
-"""The number of the error with which it says that there is nothing of what was asked for."""
+"""Error number of slurmrestd for an empty result."""
 
 SHOWN = 200
-"""Characters of an answer that are shown."""
+"""Number of characters of an answer in an error message."""
 
 
 class NotThere(FollowError):
-    """It has no such path."""
+    """Error for a path that the server does not have."""
 
 
 class Slurmrestd:
-    """Asks a slurmrestd.
+    """Client of one slurmrestd.
 
     Parameters
     ----------
-    given
-        Where it is, who asks, and how long an answer may take. A token is read anew for each request, as it expires.
+    options
+        Address, user and timeout. The token is read anew for each request, as tokens expire.
 
     Raises
     ------
     SettingsError
-        If it cannot be there, or there is no token in its file.
+        If the address is invalid, or there is no token in its file.
     """
 
     def __init__(self, options: FollowOptions) -> None:
@@ -56,12 +56,12 @@ class Slurmrestd:
     async def get(
         self, path: str, part: str, query: Mapping[str, str] | None = None, seconds: float | None = None
     ) -> Any:
-        """Return a part of an answer; an empty list if there is nothing of what was asked for.
+        """Return a part of an answer; an empty list if the result is empty.
 
         Raises
         ------
         FollowError
-            If there is no answer in time, or one that is too long, an error or not understood; names the path.
+            If there is no answer in time, or the answer is too long, invalid or an error. The message names the path.
         """
         seconds = seconds or self._seconds
         try:
@@ -75,7 +75,7 @@ class Slurmrestd:
         return await asyncio.to_thread(_part, path, part, status, reason, body)
 
     async def close(self) -> None:
-        """Let go of it."""
+        """Close the session."""
         if self._session is not None:
             await self._session.close()
 
@@ -103,7 +103,7 @@ class Slurmrestd:
 
     def _headers(self) -> dict[str, str]:
         headers = {"Accept": "application/json", "Accept-Encoding": "identity"}
-        headers["Connection"] = "keep-alive"  # asked to close, 22.05 writes a header behind its answer; we close
+        headers["Connection"] = "keep-alive"  # with "close", 22.05 writes a header after its answer; we close instead
         if self._token_file is None:
             return headers
         try:
@@ -115,7 +115,7 @@ class Slurmrestd:
 
 
 def _place(text: str) -> tuple[str | None, URL]:
-    """Return the path of a socket, if it is one, and what paths of requests are below."""
+    """Return the path of a Unix socket, None if the address is none, and the base URL of requests."""
     if text.startswith("unix:/"):
         return text.removeprefix("unix:"), URL("http://localhost/")
     try:
@@ -158,6 +158,6 @@ def _part(path: str, part: str, status: int, reason: str, body: bytes) -> Any:
 
 
 def _line(text: str) -> str:
-    """Return what was said as one line that can be shown."""
+    """Return a message as one printable line of at most `SHOWN` characters."""
     line = " ".join(text.split())
     return truncate("".join(character if character.isprintable() else "?" for character in line[: 2 * SHOWN]), SHOWN)

@@ -1,11 +1,12 @@
-"""A Slurm: what accounting has of its past, and then pictures of squeue, sinfo and sdiag.
+"""Source for Slurm. It reads the past from accounting, and then polls pictures of squeue, sinfo and sdiag.
 
-The rules that it keeps:
+Its rules:
 
-1. It only asks, one command, or slurmrestd, at a time, as whoever may see all jobs; nothing is ever written to Slurm.
-2. A picture is whole: what it shows was true after slurmctld's clock was read, so that all before that second is known.
-3. What no picture shows, the past and what came and went between two, accounting tells. While that is away, or
-   slurmctld is, nothing is told of what is not known, and it is asked again, less and less often.
+1. It only reads, by one command or one request to slurmrestd at a time. Its user must be allowed to see all jobs.
+   Nothing is ever written to Slurm.
+2. A picture is whole. It is taken after slurmctld's clock was read, so everything before that second is known.
+3. Accounting has the facts that no picture shows: the past, and jobs that came and went between two pictures. While
+   accounting or slurmctld is down, unknown facts are not published. It is polled again with increasing pauses.
 """
 
 import asyncio
@@ -30,14 +31,14 @@ from shadowtime.shared.quoting import quote, truncate
 from shadowtime.shared.streaming import Settings
 from shadowtime.shared.streaming import clients as bus
 
-# What wakes a follower before its next look is due: a message on a topic that the cluster itself writes.
+# Messages of the cluster that wake a follower before its next poll is due.
 
 
 class Waker:
-    """Listens to topics, such as those of Slurm's jobcomp/kafka.
+    """Listener on Kafka topics, such as those of Slurm's jobcomp/kafka.
 
-    That something came is all that it tells: a message may be lost, or come twice, and none is written at a submission;
-    what happened is asked for.
+    It only signals that a message arrived; the follower then polls. A message may be lost or arrive twice, and there
+    is none for a submission.
 
     Parameters
     ----------
@@ -57,7 +58,7 @@ class Waker:
         self._listening: asyncio.Task[None] | None = None
 
     async def wait(self, seconds: float) -> None:
-        """Wait so many seconds, or until something has come since the last time."""
+        """Wait for `seconds`, or until a message has arrived since the last call."""
         if self._listening is None:
             self._listening = asyncio.create_task(self._listen())
         with suppress(TimeoutError):
@@ -94,30 +95,30 @@ class Waker:
 log = logging.getLogger("shadowtime.follow")
 
 WINDOW = 7 * 86_400
-"""Seconds of the past that accounting is asked for at a time: a year of 200,000 jobs takes it a GB."""
+"""Seconds of the past in one query of accounting. A year of 200,000 jobs takes accounting 1 GB."""
 
 AWAY = 120
-"""Seconds without a picture after which accounting is asked: slurmctld forgets jobs 300 s after their end."""
+"""Seconds without a picture after which accounting is queried. slurmctld forgets jobs 300 s after their end."""
 
 WITHOUT_CLOCK = 5
-"""Seconds by which the clock of slurmctld is taken to lag behind ours, where it does not tell it."""
+"""Assumed lag, in seconds, of slurmctld's clock behind ours, if slurmctld does not report its clock."""
 
 MOST = 0.02
-"""The share of slurmctld's time that may be spent on us; above it, pictures are taken less often."""
+"""Share of slurmctld's time that the follower may take. Above it, pictures are taken less often."""
 
 LEAST = 5.0
-"""Seconds between two pictures, also when something wakes us."""
+"""Least number of seconds between two pictures, also after a wake-up."""
 
 LONGEST_PAUSE = 300.0
 
 
 class SlurmSource(Mirrored):
-    """One Slurm.
+    """One Slurm cluster.
 
     Parameters
     ----------
-    given
-        How it is asked, and from when on.
+    options
+        Access to the cluster, and the extent of its log.
     """
 
     name: ClassVar[str] = "slurm"
@@ -135,13 +136,13 @@ class SlurmSource(Mirrored):
         self._next = self._soonest = 0.0
 
     async def meet(self, opened: ClusterOpened | None = None) -> Opening:
-        """Return what a new run opens with; of one that was opened only the log is left."""
+        """Return the opening of the run. `opened` is its first event if only the log is left, None for a new run."""
         nodes = sorted(node for node in (await self._asked.machine()).nodes if node.partitions)
         parts = parts_of_nodes((node.name, sorted(node.partitions), node.has) for node in nodes)
         return self._begin(parts, await self._clock()) if opened is None else self._begin_again(parts, opened)
 
     async def listen(self) -> None:
-        """Ask accounting for the next of the past, as long as there is one; else wait until the next picture is due."""
+        """Query accounting for the next window of the past if the log is far behind. Else wait for the next picture."""
         await asyncio.sleep(max(0.0, self._soonest - time.monotonic()))
         if self._waker is not None:
             await self._waker.wait(self._next - time.monotonic())
@@ -166,13 +167,13 @@ class SlurmSource(Mirrored):
         self._heard(began)
 
     async def close(self) -> None:
-        """Let go of the cluster."""
+        """Close the client and the listener."""
         await self._asked.close()
         if self._waker is not None:
             await self._waker.close()
 
     async def _tell_past(self) -> None:
-        """Take in the next window of the past, once accounting knows it all."""
+        """Apply the next window of the past. Raise `FollowError` if accounting lacks messages of slurmctld still."""
         mirror, zero, now = self.mirror, self._zero, await self._clock()
         if self._seen is not None and self._seen.unaccounted:
             raise FollowError(f"accounting lacks {self._seen.unaccounted} messages of slurmctld still")
@@ -181,7 +182,7 @@ class SlurmSource(Mirrored):
         mirror.release(min(last - 1, now - LAG) - zero, beat=False)
 
     async def _tell_picture(self) -> None:
-        """Take in what there is now."""
+        """Apply a picture of now, and query accounting for the jobs in doubt."""
         mirror, zero, now = self.mirror, self._zero, await self._clock()
         nodes, tiers = await self._asked.machine()
         mirror.rooms.see(nodes)
@@ -201,7 +202,7 @@ class SlurmSource(Mirrored):
         mirror.release(now - 1 - zero)
 
     async def _clock(self) -> int:
-        """Return what time slurmctld says that it is; what it says beside that of its load is noted."""
+        """Return the clock of slurmctld. Record its load, and adapt the interval of pictures to it."""
         load = await self._asked.load()
         if load is None:
             return int(time.time()) - WITHOUT_CLOCK
@@ -222,7 +223,7 @@ class SlurmSource(Mirrored):
         return load.time
 
     async def _accounted_of_doubts(self) -> list[JobObservation]:
-        """Return what accounting has of the jobs in doubt."""
+        """Return the accounting records of the jobs in doubt."""
         mirror = self.mirror
         first = min(life.key.submit for key in mirror.doubts for life in mirror.lives.of_job(key))
         return await self._asked.accounted(

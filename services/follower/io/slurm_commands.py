@@ -1,4 +1,4 @@
-"""Slurm asked by its own commands: `sdiag`, `sinfo`, `squeue` and `sacct`, in their parsable form."""
+"""Client of Slurm by its own commands: `sdiag`, `sinfo`, `squeue` and `sacct`, in their parsable form."""
 
 import asyncio
 import secrets
@@ -17,43 +17,43 @@ from shadowtime.shared.errors import FollowError
 
 
 class SlurmNodes(NamedTuple):
-    """The nodes, and how many tiers of priority each partition is above the lowest."""
+    """The nodes, and the rank of each partition's priority tier. The lowest tier has rank 0."""
 
     nodes: Sequence[Node]
     tiers: Mapping[str, int]
 
 
 class SlurmClient(Protocol):
-    """A Slurm that answers; whatever cannot be had, or understood, raises `FollowError`. Instants are of Unix."""
+    """A client of Slurm. Instants are Unix seconds. Methods raise `FollowError` if an answer is missing or invalid."""
 
     async def load(self) -> Load | None:
-        """Return its clock, and what it has spent on us; None if we may not know."""
+        """Return the clock of slurmctld and the load of the follower on it; None if access is denied."""
         ...
 
     async def machine(self) -> SlurmNodes:
-        """Return what nodes there are."""
+        """Return the nodes and the tiers of partitions."""
         ...
 
     async def jobs(self, tiers: Mapping[str, int]) -> list[JobObservation]:
-        """Return all jobs that wait or run, and those that ended of late."""
+        """Return all jobs that wait or run, and those that ended recently."""
         ...
 
     async def accounted(self, first: int, last: int | None = None, jobs: Iterable[int] = ()) -> list[JobObservation]:
-        """Return what accounting has between two instants, of some jobs or of all."""
+        """Return the accounting records between two instants: of the given `jobs`, or of all if there are none."""
         ...
 
     async def close(self) -> None:
-        """Let go of it."""
+        """Close the client."""
         ...
 
 
 class ByCommands:
-    """Asks by commands, one at a time.
+    """A `SlurmClient` that runs commands, one at a time.
 
     Parameters
     ----------
-    given
-        By what they are run, and how long one may take.
+    options
+        The command by which all are run (`via`), and the timeout. The timeout of sacct is 20 times as long.
     """
 
     def __init__(self, options: FollowOptions) -> None:
@@ -62,7 +62,7 @@ class ByCommands:
         self._user = ""
 
     async def load(self) -> Load | None:
-        """Return what sdiag tells."""
+        """Return the load, from sdiag; None if access is denied."""
         try:
             return slurm_load.load_of(await self._commands.text(*slurm_load.SDIAG), self._user)
         except FollowError as error:
@@ -71,17 +71,17 @@ class ByCommands:
         return None
 
     async def machine(self) -> SlurmNodes:
-        """Return what sinfo tells."""
+        """Return the nodes and tiers, from sinfo."""
         text = await self._commands.text(*squeue.SINFO)
         return SlurmNodes(squeue.nodes_of(text), squeue.tiers_of(text))
 
     async def jobs(self, tiers: Mapping[str, int]) -> list[JobObservation]:
-        """Return what squeue tells."""
+        """Return the observations of squeue."""
         end = f"|{secrets.token_hex(8)}|"
         return squeue.sights_of(await self._commands.text(*squeue.squeue(end)), tiers, end)
 
     async def accounted(self, first: int, last: int | None = None, jobs: Iterable[int] = ()) -> list[JobObservation]:
-        """Return what sacct tells."""
+        """Return the observations of sacct."""
         which = ("-j", ",".join(map(str, jobs))) if jobs else ("-a",)
         until = () if last is None else ("-E", _date(last))
         fields = ",".join(sacct.FIELDS)
@@ -94,7 +94,7 @@ class ByCommands:
 
 
 def _date(second: int) -> str:
-    """Return a second of Unix as Slurm takes it, in UTC.
+    """Return a Unix second in the date format of Slurm, in UTC.
 
     >>> _date(0)
     '1970-01-01T00:00:00'

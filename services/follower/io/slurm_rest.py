@@ -1,7 +1,7 @@
-"""Slurm asked through slurmrestd, of 22.05 (v0.0.38) and of 23.11 to 25.11 (v0.0.40 to v0.0.44).
+"""Client of Slurm by slurmrestd, of 22.05 (v0.0.38) and of 23.11 to 25.11 (v0.0.40 to v0.0.44).
 
-All that its commands tell is told, with one exception: slurmrestd cuts the tasks of an array that waits off after 64
-characters, unless it runs with SLURM_BITSTR_LEN=0. Such an answer is refused.
+It has all facts that the commands have, with one exception. slurmrestd cuts off the task list of a waiting array after
+64 characters, unless it runs with SLURM_BITSTR_LEN=0. Such an answer is refused.
 """
 
 import asyncio
@@ -22,25 +22,25 @@ from shadowtime.shared.accounting import sacct
 from shadowtime.shared.errors import FollowError
 
 KNOWN = {38, *range(40, 45)}
-"""The versions, v0.0.N, of which the answers are understood."""
+"""Supported versions, v0.0.N."""
 
 LISTING = "/openapi/v3"
-"""Where it tells which versions it has."""
+"""Path that lists the versions of the server."""
 
 SINCE_40 = {"show_duplicates": "true", "disable_truncate_usage_time": "true"}
-"""Parameter that v0.0.40 and later need. Earlier versions refuse it and do the same unasked."""
+"""Parameters that v0.0.40 and later need. Earlier versions refuse them and do the same unasked."""
 
 EARLIEST = 1_000_000
-"""The first second of Unix that Slurm takes for one."""
+"""The first Unix second that Slurm accepts as one."""
 
 
 class ByRest:
-    """Asks slurmrestd, one request at a time.
+    """A `SlurmClient` that asks slurmrestd, one request at a time.
 
     Parameters
     ----------
-    given
-        Where it is, who asks, and how long an answer may take; twenty times as long one of the past.
+    options
+        Address, user and timeout. The timeout of a request of accounting is 20 times as long.
     """
 
     def __init__(self, options: FollowOptions) -> None:
@@ -49,7 +49,7 @@ class ByRest:
         self._version: int | None = None
 
     async def load(self) -> Load | None:
-        """Return what diag tells."""
+        """Return the load, from `diag`; None if access is denied."""
         try:
             path, statistics = await self._get("slurm", "diag", "statistics")
         except FollowError as error:
@@ -62,7 +62,7 @@ class ByRest:
         return slurm_json.load_of(statistics, self._server.user)
 
     async def machine(self) -> SlurmNodes:
-        """Return what nodes and partitions tell."""
+        """Return the nodes and tiers, from `nodes` and `partitions`."""
         _, partitions = await self._rows("slurm", "partitions")
         path, nodes = await self._rows("slurm", "nodes")
         rows = slurm_json.sinfo_rows(nodes, partitions)
@@ -72,7 +72,7 @@ class ByRest:
             raise _told_by(path, error) from None
 
     async def jobs(self, tiers: Mapping[str, int]) -> list[JobObservation]:
-        """Return what jobs tells."""
+        """Return the observations of `jobs`."""
         path, jobs = await self._rows("slurm", "jobs")
         try:
             return squeue.sights_of_rows(slurm_json.squeue_rows(jobs), tiers)
@@ -80,7 +80,7 @@ class ByRest:
             raise _told_by(path, error) from None
 
     async def accounted(self, first: int, last: int | None = None, jobs: Iterable[int] = ()) -> list[JobObservation]:
-        """Return what jobs of slurmdb tells; of some jobs they are asked one by one, as 22.05 takes no list of them."""
+        """Return the observations of slurmdb. Given `jobs` are asked one by one, as 22.05 accepts no list of them."""
         rows: list[dict[str, Any]] = []
         path = ""
         if numbers := list(jobs):
@@ -96,11 +96,11 @@ class ByRest:
         return await asyncio.to_thread(_observations, rows, path)
 
     async def close(self) -> None:
-        """Let go of it."""
+        """Close the connection."""
         await self._server.close()
 
     async def _newest(self) -> int:
-        """Return the newest version of which the answers are understood; asked for once."""
+        """Return the newest supported version of the server. It is cached."""
         if self._version is None:
             paths = await self._server.get(LISTING, "paths")
             if not isinstance(paths, dict):
@@ -114,18 +114,18 @@ class ByRest:
         return self._version
 
     async def _get(self, of: str, what: str, part: str, query: Mapping[str, str] | None = None) -> tuple[str, Any]:
-        """Return the path that was asked, and a part of its answer."""
+        """Return the requested path, and a part of its answer."""
         path = f"/{of}/v0.0.{await self._newest()}/{what}"
         try:
             return path, await self._server.get(path, part, query, self._seconds if of == "slurmdb" else None)
         except NotThere:
-            self._version = None  # it may be another one now
+            self._version = None  # the server may have another version now
             raise
 
     async def _rows(
         self, of: str, what: str, query: Mapping[str, str] | None = None
     ) -> tuple[str, list[dict[str, Any]]]:
-        """Return the path that was asked, and the list that it has."""
+        """Return the requested path, and the list in its answer."""
         part = "jobs" if what.startswith("job") else what
         path, rows = await self._get(of, what, part, query)
         if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
@@ -134,7 +134,7 @@ class ByRest:
 
 
 def _observations(rows: Iterable[Mapping[str, Any]], path: str) -> list[JobObservation]:
-    """Return what rows of accounting tell, read as what sacct prints."""
+    """Return the observations of accounting rows. They are written to a file and parsed as the output of sacct."""
     with tempfile.TemporaryDirectory(prefix="shadowtime-") as folder:
         file = Path(folder) / "rows"
         with file.open("w", encoding="utf-8", errors="surrogateescape", newline="\n") as out:

@@ -1,4 +1,4 @@
-"""The lines that are written to a file, or to the newest of the files of a folder, as it grows."""
+"""Reader of the lines that are appended to a file, or to the newest file of a folder."""
 
 import logging
 import re
@@ -16,14 +16,14 @@ from shadowtime.shared.quoting import quote
 log = logging.getLogger("shadowtime.follow")
 
 PIECE = 2**20
-"""Bytes that are read at a time."""
+"""Number of bytes that are read at a time."""
 
 HEAD = 1_024
-"""By so many of its first bytes a file is known again, whatever it is called by then."""
+"""Number of first bytes by which a file is recognized, even after it was renamed."""
 
 
 class FileLine(NamedTuple):
-    """A line without its end, and where it stands; `text` is None of one that is longer than a line may be."""
+    """A line without its line end, and its place. `text` is None if it is longer than `MAX_LINE_LENGTH`."""
 
     where: str
     text: bytes | None
@@ -31,9 +31,9 @@ class FileLine(NamedTuple):
 
 @dataclass
 class Place:
-    """How far was read: the file, the bytes and lines of it, and a digest of its first bytes.
+    """The position of a reader: the file, the bytes and lines read, and a digest of the file's first bytes.
 
-    `inside` a line that is longer than what is read at once.
+    `inside` says that the position is within a line that is longer than `PIECE`.
     """
 
     name: str = ""
@@ -44,9 +44,9 @@ class Place:
 
 
 class Tail:
-    r"""Reads each line once, when its end is written.
+    r"""Reader that returns each line once, when its end is written.
 
-    A file of a folder is over when one that comes after it by name is there; a file on its own, when another has taken
+    A file of a folder is complete when a file with a later name exists. A single file is complete when another file has
     its name (`logrotate` with `create`). A file that was emptied (`copytruncate`) is read from its beginning.
 
     Parameters
@@ -54,9 +54,9 @@ class Tail:
     path
         A file, or a folder.
     named
-        What the files of a folder are called; others in it are not looked at.
+        Pattern of the names of a folder's files. Other files are ignored.
     since
-        Files of a folder that were last written to before that second of Unix are passed over.
+        Unix second. Files of a folder that were last written to before it are skipped.
 
     Examples
     --------
@@ -81,7 +81,7 @@ class Tail:
         self._since = since
 
     def read(self) -> list[FileLine]:
-        """Return the next lines, up to a MiB of them; none if there is none yet.
+        """Return the next lines, up to 1 MiB; an empty list if there are none yet.
 
         Raises
         ------
@@ -95,17 +95,17 @@ class Tail:
             raise FollowError(f"{self._path} cannot be read: {error.strerror}") from error
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         file, self._file = self._file, None
         if file is not None:
             file.close()
 
     def snapshot(self) -> dict[str, Any]:
-        """Return how far was read."""
+        """Return the position."""
         return asdict(self.place)
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Go on from there."""
+        """Continue at the position that `snapshot` returned."""
         self.close()
         self.place = Place(**state)
 
@@ -115,7 +115,7 @@ class Tail:
         file = self._file or self._opened()
         if file is None:
             return []
-        over = self._follower() is not None  # before its last lines are read: nothing is written to it any more
+        over = self._follower() is not None  # checked before the read: a complete file gets no more lines
         if self.place.offset and not self._is_same(file):
             log.warning("%s was emptied; what was not read of it by then is lost", self.place.name)
             self.place = Place(self.place.name)
@@ -131,7 +131,7 @@ class Tail:
 
         if not end and len(data) < PIECE:
             return []
-        taken = data[: end or len(data)]  # of a line that is longer than all that is read, the parts are refused
+        taken = data[: end or len(data)]  # a line that is longer than a read is refused, part by part
         self._remember(file, len(taken))
         first = self.place.lines + 1
         complete = taken.split(b"\n")[:-1] if end else [taken]
@@ -150,7 +150,10 @@ class Tail:
             self.place.head = _digest(file, self.place.offset)
 
     def _opened(self) -> BinaryIO | None:
-        """Open the file that was read, under whatever name it is there; a new one if there is none."""
+        """Open and return the file that was read, even if it was renamed.
+
+        If there is none, open the next file, or the first. Return None if there is no such file.
+        """
         if self.place.name:
             for path in (self._of(self.place.name), *self._siblings()):
                 if path.is_file() and (file := self._same(path)) is not None:
@@ -173,7 +176,7 @@ class Tail:
         return None
 
     def _is_same(self, file: BinaryIO) -> bool:
-        """Return whether it is the file that was read, and nothing of that is gone."""
+        """Return whether `file` is the file that was read, and is not shorter than the part that was read."""
         offset = self.place.offset
         return not offset or (fstat(file.fileno()).st_size >= offset and _digest(file, offset) == self.place.head)
 
@@ -186,7 +189,7 @@ class Tail:
         return self._path / name if self._path.is_dir() else self._path
 
     def _siblings(self) -> list[Path]:
-        """Return what a file on its own may be called once another has taken its name."""
+        """Return the candidates for a single file that was renamed."""
         if self._path.is_dir():
             return []
         return sorted(self._path.parent.glob(f"{escape(self._path.name)}*"))
@@ -202,7 +205,7 @@ class Tail:
         return next((file for file in files if file.stat().st_mtime >= self._since), files[-1] if files else None)
 
     def _follower(self) -> Path | None:
-        """Return the file that comes after the one that is read; None if there is none yet."""
+        """Return the next file after the current one; None if there is none yet."""
         if self._path.is_dir():
             return next((file for file in self._files() if file.name > self.place.name), None)
         if not self._path.exists():

@@ -1,10 +1,11 @@
-"""A cluster that writes what happens to a file, line by line; what they say is up to each kind of file.
+"""The base of sources that read the lines of a file. Subclasses parse the lines.
 
-The rules that it keeps:
+Its rules:
 
-1. A line is taken in once. How far was read, and what was seen and is not told yet, are stored with what was told.
-2. A second is told a while after it is over, so that whatever is written of it within that while is in its place.
-3. A line that cannot be read is named in the log and counted; it stops nobody.
+1. A line is applied once. The position in the file, and observations that are not published yet, are stored with the
+   published state.
+2. A second is published some time after it is over, so that lines that are written late are still in their place.
+3. An invalid line is logged and counted. It stops nothing.
 """
 
 import asyncio
@@ -32,13 +33,13 @@ log = logging.getLogger("shadowtime.follow.lines")
 log.addFilter(FewAMinute())
 
 BEFORE = 14 * DAY
-"""Seconds before the past that is told in which files are looked at: jobs that run then are told of there."""
+"""Seconds before the published past for which files are read, too: they have the jobs that run at its beginning."""
 
 
 class ParsedLine(NamedTuple):
-    """The content of a line: observations of jobs, or new pool sizes; and the last second of Unix that is in it.
+    """The content of a line: observations of jobs, or the new size of a pool; and the last Unix second in it.
 
-    `known` says that whatever was before that second is told.
+    `known` says that everything before that second has been written.
     """
 
     observations: Sequence[JobObservation] = ()
@@ -49,12 +50,12 @@ class ParsedLine(NamedTuple):
 
 
 class Tailed(Mirrored, ABC):
-    """One cluster.
+    """One cluster that writes lines.
 
     Parameters
     ----------
-    given
-        Where its lines are written, and what its machine is.
+    options
+        Options with the file or folder (`place`) and the machine (`pools`).
     """
 
     seen_once: ClassVar[bool] = True
@@ -79,16 +80,16 @@ class Tailed(Mirrored, ABC):
 
     @abstractmethod
     def read(self, text: str) -> ParsedLine:
-        """Return what a line tells.
+        """Return the content of a line.
 
         Raises
         ------
         ValueError
-            If it cannot be read; says why.
+            If the line is invalid. The message says why.
         """
 
     async def meet(self, opened: ClusterOpened | None = None) -> Opening:
-        """Return what a new run opens with; of one that was opened only the log is left."""
+        """Return the opening of the run. `opened` is its first event if only the log is left, None for a new run."""
         opening = (
             self._begin(self._parts, int(time.time())) if opened is None else self._begin_again(self._parts, opened)
         )
@@ -96,11 +97,11 @@ class Tailed(Mirrored, ABC):
         return opening
 
     async def listen(self) -> None:
-        """Take in the next lines; if there are none, let what is old enough be told, and wait."""
+        """Apply the next lines, and release the instants that are old enough. Wait if there are no lines."""
         began, mirror = time.monotonic(), self.mirror
         try:
             lines = await asyncio.to_thread(self._tail.read)
-        except FollowError as error:  # nothing is told of what nobody knows
+        except FollowError as error:  # nothing is published while the lines are unknown
             self.load.failures += 1
             self._note_behind()
             log.warning("%s", truncate(str(error)))
@@ -121,7 +122,7 @@ class Tailed(Mirrored, ABC):
             await asyncio.sleep(self._options.every)
 
     def _taken(self, line: FileLine) -> Sequence[JobObservation]:
-        """Return the jobs that a line tells of."""
+        """Return the observations of a line, and apply the size of a pool. An invalid line is logged and counted."""
         try:
             if line.text is None:
                 raise ValueError(f"longer than {MAX_LINE_LENGTH:,} bytes")
@@ -139,15 +140,15 @@ class Tailed(Mirrored, ABC):
         return seen.observations
 
     async def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._tail.close()
 
     def snapshot(self) -> Any:
-        """Return how far was read, beside the rest."""
+        """Return the state of `Mirrored` and the position in the file."""
         return super().snapshot() | {"tail": self._tail.snapshot(), "last": self._last, "known": self._known}
 
     def restore(self, state: Any) -> None:
-        """Take on what `snapshot` returned."""
+        """Restore the state that `snapshot` returned."""
         super().restore(state)
         self._last, self._known = state["last"], state["known"]
         self._tail.restore(state["tail"])

@@ -1,4 +1,4 @@
-"""Slurm's answers, as text or JSON, turned into observations; without I/O."""
+"""Parsers that turn Slurm's answers, as text or JSON, into observations; without I/O."""
 
 from typing import TYPE_CHECKING
 

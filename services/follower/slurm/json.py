@@ -1,7 +1,7 @@
-"""Answers of slurmrestd, converted to the values that Slurm's commands print, so that one reader reads both.
+"""Answers of slurmrestd, converted to the values that Slurm's commands print. So one parser reads both.
 
-Of 22.05 (v0.0.38) a number is a number, null for none, and a state a word; from 23.11 (v0.0.40) on a number is an
-object that tells whether it is set or infinite, and a state a list of words.
+In 22.05 (v0.0.38) a number is a JSON number, or null for none, and a state is a word. From 23.11 (v0.0.40) on, a number
+is an object that says whether it is set or infinite, and a state is a list of words.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -15,19 +15,19 @@ from shadowtime.shared.quoting import quote
 UNLIMITED = "UNLIMITED"
 
 NO_VAL = {str(size - less) for size in (2**32, 2**64) for less in (1, 2)}
-"""Numbers that Slurm writes for no value, or for an infinite one; of accounting from 23.11 on it is told as it is."""
+"""Numbers that Slurm writes for no value, or for an infinite one. Accounting writes them as they are from 23.11 on."""
 
 FLAGS = (
     *("COMPLETING", "CONFIGURING", "RESIZING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "SPECIAL_EXIT", "STOPPED"),
     *("REVOKED", "RESV_DEL_HOLD", "SIGNALING", "STAGE_OUT"),
 )
-"""Flags that commands print in the place of a state; the first one wins."""
+"""Flags that commands print instead of a state. The first one in this order wins."""
 
 BASE = {"PENDING", "RUNNING", "SUSPENDED", *STATES} - set(FLAGS)
 
 
 def plain(value: Any) -> Any:
-    """Return a number of either dialect; None where it is not set.
+    """Return a number of either version; None if it is not set. Other values are returned unchanged.
 
     >>> plain({"set": True, "infinite": False, "number": 5}), plain({"set": False, "infinite": True, "number": 0})
     (5, 'UNLIMITED')
@@ -40,13 +40,16 @@ def plain(value: Any) -> Any:
 
 
 def digits(value: Any, untold: str = "") -> str:
-    """Return what a command prints for a number; of what is none whatever it is, which its reader then refuses."""
+    """Return the text that a command prints for a number, or `untold` if it is not set.
+
+    A value that is no number is returned as text. Its parser then refuses it.
+    """
     text = plain(value)
     return untold if text is None else str(text)
 
 
 def word(value: Any) -> str:
-    """Return what a command prints for a text, as it is read: bytes that are none are kept."""
+    """Return the text that a command prints for a text. Bytes that are invalid UTF-8 are kept as surrogates."""
     text = "" if value is None else str(value)
     if text.isascii():
         return text
@@ -68,12 +71,12 @@ def state_of(value: Any) -> str:
 
 
 def squeue_rows(jobs: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, str]]:
-    """Yield what squeue prints of jobs, by the names of its fields; a row for each task of an array that waits.
+    """Yield the rows that squeue prints, by the names of its fields. A waiting array has a row for each task.
 
     Raises
     ------
     FollowError
-        If the tasks of an array are not all told.
+        If the answer does not list all tasks of an array.
     """
     for job in jobs:
         values = _job(job)
@@ -91,7 +94,7 @@ def squeue_rows(jobs: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, str]]:
 
 
 def sinfo_rows(nodes: Iterable[Mapping[str, Any]], partitions: Iterable[Mapping[str, Any]]) -> list[list[str]]:
-    """Return what sinfo prints of nodes: a row for each partition of a node."""
+    """Return the rows that sinfo prints: one for each node and partition."""
     tiers = {word(partition.get("name")): _tier(partition) for partition in partitions}
     rows: list[list[str]] = []
     for node in nodes:
@@ -108,7 +111,7 @@ def sinfo_rows(nodes: Iterable[Mapping[str, Any]], partitions: Iterable[Mapping[
 
 
 def load_of(statistics: Mapping[str, Any], user: str) -> Load | None:
-    """Return what slurmctld says of its clock, and of what it spent on a user; None if it tells no time."""
+    """Return the clock of slurmctld and the load of a user on it; None if the answer has no time."""
     now = count_of(statistics.get("req_time"))
     by_user = statistics.get("rpcs_by_user")
     rows = [row for row in by_user if isinstance(row, Mapping)] if isinstance(by_user, list) else []
@@ -142,7 +145,7 @@ def _job(job: Mapping[str, Any]) -> dict[str, str]:
         "RestartCnt": digits(job.get("restart_cnt")),
         "TimeLimit": f"{limit}:00" if isinstance(limit, int) else str(limit or "NOT_SET"),
         "TimeUsed": _used(job),
-        "NumCPUs": digits(job.get("cpus"), parts.get("cpu", "")),  # 22.05 does not tell it of one that never started
+        "NumCPUs": digits(job.get("cpus"), parts.get("cpu", "")),  # 22.05 has none for a job that never started
         "NumNodes": digits(job.get("node_count")),
         "tres-alloc": resources,
         "OverSubscribe": "NO" if "none" in words_of(job.get("shared")) else "OK",
@@ -159,20 +162,20 @@ def _job(job: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _used(job: Mapping[str, Any]) -> str:
-    """Return for how many seconds a job has run that is over, as squeue reckons it."""
+    """Return the run time of a job that is over, in seconds, by the formula of squeue."""
     start, end, suspended = (count_of(job.get(name)) for name in ("start_time", "end_time", "suspend_time"))
     used = 0 if not start else end - start if not suspended else end - suspended + count_of(job.get("pre_sus_time"))
     return "INVALID" if used < 0 else str(used)
 
 
 def _exit_code(status: Mapping[str, Any]) -> str:
-    """Return a status as the system has it, 256 times what was returned plus the signal."""
+    """Return a wait status: 256 times the return code plus the signal."""
     number = plain(part_of(status, "signal").get("id"))
     return str(256 * count_of(status.get("return_code")) + (number if isinstance(number, int) else 0))
 
 
 def tasks_in(text: str) -> list[int] | None:
-    """Return the tasks of an array, of a list of them or of a mask; None if it tells none.
+    """Return the tasks of an array, from a list or a bit mask. Return None if the text is neither.
 
     >>> tasks_in("7-28:3"), tasks_in("0x2FC%2"), tasks_in("1,3,...")
     ([7, 10, 13, 16, 19, 22, 25, 28], [2, 3, 4, 5, 6, 7, 9], None)
@@ -191,40 +194,40 @@ def _tier(partition: Mapping[str, Any]) -> str:
 
 
 def instant_of(value: Any) -> str:
-    """Return an instant as commands print it."""
+    """Return an instant as commands print it; `N/A` if there is none."""
     text = digits(value, "0")
     return "N/A" if text == "0" or text in NO_VAL else text
 
 
 def first_line(value: Any) -> str:
-    """Return the first line of a text: what is read of names that have several."""
+    """Return the first line of a text. Only this line of a job name counts."""
     return next(iter(word(value).splitlines()), "")
 
 
 def count_of(value: Any) -> int:
-    """Return a number of either dialect; 0 where it is not set, or none."""
+    """Return a number of either version; 0 if it is not set, or is no number."""
     return whole_number(digits(value)) or 0
 
 
 def part_of(value: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    """Return an object within another; an empty one where there is none."""
+    """Return an object within another; an empty one if there is none."""
     part = value.get(name)
     return part if isinstance(part, Mapping) else {}
 
 
 def words_of(value: Any) -> list[str]:
-    """Return the words of a list of them, or the one."""
+    """Return the words of a list, or a single word as a list."""
     return [word(item) for item in (value if isinstance(value, list) else [value] if value else [])]
 
 
-# What slurmrestd answers of accounting, as the rows that sacct prints.
+# Accounting answers of slurmrestd, converted to the rows that sacct prints.
 #
-# It has all that sacct tells but who cancelled a job, which is of no use here. From 22.05 on it tells all lives of a
-# job that was requeued; before 23.11 nothing has to be said for that, from then on `show_duplicates`.
+# They have all that sacct prints, except who cancelled a job, which is not needed here. From 22.05 on they have all
+# lives of a requeued job. From 23.11 on, this needs the parameter `show_duplicates`.
 
 
 def sacct_rows(jobs: Iterable[Mapping[str, Any]]) -> Iterator[list[str]]:
-    """Yield what sacct prints of jobs, in the order of its `FIELDS`; only a name may have the delimiter in it."""
+    """Yield the rows that sacct prints, in the order of its `FIELDS`. Only the job name may contain the delimiter."""
     for job in jobs:
         time, tres = part_of(job, "time"), part_of(job, "tres")
         asked, allocated = _resources(tres.get("requested")), _resources(tres.get("allocated"))
@@ -251,7 +254,7 @@ def sacct_rows(jobs: Iterable[Mapping[str, Any]]) -> Iterator[list[str]]:
 
 
 def end_of(job: Mapping[str, Any]) -> int:
-    """Return when a job ended; 0 if it has not, or nobody knows."""
+    """Return the end of a job as a Unix second; 0 if it has not ended, or its end is unknown."""
     return whole_number(instant_of(part_of(job, "time").get("end"))) or 0
 
 
@@ -266,7 +269,7 @@ def _with_task(job: Mapping[str, Any]) -> str:
 
 
 def _resources(listing: Any) -> dict[str, str]:
-    """Return how much there is of each trackable resource."""
+    """Return the amount of each trackable resource (TRES)."""
     amounts: dict[str, str] = {}
     for error in listing if isinstance(listing, list) else ():
         count = plain(error.get("count")) if isinstance(error, Mapping) else None

@@ -1,4 +1,4 @@
-"""The load that the follower puts on slurmctld, as `sdiag` prints it."""
+"""The load of the follower on slurmctld, from the output of `sdiag`."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -9,9 +9,9 @@ SDIAG = ("sdiag",)
 
 
 class Load(NamedTuple):
-    """The clock of slurmctld, what it has spent on a user, seconds of its time, since when, and what accounting lacks.
+    """The load of a user on slurmctld: `requests`, and the `seconds` that they took, counted from `since` on.
 
-    `unaccounted` counts the messages for slurmdbd that wait in slurmctld.
+    `time` is the clock of slurmctld. `unaccounted` counts the messages for slurmdbd that wait in slurmctld.
     """
 
     time: int
@@ -22,7 +22,7 @@ class Load(NamedTuple):
 
 
 def load_of(text: str, user: str) -> Load | None:
-    """Return what sdiag has printed; None if it tells no time."""
+    """Return the load in the output of sdiag; None if the output has no time."""
     now = _stamp(text, "sdiag output at")
     if now is None:
         return None

@@ -1,4 +1,4 @@
-"""Slurm's own settings, as keys of the policy `slurm`; numbers stand in the place of names."""
+"""Slurm's own settings, converted to keys of the policy `slurm`. Names are replaced by numbers."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -21,7 +21,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "qos": ("sacctmgr", "-nP", "show", "qos", f"format={QOS}"),
     "usage": ("sshare", "-anP", "-o", SHARES),
 }
-"""Commands that are run; each only reads."""
+"""Commands to run. Each only reads."""
 
 SECONDS = {
     "max_age": "PriorityMaxAge",
@@ -45,20 +45,21 @@ PARAMETERS = {
 }
 
 TURNAROUND = 0.5
-"""Seconds: instants are told as whole ones, and a pass sees what ended before its own, half of that in its second."""
+"""Mean seconds for which the processors of an ended job cannot be given away. Instants are whole seconds: a pass sees
+half of the ends within its own second."""
 
 _PAIR = re.compile(r"(\w+)=(\S*)")
 
 
 class Site(NamedTuple):
-    """Keys of the policy, and what is set there that it does not model."""
+    """Keys of the policy, and notes on settings of the site that the policy does not model."""
 
     keys: dict[str, Any]
     notes: list[str]
 
 
 def seconds_of(text: str) -> int:
-    """Return the seconds of a span as Slurm prints it: days-hours:minutes:seconds.
+    """Return the seconds of a span as Slurm prints it: days-hours:minutes:seconds. Return 0 for any other text.
 
     >>> seconds_of("7-00:00:00"), seconds_of("00:05:00"), seconds_of("UNLIMITED"), seconds_of("0")
     (604800, 300, 0, 0)
@@ -76,16 +77,16 @@ def site_of(texts: Mapping[str, str], parts: MachineParts, names: Names) -> Site
     Parameters
     ----------
     texts
-        What each of `COMMANDS` has printed; instants as seconds of Unix.
+        Output of each of `COMMANDS`, with instants as Unix seconds.
     parts
-        Its pools.
+        Pools of the site.
     names
-        Numbers of names; new ones are added.
+        Numbers of names. New names are added.
 
     Raises
     ------
     FollowError
-        If an answer is not as Slurm's is; names it and the line.
+        If an answer has not the format of Slurm. The message names the answer and the line.
     """
     config = {
         key.strip(): value.strip()
@@ -159,7 +160,7 @@ def _lines(text: str, fields: str) -> list[list[str]]:
 
 
 def _tree(texts: Mapping[str, str], cluster: str, names: Names) -> tuple[list[list[int]], list[list[int]]]:
-    """Return the rows of accounts, parents first, and of users that are not of one share and no usage."""
+    """Return the rows of accounts, parents first, and of users. A user with one share and no usage is left out."""
     rows = [line[1:] for line in _lines(texts["associations"], ASSOCIATIONS) if line[0].lower() == cluster.lower()]
     used = {
         (account.strip(), user.strip()): int(usage or 0)
@@ -189,12 +190,12 @@ def _tree(texts: Mapping[str, str], cluster: str, names: Names) -> tuple[list[li
 
 
 def _shares(text: str) -> int:
-    """Return shares; `parent`, which is not modelled, is one."""
+    """Return the number of shares. `parent` is not modelled and counts as 1."""
     return int(text) if _number(text) else 1
 
 
 def _reservations(text: str, parts: MachineParts) -> Iterable[list[int]]:
-    """Yield a row for each reservation of whole nodes, and pool that they are in."""
+    """Yield a row for each reservation of whole nodes in a pool: pool, start, end, processors."""
     for record in _records(text, "ReservationName", ("StartTime", "EndTime", "Nodes", "NodeCnt", "CoreCnt")):
         if record["Nodes"] == NONE or not (_number(record["StartTime"]) and _number(record["EndTime"])):
             continue
@@ -206,7 +207,7 @@ def _reservations(text: str, parts: MachineParts) -> Iterable[list[int]]:
 def _notes(
     config: Mapping[str, str], flags: list[str], parameters: Mapping[str, str], *, multifactor: bool
 ) -> Iterable[str]:
-    """Yield what the site has set that the policy does not model."""
+    """Yield a note for each setting of the site that the policy does not model."""
     if not multifactor:
         yield f"PriorityType={config.get('PriorityType')}: taken for first come, first served"
     if config.get("PreemptType", "preempt/none") != "preempt/none":

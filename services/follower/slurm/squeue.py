@@ -1,4 +1,4 @@
-"""Readers of the parsable output of Slurm's commands."""
+"""Parsers of the output of squeue and sinfo."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
@@ -30,7 +30,7 @@ NODE_FIELDS = ("NodeList", "PartitionName", "PriorityTier", "StateComplete", "CP
 
 
 def squeue(end: str) -> tuple[str, ...]:
-    """Return the command; `end` is what each field ends with, no digit first: nobody who names a job can know it."""
+    """Return the command. `end` ends each field: it must not begin with a digit, nor be known to who names a job."""
     return ("squeue", "-h", "-a", "-r", "-t", "all", "-O", ",".join(f"{name}:{end}" for name in FIELDS))
 
 
@@ -40,10 +40,11 @@ UNTOLD = ("N/A", "NONE", "", "(null)")
 
 RUNNING = {"RUNNING", "CONFIGURING", "STAGE_OUT", "SIGNALING", "RESIZING", "STOPPED"}
 WAITING = {"PENDING", "REQUEUE_HOLD", "RESV_DEL_HOLD", "SPECIAL_EXIT"}
-"""States of jobs that go on; in any other but `SUSPENDED`, `COMPLETING` and those of `STATES` nothing is sure."""
+"""States of jobs that wait. A job's state is certain only if it is in `RUNNING`, `WAITING` or `STATES` (other than
+`REQUEUED` and `REVOKED`), or is `SUSPENDED` or `COMPLETING`."""
 
 FREE = {"None", "Priority", "Resources", "Cleaning", "Prolog"}
-"""Reasons for which a job waits that might start if there were room; any other is a rule of the site."""
+"""Reasons of waiting jobs that might start if there were capacity. Any other reason is a rule of the site."""
 
 UNUSABLE = {
     *("down", "drain", "drained", "draining", "fail", "failing", "maint", "inval", "invalid_reg", "unknown", "future"),
@@ -58,23 +59,23 @@ _instant = Instants(zone_of(None))
 
 
 def sights_of(text: str, tiers: Mapping[str, int], end: str) -> list[JobObservation]:
-    """Return what `squeue` has printed; see `sights_of_rows`.
+    """Return the jobs in the output of `squeue`; see `sights_of_rows`.
 
     Raises
     ------
     FollowError
-        If it is cut off, or a value is none of its field; names the job and the field.
+        If the output is cut off, or a value is invalid. The message names the job and the field.
     """
     return sights_of_rows(_jobs(text, end), tiers)
 
 
 def sights_of_rows(rows: Iterable[Mapping[str, str]], tiers: Mapping[str, int]) -> list[JobObservation]:
-    """Return jobs of which all `FIELDS` are told; a job's priority is that of its partition's tier, and then its own.
+    """Return the observations of rows with all `FIELDS`. Priority is ordered by the partition's tier, then by the job.
 
     Parameters
     ----------
     tiers
-        Of partitions; see `tiers_of`.
+        Tiers of partitions; see `tiers_of`.
     """
     observations: list[JobObservation] = []
     for values in rows:
@@ -87,7 +88,7 @@ def sights_of_rows(rows: Iterable[Mapping[str, str]], tiers: Mapping[str, int]) 
 
 
 def _jobs(text: str, end: str) -> Iterator[dict[str, str]]:
-    """Yield the fields of each job; a name may have anything in it, and counts up to the end of its first line."""
+    """Yield the fields of each job. A job name may contain any text; only its first line counts."""
     fields, count = text.split(end), len(FIELDS)
     if text and (len(fields) % count != 1 or fields[-1] != "\n"):
         raise FollowError("squeue: its output is cut off, or has other fields than were asked for")
@@ -100,7 +101,7 @@ def _jobs(text: str, end: str) -> Iterator[dict[str, str]]:
 
 
 def _observation(values: Mapping[str, str]) -> JobObservation | None:
-    """Return a job as squeue shows it; None while nothing is sure of it."""
+    """Return the observation of a job; None if its state is not certain or its submission is unknown."""
     job, task = values["JobID"], values["ArrayTaskID"]
 
     def instant(name: str) -> int | None:
@@ -159,7 +160,10 @@ def _observation(values: Mapping[str, str]) -> JobObservation | None:
 
 
 def _state_of(text: str) -> tuple[State | None, int | None]:
-    """Return a state and, of a job that is over, its status; of one that is completing that is not known yet."""
+    """Return the state of a job and, if it is over, its status. Both are None if the state is not certain.
+
+    The status of a job that is completing is not known yet: it is None.
+    """
     if text in WAITING:
         return "waiting", None
     if text in RUNNING:
@@ -174,25 +178,25 @@ def _state_of(text: str) -> tuple[State | None, int | None]:
 
 
 def _guessed(observation: JobObservation, exit_code: int) -> Outcome:
-    """Return how a job ended that is completing, as its exit code tells."""
+    """Return the probable outcome of a job that is completing, from its limit and its exit code."""
     if observation.limit and observation.run_time is not None and observation.run_time >= observation.limit:
         return OUTCOMES[LIMIT]
     return "cancelled" if exit_code & 127 else "failed" if exit_code else "completed"
 
 
 def nodes_of(text: str) -> list[Node]:
-    """Return the nodes that sinfo has printed; see `nodes_of_rows`.
+    """Return the nodes in the output of sinfo; see `nodes_of_rows`.
 
     Raises
     ------
     FollowError
-        If it is cut off, or a value is none of its field; names the node.
+        If the output is cut off, or a value is invalid. The message names the node.
     """
     return nodes_of_rows(_rows(text))
 
 
 def nodes_of_rows(rows: Iterable[Sequence[str]]) -> list[Node]:
-    """Return nodes, each once, with its partitions, of rows of `NODE_FIELDS`."""
+    """Return the nodes of rows of `NODE_FIELDS`. Each node appears once, with all its partitions."""
     grouped: dict[str, tuple[list[str], Sequence[str]]] = {}
     for name, partition, _, *values in rows:
         grouped.setdefault(name, ([], values))[0].append(partition.removesuffix("*"))
@@ -200,12 +204,12 @@ def nodes_of_rows(rows: Iterable[Sequence[str]]) -> list[Node]:
 
 
 def tiers_of(text: str) -> dict[str, int]:
-    """Return how many tiers of priority, as sinfo has printed them, each partition is above the lowest."""
+    """Return the rank of each partition's priority tier, from the output of sinfo. The lowest tier has rank 0."""
     return tiers_of_rows(_rows(text))
 
 
 def tiers_of_rows(rows: Iterable[Sequence[str]]) -> dict[str, int]:
-    """Return the same of rows of `NODE_FIELDS`."""
+    """Return the same as `tiers_of`, from rows of `NODE_FIELDS`."""
     tiers = {partition.removesuffix("*"): whole_number(tier) or 0 for _, partition, tier, *_ in rows}
     order = {tier: at for at, tier in enumerate(sorted(set(tiers.values())))}
     return {partition: order[tier] for partition, tier in tiers.items()}

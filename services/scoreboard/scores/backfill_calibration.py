@@ -1,9 +1,10 @@
 """Calibration of backfill decisions: whether candidates delay the head as often as their probabilities say.
 
-A candidate that was evaluated, started or not, has an outcome once the jobs that ran at that moment and the candidate
-itself have ended: it would have delayed the head if, at the first instant at which those jobs had released enough for
-the head, they had not released enough for both, and the candidate, started then, would still have run
-(docs/algorithms.md#calibration). The scheduler never reads what is found here: it follows some candidates by itself
+Every evaluated candidate is followed, started or not. Its outcome is known at the latest once it has ended and the jobs
+that ran at the evaluation have ended. The outcome depends on the first instant at which those jobs have released enough
+processors for the head. The candidate would have delayed the head if two conditions hold: they have not released
+enough for both, and the candidate, if started at the evaluation, would still run (docs/algorithms.md#calibration).
+The scheduler never reads these outcomes: it follows some candidates by itself
 (`services.scheduler.probabilistic.outcomes`).
 """
 
@@ -19,23 +20,23 @@ from shadowtime.shared.kernels import HeadTracker
 from shadowtime.shared.messages import CalibrationScores, Decided, Evaluated, JobSubmitted
 
 MAX_FOLLOWED = 2_500_000
-"""Candidates without outcome that are followed at once, 56 bytes each; those that come while there are so many count as
-open. The most of any log of the archive is 1,977,180."""
+"""Number of candidates without outcome that are followed at once, 56 bytes each. Further candidates count as open. The
+maximum over the logs of the archive is 1,977,180."""
 
 NOT_STATED = -1.0
-"""In the place of a recalibrated probability where there is none."""
+"""Placeholder for a missing recalibrated probability."""
 
 CHUNK = 65_536
-"""New candidates that are kept one by one."""
+"""Number of new candidates that are kept as tuples before they are put together into an array."""
 
 
 class Calibration:
     """Follows every evaluated candidate to its outcome.
 
-    Candidates that were evaluated together, in one pass beside the same running jobs, are an attempt. Outcomes are
-    found in batches, once as many candidates have come as were left over from the last batch: O(1) amortised for each.
-    Each end of a job costs O(attempts that are open or have candidates without outcome); memory is of those attempts
-    and candidates. A change of the machine's size between evaluation and outcome is left out of account.
+    An attempt is a set of candidates that were evaluated together, in one pass beside the same running jobs. Outcomes
+    are found in batches, once there are as many new candidates as the last batch left over: O(1) amortised for each.
+    Each end of a job costs O(attempts that are open or have candidates without outcome). Memory is bounded by those
+    attempts and candidates. A change of the machine's size between evaluation and outcome is ignored.
     """
 
     CANDIDATE = np.dtype(
@@ -50,28 +51,29 @@ class Calibration:
         self.exact = ReliabilityTable()
         self.bound = ReliabilityTable()
         self.recalibrated = ReliabilityTable()
-        """Empty where nothing is recalibrated."""
+        """Table of the recalibrated probabilities; empty if none are."""
         self.heads = HeadTracker()
         self.candidates = np.empty(0, self.CANDIDATE)
         self.new_candidates: list[tuple[int, int, int, int, float, float, float]] = []
         self.chunks: list[npt.NDArray[np.void]] = []
-        """Candidates that came between the others and the new ones."""
+        """Arrays of candidates that are newer than `candidates` and older than `new_candidates`."""
         self.fresh = 0
-        """Number of these candidates."""
+        """Number of candidates in `chunks`."""
         self.passed_over = 0
-        """Candidates that are not followed since outcomes were found last."""
+        """Number of candidates that were not followed, for lack of room, since outcomes were last found."""
         self.run_times: dict[int, int] = {}
-        """Of jobs that have ended and have candidates without outcome."""
+        """Run times of ended jobs that have candidates without outcome."""
         self.followed: set[int] = set()
         """Jobs with candidates without outcome."""
         self.unknowable = 0
-        """Candidates of heads that could not start when all jobs that ran then had ended: no outcome."""
+        """Number of candidates that never get an outcome: there was no room to follow them, they left without running,
+        or their head could not start even when all jobs that ran at the evaluation had ended."""
 
     def decide(self, decided: Decided, waiting: Mapping[int, JobSubmitted], *, obeyed: bool) -> None:
-        """Take in the candidates of a pass, and the jobs that waited at it.
+        """Add the candidates of a pass. `waiting` has the jobs that waited at that time.
 
-        Where decisions are advice only (not `obeyed`), just what came before the first start of a pass is about jobs
-        that really run.
+        If decisions are only advice (not `obeyed`), only evaluations before the first start of a pass count: later ones
+        assume jobs that do not really run.
         """
         evaluated = [candidates for candidates in decided.evaluated if obeyed or candidates.after == 0]
         starts = iter(decided.starts if obeyed else ())
@@ -99,11 +101,11 @@ class Calibration:
             self.new_candidates.append((*candidate, entry.probabilities[row], entry.bounds[row], mended))
 
     def start(self, job_number: int) -> None:
-        """Take in the start of a job; if a decision brought it about, that has been noted then."""
+        """Record the start of a job. It has no effect if the decision to start it was recorded before."""
         self.heads.start(job_number)
 
     def withdraw(self, job_number: int) -> None:
-        """Give up the candidates that never run: nobody will know their outcome. O(candidates)."""
+        """Drop the candidates of a job that leaves without running: their outcomes stay unknown. O(candidates)."""
         self.heads.withdraw(job_number)
         if job_number in self.followed:
             self._put_together()
@@ -115,13 +117,13 @@ class Calibration:
             self.followed.discard(job_number)
 
     def end(self, time: int, job_number: int, processors: int, run_time: int | None) -> None:
-        """Take in the end of a job; `run_time` is None if it will run again."""
+        """Record the end of a job. `run_time` is None if it will run again."""
         if run_time is not None and job_number in self.followed:
             self.run_times[job_number] = run_time
         self.heads.end(time, job_number, processors)
 
     def scores(self) -> CalibrationScores | None:
-        """Return what is known by now; None if no candidate was ever evaluated."""
+        """Return the calibration as known by now. Return None if no candidate was ever evaluated."""
         if not self.heads.next_attempt:
             return None
         self._find_outcomes()
@@ -135,7 +137,7 @@ class Calibration:
         )
 
     def _with_room(self, evaluated: list[Evaluated]) -> list[Evaluated]:
-        """Return those whose candidates can be followed; the others' outcomes stay open."""
+        """Return the evaluations whose candidates can be followed. The outcomes of the others stay open."""
         room = MAX_FOLLOWED - len(self.candidates) - self.fresh - len(self.new_candidates)
         kept = []
         for candidate in evaluated:
@@ -150,13 +152,13 @@ class Calibration:
         return kept
 
     def _put_together(self) -> None:
-        """Turn new candidates into an array, which takes a fifth of the memory."""
+        """Move the new candidates to an array, which takes a fifth of the memory."""
         self.chunks.append(np.array(self.new_candidates, self.CANDIDATE))
         self.fresh += len(self.new_candidates)
         self.new_candidates.clear()
 
     def _find_outcomes(self) -> None:
-        """Score the candidates whose outcome is known by now, and forget whatever none of the others needs."""
+        """Score the candidates whose outcome is known by now. Forget state that no other candidate needs."""
         self.heads.settle()
         self._put_together()
         candidates = np.concatenate([self.candidates, *self.chunks])
@@ -199,7 +201,7 @@ class Calibration:
         }
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Take on what `snapshot` returned."""
+        """Restore the state that `snapshot` returned."""
         self.exact.restore(state["exact"])
         self.bound.restore(state["bound"])
         self.recalibrated.restore(state["recalibrated"])

@@ -1,4 +1,4 @@
-"""How often bounds on the wait held, and by how much: docs/algorithms.md#coverage-of-wait-bounds."""
+"""Coverage and tightness of bounds on the wait: docs/algorithms.md#coverage-of-wait-bounds."""
 
 from collections.abc import Iterable, Sequence
 from itertools import islice
@@ -12,11 +12,11 @@ WINDOW = 1_000
 """Scored jobs in a window; windows are disjoint."""
 
 WITHIN = 20
-"""Jobs by which a window may miss its quantile and be counted as within: two hundredths."""
+"""Jobs by which a window's coverage may be off its quantile and still count as within: 2 % of `WINDOW`."""
 
 
 MAX_OF_A_JOB = 32
-"""Bounds that are kept of a job: twice as many as any stage gives one."""
+"""Number of bounds that are kept of a job: twice as many as any stage gives a job."""
 
 
 class BoundKind(NamedTuple):
@@ -29,7 +29,7 @@ class BoundKind(NamedTuple):
 
 
 class Bound(NamedTuple):
-    """A bound on the wait of one job, in seconds, and the share of jobs that such bounds are to cover."""
+    """A bound on the wait of one job, in seconds, and its quantile: the share of jobs that such bounds should cover."""
 
     quantile: float
     seconds: int
@@ -41,7 +41,7 @@ class CoverageSums:
     Parameters
     ----------
     quantile
-        The share of jobs that are to wait no longer than their bounds.
+        The share of jobs that should wait no longer than their bounds.
 
     Examples
     --------
@@ -60,10 +60,10 @@ class CoverageSums:
         self.squares = 0.0  # of seconds; a float, as whole squares outgrow the 64 bits of a snapshot
         self.windows = 0
         self.windows_within = 0
-        self.covered_before = 0  # in the windows that are complete
+        self.covered_before = 0  # as of the end of the last complete window
 
     def add(self, bound: int | None, wait: int) -> None:
-        """Take in a bound, None where there was none, and the wait that it was about; seconds."""
+        """Add a wait and its bound, which is None if there was none. Times in seconds."""
         if bound is None:
             self.without += 1
             return
@@ -78,7 +78,7 @@ class CoverageSums:
             self.covered_before = self.covered
 
     def summary(self) -> dict[str, Any]:
-        """Return the figures of `WaitBoundScores` that these sums give."""
+        """Return the fields of `WaitBoundScores` that follow from these sums."""
         return {
             "predictions": self.predictions,
             "without": self.without,
@@ -93,14 +93,14 @@ class CoverageSums:
         return vars(self).copy()
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Take on what `snapshot` returned."""
+        """Restore the state that `snapshot` returned."""
         vars(self).update(state)
 
 
 class WaitBoundCoverage:
-    """The bounds of the jobs whose waits are not known yet, and sums over the others.
+    """The bounds of the jobs whose waits are not known yet, and sums over the jobs whose waits are known.
 
-    Memory is bounded by the waiting jobs and by the kinds of bounds: groupings times queues, the first `MAX_KINDS`.
+    Memory is bounded by the waiting jobs and by the kinds of bounds, of which the first `MAX_KINDS` are kept.
     """
 
     def __init__(self) -> None:
@@ -108,7 +108,7 @@ class WaitBoundCoverage:
         self.sums: dict[BoundKind, CoverageSums] = {}
 
     def submit(self, job_number: int, bounds: Iterable[WaitBound]) -> None:
-        """Keep the bounds that a job was given, until its wait is known."""
+        """Keep the bounds of a job until its wait is known."""
         kept = [
             (
                 BoundKind(wait_bound.grouping, wait_bound.queue, wait_bound.quantile, wait_bound.confidence),
@@ -125,7 +125,7 @@ class WaitBoundCoverage:
             self.waiting[job_number] = kept
 
     def named(self, job_number: int) -> Bound | None:
-        """Return the bound to name of a job whose wait is not known yet, as `shared.text.events.chosen` does."""
+        """Return the bound to show of a waiting job, None if there is none. The choice: `shared.text.events.chosen`."""
         kept = self.waiting.get(job_number, ())
         known = [(kind, bound) for kind, bound in kept if kind.queue is None and bound is not None]
         ensemble = (pair for pair in known if pair[0].grouping == "ensemble")
@@ -133,19 +133,19 @@ class WaitBoundCoverage:
         return None if chosen is None else Bound(chosen[0].quantile, chosen[1])
 
     def reveal(self, job_number: int, wait: int) -> None:
-        """Score the bounds of a job once its wait is known; a requeued job has none left."""
+        """Score the bounds of a job once its wait is known, in seconds. A job that starts again has none left."""
         for kind, bound in self.waiting.pop(job_number, ()):
             if kind in self.sums:
                 self.sums[kind].add(bound, wait)
 
     def withdraw(self, job_number: int, waited: int) -> None:
-        """Score the bounds that a job had outlived when it left without starting; nobody knows of the others."""
+        """Score the bounds that a job had outlived when it left without starting. Its other bounds have no outcome."""
         for kind, bound in self.waiting.pop(job_number, ()):
             if kind in self.sums and bound is not None and bound < waited:
                 self.sums[kind].add(bound, waited)
 
     def scores(self) -> tuple[WaitBoundScores, ...]:
-        """Return the scores of the cluster as a whole, then of its queues by number; groupings as they came."""
+        """Return the scores of the whole cluster, then of its queues by number; groupings in order of appearance."""
         kinds = sorted(self.sums, key=lambda kind: (kind.queue is not None, kind.queue or 0))
         return tuple(WaitBoundScores(**kind._asdict(), **self.sums[kind].summary()) for kind in kinds)
 
@@ -157,7 +157,7 @@ class WaitBoundCoverage:
         }
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Take on what `snapshot` returned."""
+        """Restore the state that `snapshot` returned."""
         self.waiting = {number: [_kept(candidate) for candidate in kept] for number, kept in state["waiting"]}
         self.sums = {}
         for kind, sums in state["sums"]:

@@ -6,7 +6,7 @@ from shadowtime.shared.bounds import restored, storable
 
 
 class Capacity:
-    """Processor-seconds from the first submission on, through changes of the machine's size.
+    """Processor-seconds of the machine since the first submission. The machine's size may change.
 
     Examples
     --------
@@ -28,13 +28,13 @@ class Capacity:
             self.since, self.processors = time, processors
 
     def change(self, time: int, processors: int) -> None:
-        """Take on a new size."""
+        """Record a new size from `time` on."""
         if self.since is not None:
             self.processor_seconds = self.until(time)
             self.since, self.processors = time, processors
 
     def until(self, time: int) -> int:
-        """Return the processor-seconds up to `time`, which may lie before the last change but not before the others."""
+        """Return the processor-seconds up to `time`. It may lie before the last change, but not before earlier ones."""
         return self.processor_seconds + (0 if self.since is None else self.processors * (time - self.since))
 
     def snapshot(self) -> dict[str, Any]:
@@ -42,5 +42,5 @@ class Capacity:
         return storable(vars(self))
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Take on what `snapshot` returned."""
+        """Restore the state that `snapshot` returned."""
         vars(self).update(restored(state))

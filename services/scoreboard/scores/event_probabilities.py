@@ -1,4 +1,4 @@
-"""Probabilities that something happens, against whether it did."""
+"""Calibration of predicted probabilities of events."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from shadowtime.shared.messages import TENTHS, ProbabilityBin, ProbabilityScores, StartProbabilityScores, WaitBound
 
 PARTS = 10**9
-"""Of a probability, and of its square: whole numbers are summed exactly."""
+"""Unit of the sums of probabilities and their squares: 1e-9. Whole numbers are summed exactly."""
 
 
 class SaidProbabilities:
@@ -33,7 +33,7 @@ class SaidProbabilities:
         self.squares = 0
 
     def add(self, probability: float, *, came: bool) -> None:
-        """Take in a probability, and whether what it was said of came true."""
+        """Add the probability of an event, and whether the event happened."""
         tenth = min(int(probability * TENTHS), TENTHS - 1)
         self.forecasts[tenth] += 1
         self.came[tenth] += came
@@ -41,7 +41,7 @@ class SaidProbabilities:
         self.squares += round((probability - came) ** 2 * PARTS)
 
     def scores(self) -> ProbabilityScores | None:
-        """Return the means; None where nothing was said."""
+        """Return the means. Return None without probabilities."""
         total = sum(self.forecasts)
         if not total:
             return None
@@ -71,28 +71,29 @@ class SaidProbabilities:
         return [*self.forecasts, *self.came, *self.probability, self.squares]
 
     def restore(self, state: list[Any]) -> None:
-        """Take on what `snapshot` returned."""
+        """Restore the state that `snapshot` returned."""
         self.forecasts, self.came, self.probability = (state[at * TENTHS : (at + 1) * TENTHS] for at in range(3))
         self.squares = state[-1]
 
 
-# Probabilities of starting within some time, beside the site's word: what was said of jobs, and what came.
+# Probabilities of starting within some time, beside the site's expected starts, against outcomes.
 
 Table = Sequence[tuple[float, int]]
-"""Probabilities, and the seconds within which a job starts with them."""
+"""Pairs of a probability and the seconds within which a job starts with that probability."""
 
 
 def table_of(bounds: Iterable[WaitBound]) -> Table:
-    """Return what a job's bounds say of its start, over all of the cluster; empty where they say nothing."""
+    """Return the first `starts_within` of a job's bounds that is about the whole cluster; empty if there is none."""
     return next(
         (wait_bound.starts_within for wait_bound in bounds if wait_bound.starts_within and wait_bound.queue is None), ()
     )
 
 
 class ProbabilitySums(NamedTuple):
-    """Over all probabilities that were said of jobs: how many jobs and probabilities, their sum, how many came true.
+    """Sums over all probabilities of all jobs.
 
-    Squared errors are ours, and those of the site's word if it is taken for certain.
+    Number of jobs and of probabilities (`forecasts`), sum of the probabilities, number of events that came true
+    (`came`), sum of our squared errors, and sum of the site's if its expected start is taken as certain.
     """
 
     jobs: int = 0
@@ -103,7 +104,7 @@ class ProbabilitySums(NamedTuple):
     site_squares: int = 0
 
     def plus(self, table: Table, wait: int, expected: int) -> "ProbabilitySums":
-        """Return the sums with a job more, whose wait is known, and of which the site expected another.
+        """Return the sums with one more job, of known `wait`. `expected` is the wait that the site expected. Seconds.
 
         >>> ProbabilitySums().plus([(0.5, 60), (0.9, 600)], wait=300, expected=700).scores().brier
         0.13
@@ -117,7 +118,7 @@ class ProbabilitySums(NamedTuple):
         return ProbabilitySums(*(old + new for old, new in zip(self, added, strict=True)))
 
     def scores(self) -> StartProbabilityScores | None:
-        """Return the means; None without a job."""
+        """Return the means. Return None without a job."""
         if not self.forecasts:
             return None
         return StartProbabilityScores(

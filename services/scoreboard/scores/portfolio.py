@@ -1,4 +1,4 @@
-"""Members of a portfolio: which decided when, and the standings at the last choice."""
+"""Record of a portfolio: the deciding member over time, and the standings at the last choice."""
 
 from typing import Any
 
@@ -25,7 +25,7 @@ class MemberRecord:
         self.standings: tuple[Standing, ...] = ()
 
     def decide(self, decided: Decided) -> None:
-        """Take in who decided; the changes that come after the first `MAX_MEMBER_CHANGES` are only counted."""
+        """Record the member that decided. Changes after the first `MAX_MEMBER_CHANGES` are only counted."""
         if (chosen := decided.chosen) is None:
             return
         if chosen.member != self.decides:
@@ -39,7 +39,7 @@ class MemberRecord:
             self.jobs, self.standings = chosen.jobs, chosen.standings
 
     def scores(self) -> PortfolioScores | None:
-        """Return what is to be told at the end; None where nobody was ever chosen."""
+        """Return the scores of the portfolio. Return None if no member was ever chosen."""
         if self.decides is None:
             return None
         return PortfolioScores(
@@ -51,12 +51,12 @@ class MemberRecord:
         )
 
     def snapshot(self) -> dict[str, Any]:
-        """Return the whole state as plain values; nothing where nobody was ever chosen."""
+        """Return the whole state as plain values; an empty one if no member was ever chosen."""
         scores = self.scores()
         return {} if scores is None else {"portfolio": scores.model_dump()}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Take on what `snapshot` returned, which may be among other things."""
+        """Restore the state that `snapshot` returned. `state` may have other keys, too."""
         if (scores := state.get("portfolio")) is None:
             self.__dict__.update(MemberRecord().__dict__)
             return

@@ -1,4 +1,4 @@
-"""Probabilities against outcomes, in tenths."""
+"""Reliability table: probabilities against outcomes, in tenths."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ BINS = 10
 
 
 class ReliabilityTable:
-    """Probabilities against outcomes in ten equal bins, of candidates that were not started and that were.
+    """Probabilities against outcomes in ten equal bins, apart for candidates that were started and that were not.
 
     >>> table = ReliabilityTable()
     >>> table.add(np.array([0.1, 0.15, 0.9]), np.array([0, 0, 1]), np.array([False, True, True]))
@@ -26,7 +26,7 @@ class ReliabilityTable:
         self.squared_error = np.zeros(2)
 
     def add(self, probabilities: Floats, started: Integers, delayed: Flags) -> None:
-        """Take in candidates, all of shape (candidates,); `started` is 0 or 1."""
+        """Add candidates. All arrays have shape (candidates,); `started` has 0 or 1."""
         at = started, np.minimum((probabilities * BINS).astype(np.int64), BINS - 1)
         np.add.at(self.candidates, at, 1)
         np.add.at(self.delayed, at, delayed)
@@ -34,7 +34,7 @@ class ReliabilityTable:
         np.add.at(self.squared_error, started, (probabilities - delayed) ** 2)
 
     def reliability(self, started: int | None = None) -> Reliability:
-        """Return the table of all candidates, or of those started (1) or not (0)."""
+        """Return the table of all candidates, or only of those that were started (1) or were not (0)."""
         rows = slice(None) if started is None else slice(started, started + 1)
         candidates, delayed = self.candidates[rows].sum(axis=0), self.delayed[rows].sum(axis=0)
         probability = self.probability[rows].sum(axis=0)
@@ -55,7 +55,7 @@ class ReliabilityTable:
         )
 
     def errors(self, rows: slice = slice(None)) -> tuple[float | None, float | None]:
-        """Return Brier score and calibration error, of all candidates or of some rows; None without any."""
+        """Return Brier score and calibration error of all candidates, or of some rows; None without candidates."""
         total = int(self.candidates[rows].sum())
         if not total:
             return None, None
@@ -67,6 +67,6 @@ class ReliabilityTable:
         return {name: array.tolist() for name, array in vars(self).items()}
 
     def restore(self, state: Any) -> None:
-        """Take on what `snapshot` returned."""
+        """Restore the state that `snapshot` returned."""
         for name, array in vars(self).items():
             array[...] = state[name]

@@ -10,7 +10,7 @@ from shadowtime.shared.kernels import Floats, Integers, IntegerTable, kernel
 from shadowtime.shared.messages import BAD_GAP, AdjustmentClass, AdjustmentScores
 
 STEPS = 10_000
-"""Resolution of the median: accuracies are counted in steps of 1/10,000, so memory does not grow with the jobs."""
+"""Resolution of the median. Accuracies are counted in steps of 1/10,000, so memory does not grow with the jobs."""
 
 
 CLASSES: tuple[AdjustmentClass, ...] = ("none", "over", "under", "bad")
@@ -20,7 +20,8 @@ CLASSES: tuple[AdjustmentClass, ...] = ("none", "over", "under", "bad")
 def add_requests(jobs: IntegerTable, sums: Floats, classes: Integers, steps: Integers) -> None:
     """Add jobs, one after another, to the sums of both accuracies, and count them by class and step, in place. O(jobs).
 
-    Of each job run time, requested time and adjusted time, in seconds; as `accuracy` and `adjustment_class` have it.
+    A row has a job's run time, requested time and adjusted time, in seconds. The formulas are those of `accuracy` and
+    `adjustment_class`.
     """
     for job in range(len(jobs)):
         run_time, requested, adjusted = jobs[job]
@@ -49,7 +50,7 @@ class WalltimeAccuracy(Batched):
         self.steps = np.zeros(STEPS + 1, dtype=np.int64)
 
     def add(self, run_time: int, requested_time: int, adjusted_time: int) -> None:
-        """Take in an ended job; times in seconds."""
+        """Add an ended job. Times in seconds."""
         self._keep((run_time, requested_time, adjusted_time))
 
     def _take_in(self, rows: list[tuple[Any, ...]]) -> None:
@@ -85,7 +86,7 @@ class WalltimeAccuracy(Batched):
         }
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Take on what `snapshot` returned."""
+        """Restore the state that `snapshot` returned."""
         vars(self).update(state)
         self.classes = Counter(dict(state["classes"]))
         self.steps = np.zeros(STEPS + 1, dtype=np.int64)

@@ -1,11 +1,11 @@
-"""Scores of run-time distributions: how sharp they were, and whether they could be taken at their word.
+"""Scores of run-time distributions: their sharpness and their calibration.
 
-All are about the time for which a job takes up the machine.
+All scores are about the time for which a job occupies the machine.
 
-They take the probabilities of its outcomes as `shared.distributions.outcomes` has them, adding up to 1. The last is an
-atom at the limit, that of bin 0 one at one second. Within the others the logarithm of the time is uniform, up to the
-limit in the last bin that it is in, but between quantiles where they are told. The log score is of the outcome alone,
-told of all alike.
+Their input is the probability of each outcome, as in `shared.distributions.outcomes`, adding up to 1. The last outcome
+is an atom at the limit. The outcome of bin 0 is an atom at one second. Within each other bin the logarithm of the time
+is uniform; the bin of the limit ends at the limit. Where the prediction has quantiles, it is uniform between these. The
+log score uses only the outcomes, for predictions with and without quantiles alike.
 
 References
 ----------
@@ -29,7 +29,7 @@ from shadowtime.shared.kernels import Floats, FloatTable, kernel
 from shadowtime.shared.messages import DIGITS, RunTimePrediction
 
 MIN_MASS: Final = 10.0**-DIGITS
-"""Mass that takes the place of zero in the log score: the last digit of a published probability (13.8 nats)."""
+"""Least mass in the log score, instead of zero: the last digit of a published probability (13.8 nats)."""
 
 PIT_BINS: Final = 10
 
@@ -38,7 +38,7 @@ PIT_BINS: Final = 10
 def log_score(outcomes: Floats, run_time: float, limit: float) -> float:
     """Return -ln of the probability of the outcome, in nats: an end in this bin before the limit, or one at the limit.
 
-    A probability below `MIN_MASS` counts as that.
+    A probability below `MIN_MASS` counts as `MIN_MASS`.
 
     >>> round(log_score(np.array([0.0, 0.0, 0.25, 0.75]), 3.0, 4.0), 4)
     1.3863
@@ -61,7 +61,8 @@ def _squared(height: float, slope: float, low: float, begin: float, end: float) 
 def crps(pieces: FloatTable, outcomes: Floats, run_time: float, limit: float) -> float:
     """Return the continuous ranked probability score in seconds: ∫ (F(t) - [t >= run time])² dt, F censored at `limit`.
 
-    It is the absolute error of a distribution; in closed form over pieces in which ln t is uniform, O(pieces).
+    It is the absolute error, generalised to distributions. The form is closed over pieces in which ln t is uniform.
+    O(pieces).
 
     >>> whole = np.array([[1.0, 1.8, 0.0], [1.8, 3.24, 1.0]])
     >>> round(crps(whole[:1], np.array([1.0, 0.0, 0.0]), 1.8, 1.8), 4)
@@ -87,10 +88,10 @@ def crps(pieces: FloatTable, outcomes: Floats, run_time: float, limit: float) ->
 
 @kernel
 def pit_shares(pieces: FloatTable, outcomes: Floats, run_time: float, limit: float) -> Floats:
-    """Return what a job adds to the histogram of its probability integral transform F(run time); shape (PIT_BINS,).
+    """Return a job's shares of the histogram of the probability integral transform F(run time); shape (PIT_BINS,).
 
-    The shares add up to 1: all in one bin, but for an atom, which spreads evenly over the jump that F takes there. Over
-    many jobs of a calibrated predictor all bins come out equal.
+    The shares add up to 1. A job counts in one bin, but at an atom it spreads evenly over the jump of F. Over many jobs
+    of a calibrated predictor all bins are equal.
 
     >>> pit_shares(np.array([[2.0, 4.0, 0.8]]), np.array([0.2, 0.0, 0.0, 0.8, 0.0]), 1.0, 4.0).tolist()[:3]
     [0.5, 0.5, 0.0]
@@ -103,14 +104,14 @@ def pit_shares(pieces: FloatTable, outcomes: Floats, run_time: float, limit: flo
 
 @kernel
 def score(outcomes: Floats, quantiles: Floats, run_time: float, limit: float) -> tuple[float, float, Floats]:
-    """Return `log_score`, `crps` and `pit_shares` of a job; `quantiles` as `pieces` takes them."""
+    """Return `log_score`, `crps` and `pit_shares` of a job. `quantiles` are in the form of `pieces`."""
     within = pieces(outcomes, quantiles, limit)
     shares = pit_shares(within, outcomes, run_time, limit)
     return log_score(outcomes, run_time, limit), crps(within, outcomes, run_time, limit), shares
 
 
 class RunTimeDistributionScores:
-    """Running sums over the ended jobs of which a histogram was predicted; memory is constant.
+    """Running sums over the ended jobs that had a predicted histogram; memory is constant.
 
     Examples
     --------
@@ -130,9 +131,10 @@ class RunTimeDistributionScores:
     def add(
         self, prediction: RunTimePrediction, requested_time: int | None, run_time: int, outcomes: Floats | None = None
     ) -> list[float] | None:
-        """Take in what was predicted at submission and the run time in seconds; return the shares of its transform.
+        """Add a prediction and the actual run time in seconds. Return the job's `pit_shares`.
 
-        None, and nothing else, of what has no mass. `outcomes` are those of the prediction, where they are known.
+        A histogram without mass is not added, and None is returned. `outcomes` are the prediction's outcomes, if the
+        caller has them already.
         """
         if outcomes is None and not any(prediction.histogram):
             return None
@@ -149,7 +151,7 @@ class RunTimeDistributionScores:
         return shares
 
     def summary(self) -> dict[str, Any]:
-        """Return the figures of `RunTimeScores` that these sums give."""
+        """Return the fields of `RunTimeScores` that follow from these sums."""
         jobs = self.jobs
         return {
             "log_score": self.log_score / jobs if jobs else None,
@@ -162,6 +164,6 @@ class RunTimeDistributionScores:
         return vars(self) | {"pit": self.pit.copy()}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Take on what `snapshot` returned."""
+        """Restore the state that `snapshot` returned."""
         vars(self).update(state)
         self.pit = list(state["pit"])

@@ -1,4 +1,4 @@
-"""How run-time predictions fared against the jobs that ended."""
+"""Errors of run-time predictions, over the jobs that ended."""
 
 from typing import Any
 
@@ -13,9 +13,9 @@ from shadowtime.shared.messages import RunTimeScores
 
 @kernel
 def add_errors(jobs: FloatTable, sums: Floats, errors: Integers) -> int:
-    """Add the errors of jobs, one after another, to their sum, and count them by bin; return how many ran longer.
+    """Add the errors of jobs, one after another, to `sums`, and count them by bin. Return how many ran longer.
 
-    Of each job what was assumed and its run time, in seconds. O(jobs).
+    A row has a job's assumed time and its run time, in seconds. O(jobs).
     """
     longer = 0
     for job in range(len(jobs)):
@@ -28,7 +28,7 @@ def add_errors(jobs: FloatTable, sums: Floats, errors: Integers) -> int:
 
 
 class RunTimeErrors(Batched):
-    """Running sums over ended jobs; memory is constant, so the median error is told by its bin of run times."""
+    """Running sums over ended jobs. Memory is constant, so the median error is estimated from bins."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -40,7 +40,10 @@ class RunTimeErrors(Batched):
         self.run_time = 0
 
     def add(self, predicted_time: float | None, requested_time: int | None, run_time: int) -> None:
-        """Take in what was predicted and requested at submission, and the run time it was about, in seconds."""
+        """Add a job's predicted time, requested time and actual run time, in seconds.
+
+        The requested time takes the place of a missing prediction. A job with neither does not count.
+        """
         self.predictions += predicted_time is not None
         assumed = requested_time if predicted_time is None else predicted_time
         if assumed is not None:
@@ -54,7 +57,7 @@ class RunTimeErrors(Batched):
         self.run_time += sum([run_time for _, run_time in rows])
 
     def scores(self) -> RunTimeScores:
-        """Return the means."""
+        """Return the means and the median error; None without jobs."""
         self.fold()
         count = self.jobs
         return RunTimeScores(
@@ -71,5 +74,5 @@ class RunTimeErrors(Batched):
         return storable(self._sums()) | {"errors": self.errors.copy()}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Take on what `snapshot` returned."""
+        """Restore the state that `snapshot` returned."""
         vars(self).update(restored(state) | {"errors": list(state["errors"])})

@@ -1,4 +1,4 @@
-"""When the site's own scheduler expected jobs to start, beside our own forecasts and bounds of the same jobs."""
+"""Scores of the starts that the site's own scheduler expected, beside our forecasts and bounds of the same jobs."""
 
 from collections.abc import Iterable
 from typing import Any, NamedTuple
@@ -16,7 +16,7 @@ from shadowtime.shared.messages import (
 )
 from shadowtime.shared.statistics import WaitQuantiles
 
-# How far foretold starts were from the starts that came.
+# Errors of foretold starts.
 
 
 class ForetoldStarts:
@@ -39,7 +39,7 @@ class ForetoldStarts:
         self.errors = WaitQuantiles()
 
     def add(self, foretold: int, start: int, ahead: int) -> None:
-        """Take in the start that was foretold of a job so long ahead, and the one that came; seconds."""
+        """Add the foretold and the actual start of a job, and the time from the forecast to the start. Seconds."""
         error = foretold - start
         self.jobs += 1
         self.absolute_error += abs(error)
@@ -65,14 +65,14 @@ class ForetoldStarts:
         return storable(vars(self)) | {"errors": self.errors.snapshot()}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Take on what `snapshot` returned."""
+        """Restore the state that `snapshot` returned."""
         errors = self.errors
         vars(self).update(restored(state) | {"errors": errors})
         errors.restore(state["errors"])
 
 
 class ExpectedStart(NamedTuple):
-    """A start to come, and when it was foretold; seconds."""
+    """A foretold start, and the time at which it was foretold (`forecasts`). Seconds."""
 
     start: int
     forecasts: int
@@ -84,7 +84,7 @@ class Expectations:
     def __init__(self) -> None:
         self.site = {"first": ForetoldStarts(), "last": ForetoldStarts()}
         self.paired: dict[str, ForetoldStarts] = {}
-        """Over the jobs that were forecast too; empty before the first of them."""
+        """Sums over the jobs that also had a forecast; empty before the first such job."""
         self.bounded = 0
         self.covered = 0
         self.quantiles = 0
@@ -101,7 +101,10 @@ class Expectations:
         bound: Bound | None,
         table: Table,
     ) -> None:
-        """Take in a job that started, with what was said of it: by the site, and by us at submission."""
+        """Add a job that started.
+
+        `first` and `last` are the site's expectations; forecast, bound and table are ours, from the submission.
+        """
         words = {"first": first, "last": last}
         for name, word in words.items():
             self.site[name].add(word.start, start, start - word.forecasts)
@@ -122,7 +125,7 @@ class Expectations:
             self.within = self.within.plus(table, wait, first.start - (start - wait))
 
     def scores(self, queue: int | None) -> ExpectedStartScores:
-        """Return what the sums give."""
+        """Return the scores over the jobs so far. `queue` only labels them."""
         paired = {name: score.scores() for name, score in self.paired.items()}
         return ExpectedStartScores(
             queue=queue,
@@ -145,7 +148,7 @@ class Expectations:
         }
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Take on what `snapshot` returned."""
+        """Restore the state that `snapshot` returned."""
         for score, sums in zip(self.site.values(), state["site"], strict=True):
             score.restore(sums)
         self.paired = {name: ForetoldStarts() for name, _ in state["paired"]}
@@ -156,7 +159,7 @@ class Expectations:
 
 
 class ExpectedStarts:
-    """Expected starts of the waiting jobs, and sums over the started ones, in all and by queue.
+    """Expected starts of the waiting jobs, and sums over the started jobs, in total and by queue.
 
     Memory is bounded by the waiting jobs and by the queues, the first `MAX_EXPECTED_QUEUES`.
 
@@ -175,18 +178,18 @@ class ExpectedStarts:
 
     def __init__(self) -> None:
         self.waiting: dict[int, tuple[ExpectedStart, ExpectedStart]] = {}
-        """First and last word."""
+        """First and last expected start, by waiting job."""
         self.tables: dict[int, Table] = {}
-        """Within what time jobs start that wait, with some probabilities."""
+        """Our probabilities of starting within some time, by waiting job."""
         self.sums: dict[int | None, Expectations] = {}
 
     def submit(self, job_number: int, bounds: Iterable[WaitBound]) -> None:
-        """Keep what is said of a job of which the site may say something too."""
+        """Keep a job's probabilities of starting within some time. The site may announce an expected start later."""
         if table := table_of(bounds):
             self.tables[job_number] = table
 
     def expect(self, expected: JobExpected) -> None:
-        """Keep what the site's own scheduler says of a waiting job."""
+        """Keep the start of a waiting job that the site's own scheduler expects, as the last, or also the first."""
         word = ExpectedStart(expected.start, moment(expected))
         first, _ = self.waiting.get(expected.job_number, (word, word))
         self.waiting[expected.job_number] = first, word
@@ -194,7 +197,7 @@ class ExpectedStarts:
     def reveal(
         self, job_number: int, queue: int | None, start: int, wait: int, forecast: int | None, bound: Bound | None
     ) -> None:
-        """Score what was expected of a job of `waiting`, now that it is known when it started."""
+        """Score the expected starts of a job of `waiting` once its start is known."""
         words, table = self.waiting.pop(job_number), self.tables.pop(job_number, ())
         for name in dict.fromkeys((None, queue)):
             if name not in self.sums and len(self.sums) <= MAX_EXPECTED_QUEUES:
@@ -203,17 +206,20 @@ class ExpectedStarts:
                 self.sums[name].add(*words, start, wait, forecast, bound, table)
 
     def withdraw(self, job_number: int) -> None:
-        """Forget what was said of a job that leaves without starting, or of whose start the site said nothing."""
+        """Forget a job that leaves without starting, or that started without an expected start."""
         self.waiting.pop(job_number, None)
         self.tables.pop(job_number, None)
 
     def scores(self) -> tuple[ExpectedStartScores, ...] | None:
-        """Return the scores of all jobs, then of the queues by number; None where none started as none expected."""
+        """Return the scores of all jobs, then of the queues by number.
+
+        Return None if no job with an expected start has started.
+        """
         queues = sorted(self.sums, key=lambda queue: (queue is not None, queue or 0))
         return tuple(self.sums[queue].scores(queue) for queue in queues) or None
 
     def snapshot(self) -> dict[str, Any]:
-        """Return words and sums as plain values."""
+        """Return the whole state as plain values."""
         return {
             "waiting": [[number, *first, *last] for number, (first, last) in self.waiting.items()],
             "tables": [[number, [list(pair) for pair in table]] for number, table in self.tables.items()],
@@ -221,7 +227,7 @@ class ExpectedStarts:
         }
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Take on what `snapshot` returned."""
+        """Restore the state that `snapshot` returned."""
         self.waiting = {
             number: (ExpectedStart(*word[:2]), ExpectedStart(*word[2:])) for number, *word in state["waiting"]
         }

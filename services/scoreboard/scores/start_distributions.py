@@ -1,4 +1,4 @@
-"""Distributions of the wait that were said at submission, against the waits that came."""
+"""Scores of the wait distributions that were predicted at submission."""
 
 from collections.abc import Iterable
 from typing import Any, Literal, get_args
@@ -10,13 +10,13 @@ from shadowtime.shared.messages import IntervalScores, StartDistributionScores, 
 
 By = Literal["sampled", "point", "bounds"]
 INTERVALS = ((0.5, 0.25, 0.75), (0.8, 0.1, 0.9), (0.95, 0.025, 0.975))
-"""Central intervals: their probability, and the two between which they lie."""
+"""Central intervals: their probability, and the probabilities of their lower and upper ends."""
 
 
 def crps(masses: Iterable[tuple[float, int]], wait: int) -> float:
     """Return the continuous ranked probability score of point masses, in seconds: E|X - wait| - E|X - X'| / 2.
 
-    Of one mass it is the absolute error. O(masses), which are in order of their seconds.
+    For a single mass, it is the absolute error. O(masses). The masses must be in ascending order of their seconds.
 
     >>> crps([(1.0, 90)], 100), crps([(0.5, 60), (0.5, 600)], 60)
     (10.0, 135.0)
@@ -33,7 +33,7 @@ def crps(masses: Iterable[tuple[float, int]], wait: int) -> float:
 
 
 def rank_of(masses: Iterable[tuple[float, int]], wait: int) -> tuple[float, float]:
-    """Return between which the probability integral transform of a wait lies: apart where masses are on it.
+    """Return the interval of the probability integral transform of a wait. Its ends differ if masses lie on the wait.
 
     >>> rank_of([(0.5, 60), (0.5, 600)], 60), rank_of([(0.5, 60), (0.5, 600)], 90)
     ((0.0, 0.5), (0.5, 0.5))
@@ -43,7 +43,7 @@ def rank_of(masses: Iterable[tuple[float, int]], wait: int) -> tuple[float, floa
 
 
 def share_within(rank: tuple[float, float], low: float, high: float) -> float:
-    """Return how much of a rank lies between two probabilities.
+    """Return the share of a rank's interval that lies between two probabilities; 0 or 1 if its ends are equal.
 
     >>> share_within((0.0, 1.0), 0.25, 0.75), share_within((0.3, 0.3), 0.25, 0.75)
     (0.5, 1.0)
@@ -55,7 +55,7 @@ def share_within(rank: tuple[float, float], low: float, high: float) -> float:
 
 
 class _Sums:
-    """Over the jobs of which one distribution was said."""
+    """Sums over the jobs that had one kind of distribution."""
 
     def __init__(self) -> None:
         self.jobs = 0
@@ -68,13 +68,13 @@ class _Sums:
         self.within = SaidProbabilities()
 
     def add(self, table: Table, wait: int, sampled_crps: float) -> None:
-        """Take in a table of quantiles, the wait that came, and the score of the sampled forecast of the same job."""
+        """Add a table of quantiles, the actual wait in seconds, and the CRPS of the job's sampled forecast."""
         masses = point_masses(table)
         self.jobs += 1
         self.crps += crps(masses, wait)
         self.sampled_crps += sampled_crps
         self.wait += wait
-        if len(table) == 1:  # a point says no probabilities
+        if len(table) == 1:  # a point has no probabilities
             return
         seconds, rank = dict(table), rank_of(masses, wait)
         for at, (_, low, high) in enumerate(INTERVALS):
@@ -83,10 +83,10 @@ class _Sums:
                 self.by_chance[at] += share_within(rank, low, high)
 
         for level, probability in {seconds: share for share, seconds in sorted(table)}.items():
-            self.within.add(probability, came=wait <= level)  # of several with the same seconds the highest
+            self.within.add(probability, came=wait <= level)  # the highest probability of equal seconds
 
     def scores(self, by: By) -> StartDistributionScores:
-        """Return the means; intervals of the sampled forecast only, which has them of every job."""
+        """Return the means. Only the sampled forecast has intervals, as only it has them for every job."""
         jobs = self.jobs
         return StartDistributionScores(
             by=by,
@@ -110,16 +110,16 @@ class _Sums:
         return storable(vars(self)) | lists | {"within": self.within.snapshot()}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Take on what `snapshot` returned."""
+        """Restore the state that `snapshot` returned."""
         within = self.within
         vars(self).update(restored(state) | {"within": within})
         within.restore(state["within"])
 
 
 class StartDistributions:
-    """Forecasts of jobs whose waits are not known yet, and sums over the others: of sampled forecasts only.
+    """Distributions of jobs whose waits are not known yet, and sums over the jobs whose waits are known.
 
-    Memory is bounded by the waiting jobs.
+    Jobs whose forecast was not sampled do not count. Memory is bounded by the waiting jobs.
 
     >>> starts = StartDistributions()
     >>> starts.submit(1, WaitForecast(wait=90, starts_within=((0.25, 60), (0.75, 600))), ())
@@ -130,17 +130,17 @@ class StartDistributions:
 
     def __init__(self) -> None:
         self.waiting: dict[int, tuple[Table, Table, Table]] = {}
-        """By job number, one table for each of `By`."""
+        """One table for each of `By`, by job number."""
         self.sums: dict[By, _Sums] = {by: _Sums() for by in get_args(By)}
 
     def submit(self, job_number: int, forecast: WaitForecast | None, bounds: Iterable[WaitBound]) -> None:
-        """Keep what was said of a job until its wait is known, where quantiles were asked for."""
+        """Keep the distributions of a job until its wait is known, if quantiles were asked for."""
         if forecast is not None and forecast.starts_within is not None:
             point = () if forecast.wait is None else ((0.5, forecast.wait),)
             self.waiting[job_number] = (forecast.starts_within, point, table_of(bounds))
 
     def reveal(self, job_number: int, wait: int) -> None:
-        """Score what was said of a job once its wait is known, in seconds; a requeued job has nothing left."""
+        """Score a job's distributions once its wait is known, in seconds. A job that starts again has none left."""
         tables = self.waiting.pop(job_number, None)
         if tables is None:
             return
@@ -155,11 +155,11 @@ class StartDistributions:
                 sums.without += 1
 
     def withdraw(self, job_number: int) -> None:
-        """Forget what was said of a job that leaves without starting."""
+        """Forget the distributions of a job that leaves without starting."""
         self.waiting.pop(job_number, None)
 
     def scores(self) -> tuple[StartDistributionScores, ...] | None:
-        """Return the means of each distribution; None where no quantiles were asked for."""
+        """Return the means for each kind of distribution. Return None if no quantiles were asked for."""
         sampled = self.sums["sampled"]
         if not (sampled.jobs or sampled.without or self.waiting):
             return None
@@ -173,7 +173,7 @@ class StartDistributions:
         return {"waiting": waiting, "sums": [score.snapshot() for score in self.sums.values()]}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Take on what `snapshot` returned."""
+        """Restore the state that `snapshot` returned."""
         self.waiting = {}
         for number, tables in state["waiting"]:
             sampled, point, bounds = (tuple((share, seconds) for share, seconds in table) for table in tables)

@@ -1,4 +1,4 @@
-"""How forecasts of waits fared against the waits of the jobs that started."""
+"""Errors of wait forecasts, over the jobs that started."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from shadowtime.shared.messages import WaitForecast, WaitForecastScores
 
 
 class WaitForecastErrors:
-    """Forecasts of the jobs whose waits are not known yet, and sums over the others.
+    """Forecasts of the jobs whose waits are not known yet, and sums over the jobs whose waits are known.
 
     Memory is bounded by the waiting jobs.
 
@@ -37,7 +37,7 @@ class WaitForecastErrors:
             self.waiting[job_number] = forecast.wait
 
     def reveal(self, job_number: int, wait: int) -> None:
-        """Score the forecast of a job once its wait is known, in seconds; a requeued job has none left."""
+        """Score the forecast of a job once its wait is known, in seconds. A job that starts again has none left."""
         if job_number not in self.waiting:
             return
         forecast = self.waiting.pop(job_number)
@@ -54,7 +54,7 @@ class WaitForecastErrors:
         self.waiting.pop(job_number, None)
 
     def scores(self) -> WaitForecastScores | None:
-        """Return the means; None where nothing was forecast."""
+        """Return the means. Return None if no job had a forecast."""
         count = self.forecasts
         if not (count or self.without or self.waiting):
             return None
@@ -72,6 +72,6 @@ class WaitForecastErrors:
         return storable(vars(self)) | {"waiting": list(self.waiting.items())}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Take on what `snapshot` returned."""
+        """Restore the state that `snapshot` returned."""
         vars(self).update(restored(state))
         self.waiting = dict(state["waiting"])

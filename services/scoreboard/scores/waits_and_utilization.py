@@ -1,4 +1,4 @@
-"""Waits, responses and slowdowns of the jobs that ended, as running sums."""
+"""Running sums of the waits, responses and slowdowns of ended jobs."""
 
 import math
 from math import exp, log
@@ -12,7 +12,7 @@ from shadowtime.shared.kernels import Floats, IntegerTable, kernel
 from shadowtime.shared.statistics import RUN_TIME_FLOOR
 
 WAIT_FLOOR = 10
-"""Seconds; shorter waits count as this in the geometric mean (Nissimov 2007, section 5)."""
+"""Least wait in the geometric mean, in seconds. Shorter waits count as this (Nissimov 2007, section 5)."""
 
 
 def geometric_term(wait: int) -> float:
@@ -34,14 +34,14 @@ def wfp_priority(wait: int, requested_time: int, processors: int) -> float:
 
 
 SUBMIT, START, END, PROCESSORS, REQUESTED, RUN_TIME = range(6)
-"""Columns of what is kept of an ended job; times in seconds."""
+"""First columns of the row of an ended job. Times in seconds."""
 
 
 @kernel
 def add_jobs(jobs: IntegerTable, sums: Floats) -> None:
-    """Add jobs, one after another, to sums as `WaitScores.FLOATS` has them, in place. O(jobs).
+    """Add jobs, one after another, to `sums` in place. O(jobs). `sums` has the entries of `WaitScores.FLOATS`.
 
-    As `geometric_term`, `bounded_slowdown`, `unclamped_slowdown` and `wfp_priority` have it.
+    The formulas are those of `geometric_term`, `bounded_slowdown`, `unclamped_slowdown` and `wfp_priority`.
     """
     for job in range(len(jobs)):
         wait = jobs[job, START] - jobs[job, SUBMIT]
@@ -85,10 +85,10 @@ class WaitScores(Batched):
         own_run_time: int,
         suspended: int = 0,
     ) -> None:
-        """Take in a job that has ended for good; times in seconds.
+        """Add a job that has ended for good. Times in seconds.
 
-        Slowdown is over the job's own run time, on the processors that it requested
-        (docs/algorithms.md#own-run-time); the machine was held from start to end, but while it was `suspended`.
+        Slowdown is relative to the job's own run time, on the processors that it requested
+        (docs/algorithms.md#own-run-time). The job held its processors from start to end, less the `suspended` seconds.
         """
         self._keep((submit_time, start_time, end_time, processors, requested_time, own_run_time, suspended))
 
@@ -111,7 +111,7 @@ class WaitScores(Batched):
         self.first_submit, self.last_end = first_submit, last_end
 
     def summary(self, capacity: int) -> dict[str, Any]:
-        """Return the figures of `PolicyScores` that these sums give.
+        """Return the fields of `PolicyScores` that follow from these sums.
 
         Parameters
         ----------
@@ -140,5 +140,5 @@ class WaitScores(Batched):
         return storable(self._sums())
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Take on what `snapshot` returned."""
+        """Restore the state that `snapshot` returned."""
         vars(self).update(restored(state))

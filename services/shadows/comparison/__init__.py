@@ -1,4 +1,4 @@
-"""A shadow beside its cluster: sums by day, evidence, estimates with confidence intervals."""
+"""Comparison of a shadow with its cluster: sums by day, evidence, estimates with confidence intervals."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""Sums over the jobs of each day and shape, of which every mean and every interval of a comparison is made."""
+"""Sums over the jobs of each day and shape. All means and intervals of a comparison are computed from them."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -10,14 +10,14 @@ from shadowtime.shared.distributions import SHAPES
 from shadowtime.shared.formatting import DAY
 from shadowtime.shared.kernels import Floats
 
-# A level that changes over time, such as busy processors, and what it adds up to on each day.
+# A level that changes over time, such as busy processors, and its integral over each day.
 
 MAX_DAYS = 1_100
-"""Days that are remembered one by one, three years; of a longer twin the last ones."""
+"""Number of the last days that are kept one by one: three years."""
 
 
 class DayAreas:
-    """Adds up a level over the seconds of each day; O(1) for a change, and for each day that passes.
+    """The integral of a level over the seconds of each day; O(1) for a change, and for each day that passes.
 
     Examples
     --------
@@ -35,12 +35,12 @@ class DayAreas:
         self.days: dict[int, int] = {}
 
     def add(self, time: int, change: int) -> None:
-        """Change the level at a second by so much."""
+        """Change the level by `change` at `time`."""
         self.upto(time)
         self.level += change
 
     def upto(self, time: int) -> None:
-        """Go on to a second; one that has passed changes nothing."""
+        """Integrate up to `time`. A time that has passed has no effect."""
         if self.until is None:
             self.until = time
         at = max(self.until, (time // DAY - MAX_DAYS) * DAY)
@@ -59,24 +59,24 @@ class DayAreas:
         return {"level": self.level, "until": self.until, "days": list(self.days.items())}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Take on what `snapshot` returned."""
+        """Restore the state that `snapshot` returned."""
         self.level, self.until = state["level"], state["until"]
         self.days = dict(map(tuple, state["days"]))
 
 
 NOTICED = 60
-"""Seconds by which a job starts sooner or later at least, where it does not start at the same time."""
+"""Least difference of starts, in seconds, that counts as sooner or later. A smaller one counts as the same time."""
 
 PARTS = (
     *("jobs", "real_wait", "shadow_wait"),
     *("ended", "real_slowdown", "shadow_slowdown"),
     *("sooner", "later", "sooner_by", "later_by"),
 )
-"""Summed columns: `ended` are the jobs that have slowdowns, `sooner_by` the seconds by which those start sooner."""
+"""Summed columns. `ended` counts the jobs with slowdowns. `sooner_by` sums the seconds by which jobs start sooner."""
 
 
 def parts_of(job: Fared) -> tuple[float, ...]:
-    """Return what a job adds to `PARTS`.
+    """Return a job's contribution to each of `PARTS`.
 
     >>> parts_of(Fared(0, 1, 60, (100, 10), (2.0, 1.0)))
     (1, 100, 10, 1, 2.0, 1.0, 1, 0, 90, 0)
@@ -94,7 +94,7 @@ class DaySums:
         self._days: dict[int, dict[int, list[float]]] = {}
 
     def add(self, day: int, jobs: Sequence[Fared]) -> None:
-        """Take in all jobs of a day; O(jobs)."""
+        """Add all jobs of a day; O(jobs)."""
         shapes = self._days.setdefault(day, {})
         for job in jobs:
             sums = shapes.setdefault(job.shape, [0] * len(PARTS))
@@ -122,5 +122,5 @@ class DaySums:
         return [[day, list(shapes.items())] for day, shapes in self._days.items()]
 
     def restore(self, state: Any) -> None:
-        """Take on what `snapshot` returned."""
+        """Restore the state that `snapshot` returned."""
         self._days = {day: {shape: list(sums) for shape, sums in shapes} for day, shapes in state}

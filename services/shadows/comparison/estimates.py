@@ -27,7 +27,7 @@ from shadowtime.shared.statistics import WaitQuantiles, ratio_over_time
 
 
 class Parts(NamedTuple):
-    """The sums of which a comparison is made."""
+    """The sums from which a comparison is computed."""
 
     sums: DaySums
     extremes: ShapeExtremes
@@ -39,7 +39,7 @@ class Parts(NamedTuple):
 def estimate(
     parts: Parts, open_days: OpenDays, evidence: Sequence[Evidence], horizon: int, withdrawn: int, key: int
 ) -> Comparison:
-    """Return the comparison as of a second; O(4,000 draws of its blocks of days)."""
+    """Return the comparison as of `horizon`, in seconds; O(4,000 bootstrap draws of blocks of days)."""
     days, table = parts.sums.table()
     waiting = [Waits(jobs=len(waits), longest=max(waits, default=None)) for waits in open_days.waiting(horizon)]
     shapes = [
@@ -76,7 +76,7 @@ def estimate(
 
 
 def _class_result(place: int, extremes: ShapeExtremes, days: Sequence[int], table: Floats, key: int) -> ClassResult:
-    """Return how the jobs of a shape fare; `table` has `PARTS` of each day, (days, parts)."""
+    """Return the result of the jobs of a shape. `table` has `PARTS` of each day; shape (days, parts)."""
     of_day = dict(zip(PARTS, table.T, strict=True))
     sums = {name: float(column.sum()) for name, column in of_day.items()}
     longer = of_day["shadow_wait"] - of_day["real_wait"]
@@ -118,7 +118,7 @@ def _of_user(number: int, sums: Sequence[int]) -> UserFares:
 
 
 def _utilization(parts: Parts, before: int, key: int) -> tuple[Pair, ConfidenceInterval | None]:
-    """Return the share of the machine that was busy on the whole days before one, and the difference."""
+    """Return the busy share of both machines over the whole days before day `before`, and the difference."""
     days = [day for day in parts.machine.days if day < before]
     machine, real, shadow = (
         np.array([area.days.get(day, 0) for day in days], dtype=np.float64) for area in (parts.machine, *parts.busy)
@@ -136,7 +136,10 @@ def _pair(values: Sequence[float]) -> Pair:
 
 
 def _between(days: Sequence[int], over: Floats, under: Floats, key: int) -> ConfidenceInterval | None:
-    """Return the sum of `over` divided by that of `under`, each of some days, with its interval; None if that is 0."""
+    """Return the ratio of the sums of `over` and `under` with its interval; None if the sum of `under` is 0.
+
+    Both have one entry for each of `days`.
+    """
     if not under.sum():
         return None
     return ConfidenceInterval(**ratio_over_time(over, under, np.asarray(days, dtype=np.int64), key)._asdict())

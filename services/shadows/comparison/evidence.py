@@ -1,25 +1,25 @@
-"""When a difference is real: a bet on every ten days that stays honest however often one looks."""
+"""Sequential test of a difference: one bet on every ten days. It stays valid however often you look."""
 
 from math import exp, log1p
 from typing import Any
 
 BET_DAYS = 10
-"""Days of a bet: what a day leaves behind for the next ones is within one bet for the most part."""
+"""Days of a bet. The dependence between days is mostly within one bet."""
 
 STAKES = (-0.9, -0.6, -0.3, 0.3, 0.6, 0.9)
-"""Shares of the capital that are bet on later (+) and on sooner (-)."""
+"""Shares of the capital that are bet on later starts (+) and on sooner starts (-) in the shadow."""
 
 ENOUGH = 20.0
-"""Times the capital at which a difference is real: one in twenty of those who bet where there is none get there."""
+"""Multiple of the first capital at which a difference is real. Without a difference, at most 1 in 20 tests reach it."""
 
 
 class Evidence:
-    """Bets on which of two is better, ten days at a time, where each bet is fair if neither is.
+    """Bets on the better of two policies, ten days at a time. Each bet is fair if neither policy is better.
 
-    Each stake begins with the same capital, and wins or loses its share of it times y, the difference of the ten days
-    over the largest one before, between -1 and 1. While neither is better, y is 0 on average whatever came before: the
-    capital of all together is a martingale, and ever gets to `ENOUGH` times what it was with a probability of at most
-    1 / `ENOUGH` (Ville), at all looks together. O(1) a day.
+    Each stake begins with the same capital. A bet wins or loses the stake's share of it times y. y is the mean
+    difference of the ten days over the largest one before, cut to [-1, 1]. If neither is better, y has mean 0 given the
+    past, so the total capital is a martingale. It ever reaches `ENOUGH` times its beginning with a probability of at
+    most 1 / `ENOUGH` (Ville), at all looks together. O(1) a day.
 
     Examples
     --------
@@ -43,7 +43,7 @@ class Evidence:
         self.sooner: bool | None = None
 
     def add(self, day: int, over: float, jobs: float) -> None:
-        """Take in a day: what its jobs had more in the shadow, added up, and how many they are; days ascend."""
+        """Add a day. `over` is the sum over its `jobs` of shadow less real. Days must ascend."""
         bet = day // BET_DAYS
         if self._bet is not None and bet != self._bet:
             self._settle((self._bet + 1) * BET_DAYS)
@@ -52,7 +52,7 @@ class Evidence:
         self._jobs += jobs
 
     def _settle(self, day: int) -> None:
-        """Bet on the ten days that end before a day."""
+        """Settle the bet on the ten days that end before a day."""
         mean = self._over / self._jobs if self._jobs else 0.0
         self._over, self._jobs = 0.0, 0.0
         if self._scale:
@@ -68,7 +68,7 @@ class Evidence:
 
     @property
     def times(self) -> float:
-        """How many times the first capital there is by now, of all stakes together."""
+        """Current capital of all stakes together, as a multiple of the first capital."""
         most = max(self._log_capital)
         return exp(min(most, 700.0)) * sum(exp(capital - most) for capital in self._log_capital) / len(STAKES)
 
@@ -77,7 +77,7 @@ class Evidence:
         return {name.removeprefix("_"): value for name, value in vars(self).items()}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Take on what `snapshot` returned."""
+        """Restore the state that `snapshot` returned."""
         for name in vars(self):
             setattr(self, name, state[name.removeprefix("_")])
         self._log_capital = list(self._log_capital)

@@ -1,4 +1,4 @@
-"""Medians and longest waits of the jobs of each shape in both, in bounded memory."""
+"""Median and longest waits of the jobs of each shape, in the cluster and in the shadow. Memory is bounded."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -9,14 +9,14 @@ from shadowtime.shared.distributions import SHAPES
 from shadowtime.shared.statistics import WaitQuantiles
 
 ALL = len(SHAPES)
-"""In the place of a shape: all jobs."""
+"""Index that stands for all shapes together."""
 
 MOVED = (0.25, 0.5, 0.75, 0.95)
-"""Quantiles that are told of how much sooner or later jobs start."""
+"""Probabilities of the reported quantiles of how much sooner or later jobs start."""
 
 
 class ShapeExtremes:
-    """Bins of waits, and the longest ones; O(1) for a job.
+    """Binned waits and the longest waits, by shape; O(1) for a job.
 
     Examples
     --------
@@ -32,7 +32,7 @@ class ShapeExtremes:
         self.sooner, self.later = WaitQuantiles(), WaitQuantiles()
 
     def add(self, job: Fared) -> None:
-        """Take in a job."""
+        """Add a job."""
         for place in (job.shape, ALL):
             for which, wait in enumerate(job.waits):
                 self.waits[place][which].add(wait)
@@ -56,7 +56,7 @@ class ShapeExtremes:
         }
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Take on what `snapshot` returned."""
+        """Restore the state that `snapshot` returned."""
         for both, saved in zip(self.waits, state["waits"], strict=True):
             for histogram, counts in zip(both, saved, strict=True):
                 histogram.restore(counts)

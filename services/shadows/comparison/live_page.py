@@ -1,4 +1,4 @@
-"""The shadows of a cluster beside it, as the live page shows them."""
+"""Comparisons of a cluster with its shadows, in the form of the live page."""
 
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping
@@ -13,7 +13,7 @@ from shadowtime.shared.streaming import Settings, reading_later
 
 
 class Beside(FrozenModel):
-    """A shadow beside the real cluster, and what that says; of its users those with the most work."""
+    """A shadow compared with the real cluster, with a verdict and notes. It has only the users with the most work."""
 
     run: str
     real: str
@@ -26,7 +26,7 @@ class Beside(FrozenModel):
 
 
 class Twin(FrozenModel):
-    """A cluster beside its shadows, the one with the shortest waits first."""
+    """A cluster compared with its shadows. The shadow with the shortest waits comes first."""
 
     cluster: str
     classes_mean: str = SHAPES_MEAN
@@ -34,22 +34,22 @@ class Twin(FrozenModel):
 
 
 class LiveShadows:
-    """Answers of shadows to the live page."""
+    """Source of the live page's data on shadows."""
 
     def __init__(self, kept: StoredShadowCache) -> None:
         self._kept = kept
 
     async def counts(self) -> Mapping[str, int]:
-        """Return how many shadows each cluster has that has any; raises `StoreError` if Redis cannot be used."""
+        """Return the number of shadows of each cluster that has any. Raise `StoreError` if Redis cannot be used."""
         return Counter(shadow.cluster for shadow in await self._kept.shadows())
 
     async def twin(self, cluster: str) -> Twin:
-        """Return a cluster beside its shadows.
+        """Return a cluster compared with its shadows.
 
         Raises
         ------
         Unanswerable
-            If it has none; names clusters that have.
+            If it has none. The message names clusters that have shadows.
         StoreError
             If Redis cannot be used.
         """
@@ -61,7 +61,7 @@ class LiveShadows:
 
 
 def beside(shadow: StoredShadow) -> Beside:
-    """Return a shadow beside its cluster."""
+    """Return a shadow compared with its cluster."""
     compared = shadow.compared
     return Beside(
         run=shadow.run,
@@ -76,13 +76,13 @@ def beside(shadow: StoredShadow) -> Beside:
 
 
 def _longer(shadow: StoredShadow) -> float:
-    """Return by which share waits are longer in a shadow; of one that has no day yet more than of any other."""
+    """Return the relative increase of the mean wait in a shadow; infinity if no day is compared yet."""
     result = shadow.compared.all
     return float("inf") if result is None or result.wait_change is None else result.wait_change.mean
 
 
 @asynccontextmanager
 async def shadows_of(settings: Settings) -> AsyncIterator[LiveShadows]:
-    """Yield what is asked of shadows, whether or not Redis answers by now."""
+    """Yield the shadows of the live page. Redis need not answer yet."""
     async with reading_later(settings, STORE) as reader:
         yield LiveShadows(StoredShadowCache(reader))

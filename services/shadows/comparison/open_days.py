@@ -1,4 +1,4 @@
-"""Jobs that a cluster and its shadow both have, day by day, until each has ended in both."""
+"""Jobs of a cluster and its shadow, by day, until all jobs of the day have ended in both."""
 
 from collections.abc import Iterator
 from dataclasses import astuple, dataclass
@@ -14,11 +14,11 @@ REAL: Which = 0
 SHADOW: Which = 1
 
 PATIENCE = 30 * DAY
-"""Seconds of a wait that count; after as long a day is compared, whatever has become of its jobs."""
+"""Longest wait that counts, in seconds. So long after its end, a day is compared even if its jobs have not ended."""
 
 
 class Fared(NamedTuple):
-    """How a job fared in both: seconds waited, and bounded slowdowns, None if it had not ended in both in time."""
+    """The waits of a job in both, in seconds, and its bounded slowdowns; None unless it ended in both in time."""
 
     shape: int
     user: int
@@ -29,7 +29,7 @@ class Fared(NamedTuple):
 
 @dataclass(slots=True)
 class OpenJob:
-    """A job of a day that is not compared yet; times in seconds, None for what has not happened."""
+    """A job of a day that is not compared yet. Times in seconds; None if the event has not happened."""
 
     since: int
     shape: int
@@ -42,16 +42,16 @@ class OpenJob:
 
     @property
     def starts(self) -> tuple[int | None, int | None]:
-        """When it started in the one and in the other."""
+        """Start times in the real cluster and in the shadow."""
         return self.real_start, self.shadow_start
 
     @property
     def ended(self) -> bool:
-        """Whether it has ended in both."""
+        """Whether the job has ended in both."""
         return self.real_run_time is not None and self.shadow_run_time is not None
 
     def fared(self) -> Fared:
-        """Return how it fared up to `PATIENCE` seconds after it came."""
+        """Return the waits and slowdowns of the job. Waits are cut at `PATIENCE`."""
         latest = self.since + PATIENCE
         real, shadow = (min(latest if start is None else start, latest) - self.since for start in self.starts)
         slowdowns = None
@@ -68,9 +68,9 @@ class OpenJob:
 class OpenDays:
     """The jobs of the days that are not compared yet.
 
-    A day is given out once it is over and each of its jobs has ended in both, and only after all days before it: which
-    days are compared then depends on no wait (docs/twin.md#which-jobs-are-compared). What is told of a job costs O(1);
-    memory is O(jobs of these days), which are at most those of 30 days and of the jobs' longest lives.
+    A day is released once it is over and each of its jobs has ended in both, and only after all earlier days. So the
+    choice of compared days does not depend on any wait (docs/twin.md#which-jobs-are-compared). An event costs O(1).
+    Memory is O(jobs of these days), which are at most those of 30 days and of the jobs' longest lives.
 
     Examples
     --------
@@ -90,7 +90,7 @@ class OpenDays:
         self._open: dict[int, int] = {}
 
     def submitted(self, job: JobSubmitted) -> None:
-        """Take in a job that waits in both; one that came before the days that are left counts to their first."""
+        """Add a job that waits in both. A job of a day that was released already counts for the first open day."""
         self.withdrawn(job.job_number)
         day = job.since // DAY
         if self.first is None:
@@ -103,7 +103,7 @@ class OpenDays:
         self._open[day] = self._open.get(day, 0) + 1
 
     def started(self, which: Which, number: int, time: int) -> None:
-        """Take in the start of a job; of one that starts again, the last one counts."""
+        """Record the start of a job. If it starts again, the last start counts."""
         job = self._job(number)
         if job is not None and which == REAL:
             job.real_start = time
@@ -111,7 +111,7 @@ class OpenDays:
             job.shadow_start = time
 
     def ended(self, which: Which, number: int, time: int, run_time: int, processors: int) -> None:
-        """Take in the end of a job for good, unless it comes `PATIENCE` after it was submitted."""
+        """Record the final end of a job. An end later than `PATIENCE` after its wait began is ignored."""
         job = self._job(number)
         if job is None or job.ended or time > job.since + PATIENCE:
             return
@@ -125,7 +125,7 @@ class OpenDays:
             self._open[self._day_of[number]] -= 1
 
     def withdrawn(self, number: int) -> bool:
-        """Leave a job out of both; return whether there was one."""
+        """Remove a job from the comparison. Return whether it was there."""
         job = self._job(number)
         if job is None:
             return False
@@ -139,7 +139,7 @@ class OpenDays:
         return None if day is None else self._days[day][number]
 
     def over(self, horizon: int) -> Iterator[tuple[int, list[Fared]]]:
-        """Yield the days that can be compared, as their numbers and jobs, and forget them; O(jobs of these)."""
+        """Yield the number and the jobs of each day that can be compared, and forget the day. O(jobs of these days)."""
         while self._days:
             day = min(self._days)
             end = (day + 1) * DAY
@@ -153,7 +153,7 @@ class OpenDays:
             yield day, [job.fared() for job in jobs.values()]
 
     def waiting(self, horizon: int) -> list[list[int]]:
-        """Return, for each of both, how long those jobs have waited at `horizon` that have not started in it."""
+        """Return the waits at `horizon` of the jobs that have not started: in the cluster, and in the shadow."""
         jobs = [job for day in self._days.values() for job in day.values() if job.since <= horizon]
         return [
             [horizon - job.since for job in jobs if (start := job.starts[which]) is None or start > horizon]
@@ -169,7 +169,7 @@ class OpenDays:
         return {"first": self.first, "days": days}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Take on what `snapshot` returned."""
+        """Restore the state that `snapshot` returned."""
         self.first = state["first"]
         self._days = {day: {number: OpenJob(*rest) for number, *rest in jobs} for day, jobs in state["days"]}
         self._day_of = {number: day for day, jobs in self._days.items() for number in jobs}

@@ -25,15 +25,15 @@ HOUR = 3_600
 
 
 class PairedLogs:
-    """Hears the events of both logs, each in its own order; an event costs O(1).
+    """The pairing of both logs. Each log's events come in its own order; an event costs O(1).
 
-    Jobs are compared that come after the shadow has taken over. One that was held, or bears the number of one that is
-    not over in both, is left out.
+    Only jobs that are submitted after the takeover are compared. A job is left out if it was held, or if another job of
+    its number is not over in both.
 
     Parameters
     ----------
     opened, takes_over
-        How the cluster's log was opened, and from when on the shadow decides, in seconds.
+        First event of the cluster's log, and the time in seconds from which on the shadow decides.
     """
 
     def __init__(self, opened: ClusterOpened, takes_over: int) -> None:
@@ -47,7 +47,7 @@ class PairedLogs:
         self._reported: tuple[int, Comparison] | None = None
 
     def real(self, event: Event) -> None:
-        """Take in the next event of the cluster's log."""
+        """Apply the next event of the cluster's log."""
         if isinstance(event, CapacityChanged):
             self._rooms.change(event.pool or 0, PoolCapacity(event.processors, event.memory, event.gpus))
             self.both.capacity(event.time, self._rooms.processors)
@@ -81,13 +81,13 @@ class PairedLogs:
             self._runs(REAL, event)
 
     def shadow(self, event: Event) -> None:
-        """Take in the next event of the shadow's log."""
+        """Apply the next event of the shadow's log."""
         if event.time >= self._takes_over:
             self._begin()
             self._runs(SHADOW, event)
 
     def _runs(self, which: Which, event: Event) -> None:
-        """Take in what a job does on one of both machines."""
+        """Apply an event of a job on one of both machines."""
         on = self._on[which]
         if isinstance(event, JobStarted):
             on[event.job_number] = event.processors
@@ -107,18 +107,18 @@ class PairedLogs:
             self.both.resized(which, event.job_number, event.time, event.requested_processors)
 
     def at(self, time: int) -> None:
-        """Take in up to when, in seconds, both are known."""
+        """Record the time, in seconds, up to which both logs are known."""
         self.both.at(time)
 
     def compared(self) -> Comparison:
-        """Return how both compare, at most an hour of the cluster ago."""
+        """Return the comparison. It is cached for an hour of the cluster's time."""
         now = self.both.horizon or 0
         if self._reported is None or now >= self._reported[0] + HOUR:
             self._reported = now, self.both.report(now, self._key)
         return self._reported[1]
 
     def snapshot(self) -> Any:
-        """Return what is not in `both`, as plain values."""
+        """Return the state as plain values, without that of `both`."""
         return {
             "rooms": self._rooms.snapshot(),
             "before": list(self._before.items()),
@@ -126,7 +126,7 @@ class PairedLogs:
         }
 
     def restore(self, state: Any, both: Any) -> None:
-        """Take on what `snapshot` of this and of `both` returned."""
+        """Restore the states that `snapshot` of this and of `both` returned."""
         self.both.restore(both)
         self._rooms.restore(state["rooms"])
         self._before = dict(state["before"])

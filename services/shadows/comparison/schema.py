@@ -1,4 +1,4 @@
-"""The comparison of a cluster and its shadow, as JSON has it."""
+"""JSON schema of the comparison of a cluster and its shadow."""
 
 from typing import Annotated
 
@@ -10,7 +10,7 @@ Share = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
 class ConfidenceInterval(FrozenModel):
-    """A figure and the bounds between which it lies with 95 % confidence; none where too little is known."""
+    """A figure and the bounds of its 95 % confidence interval. The bounds are None if there are too few data."""
 
     mean: Finite
     low: Finite | None
@@ -18,16 +18,17 @@ class ConfidenceInterval(FrozenModel):
 
 
 class Pair(FrozenModel):
-    """A figure of the real cluster and of the shadow; None before there is one."""
+    """A figure of the real cluster and of the shadow; None if there is none yet."""
 
     real: Finite | None
     shadow: Finite | None
 
 
 class Started(FrozenModel):
-    """Jobs that start sooner in the shadow than really, or later: their share, and by how many seconds.
+    """Jobs that start sooner in the shadow than really, or later: their share, and the mean difference in seconds.
 
-    `quantiles` has those of 25, 50, 75 and 95 % of these jobs, within 1 %; they are told of all jobs only.
+    `quantiles` has the 25, 50, 75 and 95 % quantiles of the difference over these jobs, within 1 %. They exist only in
+    the result of all jobs.
     """
 
     share: Share
@@ -36,7 +37,7 @@ class Started(FrozenModel):
 
 
 class ClassResult(FrozenModel):
-    """How the jobs of a class fare in both; times in seconds, differences are shadow less real."""
+    """Waits and slowdowns of the jobs of a class in both. Times in seconds; differences are shadow less real."""
 
     shape: str
     jobs: int
@@ -52,7 +53,7 @@ class ClassResult(FrozenModel):
 
 
 class UserFares(FrozenModel):
-    """How a user's jobs fare; `user` is None for nobody known, and `others` for all users that are not told apart."""
+    """Waits of a user's jobs in both. `user` is None if unknown; `others` marks all users without sums of their own."""
 
     user: int | None
     others: bool
@@ -65,9 +66,9 @@ class UserFares(FrozenModel):
 
 
 class Real(FrozenModel):
-    """Since when a difference is real, in seconds, None if it is not yet; whether the shadow is the better one.
+    """The time since which a difference is real, in seconds, and whether the shadow is better; None if not real yet.
 
-    `evidence` is how often the capital of the bets on it has been won, of 20 times that it takes.
+    `evidence` is the capital of the bets as a multiple of the first capital. A difference is real at 20.
     """
 
     since: int | None
@@ -76,14 +77,14 @@ class Real(FrozenModel):
 
 
 class Waits(FrozenModel):
-    """Jobs that wait at the horizon, and how long the one has that has for longest, in seconds."""
+    """Number of jobs that wait at the horizon, and the longest of their waits so far, in seconds."""
 
     jobs: int
     longest: int | None
 
 
 class Comparison(FrozenModel):
-    """A shadow beside the real cluster, of the jobs of the days from `first_day` to before `until`, in seconds."""
+    """A shadow compared with the real cluster. The jobs are those from `first_day` until before `until`, in seconds."""
 
     horizon: int | None
     first_day: int | None

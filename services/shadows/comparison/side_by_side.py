@@ -1,4 +1,4 @@
-"""A cluster and its shadow, side by side: the same jobs in both, and how each of them fares."""
+"""Comparison of a cluster and its shadow on the same jobs."""
 
 from typing import Any
 
@@ -15,14 +15,15 @@ __all__ = ["REAL", "SHADOW", "SideBySide", "Which"]
 
 
 class SideBySide:
-    """Told what happens in both, each in its own order, it says how they compare; what it is told costs O(1).
+    """The comparison of a cluster and its shadow, updated event by event; an event costs O(1).
 
-    The rules that whoever tells it keeps:
+    Rules for the caller:
 
-    1. `submitted` once for each job that both have, as it comes, and `running` for those that run in both at first.
-    2. Of each of both, starts and ends come in the order of time; up to `at` both are known.
-    3. A job that starts again, as after a requeue, is `started` again; `ended` is for good. A job that leaves the real
-       queue without having run is `withdrawn`: it counts for neither.
+    1. Call `submitted` once for each job that both have, when it arrives. Call `running` for each job that runs in both
+       at the beginning.
+    2. Starts and ends of each machine come in the order of time. Both are known up to `at`.
+    3. Call `started` again when a job starts again, as after a requeue; `ended` is final. Call `withdrawn` for a job
+       that leaves the real queue without having run: it counts for neither.
 
     Examples
     --------
@@ -46,39 +47,39 @@ class SideBySide:
         self._wait, self._slowdown = Evidence(), Evidence()
         self._busy, self._machine = (DayAreas(), DayAreas()), DayAreas()
         self._held: tuple[dict[int, int], dict[int, int]] = ({}, {})
-        self._asked: dict[int, list[int]] = {}  # processors, and in how many of both it has ended
+        self._asked: dict[int, list[int]] = {}  # processors, and number of machines (0 to 2) on which it has ended
 
     def capacity(self, time: int, processors: int) -> None:
-        """Take in how many processors both machines have from a second on."""
+        """Record the number of processors that both machines have from `time` on."""
         self._machine.add(time, processors - self._machine.level)
 
     def running(self, job_number: int, processors: int, time: int) -> None:
-        """Take in a job that runs in both as the shadow takes over: it holds processors, but is not compared."""
+        """Add a job that runs in both at the takeover. It holds processors, but is not compared."""
         for which in (REAL, SHADOW):
             self._hold(which, job_number, time, processors)
 
     def submitted(self, job: JobSubmitted) -> None:
-        """Take in a job that both have."""
+        """Add a job that both have."""
         self._days.submitted(job)
         self._asked[job.job_number] = [job.requested_processors, 0]
 
     def knows(self, job_number: int) -> bool:
-        """Return whether a job of this number is not over in both."""
+        """Return whether there is a job of this number that has not ended in both."""
         return job_number in self._asked
 
     def started(self, which: Which, job_number: int, time: int, processors: int | None = None) -> None:
-        """Take in a start; on as many processors as the job asked for, unless told otherwise."""
+        """Record a start. `processors` defaults to the job's request."""
         self._days.started(which, job_number, time)
         if job_number in self._asked:
             self._hold(which, job_number, time, self._asked[job_number][0] if processors is None else processors)
 
     def resized(self, which: Which, job_number: int, time: int, processors: int) -> None:
-        """Take in that a running job holds so many processors from now on: 0 while it is suspended."""
+        """Record the number of processors that a running job holds from `time` on; 0 while it is suspended."""
         if job_number in self._held[which]:
             self._hold(which, job_number, time, processors)
 
     def ended(self, which: Which, job_number: int, time: int, run_time: int, processors: int) -> None:
-        """Take in the end of a job for good, after so many seconds on so many processors."""
+        """Record the final end of a job, after `run_time` seconds on `processors`."""
         self._days.ended(which, job_number, time, run_time, processors)
         self._let_go(which, job_number, time)
         if job_number in self._asked:
@@ -87,18 +88,18 @@ class SideBySide:
                 del self._asked[job_number]
 
     def requeued(self, which: Which, job_number: int, time: int) -> None:
-        """Take in that a running job gave its processors back, and waits again."""
+        """Record that a running job gave its processors back and waits again."""
         self._let_go(which, job_number, time)
 
     def withdrawn(self, job_number: int, time: int) -> None:
-        """Take in that a waiting job left the real queue: it leaves the shadow, and counts for neither."""
+        """Record that a waiting job left the real queue. It leaves the shadow, too, and counts for neither."""
         self.withdrawn_jobs += self._days.withdrawn(job_number)
         for which in (REAL, SHADOW):
             self._let_go(which, job_number, time)
         self._asked.pop(job_number, None)
 
     def at(self, time: int) -> None:
-        """Take in up to when both are known, and compare the days that can be; O(their jobs)."""
+        """Record the time up to which both are known. Add the days that can be compared now; O(their jobs)."""
         self.horizon = time if self.horizon is None else max(time, self.horizon)
         for level in (*self._busy, self._machine):
             level.upto(self.horizon)
@@ -122,7 +123,7 @@ class SideBySide:
         self._busy[which].add(time, -self._held[which].pop(job_number, 0))
 
     def report(self, time: int, key: int = 0) -> Comparison:
-        """Return how both compare at a second; `key` is of the draws of chance (`shared/chance.py`)."""
+        """Return the comparison as of `time`. `key` is the key of seeded random numbers (`shared/chance.py`)."""
         horizon = time if self.horizon is None else min(time, self.horizon)
         parts = Parts(self._sums, self._extremes, self._users, self._busy, self._machine)
         evidence = self._wait, self._slowdown
@@ -146,7 +147,7 @@ class SideBySide:
         }
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Take on what `snapshot` returned."""
+        """Restore the state that `snapshot` returned."""
         self.horizon, self.withdrawn_jobs = state["horizon"], state["withdrawn"]
         self._days.restore(state["open"])
         self._sums.restore(state["sums"])

@@ -1,4 +1,4 @@
-"""The comparisons of a cluster's shadows, from what their processes keep in Redis."""
+"""The comparisons of a cluster's shadows, from the state that their processes keep in Redis."""
 
 import asyncio
 import logging
@@ -15,11 +15,11 @@ from shadowtime.shared.quoting import quote, truncate
 from shadowtime.shared.streaming import Position, RunReader
 
 STORE = "shadow"
-"""Under which name shadows keep their state."""
+"""Prefix of the keys of shadows in Redis."""
 
 
 class StoredShadow(NamedTuple):
-    """A shadow as it is stored: its run, the cluster and the run it is of, the policy's name, and how it compares."""
+    """A stored shadow: its run, the cluster, the real run, the policy's name, and the comparison."""
 
     run: str
     cluster: str
@@ -29,18 +29,18 @@ class StoredShadow(NamedTuple):
     compared: Comparison
 
     def of(self, cluster: str) -> bool:
-        """Return whether it is a shadow of a cluster, named by the cluster or by the real run."""
+        """Return whether this is a shadow of `cluster`, which is the name of a cluster or of a real run."""
         return cluster in (self.cluster, self.real)
 
 
 def none_of(cluster: str, every: Sequence[StoredShadow]) -> str:
-    """Return that a cluster has no shadow, and which have."""
+    """Return an error message: the cluster has no shadow, and these clusters have."""
     known = truncate(", ".join(sorted({shadow.cluster for shadow in every}))) if every else "none"
     return f"cluster {quote(cluster)} has no shadow; clusters that have: {known}. shadowtime shadow starts one"
 
 
 def read(run: str, snapshot: bytes | None) -> StoredShadow:
-    """Return a shadow as its snapshot has it.
+    """Return the shadow of a snapshot.
 
     Raises
     ------
@@ -64,23 +64,23 @@ def read(run: str, snapshot: bytes | None) -> StoredShadow:
     return StoredShadow(run, cluster, real, name.removeprefix("shadow/"), unix_start, summary)
 
 
-# The shadows of all clusters as Redis keeps them, looked at seldom, for however many ask.
+# A cache of the shadows of all clusters, shared by all clients. Redis is read rarely.
 
 log = logging.getLogger("shadowtime.live")
 
 REST_SECONDS = 10.0
-"""Between two looks; who asks meanwhile is told what the last one found, also if that was an error."""
+"""Seconds between two reads of Redis. Meanwhile callers get the result of the last read, also if it was an error."""
 
 
 class _Seen(NamedTuple):
-    """A run as it was at a position; no shadow where what is stored cannot be read."""
+    """A run as of a position. `shadow` is None if its state cannot be read."""
 
     position: Position
     shadow: StoredShadow | None
 
 
 class StoredShadowCache:
-    """The stored state of shadows; one that has not moved on is not read again."""
+    """A cache of the stored shadows. A shadow whose position has not changed is not read again."""
 
     def __init__(self, reader: RunReader) -> None:
         self._reader = reader
@@ -89,7 +89,7 @@ class StoredShadowCache:
         self._rested = 0.0
 
     async def shadows(self) -> Sequence[StoredShadow]:
-        """Return the shadows that can be read, in order of their runs.
+        """Return the readable shadows, in the order of `RunReader.names`.
 
         Raises
         ------
@@ -98,7 +98,7 @@ class StoredShadowCache:
         """
         if self._looking is None or (self._looking.done() and asyncio.get_running_loop().time() >= self._rested):
             self._looking = asyncio.create_task(self._look())
-        await asyncio.shield(self._looking)  # whoever leaves, the others wait for it
+        await asyncio.shield(self._looking)  # a caller that is cancelled must not cancel the read of the others
         return [entry.shadow for entry in self._seen.values() if entry.shadow is not None]
 
     async def _look(self) -> None:

@@ -1,4 +1,4 @@
-"""How a shadow fares beside the real cluster, in words."""
+"""Sentences and tables that compare a shadow with the real cluster."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -12,14 +12,14 @@ SHAPES_MEAN = "long: more than 1 h requested; wide: more than 8 processors; chan
 
 
 def verdict(compared: Comparison, unix_start: int) -> str | None:
-    """Return by how much waits are shorter in the shadow, and since when that is real; None before that is known."""
+    """Return a sentence: how much shorter waits are in the shadow, and since when that is real; None if unknown."""
     if compared.all is None or compared.all.wait_change is None:
         return None
     return f"{_waits(compared.all.wait_change)}; {real(compared.wait_real, unix_start)}"
 
 
 def notes_of(name: str, compared: Comparison) -> Iterator[str]:
-    """Yield what else a comparison with the shadow of this name says."""
+    """Yield further sentences on a comparison. `name` is the shadow's name."""
     result = compared.all
     if result is not None:
         for word, moved in (("sooner", result.sooner), ("later", result.later)):
@@ -44,7 +44,7 @@ def _waits(change: ConfidenceInterval) -> str:
 
 
 def real(facts: Real, unix_start: int) -> str:
-    """Return since when a difference is real.
+    """Return a phrase: since when a difference is real, or that it is not known to be real.
 
     >>> real(Real(since=86_400, shorter=True, evidence=31.0), 843_436_800)
     'real since 24 Sep'
@@ -57,16 +57,16 @@ def real(facts: Real, unix_start: int) -> str:
     return f"real since {day}" if unix_start else f"real since day {day.split()[0]}"
 
 
-# How shadows fare beside a real cluster, as tables and sentences in the terminal.
+# Tables and sentences for the terminal.
 
 MAX_USERS_SHOWN = 20
-"""Users in a table; `--json` has all that are told apart."""
+"""Number of users in a table. `--json` has all users with sums of their own."""
 
 
 def tables(
     cluster: str, shadows: Mapping[str, Comparison], unix_start: int, *, users: bool, classes: bool
 ) -> Iterator[FittedTable]:
-    """Yield a table of each shadow beside the real cluster, on the same jobs, and what that means."""
+    """Yield a table for each shadow beside the real cluster, on the same jobs, with the verdict as notes."""
     for name, compared in shadows.items():
         conclusion = verdict(compared, unix_start)
         notes = [*([] if conclusion is None else [f"{name}: {conclusion}"]), *notes_of(name, compared)]

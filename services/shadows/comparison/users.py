@@ -7,16 +7,16 @@ from shadowtime.services.shadows.comparison.day_sums import NOTICED
 from shadowtime.services.shadows.comparison.open_days import Fared
 
 MAX_USERS = 500
-"""Users that are told apart; of a new one beyond, the one with the least work so far joins the others."""
+"""Number of users with sums of their own. Beyond it, the user with the least work so far joins the others."""
 
 OTHERS = -2
-"""In the place of a user: all others together. -1 is nobody that is known."""
+"""Number that stands for all other users together. -1 stands for an unknown user."""
 
 JOBS, WORK, REAL_WAIT, SHADOW_WAIT, REAL_LONGEST, SHADOW_LONGEST, SOONER, LATER = range(8)
 
 
 class UserSums:
-    """Sums of each user; O(1) for a job, and O(`MAX_USERS`) for one whose user is not known yet.
+    """Sums of each user. A job costs O(1), or O(`MAX_USERS`) if its user has no sums yet.
 
     Examples
     --------
@@ -30,7 +30,7 @@ class UserSums:
         self._users: dict[int, list[int]] = {}
 
     def add(self, job: Fared) -> None:
-        """Take in a job."""
+        """Add a job to the sums of its user."""
         real, shadow = job.waits
         sums = [1, job.work, real, shadow, real, shadow, int(real - shadow >= NOTICED), int(shadow - real >= NOTICED)]
         self._join(job.user, sums)
@@ -47,7 +47,7 @@ class UserSums:
         self._users[user] = sums
 
     def by_work(self) -> Iterator[tuple[int, list[int]]]:
-        """Yield users and their sums, those with the most work first, the others last."""
+        """Yield users and their sums, in order of descending work; `OTHERS` comes last."""
         yield from sorted(self._users.items(), key=lambda entry: (entry[0] == OTHERS, -entry[1][WORK], entry[0]))
 
     def snapshot(self) -> Any:
@@ -55,5 +55,5 @@ class UserSums:
         return list(self._users.items())
 
     def restore(self, state: Any) -> None:
-        """Take on what `snapshot` returned."""
+        """Restore the state that `snapshot` returned."""
         self._users = {user: list(sums) for user, sums in state}

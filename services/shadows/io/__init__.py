@@ -1,4 +1,4 @@
-"""The part of a shadow that meets the world: it reads the run of its cluster and publishes its own."""
+"""The I/O of a shadow: it reads the run of its cluster and publishes its own."""
 
 from typing import TYPE_CHECKING
 

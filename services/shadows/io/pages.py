@@ -1,4 +1,4 @@
-"""Pages of a process with shadows: `/health`, and figures at `/metrics`."""
+"""HTTP pages of a shadow process: `/health`, and figures at `/metrics`."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -13,14 +13,14 @@ from shadowtime.services.shadows.io.source import ShadowSource
 from shadowtime.shared import metric_names as names
 from shadowtime.shared.metric_names import Metric
 
-# What a comparison tells as figures, for the page that is scraped of a shadow's process.
+# Figures of a comparison, for the metrics page of a shadow process.
 
 Figure = tuple[Metric, tuple[str, ...], float]
-"""A metric, the values of its labels behind `shadow`, the name of the shadow's run, and its value."""
+"""A metric, its label values, and its value. The first label, `shadow` (the name of the run), is left out."""
 
 
 def figures(compared: Comparison) -> Iterator[Figure]:
-    """Yield the figures that there are: of all jobs, of each class, of both machines.
+    """Yield the known figures of a comparison: of all jobs, of each class, of both machines.
 
     >>> from shadowtime.services.shadows.comparison.side_by_side import SideBySide
     >>> [(metric.name, labels, value) for metric, labels, value in figures(SideBySide().report(0))]
@@ -58,7 +58,7 @@ def _both(metric: Metric, labels: tuple[str, ...], both: Pair) -> Iterator[Figur
 
 
 class ShadowCollector(Collector):
-    """Reads the figures of shadows as they are asked for."""
+    """Collector of the figures of shadows. It reads them at each scrape."""
 
     def __init__(self, followers: Sequence[Follower]) -> None:
         self._followers = followers
@@ -83,14 +83,14 @@ class ShadowCollector(Collector):
 
 
 def registry_of(followers: Sequence[Follower]) -> CollectorRegistry:
-    """Return what is scraped."""
+    """Return the registry of the metrics page."""
     registry = CollectorRegistry()
     registry.register(ShadowCollector(followers))
     return registry
 
 
 def health_of(followers: Sequence[Follower]) -> tuple[bool, dict[str, Any]]:
-    """Return whether all is well, and more about it."""
+    """Return whether the process is healthy, which is always true, and the details."""
     return True, {
         "healthy": True,
         "shadows": {

@@ -1,4 +1,4 @@
-"""Shadows as a process: each a follower of its own, with one page of figures for all."""
+"""The process of shadows. Each shadow has a follower of its own; all share one metrics page."""
 
 from collections.abc import Sequence
 
@@ -14,21 +14,21 @@ from shadowtime.shared.streaming import RedisStore
 
 
 async def play(shadows: Sequence[ShadowOptions]) -> None:
-    """Play shadows until the process is ended, or the run whose shadows they are is closed.
+    """Play shadows until the process is ended, or the real run is closed. All shadows must be of one real run.
 
     Raises
     ------
     FollowError
-        If one of them cannot be played; the others are played to their ends.
+        If a shadow cannot be played. The other shadows are played to their ends.
     SettingsError
-        If one of them would not be known by its settings.
+        If the settings of a shadow are invalid.
     BusError, StoreError
         If Kafka or Redis do not answer at the start.
     """
     settings = shadows[0].of.settings
 
     async def played(store: RedisStore) -> None:
-        followers, real = [], None  # all are of one run, which is looked for once
+        followers, real = [], None  # all are of one real run, whose first event is read once
         for wanted in shadows:
             source = ShadowSource(wanted.of)
             like = await known(store, wanted.of.run)
@@ -43,13 +43,13 @@ async def play(shadows: Sequence[ShadowOptions]) -> None:
 
 
 async def known(store: RedisStore, run: str) -> ClusterOpened | None:
-    """Return how a shadow was opened that goes on; None of a new one."""
+    """Return the opening event of a stored shadow; None of a new shadow."""
     saved = await store.load(run)
     return None if saved is None else ClusterOpened.model_validate(orjson.loads(saved.snapshot or b"{}")["opened"])
 
 
 async def first_of(source: ShadowSource) -> ClusterOpened:
-    """Return how the real run was opened."""
+    """Return the opening event of the real run, and close the source."""
     try:
         return await source.first_event()
     finally:

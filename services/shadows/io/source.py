@@ -1,7 +1,7 @@
-"""A shadow as a live source: it hears the log of a real run and the decisions of its own, and tells what that makes.
+"""A shadow as a live source. It reads the log of a real run and the decisions of its own run, and emits its events.
 
-What it tells follows from what it has heard alone, in whatever parts that comes, so that a process that was killed
-tells the same again. The rules of its position are those of `services/follower/io/follower.py`.
+The events depend only on the records read, not on how these are split into reads. So a process that was killed emits
+the same events again. The rules of its position are those of `services/follower/io/follower.py`.
 """
 
 from collections import deque
@@ -32,18 +32,18 @@ from shadowtime.shared.stages import DECISIONS, JOBS
 from shadowtime.shared.streaming import Route, topic_admin
 from shadowtime.shared.streaming import clients as bus
 
-# How the run began whose shadows are played.
+# The beginning of the real run.
 
 PART, PATIENCE = 500, 1_000
-"""Records that are read at once, and milliseconds to wait for one."""
+"""Number of records of one poll, and its timeout in milliseconds."""
 
 
 async def beginning_of(
     consumer: AIOKafkaConsumer, partition: int, run: str, *, to_the_end: bool
 ) -> tuple[ClusterOpened, int, int]:
-    """Return the first event of a run, the time of its last one so far, in seconds, and where its second may lie.
+    """Return the first event of a run, the time of its last event so far, and the offset after the first event.
 
-    The last is looked for only `to_the_end`.
+    The log is read to the end only if `to_the_end`; else the time, in seconds, is not that of the last event.
 
     Raises
     ------
@@ -75,7 +75,7 @@ async def beginning_of(
 
 
 async def read_from(consumer: AIOKafkaConsumer, offsets: Mapping[TopicPartition, int]) -> None:
-    """Let a consumer read on from there; raises `FollowError` where that is not kept any more."""
+    """Let a consumer read from the given offsets. Raise `FollowError` if the topic does not keep an offset any more."""
     consumer.assign(list(offsets))
     for place, offset in offsets.items():
         if (await consumer.beginning_offsets([place]))[place] > offset > 0:
@@ -98,7 +98,7 @@ class ShadowSource:
     Parameters
     ----------
     of
-        Whose shadow it is, and how it is played.
+        The shadow: its cluster, its runs and its settings.
     """
 
     name: ClassVar[str] = "shadow"
@@ -116,33 +116,33 @@ class ShadowSource:
         self._forget()
 
     def _forget(self) -> None:
-        self._heard, self._real_offset = 0, 0  # of the real run: sequence, and where the next record lies
+        self._heard, self._real_offset = 0, 0  # real run: last sequence read, and offset of the next record
         self._answered, self._own_offset = -1, 0
         self._published = 0
-        self._point = -1  # sequence of the last scheduling point that was told
+        self._point = -1  # sequence of the last scheduling point that was emitted
         self._already: deque[Event] = deque()
         self._placed = False
         self._fetched.clear()
 
     @property
     def twin(self) -> TwinMachine:
-        """Its machine; only once the real run was met, or it was restored."""
+        """Machine of the shadow. It exists only after `meet` or `restore`; before, `FollowError` is raised."""
         if self._twin is None:
             raise FollowError(f"{self.of.real} was not met yet")
         return self._twin
 
     @property
     def met(self) -> bool:
-        """Whether the real run was met, or it was restored."""
+        """Whether `meet` or `restore` has been called."""
         return self._twin is not None
 
     @property
     def over(self) -> bool:
-        """Whether the real run was closed, and all of it has been told here."""
+        """Whether the real run was closed, and the shadow has emitted its last event."""
         return self._twin is not None and self._twin.closed
 
     async def meet(self, opened: ClusterOpened | None = None) -> Opening:
-        """Return how the real run was opened, and from when on its shadow decides.
+        """Return the opening of the real run, and the time from which on the shadow decides.
 
         Raises
         ------
@@ -159,7 +159,7 @@ class ShadowSource:
         return Opening(first.processors, first.pools, first.unix_start, first.time, self.twin.takes_over or None)
 
     async def first_event(self) -> ClusterOpened:
-        """Return how the real run was opened; errors are those of `meet`."""
+        """Return the opening event of the real run. Errors are those of `meet`."""
         first, _, _ = await self._beginning(to_the_end=False)
         return first
 
@@ -176,16 +176,16 @@ class ShadowSource:
         self.paired = PairedLogs(first, takes_over or 0)
 
     def next_time(self) -> int | None:
-        """Return the time of the next instant; None before what it depends on was heard."""
+        """Return the time of the next instant. Return None if it depends on records that were not read yet."""
         return None if self._unanswered and not self.twin.telling else self.twin.next_time()
 
     @property
     def _unanswered(self) -> bool:
-        """Whether, as it takes over, what was predicted of the jobs before is not known yet."""
+        """Whether the answers up to the last scheduling point are missing: at the takeover, it needs predictions."""
         return self.twin.decides and self._answered < self._point
 
     def next_instant(self) -> Sequence[Event]:
-        """Return the events of the next instant, without those that the log has already."""
+        """Return the events of the next instant, without the events that the log has already."""
         fresh = []
         for event in self.twin.next_instant():
             if isinstance(event, SchedulingPoint):
@@ -200,7 +200,7 @@ class ShadowSource:
         return fresh
 
     async def listen(self) -> None:
-        """Hear more of the real run, or what is decided in this one."""
+        """Read more of the real run, or the decisions of the shadow's run if one is pending."""
         consumer = await self._connected()
         real, own = TopicPartition(JOBS, self._real_partition), TopicPartition(DECISIONS, self._own_partition)
         if not self._placed:
@@ -224,7 +224,7 @@ class ShadowSource:
         self.paired.at(twin.horizon - twin.behind)
 
     def _hear(self, record: Any) -> None:
-        """Take in a record of the partition of the real run."""
+        """Apply a record of the partition of the real run."""
         self._real_offset = record.offset + 1
         if record.key != self._real_key or (envelope := Envelope.read(record.value)) is None:
             return
@@ -238,7 +238,7 @@ class ShadowSource:
         self.paired.real(envelope.event)
 
     def _take_answer(self, envelope: Envelope) -> None:
-        """Take in what the stages say of an event of this run."""
+        """Apply the answer of the stages to an event of this run."""
         if envelope.sequence <= self._answered:
             return
         self._answered, event = envelope.sequence, envelope.event
@@ -267,22 +267,22 @@ class ShadowSource:
         return self._consumer
 
     async def close(self) -> None:
-        """Let go of Kafka."""
+        """Close the connection to Kafka."""
         consumer, self._consumer = self._consumer, None
         self._placed = False
         if consumer is not None:
             await consumer.stop()
 
     def routes(self) -> Sequence[Route]:
-        """Return nothing: it takes nothing over HTTP."""
+        """Return no routes: a shadow receives nothing over HTTP."""
         return ()
 
     def published(self, event: Event) -> None:
-        """Note that an event was told, by another process before this one."""
+        """Record an event that an earlier process has published."""
         self._already.append(event)
 
     def snapshot(self) -> Any:
-        """Return what was heard and told, and the machine."""
+        """Return the positions in both logs, the machine and the comparison as plain values."""
         return {
             "real": self.of.real,
             "exact": self.of.exact,
@@ -298,12 +298,12 @@ class ShadowSource:
         }
 
     def restore(self, state: Any) -> None:
-        """Take on what `snapshot` returned.
+        """Restore the state that `snapshot` returned.
 
         Raises
         ------
         FollowError
-            If it is the shadow of another run, or is played otherwise.
+            If the stored shadow is of another real run, or has another `exact`.
         """
         mine: dict[str, str | bool] = {"real": self.of.real, "exact": self.of.exact}
         if {name: state[name] for name in mine} != mine:

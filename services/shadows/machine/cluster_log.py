@@ -1,4 +1,4 @@
-"""The log of a cluster, as facts about its jobs."""
+"""The state of a cluster's jobs, from its log."""
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
@@ -27,10 +27,10 @@ OF_A_LIFE: dict[type, Callable[[ShadowJob, Any], None]] = {
 
 
 class Actual:
-    """The jobs of a cluster that are not over both there and in the shadow.
+    """The jobs of a cluster that are not over on the cluster, or not done in the shadow.
 
-    A number may have more than one life: where a job is handed in again before the shadow is through with the last.
-    Memory is bounded by those jobs; an event costs O(1).
+    A job number has several lives if a job is submitted again before the shadow is done with the last life. Memory is
+    bounded by those jobs; an event costs O(1).
     """
 
     def __init__(self, lives: Iterable[ShadowJob] = ()) -> None:
@@ -42,7 +42,7 @@ class Actual:
         return (life for lives in self._lives.values() for life in lives)
 
     def hear(self, event: Event) -> ShadowJob | None:
-        """Take in the next event of the log, and return the life it is of; None if it is of no job that is known."""
+        """Apply the next event of the log. Return the life that the event belongs to, or None if the job is unknown."""
         if isinstance(event, JobSubmitted):
             return self._submitted(event)
         if not isinstance(event, OfJob) or (handle := OF_A_LIFE.get(type(event))) is None:
@@ -54,7 +54,7 @@ class Actual:
         return life
 
     def forget_if_over(self, life: ShadowJob) -> None:
-        """Let go of a life that is over on the cluster and done in the shadow."""
+        """Forget a life if it is over on the cluster and done in the shadow."""
         if life.over and life.done:
             lives = self._lives[life.job.job_number]
             lives.remove(life)
@@ -62,7 +62,7 @@ class Actual:
                 del self._lives[life.job.job_number]
 
     def next_after(self, life: ShadowJob) -> ShadowJob | None:
-        """Return the life of the same number that comes after this one, if there is one."""
+        """Return the next life of the same job number; None if there is none."""
         lives = self._lives[life.job.job_number]
         at = lives.index(life) + 1
         return lives[at] if at < len(lives) else None
@@ -71,7 +71,7 @@ class Actual:
         self._lives.setdefault(life.job.job_number, []).append(life)
 
     def _last(self, job_number: int) -> ShadowJob | None:
-        """Return the life that a job has on the cluster now; None if there is none that is known."""
+        """Return the current life of a job on the cluster; None if none is known."""
         lives = self._lives.get(job_number)
         return lives[-1] if lives and not lives[-1].over else None
 

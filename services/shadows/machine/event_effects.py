@@ -1,6 +1,6 @@
-"""Effects of the cluster's events in the shadow, once the shadow has come to their instant.
+"""Effects of the cluster's events in the shadow, applied when the shadow reaches their instant.
 
-Whether a job is there waiting, runs or has ended may be otherwise than on the cluster.
+A job may wait in the shadow while it runs or has ended on the cluster, and vice versa.
 """
 
 from collections.abc import Callable, Sequence
@@ -27,7 +27,10 @@ REACHING = CapacityChanged, JobSubmitted, JobWithdrawn, JobChanged
 
 
 def apply_cluster_event(machine: MachineState, event: Event, life: ShadowJob | None) -> Sequence[Event]:
-    """Let an event reach the shadow, and return what is told there; a job that left the queue for good is done."""
+    """Apply an event of the cluster to the shadow. Return the events that the shadow emits.
+
+    A job that leaves the queue for good is marked as done.
+    """
     if isinstance(event, CapacityChanged):
         machine.resize(event)
         return [event]
@@ -45,7 +48,11 @@ def _waits(machine: MachineState, life: ShadowJob) -> bool:
 
 
 def _arrives(machine: MachineState, event: JobSubmitted, life: ShadowJob) -> Sequence[Event]:
-    """Put a job in the queue, unless it was held and is free again while it runs here, or another has its number."""
+    """Put a job in the queue.
+
+    There is no effect if the job waits or runs here already: it was held on the cluster and is released. If an earlier
+    job of the same number is still here, the job only becomes due.
+    """
     if _waits(machine, life) or life.start is not None:
         return ()
     life.job, life.due = event, event.job_number in machine
@@ -56,19 +63,19 @@ def _arrives(machine: MachineState, event: JobSubmitted, life: ShadowJob) -> Seq
 
 
 def _leaves(machine: MachineState, event: JobWithdrawn, life: ShadowJob) -> Sequence[Event]:
-    """Take a job out of the queue; one that has started here runs on."""
+    """Remove a job from the queue. A job that has started here continues to run."""
     if life.start is not None:
         return ()
     waited = _waits(machine, life)
     if waited:
         del machine.waiting[event.job_number]
-    if event.reason != "held" or life.held:  # one that is not held any more comes again
+    if event.reason != "held" or life.held:  # a job that was held, and is not any more, arrives again
         life.over = life.done = True
     return [event] if waited else ()
 
 
 def _changes(machine: MachineState, event: JobChanged, life: ShadowJob) -> Sequence[Event]:
-    """Let a waiting job ask for something else, and a running one have another limit: nothing else reaches it."""
+    """Change the request of a waiting job. Of a running job, only the limit changes."""
     new = new_request(event)
     if life.start is None:
         life.job = life.job.model_copy(update=new)
@@ -84,11 +91,11 @@ def _changes(machine: MachineState, event: JobChanged, life: ShadowJob) -> Seque
     return [changed]
 
 
-# Before a shadow takes over, what happens in it is what happened on the cluster.
+# Mirroring: before a shadow takes over, the events of the cluster happen in it unchanged.
 
 
 def mirror_cluster_event(machine: MachineState, event: Event, life: ShadowJob) -> None:
-    """Let a job do in the shadow what it did on the cluster."""
+    """Apply an event of the cluster's job to the same job in the shadow."""
     if (handle := _HANDLERS.get(type(event))) is not None:
         handle(machine, event, life)
 

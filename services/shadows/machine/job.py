@@ -1,4 +1,4 @@
-"""One job on the cluster and in the shadow of it: what is known of its length, and when it ends in the shadow.
+"""One job on the cluster and in its shadow: the known part of its run time, and its end in the shadow.
 
 The rule: docs/shadows.md#how-a-shadow-runs.
 """
@@ -26,18 +26,21 @@ from shadowtime.shared.messages import (
 STATUSES: dict[Outcome, int | None] = {outcome: status for status, outcome in OUTCOMES.items()}
 
 SHORTEST = 1
-"""Seconds that a job runs at least in the shadow: ends come first at an instant, so none may end as it starts."""
+"""Least run time in the shadow, in seconds. Ends precede starts at an instant, so no job may end as it starts."""
 
 
 @dataclass(slots=True, eq=False)
 class ShadowJob:
     """A job from its submission to its end; times in seconds.
 
-    On the cluster it `started` on `processors`, was suspended for `lost` seconds and is since `stopped`; it runs longer
-    than `outlasts` seconds, which is all that is known before its `run_time` is. It may be `blocked` or `held` there,
-    or have `left` the queue; then, or once it has ended, it is `over`. In the shadow it is `due` if one of the same
-    number is there before it, gets its `start` `on` processors for `limit` seconds, is `freed` since it is presumed to
-    be over, `stood` still for so many seconds before, and is `done`; it is `predicted` to run for so long.
+    On the cluster: the job `started` on `processors`. It was suspended for `lost` seconds in total, and again since
+    `stopped`. Before its `run_time` is known, it is only known to run longer than `outlasts` seconds. It may be
+    `blocked` or `held`, or have `left` the queue. It is `over` once it has left or ended.
+
+    In the shadow: the job is `due` while it waits for an earlier job of the same number to be done. Its `start` is `on`
+    so many processors with a `limit`. It is `predicted` to run for so many seconds. It is `freed` since it gave its
+    processors back because it is presumed to be over; before that it `stood` still for so many seconds. It is `done`
+    once it has left or ended.
     """
 
     job: JobSubmitted
@@ -62,21 +65,21 @@ class ShadowJob:
     done: bool = False
 
     def began(self, event: JobStarted) -> None:
-        """Note that it has started on the cluster."""
+        """Record its start on the cluster."""
         self.started, self.processors, self.stopped, self.lost = moment(event), event.processors, None, 0
 
     def paused(self, event: JobSuspended) -> None:
-        """Note that it was suspended there."""
+        """Record its suspension on the cluster."""
         self.stopped = moment(event)
 
     def went_on(self, event: JobResumed) -> None:
-        """Note that it was resumed there."""
+        """Record its resumption on the cluster."""
         if self.stopped is not None:
             self.lost += moment(event) - self.stopped
             self.stopped = None
 
     def ended(self, event: JobEnded) -> None:
-        """Note that it has ended there: its length is known, or that it is longer than it has run."""
+        """Record its end on the cluster. Its run time is known now; if it was requeued, only a lower limit of it."""
         if event.requeued:
             if self.processors == self.job.requested_processors:
                 self.outlasts = max(self.outlasts, event.run_time)
@@ -88,9 +91,10 @@ class ShadowJob:
         self.run_time = max(event.own_run_time + longer, SHORTEST)
 
     def withdrawn(self, event: JobWithdrawn) -> None:
-        """Note that it left the queue of the cluster: until it is released, or how long it would run nobody will know.
+        """Record that it left the queue of the cluster.
 
-        Then, where it has started in the shadow, it runs there until now, or to its limit.
+        A held job comes back when it is released. Otherwise its run time stays unknown: if it has started in the
+        shadow, it runs there until it left the cluster's queue, or to its limit.
         """
         if event.reason == "held":
             self.held = True
@@ -98,19 +102,19 @@ class ShadowJob:
             self.left, self.over, self.outcome = event.time, True, "cancelled"
 
     def changed(self, event: JobChanged) -> None:
-        """Note whether it may not start there for now."""
+        """Record whether it is blocked from starting on the cluster."""
         if event.blocked is not None:
             self.blocked = event.blocked
 
     @property
     def length(self) -> int | None:
-        """How long it runs, in seconds, on the processors that it requested; None if nobody knows yet."""
+        """Run time in seconds on the processors that it requested; None if it is not known yet."""
         if self.run_time is None and self.left is not None and self.start is not None:
             return max(min(self.left - self.start, self._requested_time), SHORTEST)
         return self.run_time
 
     def surely(self, now: int) -> int:
-        """Return the seconds that it is known at `now` to run longer than; -1 if nothing is known."""
+        """Return the lower limit of its run time that is known at `now`, in seconds; -1 if nothing is known."""
         if self.started is None or self.processors != self.job.requested_processors:
             return self.outlasts
         stood_still = self.lost + (0 if self.stopped is None else now - self.stopped)
@@ -132,19 +136,19 @@ class ShadowJob:
 
     @property
     def by(self) -> tuple[int, int]:
-        """Factor of its times in the shadow, and divisor."""
+        """Factor and divisor that convert its times to its processors in the shadow."""
         return ratio(self.job.requested_processors, self.on, self.job.speedup)
 
     def execution(self) -> Execution:
-        """Return how it runs in the shadow; one of unknown length reaches its limit there."""
+        """Return its execution in the shadow. A job of unknown run time is taken to reach its limit."""
         start, length = 0 if self.start is None else self.start, self.length
         job = self._as_job(self._requested_time + 1 if length is None else length)
         return Execution(job, start, self.on, self.limit, self.by)
 
     def known_end(self, now: int) -> int | None:
-        """Return when it ends in the shadow; None if that is not known at `now`.
+        """Return the time of its end in the shadow; None if that is not known at `now`.
 
-        One that was presumed to be over goes on, or ends, as soon as it is known for how long it runs.
+        A job that was presumed to be over continues, or ends, as soon as its run time is known.
         """
         if self.freed is not None:
             return None if self.length is None else self.freed
@@ -157,15 +161,15 @@ class ShadowJob:
         return surely >= 0 and reshaped_time(surely, self.by) >= limit
 
     def runs_until(self, now: int) -> int:
-        """Return up to when it surely runs in the shadow, by what is known at `now`, where its end is not known."""
+        """Return the time until which it surely runs in the shadow, as known at `now`. Its end must be unknown."""
         start = 0 if self.start is None else self.start
         return start + reshaped_time(max(self.surely(now), 0), self.by)
 
     def presumed_end(self, now: int) -> tuple[int | None, bool]:
-        """Return when it is presumed to end in the shadow, if so, and whether at its limit.
+        """Return the presumed time of its end in the shadow, and whether it ends at its limit.
 
-        It runs as long as predicted; if it is known to run longer, twice as long, then to its request
-        (docs/algorithms.md#wait-forecasts). One that is known to run longer than all that runs on.
+        The presumed run time is the prediction. If the job is known to run longer, it is twice the prediction, then the
+        request (docs/algorithms.md#wait-forecasts). The time is None if the job is known to run longer than all these.
         """
         start, surely = self.stood + (0 if self.start is None else self.start), self.surely(now)
         predicted = [] if self.predicted is None else [ceil(self.predicted), ceil(2 * self.predicted)]
@@ -179,10 +183,10 @@ class ShadowJob:
         return start + run_time, False
 
     def finished(self, time: int, now: int) -> JobEnded | JobSuspended | JobResumed:
-        """Return how its end is told at a time, by what is known at `now`.
+        """Return the event of its end at `time`, as known at `now`.
 
-        As a stop where it is presumed to be over; as a trial that was cut, which waits again, where it is presumed to
-        reach the limit of one; and where it was stopped too early it goes on, for as long as it has run too little.
+        A job that is presumed to be over is suspended. A trial that is presumed to reach its limit ends, and waits
+        again. A job that was suspended too early resumes for the rest of its run time.
         """
         execution, known = self.execution(), self.known_end(now)
         number, length = self.job.job_number, execution.end_time - execution.start_time
@@ -199,10 +203,10 @@ class ShadowJob:
         return ended.model_copy(update={"run_time": length, "happened": None if known == time else known})
 
     def snapshot(self) -> dict[str, Any]:
-        """Return it as plain values."""
+        """Return all fields as plain values."""
         return asdict(self) | {"job": self.job.model_dump()}
 
     @classmethod
     def of(cls, state: dict[str, Any]) -> "ShadowJob":
-        """Return what `snapshot` returned."""
+        """Return the job whose fields `snapshot` returned."""
         return cls(**state | {"job": JobSubmitted.model_validate(state["job"])})

@@ -47,11 +47,11 @@ from shadowtime.shared.messages import (
     SchedulingPoint,
 )
 
-# What has happened on a cluster and is still to come in the shadow of it, in order of time.
+# Events that have happened on a cluster and are still pending in its shadow, in order of time.
 
 
 class PendingEvents:
-    """Events with the lives of their jobs; nothing reaches one that is done."""
+    """Pending events with the lives of their jobs. Events of a life that is done are dropped."""
 
     def __init__(self) -> None:
         self._events: deque[tuple[Event, ShadowJob | None]] = deque()
@@ -71,12 +71,12 @@ class PendingEvents:
         return self._events[0][0].time if self._events else NEVER
 
     def until(self, time: int) -> Iterator[tuple[Event, ShadowJob | None]]:
-        """Yield and let go of all events up to a time, also of those that are added meanwhile."""
+        """Yield and remove all events up to a time, also those that are added meanwhile."""
         while self.next_time() <= time:
             yield self._events.popleft()
 
     def snapshot(self, places: dict[int, int]) -> Any:
-        """Return it as plain values; `places` has a number for each life."""
+        """Return the events as plain values. `places` maps the id of a life to its number."""
         return [
             [event.model_dump(), None if life is None else places[id(life)]]
             for event, life in self._events
@@ -84,37 +84,37 @@ class PendingEvents:
         ]
 
     def restore(self, state: Any, lives: Sequence[ShadowJob]) -> None:
-        """Take on what `snapshot` returned, of the same lives."""
+        """Restore the state that `snapshot` returned. `lives` are the same lives, in the order of `places`."""
         events = EVENTS.validate_python([event for event, _ in state])
         of = [None if at is None else lives[at] for _, at in state]
         self._events = deque(zip(events, of, strict=True))
 
 
 class TwinMachine:
-    """A machine beside a cluster, sans-I/O: told what happens on it, asked what happens in the shadow.
+    """A shadow's machine, sans-I/O. Its input is the log of the cluster; its output is the log of the shadow.
 
-    An instant costs O(jobs that run).
+    An instant costs O(running jobs).
 
     Parameters
     ----------
     opened
-        How the log of the cluster was opened.
+        The first event of the cluster's log.
     exact
-        Whether it waits for what is not known, or goes by predictions.
+        Whether it waits for run times that are not known yet. Otherwise it uses predictions.
     takes_over
-        From when on, in seconds, it decides who runs; what happened before that happens in it as it did.
+        The time, in seconds, from which on the shadow decides. Earlier events of the cluster happen in it unchanged.
     """
 
     def __init__(self, opened: ClusterOpened, *, exact: bool, takes_over: int = 0) -> None:
         self.horizon = -1
-        """Up to when, in seconds, the log of the cluster is known."""
+        """Time, in seconds, up to which the log of the cluster is known."""
         self.deciding = False
-        """Whether the decision of the last instant is awaited."""
+        """Whether the decision of the last instant is pending."""
         self.closed = False
         self.actual = Actual()
         self._exact = exact
         self.takes_over = takes_over
-        self._clock = opened.time  # of the last instant that was told
+        self._clock = opened.time  # time of the last instant that was emitted
         self._machine = MachineState(opened)
         self._batch: list[Event] = []
         self._pending = PendingEvents()
@@ -124,17 +124,17 @@ class TwinMachine:
 
     @property
     def decides(self) -> bool:
-        """Whether it has taken over."""
+        """Whether the shadow has taken over."""
         return self.horizon >= self.takes_over or self._closing
 
     @property
     def telling(self) -> bool:
-        """Whether what comes next follows from what was decided, or has happened."""
+        """Whether events are ready to emit: effects of the last decision or, before the takeover, of the cluster."""
         return bool(self._caused)
 
     @property
     def behind(self) -> int:
-        """By how many seconds it lags behind what is known of the cluster."""
+        """Lag, in seconds, behind the known log of the cluster."""
         if self.closed or not (self.deciding or self._exact):
             return 0
         until = self._clock if self.deciding else min(self._machine.surely(self.horizon), self.horizon)
@@ -142,11 +142,11 @@ class TwinMachine:
 
     @property
     def hungry(self) -> bool:
-        """Whether it can tell nothing more before it has heard more."""
+        """Whether it needs more events of the cluster before it can emit more."""
         return not self.deciding and not self.closed and self.next_time() is None
 
     def hear(self, event: Event) -> None:
-        """Take in the next event of the cluster's log."""
+        """Add the next event of the cluster's log. Events are applied once their instant is complete."""
         self._batch.append(event)
         if not isinstance(event, SchedulingPoint | ClusterClosed):
             return
@@ -159,16 +159,16 @@ class TwinMachine:
                 self._note(record)
 
     def _note(self, event: Event) -> None:
-        """Take in what happened on the cluster; what concerns the shadow happens there as it comes to that instant."""
+        """Apply an event to the jobs of the cluster. If it concerns the shadow, it becomes pending there."""
         life = self.actual.hear(event)
         if isinstance(event, JobStarted) and life is not None and life.blocked:
-            life.blocked = False  # nothing has blocked one that starts
+            life.blocked = False  # a job that starts is not blocked
             event = JobChanged(time=event.time, job_number=event.job_number, blocked=False)
         if isinstance(event, REACHING):
             self._pending.append(event, life)
 
     def _happened(self, event: Event) -> Sequence[Event]:
-        """Let happen in the shadow what happened on the cluster."""
+        """Apply an event before the takeover to the cluster and to the shadow alike. Return the events to emit."""
         self._clock = event.time
         life = self.actual.hear(event)
         if isinstance(event, CapacityChanged):
@@ -180,12 +180,12 @@ class TwinMachine:
         return [] if isinstance(event, JobExpected) else [event]
 
     def predict(self, job_number: int, seconds: float) -> None:
-        """Take in for how long a job is expected to run that waits in the shadow."""
+        """Record the predicted run time, in seconds, of a job that waits in the shadow."""
         if (life := self._machine.waiting.get(job_number)) is not None:
             life.predicted = seconds
 
     def next_time(self) -> int | None:
-        """Return the time of the next instant; None if that is not known yet, or a decision is awaited."""
+        """Return the time of the next instant. Return None if that is not known yet, or a decision is pending."""
         if self._caused:
             return self._caused[0].time
         if self.deciding or self.closed or not self.decides:
@@ -197,12 +197,12 @@ class TwinMachine:
         return None if time > self.horizon or (self._exact and time > self._machine.surely(self.horizon)) else time
 
     def _ends(self) -> Iterator[tuple[int, int]]:
-        """Yield numbers of running jobs and when they end, stop or go on, as far as that is known."""
+        """Yield numbers of running jobs and the known times at which they end, are suspended or resume."""
         for number, end in self._machine.ends(self.horizon, presumed=self._closing or not self._exact):
             yield number, end if end > self._clock else max(self.horizon, self._clock)
 
     def next_instant(self) -> Sequence[Event]:
-        """Return the events of the next instant, or what the last decision has caused, and move on."""
+        """Return the events of the next instant, or the effects of the last decision, and move on."""
         if self._caused:
             caused, self._caused = self._caused, []
             return caused
@@ -224,18 +224,18 @@ class TwinMachine:
         return [*events, SchedulingPoint(time=time)]
 
     def apply(self, decided: Decided) -> None:
-        """Do what was decided at the last instant: kill, then start; before it has taken over that is advice.
+        """Carry out the decision of the last instant: kills, then starts. Before the takeover, it has no effect.
 
         Raises
         ------
         ReplayError
-            If a decision cannot be carried out; names the job.
+            If a decision cannot be carried out. The message names the job.
         """
         if not self.deciding:
             return
         self.deciding, self._again = False, decided.again
         if self._closing and not self._machine.running and decided.time > self.horizon + DAY:
-            self._again = None  # what waits will wait for ever
+            self._again = None  # the waiting jobs will wait for ever
         for kill in decided.kills:
             life = self._machine.running.get(kill.job_number)
             if life is None or (kill.requeue and not life.job.restartable):
@@ -250,7 +250,7 @@ class TwinMachine:
         self._caused += [self._machine.carry_out(start, self._clock) for start in decided.starts]
 
     def _finish(self, life: ShadowJob) -> Event:
-        """End a job, or stop it, or let it go on."""
+        """End, suspend or resume a job, and return the event."""
         finished = life.finished(self._clock, self.horizon)
         if isinstance(finished, JobSuspended):
             self._machine.stop(life, self._clock)
@@ -271,7 +271,7 @@ class TwinMachine:
             self._pending.insert(JobWithdrawn(time=self._clock, job_number=ended.job_number), life)
 
     def _done(self, life: ShadowJob) -> None:
-        """Let a life be done; what bears its number next may come now."""
+        """Mark a life as done. The next life of the same number may arrive now."""
         life.done = True
         after = self.actual.next_after(life)
         self.actual.forget_if_over(life)
@@ -296,7 +296,7 @@ class TwinMachine:
         }
 
     def restore(self, state: Any) -> None:
-        """Take on what `snapshot` returned."""
+        """Restore the state that `snapshot` returned."""
         self.horizon, self._clock, self.deciding = state["horizon"], state["clock"], state["deciding"]
         self._closing, self.closed, self._again = state["closing"], state["closed"], state["again"]
         lives = [ShadowJob.of(values) for values in state["lives"]]

@@ -11,13 +11,14 @@ from shadowtime.shared.errors import ReplayError
 from shadowtime.shared.messages import CapacityChanged, ClusterOpened, JobStarted, Start
 
 NEVER = MAX_TIME + 1
-"""In the place of a time that nothing happens at."""
+"""Placeholder for the time of an event that never happens."""
 
 
 class MachineState:
-    """The jobs of a shadow that wait and run, by number; one that was suspended, or is presumed over, is among these.
+    """The waiting and the running jobs of a shadow, by number.
 
-    Such a one holds its memory and GPUs, but no processors, as one that is suspended.
+    A job that was suspended, or is presumed to be over, is among the running jobs. It holds its memory and GPUs, but no
+    processors.
     """
 
     def __init__(self, opened: ClusterOpened) -> None:
@@ -29,16 +30,16 @@ class MachineState:
         return job_number in self.waiting or job_number in self.running
 
     def resize(self, event: CapacityChanged) -> None:
-        """Let a pool have so much from now on."""
+        """Change the capacity of a pool."""
         self._rooms.change(event)
 
     def carry_out(self, decided: Start, now: int) -> JobStarted:
-        """Start a job as decided, and return that as an event.
+        """Start a job as decided, and return the event of its start.
 
         Raises
         ------
         ReplayError
-            If it does not wait, or does not fit.
+            If the job does not wait, or does not fit.
         """
         life = self.waiting.get(decided.job_number)
         if life is None:
@@ -51,42 +52,42 @@ class MachineState:
         return execution.started()
 
     def place(self, life: ShadowJob) -> None:
-        """Let a job that waits hold what it asks for, on as many processors as it was started on."""
+        """Move a waiting job to the running jobs. It takes the resources that it requests, on `life.on` processors."""
         number = life.job.job_number
         self.running[number] = self.waiting.pop(number)
         self._rooms.take(life.execution().job, life.on)
 
     def remove(self, life: ShadowJob) -> None:
-        """Take a job off the machine."""
+        """Remove a running job from the machine, and free its resources."""
         if life.freed is not None:
             self.give_processors(life)
         self._rooms.take(life.execution().job, life.on, -1)
         del self.running[life.job.job_number]
 
     def wait_again(self, life: ShadowJob) -> None:
-        """Put a job that was on the machine back among those that wait."""
+        """Put a job that was on the machine back among the waiting jobs."""
         life.start = life.limit = life.freed = None
         life.stood = 0
         self.waiting[life.job.job_number] = life
 
     def stop(self, life: ShadowJob, now: int) -> None:
-        """Let a job give its processors back, and nothing else."""
+        """Suspend a job: free its processors, and nothing else."""
         life.freed = now
         self.give_processors(life, -1)
 
     def go_on(self, life: ShadowJob, now: int) -> None:
-        """Let a job that was stopped have its processors again, whether they are free or not."""
+        """Resume a suspended job: it takes its processors again, whether they are free or not."""
         if life.freed is not None:
             life.stood += now - life.freed
         life.freed = None
         self.give_processors(life)
 
     def give_processors(self, life: ShadowJob, times: int = 1) -> None:
-        """Let a job have its processors, -1 times: without anything else."""
+        """Take a job's processors, or free them if `times` is -1. Memory and GPUs do not change."""
         self._rooms.free[life.job.pool or 0][0] -= times * life.on
 
     def ends(self, now: int, *, presumed: bool) -> Iterator[tuple[int, int]]:
-        """Yield numbers of jobs and when they end, or are `presumed` to, as far as is known at `now`. O(running)."""
+        """Yield job numbers and end times that are known at `now`; if `presumed`, also presumed ends. O(running)."""
         for number, life in self.running.items():
             end = life.known_end(now)
             if end is None and presumed and life.freed is None:
@@ -95,12 +96,12 @@ class MachineState:
                 yield number, end
 
     def surely(self, now: int) -> int:
-        """Return up to when no job ends but those of which that is known, by what is known at `now`. O(running)."""
+        """Return the time until which no job can end whose end is unknown at `now`. O(running)."""
         unknown = [life for life in self.running.values() if life.known_end(now) is None]
         return min((life.runs_until(now) for life in unknown), default=NEVER)
 
     def snapshot(self, places: dict[int, int]) -> Any:
-        """Return it as plain values; `places` has a number for each life."""
+        """Return the whole state as plain values. `places` maps the id of a life to its number."""
         return {
             "waiting": [places[id(life)] for life in self.waiting.values()],
             "running": [places[id(life)] for life in self.running.values()],
@@ -109,7 +110,7 @@ class MachineState:
         }
 
     def restore(self, state: Any, lives: Sequence[ShadowJob]) -> None:
-        """Take on what `snapshot` returned, of the same lives."""
+        """Restore the state that `snapshot` returned. `lives` are the same lives, in the order of `places`."""
         self.waiting = {lives[at].job.job_number: lives[at] for at in state["waiting"]}
         self.running = {lives[at].job.job_number: lives[at] for at in state["running"]}
         self._rooms.rooms.restore(state["rooms"])
