@@ -1,4 +1,4 @@
-"""The scheme that chooses key, window and percentile by how each has fared."""
+"""The scheme that chooses key, window and percentile by their results so far."""
 
 from typing import Any, NamedTuple
 
@@ -16,17 +16,17 @@ from shadowtime.shared.messages import Event, JobEnded, JobSubmitted, JobWithdra
 from shadowtime.shared.stages import Predictor
 
 CHAINS = ("user", "user+request", "user+project+request", "project")
-"""Settings tried, each with its coarser ones where it has too little history."""
+"""Keys that are tried. If a key has too little history, its coarser keys are used."""
 
 SPANS = ("1m", "6m")
 PERCENTILES = (50, 70, 80, 85, 90, 95, 100)
 
 MAX_ENDED = 100_000
-"""Ended jobs that are remembered at most: half a year of them in any log of the archive. There are ten samples of
-them to be sorted anew after a silence."""
+"""Most ended jobs that are kept: half a year of them in any log of the archive. After a long silence, ten samples of
+them must be sorted anew."""
 
 NAMES = tuple(dict.fromkeys(name for chain in CHAINS for name in reversed(coarser(chain))))
-"""The keys of which ratios are kept, over every span."""
+"""Keys whose ratios are kept, over every span."""
 
 COARSER = {name: [NAMES.index(other) for other in coarser(name)[1:]] for name in NAMES}
 
@@ -34,13 +34,13 @@ Proposal = tuple[Times, list[tuple[str, int] | None]]
 """Proposals of all schemes for a job, in seconds, with the key and the number of jobs behind each source."""
 
 Record = list[tuple[int, list[float]] | None]
-"""Statistics of a key for a job in each span: number of like jobs, and their percentiles."""
+"""Statistics of a key for a job in each span: number of similar jobs and their percentiles; None if too few."""
 
 SOURCES = [[(NAMES.index(name), span) for name in coarser(chain)] for chain in CHAINS for span in range(len(SPANS))]
-"""Where a scheme looks, by position in `NAMES` and `SPANS`, the finest key first; each serves all percentiles."""
+"""Samples of each source, as positions in `NAMES` and `SPANS`, finest key first. A source serves all percentiles."""
 
 SCHEMES = len(CHAINS) * len(SPANS) * len(PERCENTILES) + 1
-"""The last adjusts nothing."""
+"""Number of schemes. The last one adjusts nothing."""
 
 
 class AutoSettings(AdjustmentSettings):
@@ -57,9 +57,9 @@ class Proposals(NamedTuple):
 
 
 class Auto(Predictor[JobSubmitted, JobEnded, WalltimeAdjustment]):
-    """Follow, in each class of requests, the percentile scheme that was most accurate within a bound on bad ones.
+    """Follow in each class of requests the most accurate percentile scheme, within a bound on bad under-estimates.
 
-    Every scheme is scored by what it said of each job at its submission, once the job has ended; see `SchemeScores`.
+    Once a job has ended, each scheme is scored by its proposal at the submission of the job; see `SchemeScores`.
     O(schemes + histories * log n) for each submission and each end. Memory is that of the windows and, for each job
     in the system, a number per scheme.
 
@@ -87,7 +87,7 @@ class Auto(Predictor[JobSubmitted, JobEnded, WalltimeAdjustment]):
         self._scores = SchemeScores(SCHEMES, settings.bad)
         self._open: dict[int, Proposals] = {}
         self._chosen: dict[Traits, Proposal] = {}
-        """Proposals since the history last changed: users submit many alike jobs at once."""
+        """Cached proposals since the history last changed: users submit many similar jobs at once."""
 
     def predict_one(self, x: JobSubmitted) -> WalltimeAdjustment | None:
         """Return the adjusted request in seconds, or None for a job without one."""
@@ -109,7 +109,7 @@ class Auto(Predictor[JobSubmitted, JobEnded, WalltimeAdjustment]):
         )
 
     def learn_one(self, x: JobSubmitted, y: JobEnded) -> None:
-        """Score the schemes by how long the job ran, and remember what share of its request that was."""
+        """Score the schemes by the run time of the job, and record the share of its request that it ran."""
         if x.requested_time is None:
             return
         scheme = self._open.pop(x.job_number, None)
@@ -120,7 +120,7 @@ class Auto(Predictor[JobSubmitted, JobEnded, WalltimeAdjustment]):
         self._chosen.clear()
 
     def observe(self, event: Event) -> None:
-        """Keep what the schemes say of a job until it ends; let go of what is older than the windows."""
+        """Keep the proposals for a job until it ends; expire ratios that are older than the windows."""
         if isinstance(event, JobSubmitted) and event.requested_time is not None:
             times, _ = self._propose(event, event.requested_time)
             self._open[event.job_number] = Proposals(times, int(self._scores.chosen[bin_of(event.requested_time)]))
@@ -131,7 +131,7 @@ class Auto(Predictor[JobSubmitted, JobEnded, WalltimeAdjustment]):
             self._chosen.clear()
 
     def snapshot(self) -> Any:
-        """Return histories, scores and what was said of the jobs in the system."""
+        """Return histories, scores and the proposals for the jobs in the system."""
         return {
             "history": self._history.snapshot(),
             "scores": self._scores.snapshot(),
@@ -139,14 +139,14 @@ class Auto(Predictor[JobSubmitted, JobEnded, WalltimeAdjustment]):
         }
 
     def restore(self, state: Any) -> None:
-        """Take on what `snapshot` returned."""
+        """Restore the state that `snapshot` returned."""
         self._history.restore(state["history"])
         self._scores.restore(state["scores"])
         self._open = {number: Proposals(np.array(times), chosen) for number, chosen, times in state["open"]}
         self._chosen.clear()
 
     def _propose(self, x: JobSubmitted, requested_time: int) -> Proposal:
-        """Return what every scheme says, and for each chain and span the key with enough jobs, and how many."""
+        """Return the proposals of all schemes, and for each chain and span the key with enough jobs and the count."""
         job = Traits.of(x, requested_time)
         if not self._history.is_current(x.time):
             self._chosen.clear()
@@ -156,7 +156,7 @@ class Auto(Predictor[JobSubmitted, JobEnded, WalltimeAdjustment]):
         return scheme
 
     def _look(self, job: Traits, now: int) -> Proposal:
-        """Return what `_propose` says of jobs like this one."""
+        """Return the result of `_propose` for jobs with these traits, without the cache."""
         records: list[Record] = []
         for name in NAMES:  # each after the coarser ones
             records.append(self._look_up(name, job, now, [records[index] for index in COARSER[name]]))
@@ -175,7 +175,7 @@ class Auto(Predictor[JobSubmitted, JobEnded, WalltimeAdjustment]):
         return times, behind
 
     def _look_up(self, name: str, job: Traits, now: int, coarser_ones: list[Record]) -> Record:
-        """Return the number of like jobs in each span, and their percentiles; None where there are too few."""
+        """Return the number of similar jobs in each span, and their percentiles; None for a span with too few."""
         record: Record = []
         for span in range(len(SPANS)):
             sample = self._history.sample(name, span, job, now)
@@ -183,7 +183,7 @@ class Auto(Predictor[JobSubmitted, JobEnded, WalltimeAdjustment]):
             if count < self._settings.minimum:
                 record.append(None)
                 continue
-            # Of two samples of which one holds the other, those of one size are the same.
+            # If one sample contains the other and both have the same size, they are the same.
             wider = [*record, *(coarser[span] for coarser in coarser_ones)]
             same = next((pair for pair in wider if pair is not None and pair[0] == count), None)
             record.append(same or (count, sample.at(positions(count, PERCENTILES, self._settings.rank))))

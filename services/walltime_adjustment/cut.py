@@ -8,7 +8,7 @@ import numpy as np
 from shadowtime.shared.kernels import Floats, Integers
 
 ROUNDED = 1e-6
-"""Seconds that a product of floating-point numbers may lie above the whole number that it should be."""
+"""Rounding error in seconds by which a floating-point product may exceed the exact whole number."""
 
 
 def cut(requested_time: int, share: float, threshold: float) -> int:
@@ -34,8 +34,8 @@ def cuts(requested_time: int, shares: Floats, threshold: float) -> Integers:
 def positions(count: int, percentiles: tuple[int, ...], rank: str) -> tuple[int, ...]:
     """Return the positions, counted from 0, of rising percentiles among `count` sorted values.
 
-    `nearest` is the nearest rank: at least that many per cent of the values are no larger. `cobalt` is the index
-    that the Cobalt scheduler takes, one further where the share is a whole number of values
+    `nearest` is the nearest rank: at least that many per cent of the values are no larger. `cobalt` is the index of the
+    Cobalt scheduler. It is one further if the percentile is a whole number of values
     (docs/algorithms.md#percentile-adjustment).
 
     >>> positions(10, (50, 85), "nearest"), positions(10, (50, 85), "cobalt")

@@ -1,4 +1,4 @@
-"""The stage: adds an adjusted request to every submission, learns from every end, and says what became of it."""
+"""The stage that adds adjusted requests to submissions, learns from the ends of jobs, and reports the outcomes."""
 
 from typing import Any
 
@@ -33,7 +33,7 @@ ADJUSTERS: Registry[Adjuster] = Registry(
 
 
 class WalltimeAdjustments(PredictingStage):
-    """One run: the scheme that `ClusterOpened.adjustment` names."""
+    """Adjustments of one run, by the scheme that `ClusterOpened.adjustment` names."""
 
     field = "adjustment"
 
@@ -49,11 +49,11 @@ class WalltimeAdjustments(PredictingStage):
         return output
 
     def on_ended(self, envelope: Envelope, ended: JobEnded, job: RunningJob) -> Envelope:
-        """Learn the end, and add the adjustment with what it turned out to be."""
+        """Learn from the end, and add the adjustment with its outcome."""
         if ended.requeued:
             return envelope
         adjustment = self.adjustments.pop(ended.job_number, None)
-        if ended.outcome == "killed":  # by the scheduler: that tells nothing of the job's own length
+        if ended.outcome == "killed":  # by the scheduler: this says nothing about the job's own run time
             return envelope
         self.predictor.learn_one(job.submitted, ended)
         requested_time = job.submitted.requested_time
@@ -68,7 +68,7 @@ class WalltimeAdjustments(PredictingStage):
         return super().snapshot() | {"adjustments": adjustments}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Take on what `snapshot` returned."""
+        """Restore the state that `snapshot` returned."""
         super().restore(state)
         self.adjustments = {
             number: WalltimeAdjustment.model_validate(adjustment) for number, adjustment in state["adjustments"]

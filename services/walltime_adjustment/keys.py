@@ -1,4 +1,4 @@
-"""Keys of a job: the traits that it shares with the jobs whose record speaks for it."""
+"""Keys of a job: the traits that it shares with the earlier jobs by which its request is adjusted."""
 
 from collections.abc import Callable
 from operator import itemgetter
@@ -7,7 +7,7 @@ from typing import NamedTuple
 from shadowtime.shared.messages import JobSubmitted
 
 MONTH = 30 * 86_400
-"""Seconds."""
+"""Length of a month in seconds."""
 
 WINDOWS = {**{f"{months}m": float(months * MONTH) for months in (1, 2, 3, 6, 12)}, "all": float("inf")}
 
@@ -27,7 +27,7 @@ class Traits(NamedTuple):
         return cls(job.user_id, job.group_id, requested_time)
 
     def key(self, name: str) -> Key | None:
-        """Return the values of a key, or None where the job lacks one.
+        """Return the values of a key, or None if the job lacks one of them.
 
         >>> Traits(user=7, project=None, request=3600).key("user+request")
         (7, 3600)
@@ -50,7 +50,9 @@ KEYS = tuple(VALUES)
 
 
 def coarser(name: str) -> list[str]:
-    """Return the key, then each that leaves out the last part of the one before; a job may lack parts of some.
+    """Return the key and its coarser keys, each without the last part of the one before.
+
+    A job may lack parts of some of them.
 
     >>> coarser("user+project+request")
     ['user+project+request', 'user+project', 'user']

@@ -1,4 +1,4 @@
-"""Requests cut to what a percentile of one's own earlier jobs made use of."""
+"""Requests cut to a percentile of the shares of their requests that similar jobs ran."""
 
 from typing import Any, Literal
 
@@ -37,9 +37,9 @@ def ratio(run_time: int, requested_time: int) -> float:
 
 
 class Percentile(Predictor[JobSubmitted, JobEnded, WalltimeAdjustment]):
-    """Cut a request to the share that a percentile of like jobs made use of, of those that ended within a window.
+    """Cut a request to a percentile of the shares of their requests that similar jobs ran, within a window of time.
 
-    A job without a request gets no adjustment; one whose key has too little history, an adjustment that changes
+    A job without a request gets no adjustment. A job whose key has too little history gets an adjustment that changes
     nothing. O(log n) in the jobs of the window for each submission and each end; memory is that of the window.
 
     Examples
@@ -63,7 +63,7 @@ class Percentile(Predictor[JobSubmitted, JobEnded, WalltimeAdjustment]):
         self._settings = settings
         self._names = coarser(settings.key) if settings.fallback == "coarser" else [settings.key]
         self.history = SlidingRatios(self._names, [WINDOWS[settings.window]])
-        """Learned ratios; schemes that differ in their percentiles alone may share them."""
+        """Learned ratios. Schemes that differ only in their percentiles may share them."""
 
     def predict_one(self, x: JobSubmitted) -> WalltimeAdjustment | None:
         """Return the adjusted request in seconds, or None for a job without one."""
@@ -89,12 +89,12 @@ class Percentile(Predictor[JobSubmitted, JobEnded, WalltimeAdjustment]):
         return WalltimeAdjustment(adjusted_time=x.requested_time, observations=most)
 
     def learn_one(self, x: JobSubmitted, y: JobEnded) -> None:
-        """Remember what share of its request the job ran."""
+        """Record the share of its request that the job ran."""
         if x.requested_time is not None:
             self.history.add(Traits.of(x, x.requested_time), y.time, ratio(y.own_run_time, x.requested_time))
 
     def observe(self, event: Event) -> None:
-        """Let go of what is older than the window."""
+        """Expire ratios that are older than the window."""
         self.history.expire(event.time)
 
     def snapshot(self) -> Any:
@@ -102,5 +102,5 @@ class Percentile(Predictor[JobSubmitted, JobEnded, WalltimeAdjustment]):
         return self.history.snapshot()
 
     def restore(self, state: Any) -> None:
-        """Take on what `snapshot` returned."""
+        """Restore the state that `snapshot` returned."""
         self.history.restore(state)

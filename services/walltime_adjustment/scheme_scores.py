@@ -1,4 +1,4 @@
-"""How every scheme would have fared so far, and which to follow within a bound on bad under-estimates."""
+"""Scores of all schemes so far, and the choice of one to follow within a bound on bad under-estimates."""
 
 from bisect import bisect_left
 from typing import Any
@@ -17,19 +17,19 @@ Choice = Integers
 
 
 PRICES = (0.0, *(1.25**step for step in range(-16, 33)), np.inf)
-"""Prices of one bad under-estimate, in units of accuracy; at the last, no scheme is followed that was ever bad."""
+"""Prices of one bad under-estimate, in units of accuracy. The last one rules out any scheme that was ever bad."""
 
 EVERY = 50
 """Ended jobs after which the choice is made anew."""
 
 HORIZON = 1000
-"""Jobs, at least, over which what is left of the bound is spread; a fifth of those that have ended, if more."""
+"""Fewest future jobs over which the rest of the bound is spread; a fifth of the ended jobs if that is more."""
 
 RESERVE = 0.05
 """Share of the bound that is kept for jobs that still run."""
 
 MIN_ENDED = 20
-"""Ended jobs of a class of requests before anything is adjusted there."""
+"""Fewest ended jobs in a class of requests before requests of the class are adjusted."""
 
 
 @kernel
@@ -45,20 +45,19 @@ def add_scores(accuracy: Floats, bad: Integers, run_time: int, requested_time: i
 class SchemeScores:
     """Accuracy and bad under-estimates of each scheme, by class of request, and the scheme chosen in each class.
 
-    Requests are of a class if they fall into the same bin of run times. In each class the scheme is chosen that has
-    the highest accuracy so far less a price for each bad under-estimate. The price is the same in all classes: the
-    least that keeps their rate, over all adjustments so far and those to come, within the bound. So a short request,
-    of which no job can run half an hour longer than adjusted, is cut as accuracy says, and the bound is spent where it
-    buys most. O(schemes) for each end; O(log(prices) * classes * schemes) for each
-    `EVERY` ends.
+    A class is a bin of run times into which requests fall. The scheme chosen in a class has the highest accuracy so
+    far, less a price for each bad under-estimate. The price is the same in all classes. It is the least price that
+    keeps the rate of bad under-estimates within the bound, over all adjustments so far and those to come. So a short
+    request is cut by accuracy alone, as no job in its class can run half an hour longer than adjusted. The bound is
+    spent where it gains most. O(schemes) for each end; O(log(prices) * classes * schemes) for each `EVERY` ends.
 
     Parameters
     ----------
     schemes
-        Number of schemes, the bolder of two before the more careful; the last adjusts nothing.
+        Number of schemes. Bolder schemes come before more careful ones; the last one adjusts nothing.
     bad
-        The highest share of badly under-estimated jobs that is aimed at. Once it is spent, only schemes are followed
-        that were never bad in their class.
+        Target for the highest share of badly under-estimated jobs. Once it is spent, only schemes that were never bad
+        in a class are followed there.
     """
 
     def __init__(self, schemes: int, bad: float) -> None:
@@ -71,7 +70,7 @@ class SchemeScores:
         self.chosen: Choice = np.full(BINS, schemes - 1)
 
     def add(self, class_: int, chosen: int, run_time: int, requested_time: int, adjusted_times: Times) -> None:
-        """Score what each scheme made of a job that has ended; times in seconds, shape (schemes,)."""
+        """Score the proposals of all schemes for a job that has ended; times in seconds, shape (schemes,)."""
         self._jobs[class_] += 1
         self._ended += 1
         accuracy, bad = self._accuracy[class_], self._bad[class_]
@@ -82,7 +81,7 @@ class SchemeScores:
             self._choose()
 
     def _choose(self) -> None:
-        """Look for the least price by halving: the higher it is, the fewer are bad."""
+        """Choose the schemes anew, at the least price, found by bisection: higher prices give fewer bad ones."""
         jobs = self._ended
         horizon = max(HORIZON, jobs // 5)
         allowed = max((self._most * (jobs + horizon) - self._own_bad) / horizon, 0.0)
@@ -94,7 +93,7 @@ class SchemeScores:
 
         def best(price: float) -> Choice:
             worth = accuracy - price * bad if price < np.inf else np.where(bad > 0.0, -1.0, accuracy)
-            chosen: Choice = worth.shape[1] - 1 - np.argmax(worth[:, ::-1], axis=1)  # of equals the most careful
+            chosen: Choice = worth.shape[1] - 1 - np.argmax(worth[:, ::-1], axis=1)  # the most careful of equals
             return chosen
 
         def spends(price: float) -> float:
@@ -116,7 +115,7 @@ class SchemeScores:
         }
 
     def restore(self, state: Any) -> None:
-        """Take on what `snapshot` returned."""
+        """Restore the state that `snapshot` returned."""
         for sums in (self._jobs, self._accuracy, self._bad):
             sums[:] = 0
         for class_, jobs, accuracy, bad in state["classes"]:

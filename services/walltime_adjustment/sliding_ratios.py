@@ -13,17 +13,17 @@ Entry = tuple[int, float, Traits]
 """Time of the end in seconds, ratio, traits of the job."""
 
 MAX_ENDED = 250_000
-"""Ended jobs that are remembered at most, whatever the window: all of the longest log of the archive."""
+"""Most ended jobs that are kept, whatever the window: all jobs of the longest log of the archive."""
 
 LET_GO = 64
-"""Aged entries that one event lets go of; each brings at most one."""
+"""Most aged entries that are removed at one event. An event adds at most one entry."""
 
 DEARER = 16
-"""Ratio of costs: to put one value into a sorted list, or to take it out, and to sort it with others."""
+"""Cost of adding one value to a sorted list, or removing it, relative to sorting it with others."""
 
 
 class SortedRatios:
-    """The sorted ratios of like jobs; valid until the next change."""
+    """The sorted ratios of similar jobs; valid until the next change."""
 
     def __init__(self, values: Sequence[float]) -> None:
         self._values = values
@@ -32,7 +32,7 @@ class SortedRatios:
         return len(self._values)
 
     def at(self, positions: Iterable[int]) -> list[float]:
-        """Return the members at these positions, counted from 0 at the least."""
+        """Return the ratios at these positions, counted from 0 for the least ratio."""
         return [self._values[position] for position in positions]
 
 
@@ -40,7 +40,7 @@ NOTHING = SortedRatios(())
 
 
 class LikeJobs:
-    """The ratios of like jobs, by the rising numbers of their entries; and sorted for each window, as last asked for.
+    """The ratios of similar jobs in order of their entry numbers, and a sorted list as a cache for each window.
 
     >>> like = LikeJobs(windows=1)
     >>> for number, ratio in enumerate((0.5, 0.9, 0.1)):
@@ -56,16 +56,17 @@ class LikeJobs:
         self._sorted: list[SortedList[float]] = [SortedList() for _ in range(windows)]
 
     def add(self, number: int, ratio: float) -> None:
-        """Take in the newest job."""
+        """Add the newest job."""
         self.numbers.append(number)
         self._ratios.append(ratio)
         for values in self._sorted:
             values.add(ratio)
 
     def since(self, window: int, number: int) -> "SortedList[float]":
-        """Return the ratios from this entry on. O(log n) for each that has gone since; sorting all, where that is less.
+        """Return the sorted ratios from this entry on.
 
-        What is kept for a window only saves work: any order of questions gives the same answers.
+        O(log n) for each entry that has left since the last call, or the cost of sorting all if that is less. The
+        cached list of a window only saves work: the result does not depend on earlier calls.
         """
         first, ratios, sorted_ratios = self._first[window], self._ratios, self._sorted[window]
         begin = bisect_left(self.numbers, number)
@@ -80,7 +81,7 @@ class LikeJobs:
         return sorted_ratios
 
     def let_go(self, number: int) -> None:
-        """Forget what lies before this entry, once that is most. O(1) amortised."""
+        """Drop the entries before this one, once they are the majority. O(1) amortised."""
         if self.numbers[len(self.numbers) // 2] < number:
             aged = bisect_left(self.numbers, number)
             for window, first in enumerate(self._first):
@@ -91,20 +92,20 @@ class LikeJobs:
 
 
 class SlidingRatios:
-    """Order statistics of the ratios of like jobs that ended lately, by each of several keys and windows.
+    """Order statistics of the ratios of similar jobs that ended lately, by each of several keys and windows.
 
-    Times never fall. Adding and reading cost O(log n) comparisons for each key and window. What has aged out is taken
-    out of a sorted list when that is read next, or all that is left is sorted anew: O(n) after a long silence, a third
-    of a microsecond a job. Memory is that of the longest window, and of `most` jobs.
+    Times must not decrease. Adding and reading cost O(log n) comparisons for each key and window. The next read of a
+    sorted list removes its aged ratios, or sorts the rest anew: O(n) after a long silence, a third of a microsecond a
+    job. Memory is bounded by the longest window and by `most` jobs.
 
     Parameters
     ----------
     names
-        Settings by which jobs are alike.
+        Names of the keys by which jobs are similar.
     windows
-        Seconds for which a ratio is kept, the shortest first; infinity: for ever.
+        Seconds for which a ratio is kept, the shortest first. Infinity keeps ratios for ever.
     most
-        Jobs that are remembered, the last ones, however long the windows are.
+        Most jobs that are kept, the latest ones, however long the windows are.
 
     Examples
     --------
@@ -121,16 +122,16 @@ class SlidingRatios:
         self._most = most
         self._entries: list[Entry] = []
         self._before = 0
-        """Entries that were let go of: the number of the first that is left."""
+        """Number of entries removed so far, which is the number of the first entry left."""
         self._first = [0] * len(windows)
-        """Of each window: the position of its oldest entry."""
+        """Position of the oldest entry of each window."""
         self._aged = 0
-        """Entries that are in no window, and that keys know nothing of any more."""
+        """Stored entries that are in no window and have been removed from all keys."""
         self._likes: dict[str, dict[Key, LikeJobs]] = {name: {} for name in names}
         self._next_expiry = float("inf")
 
     def add(self, job: Traits, time: int, ratio: float) -> None:
-        """Take in the ratio of a job that ended at `time`, in seconds."""
+        """Add the ratio of a job that ended at `time`, in seconds."""
         number = self._before + len(self._entries)
         self._entries.append((time, ratio, job))
         self._next_expiry = min(self._next_expiry, time + self._windows[0])
@@ -147,7 +148,7 @@ class SlidingRatios:
         return now < self._next_expiry
 
     def expire(self, now: int) -> bool:
-        """Notice what is older than each window, and let go of some of it; return whether there was any to look at."""
+        """Move the windows on to `now`, and remove some aged entries. Return whether any window had to move."""
         current = self.is_current(now) and len(self._entries) - self._first[0] <= self._most
         if not current:
             self._first = [self._begin(window, now) for window in range(len(self._windows))]
@@ -159,7 +160,7 @@ class SlidingRatios:
         return not current
 
     def sample(self, name: str, window: int, job: Traits, now: int) -> SortedRatios:
-        """Return the ratios of the jobs like this one, within a window that ends now; valid until the next change."""
+        """Return the ratios of similar jobs within a window that ends now. They are valid until the next change."""
         key = job.key(name)
         like = None if key is None else self._likes[name].get(key)
         return NOTHING if like is None else SortedRatios(like.since(window, self._before + self._begin(window, now)))
@@ -170,7 +171,7 @@ class SlidingRatios:
         return max(aged, len(self._entries) - self._most)
 
     def _let_go(self) -> None:
-        """Let go of the next entries that are in no window any more."""
+        """Remove the next aged entries, which are in no window, from all keys; at most `LET_GO`."""
         oldest = self._first[-1]
         for _, _, job in self._entries[self._aged : min(self._aged + LET_GO, oldest)]:
             self._aged += 1
@@ -191,16 +192,16 @@ class SlidingRatios:
             self._aged = 0
 
     def snapshot(self) -> Any:
-        """Return time, ratio and traits of every entry of the longest window, oldest first, and where each begins."""
+        """Return time, ratio and traits of all entries in the longest window, oldest first, and the windows' starts."""
         forgotten = self._first[-1]
         entries = [[time, ratio, *job] for time, ratio, job in self._entries[forgotten:]]
         return {"entries": entries, "first": [first - forgotten for first in self._first]}
 
     def restore(self, state: Any) -> None:
-        """Take on what `snapshot` returned."""
+        """Restore the state that `snapshot` returned."""
         self._entries, self._before, self._aged = [], 0, 0
         self._likes = {name: {} for name in self._names}
         for time, ratio, *job in state["entries"]:
             self.add(Traits(*job), time, ratio)
         self._first = list(state["first"])
-        self._next_expiry = -float("inf")  # found when the next event comes
+        self._next_expiry = -float("inf")  # found at the next event

@@ -143,7 +143,7 @@ def guarded_pass(
     if not fits:
         return places[:started], reasons[:started], (due, room), -1, (0, none), False
 
-    # 6. Find the shadow time of the head. A head that has waited too long is planned with requests.
+    # 6. Find the shadow time of the head. Behind a head that has waited too long, candidates are planned with requests.
     strict = now - jobs.submit_times[waiting[head]] > guards.threshold
     begun = waiting[places[:started]]
     sizes = np.concatenate((held.sizes, jobs.sizes[begun]))

@@ -1,4 +1,4 @@
-"""The policies that decide on one number for each run time."""
+"""Policies that plan with one number as the run time of each job."""
 
 from shadowtime.services.scheduler.policies.all_reserve import AllReserve
 from shadowtime.services.scheduler.policies.conservative import Conservative, ConservativeSettings

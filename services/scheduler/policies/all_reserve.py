@@ -1,4 +1,4 @@
-"""Backfilling in which every job that cannot start reserves its place, anew at each pass."""
+"""All-reserve backfilling: every job that cannot start reserves a place, planned anew at each pass."""
 
 from pydantic import ValidationInfo, field_validator
 
@@ -36,11 +36,11 @@ class AllReserveSettings(OrderedPlanSettings):
 
 
 class AllReserve(Policy):
-    """Start whatever does not delay the reservation of any job that arrived before it.
+    """Start every job that does not delay the reservation of a job ahead of it.
 
-    The whole queue is planned anew at each pass, in order of arrival or in another of the `orders`: a reservation only
-    keeps later jobs from being in the way, its job may start sooner. O(queue * (queue + running)) per pass, but for at
-    most `limits.PLANNED` steps: jobs that come after have no turn at this pass.
+    Each pass plans the whole queue anew, in order of arrival or in another of the `orders`. A reservation only keeps
+    later jobs out of the way; its own job may start sooner. O(queue * (queue + running)) per pass, but for at most
+    `limits.PLANNED` steps. Jobs that are left then are not tried at this pass.
 
     References
     ----------
@@ -56,29 +56,29 @@ class AllReserve(Policy):
         self.ordering = Ordering(settings, on_requests=self.on_requests)
 
     def open(self, opened: ClusterOpened) -> None:
-        """Take note of the run: draws of chance are its own."""
+        """Seed the random numbers of the `orders` from the run's seed and cluster."""
         self.ordering.open(opened)
 
     def forecaster(self) -> Forecaster | None:
-        """Return what runs this policy ahead, where the key `forecast` asks for it."""
+        """Return the forecaster of waits if the key `forecast` asks for one, else None."""
         ahead = Reserving(Placed(as_submitted, in_turn=False), PassByPass(self, reserve=True))
         return forecaster_of(self.settings.forecast, ahead, self.futures())
 
     def futures(self) -> SampledFutures | None:
-        """Return what runs this policy ahead through sampled futures; None where jobs are not served as they came."""
+        """Return the forward simulation through sampled futures; None unless jobs are served in order of arrival."""
         if not self.settings.foretold or self.settings.candidates != AS_QUEUE:
             return None
         return SampledFutures(PassByPass(self, reserve=True), self.ordering.chance)
 
     def order(self, now: int, queue: Queue) -> Integers:
-        """Return the rank of each waiting job: its arrival."""
+        """Return the rank of each waiting job: its place in order of arrival."""
         return as_submitted(queue)
 
     def rows(self, now: int, queue: Queue) -> None:
-        """Return None: they are served as submitted where they are run ahead."""
+        """Return None: a forward simulation serves jobs in order of submission."""
 
     def served(self, now: int, queue: Queue, idle: Integers) -> Integers:
-        """Return the rows of the queue in its order."""
+        """Return the rows of the queue in the order in which they are planned."""
         return self.ordering.in_turn(now, queue, idle)
 
     def schedule(self, now: int, queue: Queue, running: Running, free: int) -> list[Start | CutShort]:

@@ -1,4 +1,4 @@
-"""Conservative backfilling: every waiting job has a place in the plan, in one of several orders and shapes."""
+"""Conservative backfilling: every waiting job has a reservation, in a choice of orders and job shapes."""
 
 from typing import Annotated, Any, Literal
 
@@ -90,13 +90,14 @@ class ConservativeSettings(OrderedSettings):
 
 
 class Conservative(Policy):
-    """Plan every waiting job; with guarantees, at the earliest time that disturbs no job planned before it.
+    """Plan every waiting job, with guarantees at the earliest time that disturbs no job planned before it.
 
-    On arrival a job gets the earliest start at which it fits, and keeps it; when a job ends, every waiting job, in
-    order, may move to an earlier start. Without guarantees the whole queue is planned anew at every pass. What the
-    plan leaves idle is used in phases of their own: trials of waiting jobs, then the widening of those that start.
-    O(queue * (queue + running)) for each pass, but for some multiple of `limits.PLANNED` steps at most: jobs that come
-    after wait without a place, and in the end lose theirs.
+    On arrival a job gets the earliest start at which it fits, and keeps it. When a job ends, every waiting job may move
+    to an earlier start, in order. Without guarantees, each pass plans the whole queue anew. Two more phases use the
+    processors that the plan leaves idle: trials of waiting jobs, then the widening of jobs that start.
+
+    O(queue * (queue + running)) for each pass, but at most some multiple of `limits.PLANNED` steps. Beyond these, new
+    jobs wait without a reservation, and in the end the latest reservations are lost.
 
     References
     ----------
@@ -112,27 +113,27 @@ class Conservative(Policy):
         self.starts_only = settings.shape == "requested"
         self.ordering = Ordering(settings, on_requests=self.on_requests, weight=settings.weight)
         self.reservations: IntegerTable = np.empty((COLUMNS, 0), dtype=np.int64)
-        """Of the jobs that waited at the last pass."""
+        """Reservations of the jobs that waited at the last pass, shape (`COLUMNS`, jobs)."""
         self.returned: dict[int, Suspended] = {}
-        """Reservations of jobs whose trials have ended since then."""
+        """Reservations of requeued jobs whose trials ended since the last pass, by job number."""
         self.freed = False
-        """Whether processors have come free since then."""
+        """Whether processors may have become free since the last pass: then jobs may move to earlier starts."""
         self.foreseen, self.waited = 0, 0
-        """Seconds that jobs were to wait by their first plan, and did wait."""
+        """Sums over jobs that were first planned to wait: wait by the first plan and actual wait, in seconds."""
         self.trials = Trials()
         self.tries = settings.speculate != "no" or settings.test_runs
         self.shapes = Shapes(settings.shape, widen=settings.widen)
 
     def open(self, opened: ClusterOpened) -> None:
-        """Take note of the run: draws of chance are its own."""
+        """Seed the random numbers of the `orders` from the run's seed and cluster."""
         self.ordering.open(opened)
 
     def served(self, now: int, queue: Queue, idle: Integers) -> Integers:
-        """Return the rows of the queue in its order."""
+        """Return the rows of the queue in the order in which they are planned."""
         return self.ordering.in_turn(now, queue, idle)
 
     def schedule(self, now: int, queue: Queue, running: Running, free: int) -> list[Start | CutShort]:
-        """Return the starts of one pass, in order of planning, and the trials in the holes that are left."""
+        """Return the starts of one pass, in order of planning, then the trials in holes of the plan."""
         if not len(queue):
             self.freed = False
             return []
@@ -181,7 +182,7 @@ class Conservative(Policy):
     def _planned(
         self, now: int, running: Running, idle: Integers, sizes: IntegerCube, run_times: IntegerTable, order: Integers
     ) -> PlannedStarts:
-        """Return the plan; the reservations of jobs that run on trial are planned around."""
+        """Return the plan. With guarantees, the reservations of jobs on trial are kept in it and do not move."""
         ends = self.trials.cut_short(running, expected_ends(now, running.jobs(on_requests=self.on_requests)))
         starts, shapes = self.reservations[STARTS], self.reservations[SHAPE]
         if not self.settings.guarantees:
@@ -213,7 +214,7 @@ class Conservative(Policy):
         )
 
     def observe(self, event: Event) -> None:
-        """Notice processors that come free; forget the place of a job that has started."""
+        """Apply an event: record that processors became free, and drop the reservation of a job that left the queue."""
         self.shapes.observe(event)
         if self.tries:
             self.trials.observe(event)
@@ -236,7 +237,7 @@ class Conservative(Policy):
             self.freed = True
 
     def snapshot(self) -> Any:
-        """Return the plan, and what was noticed since it was made."""
+        """Return the plan, and the state recorded since it was made, as plain values."""
         return {
             "places": self.reservations.tolist(),
             "returned": [[number, *place] for number, place in self.returned.items()],
@@ -248,7 +249,7 @@ class Conservative(Policy):
         }
 
     def restore(self, state: Any) -> None:
-        """Take on what `snapshot` returned."""
+        """Restore the state that `snapshot` returned."""
         self.reservations = np.array(state["places"], dtype=np.int64).reshape(COLUMNS, -1)
         self.returned = {number: Suspended(*place) for number, *place in state["returned"]}
         self.freed, self.foreseen, self.waited = state["freed"], state["foreseen"], state["waited"]

@@ -40,9 +40,9 @@ from shadowtime.shared.messages import ClusterOpened, CutShort, Start
 def pass_as_submitted(
     now: int, free: int, waiting: WaitingTable, running: RunningTable
 ) -> tuple[int, int, int, Integers]:
-    """Return what `easy_pass` does, of the tables of jobs as they are, in order of submission, by processors alone.
+    """Return the result of `easy_pass`, read from the job tables: in order of submission, by processors only.
 
-    One call takes two arrays in the place of ten, each of which costs as much as a short pass.
+    The call passes two tables instead of ten arrays. Passing one array to a kernel costs as much as a short pass.
     """
     count, jobs = waiting.jobs, running.jobs
     of_running = RunningJobs(
@@ -66,11 +66,11 @@ class EasySettings(OrderedPlanSettings):
 
 
 class Easy(InOrder, Policy):
-    """Start the head of the queue while it fits; then start what does not delay the first job that does not.
+    """Start jobs from the front of the queue while they fit, then candidates that do not delay the blocked head.
 
-    A candidate may start if it fits now and either ends by the head's shadow time or takes no more than what is extra
-    of each resource. Queue and candidates are in any of the `orders`: the first of the queue's order that does not fit
-    is the head. O(queue log queue + running log running) per pass.
+    The head is the first job in the order of the queue that does not fit. A candidate behind it may start if it fits
+    now and either ends by the head's shadow time or takes no more than the extra amount of each resource. Queue and
+    candidates may be in any of the `orders`. O(queue log queue + running log running) per pass.
 
     References
     ----------
@@ -91,33 +91,33 @@ class Easy(InOrder, Policy):
         self.in_turn = self.ordering.as_submitted and self.ordering.alike
 
     def open(self, opened: ClusterOpened) -> None:
-        """Take note of the run: draws of chance are its own."""
+        """Seed the random numbers of the `orders` from the run's seed and cluster."""
         self.ordering.open(opened)
 
     def forecaster(self) -> Forecaster | None:
-        """Return what runs this policy ahead, pass by pass, where the key `forecast` asks for it."""
+        """Return the forecaster of waits, which simulates pass by pass; None unless the key `forecast` asks for one."""
         asked = self.settings.forecast if isinstance(self.settings, ForecastSettings) else False
         return forecaster_of(asked, PassByPass(self, steady=self.ordering.steady), self.futures())
 
     def futures(self) -> SampledFutures | None:
-        """Return what runs this policy ahead through sampled futures; None in an order that changes with time."""
+        """Return the forward simulation through sampled futures; None if the order of the queue changes with time."""
         if not isinstance(self.settings, OrderedPlanSettings) or not self.settings.foretold:
             return None
         return SampledFutures(PassByPass(self, steady=self.ordering.steady), self.ordering.chance)
 
     def order(self, now: int, queue: Queue) -> Integers:
-        """Return the rank of each waiting job as a candidate, in order of submission."""
+        """Return the rank of each waiting job as a candidate. The array is in order of submission."""
         if self.ordering.alike and self.ordering.as_submitted:
             return np.arange(len(queue))
         return self.ordering.ranks(now, queue)
 
     def rows(self, now: int, queue: Queue) -> Integers | None:
-        """Return the rows of the queue in the order in which they are served; None: as submitted."""
+        """Return the rows of the queue in the order in which they are served; None stands for order of submission."""
         return None if self.ordering.as_submitted else self.ordering.rows(now, queue)
 
     def schedule(self, now: int, queue: Queue, running: Running, free: int) -> Sequence[Start | CutShort]:
         """Return the starts of one pass: heads that fit, then backfilled candidates."""
-        if not len(queue) or free < queue.least:  # as mostly
+        if not len(queue) or free < queue.least:  # the common case
             return []
         run_times = queue.requested_time if self.on_requests else queue.predicted_time
         served: Sequence[int] = range(len(queue))
@@ -177,7 +177,7 @@ class EasySjbfSettings(OrderedPlanSettings):
 class EasySjbf(Easy):
     """EASY that tries its candidates shortest first, by predicted run time (shortest job backfilled first).
 
-    A name for `easy:candidates=spf`.
+    An alias of `easy:candidates=spf`.
 
     References
     ----------
@@ -195,9 +195,9 @@ class WfpSettings(OrderedSettings):
 
 
 class Wfp(Easy):
-    """EASY over a queue sorted anew at each pass, long waits, short requests and large sizes first.
+    """EASY over a queue that is sorted anew at each pass: long waits, short requests and large sizes first.
 
-    A name for `easy:queue=wfp3`.
+    An alias of `easy:queue=wfp3`.
 
     References
     ----------

@@ -11,7 +11,7 @@ from shadowtime.shared.messages import CutShort, Start
 
 
 class Fcfs(Policy):
-    """Start jobs strictly in order of submission; the first that does not fit blocks all behind it. O(starts)."""
+    """Start jobs strictly in order of submission. The first job that does not fit blocks all behind it. O(starts)."""
 
     name = "fcfs"
     Settings = ForecastSettings
@@ -20,14 +20,14 @@ class Fcfs(Policy):
         self.settings = settings
 
     def forecaster(self) -> Forecaster | None:
-        """Return what runs this policy ahead, where the key `forecast` asks for it."""
+        """Return the forecaster of waits if the key `forecast` asks for one, else None."""
         return Forecaster(Placed(as_submitted, in_turn=True)) if self.settings.forecast else None
 
     def served(self, now: int, queue: Queue, idle: Integers) -> Integers:
-        """Return the rows of the queue in its order."""
+        """Return the rows of the queue in order of submission."""
         return np.arange(len(queue))
 
     def schedule(self, now: int, queue: Queue, running: Running, free: int) -> list[Start | CutShort]:
-        """Return the jobs at the head of the queue that fit together."""
+        """Return the starts at the front of the queue, up to the first job that does not fit."""
         heads = fitting_together(running.free(free), queue.sizes)
         return start_heads(queue, range(heads), heads)

@@ -1,4 +1,4 @@
-"""Backfilling in an order that is limited in what it may do to one job."""
+"""Backfilling in a chosen order, with limits on how long this order may hold back a single job."""
 
 import math
 from typing import Annotated, Any
@@ -48,12 +48,12 @@ class GuardedSettings(OrderedSettings):
 
 
 def held(now: int, running: Running) -> HeldResources:
-    """Return what the running jobs hold, until their requests end it."""
+    """Return the resources that the running jobs hold, and the ends of these jobs by their requests."""
     return HeldResources(running.sizes, expected_ends(now, running.jobs(on_requests=True)))
 
 
 def decisions_of(now: int, queue: Queue, planned: Integers, result: Pass) -> list[Start | CutShort]:
-    """Return the starts of a pass, each with what it must not delay."""
+    """Return the starts of a pass. The reason of each names the job that it must not delay, if any."""
     starts: list[Start | CutShort] = []
     due, room = result.eldest
     rows, reasons = result.places.tolist(), result.reasons
@@ -78,12 +78,12 @@ def decisions_of(now: int, queue: Queue, planned: Integers, result: Pass) -> lis
 
 
 class GuardedPass:
-    """A pass of one configuration: what it sorts by, plans with and guards. It holds nothing but what saves work.
+    """A scheduling pass with one configuration: its orders, run times and guards. It keeps no state but caches.
 
     Parameters
     ----------
     predicted
-        Whether candidates are taken to run for what is predicted, and not to their requests.
+        Whether candidates are planned with their predictions. If not, they are planned with their requests.
     """
 
     def __init__(self, settings: GuardedSettings, *, predicted: bool = True) -> None:
@@ -107,9 +107,10 @@ class GuardedPass:
         Parameters
         ----------
         machine, work
-            All processors, and the rest as of `guarded_pass`.
+            Processors of the whole machine; and the work that has overtaken each waiting job, see `guarded_pass`.
         promised
-            The patience that the job that has waited longest was promised before, in seconds; the least holds.
+            Patience promised earlier to the job that has waited longest, in seconds. The smaller of this and the
+            configured patience applies.
         """
         if free <= 0 or not len(queue):
             return []
@@ -133,13 +134,16 @@ class GuardedPass:
 
 
 class Guarded(Policy):
-    """Start jobs in an order, backfill behind the first that does not fit, within three guards of each waiting job.
+    """Start jobs in a chosen order and backfill behind the first that does not fit, within three guards.
 
-    A job that has waited for longer than `threshold`, or has been overtaken by more work than `overtaken`, goes first,
-    in order of arrival. Running jobs are taken to run to their requests, candidates for as long as is predicted; to
-    their requests, too, once the head has waited for longer than `threshold`. What would run on at the time when the
-    job that has waited longest must find room, `patience` after its submission, starts on processors that are left
-    beside it then, or not at all. O(queue log queue + running log running) per pass.
+    The guards `threshold` and `overtaken`: a job goes first, in order of arrival, once it has waited for longer than
+    `threshold`, or has been overtaken by more work than `overtaken`. The guard `patience`: the job that has waited
+    longest must find room `patience` seconds after its submission. A job that would still run then, by its request,
+    starts only on processors that are left beside it.
+
+    Running jobs are planned with their requests, candidates with their predictions. Once the head has waited for longer
+    than `threshold`, candidates are planned with their requests, too. O(queue log queue + running log running) per
+    pass.
 
     References
     ----------
@@ -156,12 +160,12 @@ class Guarded(Policy):
         self.processors = 0
 
     def open(self, opened: ClusterOpened) -> None:
-        """Take note of the run: draws of chance are its own, and how large the machine is."""
+        """Record the size of the machine, and seed the random numbers of the `orders` from the run."""
         self.one_pass.ordering.open(opened)
         self.processors = opened.processors
 
     def observe(self, event: Event) -> None:
-        """Notice who overtakes whom, and how large the machine is."""
+        """Apply an event: update the work that overtakes waiting jobs, and the size of the machine."""
         if isinstance(event, CapacityChanged):
             self.processors = event.processors
         self.overtaken.observe(event)
@@ -172,10 +176,10 @@ class Guarded(Policy):
         return self.one_pass.starts(now, queue, running, free, self.processors, work)
 
     def snapshot(self) -> Any:
-        """Return by how much work who has been overtaken, and the size of the machine."""
+        """Return the overtaking work and the size of the machine as plain values."""
         return {"overtaken": self.overtaken.snapshot(), "processors": self.processors}
 
     def restore(self, state: Any) -> None:
-        """Take on what `snapshot` returned."""
+        """Restore the state that `snapshot` returned."""
         self.overtaken.restore(state["overtaken"])
         self.processors = state["processors"]

@@ -1,4 +1,4 @@
-"""Use of the processors that the plan of a pass leaves idle: trials, then widening, in the same order.
+"""Use of the processors that the plan of a pass leaves idle: trials, then widening, both in order of planning.
 
 The rules: docs/algorithms.md#speculation and docs/algorithms.md#widening.
 """
@@ -25,20 +25,20 @@ from shadowtime.shared.kernels import Integers, IntegerTable, has_room
 from shadowtime.shared.messages import CutShort, Reserved, Speculated, Start
 
 EACH_JOB = 10_000
-"""Steps over the profile that looking at a job counts for, whatever the profile is like."""
+"""Fixed cost of examining one job, in steps over the profile."""
 
 
 class TrialRule(NamedTuple):
-    """The choice of the jobs that are tried in idle processors.
+    """Rule by which jobs get trials on idle processors.
 
     Parameters
     ----------
     speculate
-        The share of its estimate that a hole must last, `expected` gain, or `no`.
+        Least length of a hole as a share of the job's estimate; `expected` to decide by the expected gain; or `no`.
     came_true
-        The share of the waits foreseen by the plan that jobs really had to wait; what is expected to be saved.
+        Actual waits as a share of the waits foreseen by the plan. It scales the wait that a trial may save.
     test_runs
-        Whether jobs with long requests are tested.
+        Whether jobs with long requests get test runs.
     """
 
     speculate: float | str
@@ -47,18 +47,18 @@ class TrialRule(NamedTuple):
 
 
 class IdleProcessors:
-    """One pass, once its jobs are planned.
+    """Use of the idle processors in one pass, after its jobs are planned.
 
     Parameters
     ----------
     queue, estimates
-        The waiting jobs, and for how long each is planned to run as requested, in seconds.
+        The waiting jobs, and their planned run times on the requested processors, in seconds.
     planned
-        The plan, of which the profile is used up.
+        The plan. Its profile is changed in place.
     reservations
-        Of the waiting jobs, with guarantees; None without: then a job's own place is no obstacle to its trial.
+        Reservations of the waiting jobs; None without guarantees. A trial may then overlap the place of its own job.
     free
-        What is idle of each resource once all has started that the plan starts now.
+        Idle amount of each resource after the planned starts of this pass. It is changed in place.
     """
 
     def __init__(
@@ -86,10 +86,10 @@ class IdleProcessors:
         self.work = 0
 
     def tried(self, rows: Integers, most: int) -> Iterator[Start | CutShort]:
-        """Yield the trials of waiting jobs in the holes of the plan, in order; each in the first of its shapes.
+        """Yield the trials of waiting jobs in the holes of the plan, in order. A trial has the first shape of its job.
 
-        There are no more than `most`, and no more jobs are looked at than `limits.PLANNED` steps allow; what is left
-        then comes last.
+        There are at most `most` trials, and jobs are examined for at most `limits.PLANNED` steps. If a limit is
+        reached, the last item is a `CutShort` with the number of jobs left.
         """
         if self.rule.speculate == "no" and not self.rule.test_runs:
             return
@@ -135,7 +135,7 @@ class IdleProcessors:
                 self._take(at, run_time, self._size(row, place))
 
     def started(self, row: int) -> Start:
-        """Return the start of a job whose place has come, widened into what is still idle."""
+        """Return the start of a job that the plan starts now. A moldable job may be widened into idle processors."""
         number, estimate = int(self.queue.job_number[row]), int(self.estimates[row])
         shape = self.shapes.of(number, int(self.queue.processors[row]))[self.planned.shapes[row]]
         for wider in self.shapes.wider(number, shape):
@@ -160,7 +160,7 @@ class IdleProcessors:
         )
 
     def _attempt(self, row: int, shape: JobShape, known: TrialJob, hole: int) -> SpeculativeRun | None:
-        """Return how a job is run in a hole of the plan, if at all."""
+        """Return the trial of a job in a hole of the plan, or None if it gets none."""
         run_time = shape.seconds(int(self.estimates[row]))
         share = 0.0
         if self.rule.speculate == "expected":
@@ -185,13 +185,13 @@ class IdleProcessors:
         )
 
     def _size(self, row: int, shape: JobShape) -> Integers:
-        """Return what a job takes of each resource in this shape."""
+        """Return the amount of each resource that a job takes in this shape."""
         size: Integers = self.sizes[row].copy()
         size[0] = shape.processors
         return size
 
     def _take(self, start: int, seconds: int, size: Integers) -> None:
-        """Take so much out of the profile, or give it back if negative."""
+        """Subtract `size` from the profile for some seconds; a negative size is added back."""
         times, free = self.planned.times, self.planned.free
         self.work += EACH_STEP * self.steps
         self.steps = take(times, free, self.steps, start, start + seconds, size)

@@ -15,7 +15,8 @@ from shadowtime.shared.messages import CutShort, Start
 def by_work(queue: Queue, *, on_requests: bool = False) -> Integers:
     """Return the rows of the queue, least work first; equals in order of (submit time, job number).
 
-    Work is processors times run time: predicted, or requested; adjusted where adjusted requests order the queue.
+    Work is processors times run time. The run time is the prediction, or the request with `on_requests`. Both are at
+    most the adjusted request if adjusted requests order the queue.
 
     >>> queue = Queue()
     >>> queue.add((1, 0, 2, 300, 300, 300, 300, -1))
@@ -28,7 +29,7 @@ def by_work(queue: Queue, *, on_requests: bool = False) -> Integers:
 
 
 class Lwf(Policy):
-    """Start jobs in order of their work, least first; the first that does not fit blocks all behind it.
+    """Start jobs in order of their work, least first. The first job that does not fit blocks all jobs behind it.
 
     O(queue log queue) per pass.
 
@@ -45,16 +46,16 @@ class Lwf(Policy):
         self.on_requests = settings.plan == "requested"
 
     def forecaster(self) -> Forecaster | None:
-        """Return what runs this policy ahead, where the key `forecast` asks for it."""
+        """Return the forecaster of waits if the key `forecast` asks for one, else None."""
         order = partial(by_work, on_requests=self.on_requests)
         return Forecaster(Placed(order, in_turn=True)) if self.settings.forecast else None
 
     def served(self, now: int, queue: Queue, idle: Integers) -> Integers:
-        """Return the rows of the queue in its order."""
+        """Return the rows of the queue, least work first."""
         return by_work(queue, on_requests=self.on_requests)
 
     def schedule(self, now: int, queue: Queue, running: Running, free: int) -> list[Start | CutShort]:
-        """Return the jobs of least work that fit together."""
+        """Return the starts of the jobs of least work, up to the first that does not fit."""
         if free <= 0 or not len(queue):
             return []
         rows = by_work(queue, on_requests=self.on_requests)

@@ -1,4 +1,4 @@
-"""In which shapes a moldable job may be planned: on fewer processors or more, for a longer or shorter time."""
+"""Shapes of moldable jobs: fewer processors for a longer time, or more processors for a shorter time."""
 
 from collections.abc import Iterator
 from typing import Any, Literal, NamedTuple
@@ -13,27 +13,27 @@ from shadowtime.shared.messages import Event, JobEnded, JobSubmitted, JobWithdra
 Mode = Literal["requested", "half", "quarter", "greedy", "greedy-narrow"]
 
 LONG = 10_800
-"""Seconds; `greedy-narrow` leaves a job that asks for more as it is (the paper's median estimate)."""
+"""Request in seconds above which `greedy-narrow` does not reshape a job (the paper's median estimate)."""
 
 
 class JobShape(NamedTuple):
-    """Processors, and what run times are multiplied by and then divided by on them."""
+    """Processors of a job, and the factor `times` / `over` by which its run time changes on them."""
 
     processors: int
     times: int
     over: int
 
     def seconds(self, run_time: int) -> int:
-        """Return how long a job of this run time, in seconds, takes in this shape."""
+        """Return the run time in this shape of a job that takes `run_time` on the requested processors, in seconds."""
         return run_time if run_time >= NEVER else reshaped_time(run_time, (self.times, self.over))
 
     def own_seconds(self, seconds: int) -> int:
-        """Return how much of its own run time, in seconds, a job has run after so long in this shape."""
+        """Return the seconds on the requested processors that equal `seconds` in this shape, rounded down."""
         return seconds * self.over // self.times
 
 
 def shape_of(job: JobSubmitted, processors: int) -> JobShape:
-    """Return a job on so many processors.
+    """Return the shape of a job on this number of processors.
 
     >>> job = JobSubmitted(time=0, job_number=1, requested_processors=8, requested_time=4000)
     >>> [(shape_of(job, n).processors, shape_of(job, n).seconds(4000)) for n in (4, 2, 16)]
@@ -43,7 +43,7 @@ def shape_of(job: JobSubmitted, processors: int) -> JobShape:
 
 
 def sizes(mode: Mode, processors: int, requested_time: int | None) -> tuple[int, ...]:
-    """Return the sizes in which a moldable job is planned, the first of which its trials take; halves are rounded up.
+    """Return the processor counts in which a moldable job is planned. Trials take the first. Halves are rounded up.
 
     >>> [sizes(mode, 5, 3600) for mode in ("requested", "half", "quarter", "greedy", "greedy-narrow")]
     [(5,), (3,), (2,), (5, 3, 10), (5, 3, 2)]
@@ -69,12 +69,12 @@ def sizes(mode: Mode, processors: int, requested_time: int | None) -> tuple[int,
 
 
 class Shapes:
-    """The shapes of the jobs in the system that have others than the one requested; memory is bounded by these jobs.
+    """Shapes of the moldable jobs in the system. Memory is bounded by these jobs.
 
     Parameters
     ----------
     mode
-        Which shapes jobs are planned in.
+        Choice of the shapes in which jobs are planned.
     widen
         Whether jobs may be widened as they start.
     """
@@ -86,7 +86,7 @@ class Shapes:
         self.shapes: dict[int, tuple[JobShape, ...]] = {}
 
     def observe(self, event: Event) -> None:
-        """Take note of a moldable job; forget one that has ended for good."""
+        """Apply an event: record a moldable job, drop one that has ended for good or was withdrawn."""
         if self.mode == "requested" and not self.widen:
             return
         if isinstance(event, JobSubmitted) and event.moldable:
@@ -96,23 +96,23 @@ class Shapes:
             self.shapes.pop(event.job_number, None)
 
     def add(self, job: JobSubmitted) -> None:
-        """Take note of a moldable job."""
+        """Record a moldable job."""
         self.jobs[job.job_number] = job
         every = sizes(self.mode, job.requested_processors, job.requested_time)
         if every != (job.requested_processors,):
             self.shapes[job.job_number] = tuple(shape_of(job, shape) for shape in every)
 
     def of(self, job_number: int, processors: int) -> tuple[JobShape, ...]:
-        """Return the shapes of a job that requests so many processors."""
+        """Return the shapes of a job; the requested `processors` alone if no other shapes are known."""
         return self.shapes.get(job_number, (JobShape(processors, 1, 1),))
 
     def columns(
         self, job_numbers: Integers, sizes: IntegerTable, run_times: Integers
     ) -> tuple[IntegerCube, IntegerTable]:
-        """Return what each shape takes of each resource and run times in seconds; no processors: no such shape.
+        """Return the resources and the run time in seconds of each shape of each job.
 
-        Shapes (shapes, jobs, resources) and (shapes, jobs). A job asks for the same memory and GPUs on every size.
-        O(jobs).
+        The arrays have the shapes (shapes, jobs, resources) and (shapes, jobs). A job with fewer shapes has zero
+        processors in the others. A job requests the same memory and GPUs in every shape. O(jobs).
         """
         if not self.shapes:
             return sizes[None], run_times[None]
@@ -127,7 +127,7 @@ class Shapes:
         return every, np.where(run_times >= NEVER, NEVER, np.minimum(-(-run_times * times // over), MAX_DURATION))
 
     def wider(self, job_number: int, shape: JobShape) -> Iterator[JobShape]:
-        """Yield ever wider shapes in which a job is done sooner: doubled, up to twice the processors requested."""
+        """Yield ever wider shapes, each double the last, up to twice the request, while doubling shortens the run."""
         job = self.jobs.get(job_number) if self.widen else None
         while job is not None and shape.processors <= job.requested_processors:
             wider = shape_of(job, 2 * shape.processors)
@@ -141,7 +141,7 @@ class Shapes:
         return [job.model_dump() for job in self.jobs.values()]
 
     def restore(self, state: Any) -> None:
-        """Take on what `snapshot` returned."""
+        """Restore the state that `snapshot` returned."""
         self.jobs, self.shapes = {}, {}
         for job in state:
             self.add(JobSubmitted.model_validate(job))

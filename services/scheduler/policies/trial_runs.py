@@ -14,10 +14,10 @@ from shadowtime.shared.kernels import Floats, Integers, IntegerTable, kernel
 from shadowtime.shared.messages import Event, JobEnded, JobStarted, JobSubmitted, JobWithdrawn
 
 TEST_ABOVE = 10_800
-"""Seconds; only jobs that ask for more are tested (Perković 2000, section 6.1)."""
+"""Request in seconds above which jobs get test runs (Perković 2000, section 6.1)."""
 
 MIN_TEST, MAX_TEST = 300, 900
-"""Seconds that a test run takes."""
+"""Shortest and longest test run, in seconds."""
 
 
 class SpeculativeRun(NamedTuple):
@@ -28,7 +28,7 @@ class SpeculativeRun(NamedTuple):
 
 
 def next_time(last: int, run_time: int) -> int:
-    """Return for how long to speculate after a run of `last` seconds was too short: the average with the estimate.
+    """Return the least next trial after one of `last` seconds was too short: the mean of `last` and the estimate.
 
     >>> next_time(7200, 36_000)
     21600
@@ -39,16 +39,16 @@ def next_time(last: int, run_time: int) -> int:
 def attempt(
     hole: int, run_time: int, requested_time: int, least: int, *, speculate: bool, test: bool
 ) -> SpeculativeRun | None:
-    """Return how a job is run in a hole, if at all; a speculated time grows to fill the hole. Times in seconds.
+    """Return the trial of a job in a hole, or None. A speculative run fills the hole. Times in seconds.
 
     Parameters
     ----------
     run_time
-        For how long it is planned.
+        Planned run time; a speculative run is no longer.
     requested_time
-        What was asked for, whatever is predicted and on whatever size it runs: that makes it long enough for a test.
+        Request as submitted, whatever the prediction or shape. It decides whether the job is long enough for a test.
     least
-        The time below which it is not worth while: a share of the estimate, or what an earlier run taught.
+        Shortest hole worth a speculative run: a share of the estimate, or `next_time` after an earlier trial.
     speculate, test
         Whether the job may be run speculatively, and whether it may be tested.
 
@@ -66,20 +66,20 @@ def attempt(
 
 @kernel
 def worthwhile(hole: int, saved: int, ran: int, request: int, masses: Floats, edges: Floats) -> int:
-    """Return for how long it is best to run a job in a hole by its run-time distribution; 0: not at all. O(bins).
+    """Return the best length of a trial in a hole, by the job's run-time distribution; 0 if none pays off. O(bins).
 
-    A run of so long gains the wait that is saved, with the probability that the job ends in it, and wastes itself with
-    the probability that it does not, both times the job's processors. It ends where a bin ends, which is where the
-    distribution knows anything new. Times in seconds.
+    A trial saves the wait of the job if the job ends in it. Otherwise it wastes its own length. Both count once for
+    each processor of the job, so the number of processors cancels out. Only ends of bins are tried: the probability
+    changes only there. Times in seconds.
 
     Parameters
     ----------
     saved
-        The wait until its place in the plan.
+        Wait until the job's place in the plan.
     ran
-        For how long it has run in vain before: it needs longer than that.
+        Longest earlier trial that was too short. The distribution is conditioned on it.
     masses, edges
-        Probability of each bin of run times, shape (bins,), and where they begin and end.
+        Probability of each bin of run times, shape (bins,), and the edges of these bins, shape (at least bins + 1,).
 
     >>> import numpy as np
     >>> from shadowtime.shared.distributions.histogram import BINS, EDGES
@@ -104,7 +104,7 @@ def worthwhile(hole: int, saved: int, ran: int, request: int, masses: Floats, ed
 
 @kernel
 def hole_of(times: Integers, free: IntegerTable, steps: int, size: Integers) -> int:
-    """Return for how many seconds from now on so much of each resource is free; `FOREVER` if always. O(steps).
+    """Return the seconds from now on for which `size` of each resource is free; `FOREVER` if always. O(steps).
 
     >>> import numpy as np
     >>> hole_of(np.array([10, 50, 90]), np.array([[4, 3, 1]]), 3, np.array([2]))
@@ -116,7 +116,7 @@ def hole_of(times: Integers, free: IntegerTable, steps: int, size: Integers) -> 
     return FOREVER
 
 
-# What is known of the jobs that were run on trial, for less time than they ask for.
+# State of the jobs that were run on trial, for less time than they request.
 
 
 class TrialJob(NamedTuple):
@@ -130,9 +130,10 @@ class TrialJob(NamedTuple):
 
 
 class Suspended(NamedTuple):
-    """The place in the plan of a job that runs on trial: as it is, as first promised, and in which of its shapes.
+    """Place in the plan that a job keeps while it runs on trial.
 
-    `size` is what the job takes of each resource.
+    `start` is its current start, `guaranteed` the start first promised, `shape` the index of the planned shape. `size`
+    is the amount of each resource that the job takes there.
     """
 
     start: int
@@ -143,7 +144,7 @@ class Suspended(NamedTuple):
 
 
 class Trials:
-    """Trials by job; memory is bounded by the jobs in the system.
+    """Trials by job number. Memory is bounded by the jobs in the system.
 
     >>> trials = Trials()
     >>> trials.observe(JobSubmitted(time=0, job_number=1, requested_processors=1, requested_time=36_000))
@@ -157,30 +158,30 @@ class Trials:
     def __init__(self) -> None:
         self.jobs: dict[int, TrialJob] = {}
         self.limits: dict[int, int] = {}
-        """When each trial that runs ends at the latest."""
+        """Latest end of each running trial, in seconds, by job number."""
         self.suspended: dict[int, Suspended] = {}
-        """Places in the plan of the jobs that run on trial."""
+        """Places in the plan of the jobs that run on trial, by job number."""
         self._decided: dict[int, tuple[SpeculativeRun, Suspended | None]] = {}
-        """Trials that were decided, with the places that their jobs keep if they do start."""
+        """Decided trials by job number, each with the place that its job keeps in the plan if the trial starts."""
 
     @staticmethod
     def least(known: TrialJob, run_time: int, share: float) -> int:
-        """Return the hole that a job needs to be speculated on, in seconds."""
+        """Return the shortest hole for a speculative run of a job, in seconds."""
         return next_time(known.last, run_time) if known.last else max(int(share * run_time), 1)
 
     def decided(self, number: int, attempt: SpeculativeRun, place: Suspended | None) -> None:
-        """Take note of a decision, and of the place in the plan that the job keeps meanwhile."""
+        """Record a decided trial, and the place in the plan that the job keeps meanwhile."""
         self._decided[number] = attempt, place
 
     def cut_short(self, running: Running, ends: Integers) -> Integers:
-        """Return when running jobs are expected to end, trials at their limits at the latest."""
+        """Return the expected ends of running jobs. A trial ends at its limit at the latest."""
         if not self.limits:
             return ends
         limits = [self.limits.get(number, FOREVER) for number in running.job_number.tolist()]
         return np.minimum(ends, np.array(limits, dtype=np.int64))
 
     def observe(self, event: Event) -> None:
-        """Keep what a trial taught; forget jobs that have ended for good."""
+        """Apply an event: record the length of a trial that was too short, drop jobs that have ended for good."""
         if isinstance(event, JobSubmitted):
             requested_time = NEVER if event.requested_time is None else event.requested_time
             self.jobs[event.job_number] = TrialJob(requested_time, event.restartable)
@@ -222,7 +223,7 @@ class Trials:
         }
 
     def restore(self, state: Any) -> None:
-        """Take on what `snapshot` returned."""
+        """Restore the state that `snapshot` returned."""
         self.jobs = {number: TrialJob(*known) for number, *known in state["jobs"]}
         self.limits = dict(state["limits"])
         self._decided = {

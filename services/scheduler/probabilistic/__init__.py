@@ -1,4 +1,4 @@
-"""The policy that backfills by probability, and what it measures to do so."""
+"""Probabilistic backfilling: the policy and its measures of candidates."""
 
 from shadowtime.services.scheduler.probabilistic.delay_probability import delay_bound, delay_probability
 from shadowtime.services.scheduler.probabilistic.pass_state import PassState

@@ -12,27 +12,28 @@ from shadowtime.shared.messages import DIGITS, Risk, construct_unchecked
 from shadowtime.shared.statistics import RUN_TIME_FLOOR
 
 UNITS = 4000
-"""Processors up to which a walk counts every one; beyond it counts in larger units."""
+"""Most units in which a walk counts processors; if there are more, it counts in larger units."""
 
 
 MEASURES = ("exact", "paper", "gain")
 """Measures of each candidate, in this order.
 
-Exact probability of delaying the head; the paper's bound on it from below; and what it costs the head at most for each
-unit that it gains: the delay expected of the head if that lasts until the candidate ends, over the head's expected run
-time, to the time expected until the head can start, over the candidate's. Both are slowdowns; run times count as at
-least ten seconds (docs/algorithms.md#cost-against-gain).
+`exact` is the probability of delaying the head, `paper` the paper's lower bound on it. `gain` is the ratio of the
+greatest cost for the head to the candidate's gain, both as slowdowns. The cost is the expected delay of the head, if it
+lasts until the candidate ends, over the head's expected run time. The gain is the expected time until the head can
+start, over the candidate's expected run time. Run times count as at least ten seconds
+(docs/algorithms.md#cost-against-gain).
 """
 
 GAIN = MEASURES.index("gain")
 
 STATED = len(MEASURES)
-"""Where the recalibrated probability stands, behind them; without recalibration it is the exact one."""
+"""Column of the recalibrated probability, behind the measures. Without recalibration it is the exact one."""
 
 
 @kernel
 def in_units(processors: Integers, unit: int) -> Integers:
-    """Return sizes in units, rounded so that any first few of them add up to what they hold, rounded up.
+    """Return sizes in units. Any first k results add up to the sum of the first k sizes in units, rounded up.
 
     >>> in_units(np.array([1, 1, 1, 1, 5]), 2).tolist()
     [1, 0, 1, 0, 3]
@@ -49,14 +50,14 @@ def in_units(processors: Integers, unit: int) -> Integers:
 
 
 WORK_PER_STEP = 40
-"""Work that each instant at which a job may end stands for, in steps of a walk: conditioning and putting in order."""
+"""Work for each instant at which a job may end, in steps of a walk: conditioning and sorting."""
 
 TOO_MUCH = -2
-"""In the place of a row: weighing all would have been too much work."""
+"""Returned instead of a row if evaluating all candidates would be too much work."""
 
 
 RISKIEST = 3
-"""Terminations that a decision names."""
+"""Most terminations that a decision names."""
 
 ROUNDED = 0.5 * 10.0**-DIGITS
 """Largest value that rounds to 0."""
@@ -74,7 +75,7 @@ class Evaluation(NamedTuple):
     work: int
 
     def riskiest(self, numbers: Integers) -> tuple[Risk, ...]:
-        """Return the terminations at which the accepted candidate delays the head likeliest; `numbers` of the jobs."""
+        """Return the likeliest terminations for the accepted candidate to delay the head; `numbers` are of the jobs."""
         first = np.argsort(-self.risks, kind="stable")[:RISKIEST].tolist()
         return tuple(
             construct_unchecked(
@@ -89,9 +90,9 @@ class Evaluation(NamedTuple):
 
 
 class Candidates(NamedTuple):
-    """Of each candidate, shape (candidates,): size, and when it ends as of a running job that starts now.
+    """Columns of the candidates, shape (candidates,): processors, and the run time as for a job that starts now.
 
-    One with a free pass may start whatever it does.
+    A candidate with a free pass may start whatever its measures are.
     """
 
     processors: Integers
@@ -104,10 +105,10 @@ class Candidates(NamedTuple):
 class AcceptanceRule(NamedTuple):
     """The rule by which a candidate may start.
 
-    One of which this `measure` of the `MEASURES`, rounded to six digits, is below `tau`, and the exact probability at
-    most `most`. `weights` are those of `recalibrated` for candidates whose measure is not below `tau`, and for those
-    whose is; without any rows nothing is recalibrated. `weigh` is whether the recalibrated probability is what the
-    measure is of, and `most`.
+    A candidate may start if its `measure` (place in `MEASURES`), rounded to six digits, is below `tau`, and its exact
+    probability is at most `most`. `weights` are those of `recalibrated`: first for candidates whose measure is not
+    below `tau`, then for those whose measure is. Without any rows nothing is recalibrated. With `weigh`, both tests use
+    the recalibrated probability: the measure is scaled to it.
     """
 
     measure: int
@@ -128,25 +129,25 @@ def evaluate_candidates(
     rule: AcceptanceRule,
     allowed: int,
 ) -> tuple[int, FloatTable, Floats, Integers, Floats, int, int]:
-    """Try candidates in the order given until one may start; one walk serves all.
+    """Evaluate candidates in the given order until one may start. One walk serves all candidates.
 
     Parameters
     ----------
     needed, head_run_time
         Processors that running jobs must release for the head, and its expected run time in seconds.
     allowed
-        Work at most; it is counted, and known before anything of that size is allocated.
+        Most work, in steps of a walk. The work is known before anything of that size is allocated.
 
     Returns
     -------
     accepted, measures
-        Row of the candidate that may start, -1 if none, `TOO_MUCH` if that was more work than allowed; the measures of
-        those tried before it and of itself, with the recalibrated probability, shape (candidates, 4).
+        Row of the candidate that may start, -1 if none may, `TOO_MUCH` if this would exceed the allowed work. The
+        measures of all candidates up to it, with the recalibrated probability, shape (candidates, 4).
     times, jobs, risks, unit
-        Terminations that make up the accepted candidate's exact probability, and the processors per unit if larger
-        than what all running jobs are multiples of, else 0.
+        Terminations that make up the accepted candidate's exact probability. Processors per unit if sizes had to be
+        coarsened, that is if the unit does not divide the sizes of all running jobs, else 0.
     work
-        What it took.
+        Work done, in steps of a walk.
     """
     processors, edges = candidates.processors, distributions.edges
     count = len(processors)
@@ -166,7 +167,7 @@ def evaluate_candidates(
         horizon = max(horizon, times[-1])
 
     if rule.measure == GAIN:
-        horizon = np.inf  # its time counts until the head can start, whatever the candidates do
+        horizon = np.inf  # this measure needs the time until the head can start, whenever candidates end
 
     # 2. Count processors in the largest unit that all running jobs share, or in a coarser one on a large machine.
     unit = 0

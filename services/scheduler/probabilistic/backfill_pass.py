@@ -2,10 +2,10 @@
 
 Theory of operation
 -------------------
-The head does not fit. Waiting jobs that fit into what is idle are candidates. The pass repeats five steps until no
-candidate is left:
+The head does not fit. Waiting jobs that fit into the idle resources are candidates. The pass repeats five steps until
+no candidate is left:
 
-1. Find the head's shadow time, where a rule needs it.
+1. Find the head's shadow time, if a rule needs it.
 2. Drop candidates that no rule can accept, and mark those that are safe on the requests.
 3. Order the rest, once. Jobs that have waited for half of the longest allowed wait come first.
 4. Evaluate candidates in this order until one is accepted.
@@ -42,12 +42,12 @@ from shadowtime.shared.messages import DIGITS, CutShort, Evaluated, ProbablyHarm
 
 
 class BackfillPass:
-    """The state of one pass: what is idle, what runs, what is left to spend.
+    """The state of one pass: idle resources, running jobs, and the work that is left.
 
     Parameters
     ----------
     settings, heads, ordering, recalibration
-        Of the policy. The pass writes the risk of the head into `heads`, and its candidates into `recalibration`.
+        Parts of the policy. The pass writes the risk of the head into `heads`, and its candidates into `recalibration`.
     obeyed
         Whether decisions take effect. If they are advice only, candidates behind a start of this pass are not followed.
     busy
@@ -112,7 +112,7 @@ class BackfillPass:
             if not len(rows):
                 break
 
-            # Step 3. Ordering is dear, so it comes after the sift.
+            # Step 3. Ordering is expensive, so it comes after the sift.
             if not self.ordered and len(rows) > 1:
                 order = self._order(rows)
                 rows, safe, self.ordered = rows[order], safe[order], True
@@ -138,7 +138,7 @@ class BackfillPass:
         return self.decisions
 
     def _shadow(self) -> tuple[int, Integers]:
-        """Return the head's shadow time and extra amounts, should every running job run to its request."""
+        """Return the head's shadow time and extra amounts if every running job runs to its request."""
         return shadow_of(self.head_size, self.idle, self.busy.sizes, self.busy.requested_ends)
 
     @property
@@ -157,24 +157,24 @@ class BackfillPass:
         return shadow_time, extra, bool(plain or shadow_time > self.deadline or lacks_no_processors)
 
     def _sift(self, rows: Integers, shadow_time: int, extra: Integers, *, plain: bool) -> tuple[Integers, Flags]:
-        """Return the candidates that some rule can accept, and of each whether it is safe on the requests."""
+        """Return the candidates that some rule can accept, and for each whether it is safe on the requests."""
         arguments = self.now, rows, self.queue.sizes, self.queue.requested_time, shadow_time, extra
         if plain or not self._by_deadline_or_resources:
             return filter_candidates(*arguments, plain)
 
-        # The head must find room by its deadline, should every job run to its request.
+        # The head must find room by its deadline, even if every job runs to its request.
         beside_head = self.idle - self.head_size
         rows, safe = sift_by_deadline(*arguments, self.deadline, beside_head, self.busy.sizes, self.busy.requested_ends)
         return rows, safe & self.settings.accept_easy_safe
 
     def _order(self, rows: Integers) -> Integers:
-        """Return the order in which rows are tried. First come jobs that have waited for half of the longest wait."""
+        """Return the order to try rows in. Jobs that have waited for half of the longest allowed wait come first."""
         waits = self.now - self.queue.submit_time[rows]
         aged = int(np.count_nonzero(waits > self.longest_wait / 2))  # the first of them: rows are by submission
         return np.concatenate((np.arange(aged), aged + self.ordering.among(self.now, self.queue, rows[aged:])))
 
     def _evaluate(self, rows: Integers, safe: Flags, spent: float) -> Evaluation | None:
-        """Evaluate candidates until one is accepted, and emit what was found. None: the allowance is exceeded."""
+        """Evaluate candidates until one is accepted, and emit the result. Return None if the allowance is exceeded."""
         self.evaluations_left -= len(rows)
         if self.evaluations_left < 0:
             return None
@@ -220,7 +220,7 @@ class BackfillPass:
         return Evaluation(*evaluate_candidates(self.now, needed, head_run_time, *jobs, rule, self.work_left))
 
     def _follow(self, evaluated: Evaluated, processors: Integers, measures: FloatTable) -> None:
-        """Have the recalibration follow the candidates to their outcomes."""
+        """Register the candidates with the recalibration, which follows them to their outcomes."""
         if self.recalibration is None or not len(measures) or (self.busy.started and not self.obeyed):
             return
         numbers = self.busy.numbers
@@ -263,7 +263,7 @@ class BackfillPass:
         return behind
 
     def _as_easy(self, rows: Integers) -> list[Output]:
-        """Return all decisions, those about the rest by plain EASY on the requests. O(n log n)."""
+        """Return all decisions. Plain EASY on the requests decides about the remaining candidates. O(n log n)."""
         requested = self.queue.requested_time
         shadow_time, extra = self._shadow()
         accepted = backfilled_rows(self.now, self.idle, shadow_time, extra, self.queue.sizes, requested, rows).tolist()

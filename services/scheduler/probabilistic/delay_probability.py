@@ -1,11 +1,11 @@
 """The probability that a job, started now, delays the blocked head of the queue.
 
-The head waits until running jobs have released `needed` more processors; with the candidate started, `needed` plus
-the candidate's own. It is delayed exactly if, at the first instant at which the running jobs alone have released
-enough for it, they have not released enough for both, and the candidate still runs.
+The head waits until running jobs have released `needed` more processors. If the candidate starts, it waits for `needed`
+plus the candidate's own processors. The head is delayed exactly if, at the first instant at which the running jobs
+alone have released enough for it, they have not released enough for both, and the candidate still runs.
 
-The scheduler walks over the running jobs once (`walk`) and asks `delay_of` for each candidate (`evaluation.py`);
-`delay_probability` does both for one, given as numbers.
+The scheduler walks over the running jobs once (`walk`) and calls `delay_of` for each candidate (`acceptance.py`).
+`delay_probability` does both for one candidate, from plain numbers.
 
 Terminations of running jobs are independent. Those of one instant follow each other in a fixed order: first, as one
 step, the certain ones (such a job can end at no other time), then the others, job by job.
@@ -26,16 +26,16 @@ from shadowtime.shared.kernels import Floats, FloatTable, kernel
 def delay_of(
     at: Floats, delays: FloatTable, bounds: FloatTable, kind: int, times: Floats, probabilities: Floats
 ) -> tuple[float, float]:
-    """Return the probability that a candidate delays the head, exactly and as the paper bounds it from below.
+    """Return the exact probability that a candidate delays the head, and the paper's lower bound on it.
 
     O(steps + events of the candidate).
 
     Parameters
     ----------
     at, delays, bounds
-        Of a `Walk`.
+        Fields of a `Walk`; `at` is its `times`.
     kind
-        Which of its sizes the candidate has.
+        Place of the candidate's size among the sizes of the walk.
     times, probabilities
         Terminations of the candidate, rising in time.
     """
@@ -76,9 +76,9 @@ def delay_probability(
     needed
         Processors that running jobs must release before the head can start: its size less the idle ones.
     running
-        Of each running job its processors, and the probability of each time at which it may end, in seconds.
+        For each running job its processors, and the probability of each time at which it may end, in seconds.
     candidate
-        The same of the candidate.
+        The same for the candidate.
 
     Raises
     ------
@@ -99,7 +99,7 @@ def delay_bound(
     running: Sequence[tuple[int, Mapping[float, float]]],
     candidate: tuple[int, Mapping[float, float]],
 ) -> float:
-    """Return the paper's bound from below on `delay_probability`, of the same arguments.
+    """Return the paper's lower bound on `delay_probability`, from the same arguments.
 
     >>> running = [(2, {10: 0.5, 40: 0.5}), (3, {20: 0.25, 50: 0.75}), (4, {30: 0.2, 60: 0.8})]
     >>> round(delay_bound(2, running, (2, {15: 0.5, 35: 0.3, 70: 0.2})), 6)

@@ -1,4 +1,4 @@
-"""Guards of the queue's head: the risk that it was put to, and its promised start."""
+"""Guards of the queue's head: the risk of delay that it has borne so far, and its promised start."""
 
 from typing import Any
 
@@ -6,11 +6,11 @@ from shadowtime.services.scheduler.tables import NEVER
 from shadowtime.shared.messages import ClusterOpened, Event, JobStarted, JobSubmitted, JobWithdrawn, moment
 
 ALWAYS = ClusterOpened(time=0, cluster="any", processors=1)
-"""Of a run, before it was opened: what is decided is what happens."""
+"""Stands for the run before it is opened: all decisions take effect."""
 
 
 def add_risk(spent: float, probability: float) -> float:
-    """Return the probability of at least one delay, if that was `spent` before one more of `probability`.
+    """Return the probability of at least one delay, from that `spent` so far and one more risk of `probability`.
 
     >>> add_risk(0.5, 0.1)
     0.55
@@ -19,40 +19,40 @@ def add_risk(spent: float, probability: float) -> float:
 
 
 class HeadGuard:
-    """The record of each waiting job that is or was head, and the longest wait so far. O(1) an event."""
+    """Record of each waiting job that is or was head, and the longest wait so far. O(1) an event."""
 
     def __init__(self) -> None:
         self.risk_spent: dict[int, float] = {}
-        """Of each waiting job that was head: the probability, so far, that it has been delayed."""
+        """Probability so far that a job has been delayed, by job number, for each waiting job that was head."""
         self.promises: dict[int, int] = {}
-        """And its shadow time on the requests when a candidate first fitted ahead of it."""
+        """Promised start by job number: the shadow time on the requests when a candidate first fitted ahead of it."""
         self.submit_times: dict[int, int] = {}
-        """Of each waiting job."""
+        """Submit times of the waiting jobs, by job number."""
         self.longest_wait = 0
         self.head: int | None = None
-        """Head of the last pass, where the order of the queue may change."""
+        """Head of the last pass; only recorded if the queue is not in order of arrival."""
 
     def promise(self, head: int, now: int, shadow_time: int) -> int:
-        """Return when a head was first promised to start, in seconds; by now's shadow time where that is the first.
+        """Return the start first promised to a head, in seconds. Without an earlier promise it is `shadow_time`.
 
-        A promise that could not be kept, as no end of the running jobs was known, is none.
+        A promise that lies `NEVER` or further ahead is replaced: no end of the running jobs was known then.
         """
         if self.promises.get(head, now + NEVER) - now >= NEVER:
             self.promises[head] = shadow_time
         return self.promises[head]
 
     def follow(self, head: int, *, overtaken: bool) -> None:
-        """Note the head of a pass, where another order than that of arrival may put other jobs before it.
+        """Record the head of a pass. This is for orders other than arrival, in which a later job may go before it.
 
-        A promise is about backfilling, and holds for as long as its job stays the head: one that another job has gone
-        before since, or at this pass, is promised anew. What it has been put to stays with it.
+        A promise is about backfilling, and holds while its job stays the head. It is dropped if another job was head
+        since, or if jobs ahead of the head started at this pass (`overtaken`). The spent risk stays with the job.
         """
         if overtaken or head != self.head:
             self.promises.pop(head, None)
         self.head = head
 
     def observe(self, event: Event) -> None:
-        """Keep the longest wait; forget the risk of a head that has started, and what it was promised."""
+        """Apply an event: update the longest wait, drop the risk and the promise of a job that left the queue."""
         if isinstance(event, JobSubmitted):
             self.submit_times[event.job_number] = event.since
         elif isinstance(event, JobWithdrawn):
@@ -75,7 +75,7 @@ class HeadGuard:
         }
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Take on what `snapshot` returned."""
+        """Restore the state that `snapshot` returned."""
         self.risk_spent, self.promises = dict(state["spent"]), dict(state["promises"])
         self.submit_times, self.longest_wait = dict(state["submit_times"]), state["longest_wait"]
         self.head = state["head"]

@@ -1,10 +1,12 @@
-"""Outcomes of backfilling candidates: whether each would have delayed the head, once that is known.
+"""Outcomes of backfilling candidates: whether each candidate would have delayed the head.
 
 The head is ready when the jobs that ran at the attempt have released enough for it. A candidate would have delayed it
-if they had not released enough for both by then, and its run took longer than the head waited, whenever it ran
-(docs/algorithms.md#calibration). Where there was enough for both, that is known at once. Else it is known when the
-candidate's own start lies as far back, and is told then and not before, also of a run that is shorter: the order in
-which outcomes are told has nothing to do with what they are, so whoever learns from them learns no bias.
+if two things hold: these jobs had not released enough for both by then, and the candidate's run, whenever it started,
+took longer than the time from the attempt until the head was ready (docs/algorithms.md#calibration).
+
+If there was enough for both, the outcome is known at once. Otherwise the outcome is due when that same time has passed
+since the candidate's own start. It is not emitted earlier, even if the candidate ends earlier. So the order in which
+outcomes are emitted does not depend on their values, and learning from them has no bias.
 """
 
 import heapq
@@ -17,13 +19,14 @@ import numpy as np
 from shadowtime.shared.kernels import HeadTracker
 from shadowtime.shared.messages import JobEnded, JobStarted
 
-# An attempt to backfill, its candidates, and what is waited for before one has an outcome.
+# An attempt to backfill, its candidates, and their pending outcomes.
 
 
 class FollowedCandidate(NamedTuple):
-    """A candidate of an attempt, one of `among` that are followed.
+    """A followed candidate of an attempt to backfill.
 
-    There is its raw probability, what was stated instead, and whether it passed the criterion.
+    `probability` is its raw probability of delay, `stated` the recalibrated one. `passes` is whether it passed the
+    criterion. `among` is the number of followed candidates of the attempt.
     """
 
     job_number: int
@@ -35,7 +38,7 @@ class FollowedCandidate(NamedTuple):
 
 
 class CandidateOutcome(NamedTuple):
-    """Whether a candidate would have delayed the head."""
+    """A candidate, and whether it would have delayed the head."""
 
     candidate: FollowedCandidate
     delayed: bool
@@ -43,9 +46,10 @@ class CandidateOutcome(NamedTuple):
 
 @dataclass(slots=True)
 class Pending:
-    """A candidate that has started, of a head that is ready; it is told of at `due`.
+    """The outcome of a candidate whose head is ready; it is emitted at `due`.
 
-    `delayed` is True until its end shows otherwise, None if it is to run again, which leaves it unknown.
+    `delayed` is True until the candidate's end shows otherwise. It is None if the candidate is to run again: then the
+    outcome stays unknown.
     """
 
     due: int
@@ -54,59 +58,59 @@ class Pending:
     delayed: bool | None = True
 
     def ranked(self) -> "Ranked":
-        """Return it behind what orders it: by time, then as they were weighed; no two are alike in that."""
+        """Return the heap entry of this outcome: due time, attempt and job number, a unique key, then itself."""
         return self.due, self.attempt, self.candidate.job_number, self
 
 
 Ranked = tuple[int, int, int, Pending]
-"""When it is due, its attempt, its job, and itself."""
+"""Due time, attempt, job number, and the outcome."""
 
 
 EACH_ATTEMPT = 32
-"""Candidates that are followed of one attempt, evenly spread over all: the others have the same head and its delays."""
+"""Most candidates of one attempt that are followed, evenly spread over all. The others have the same head."""
 
 MAX_FOLLOWED = 65_536
-"""Candidates whose outcome is waited for; while there are so many, attempts are passed over."""
+"""Most candidates that are followed at a time. An attempt that would exceed this is not followed."""
 
 
 class Outcomes:
-    """Follows candidates to their outcomes, from no more than the events of the run.
+    """Tracker of candidates up to their outcomes, from the events of the run alone.
 
-    Each end of a job costs O(attempts whose head is not ready), each candidate O(log candidates) once. Memory is of
-    those attempts and of at most `MAX_FOLLOWED` candidates.
+    Each end of a job costs O(attempts whose head is not ready), each candidate O(log candidates) once. Memory is
+    bounded by those attempts and by `MAX_FOLLOWED` candidates.
     """
 
     def __init__(self) -> None:
         self.heads = HeadTracker()
         """Attempts whose head is not ready."""
         self.candidates: dict[int, list[FollowedCandidate]] = {}
-        """Of each of those attempts."""
+        """Followed candidates of each of those attempts."""
         self.followed = 0
-        """Candidates without outcome."""
+        """Number of followed candidates without an outcome."""
         self.running: dict[int, tuple[int, int]] = {}
         """Start and processors of each running job."""
         self.open: dict[int, int] = {}
-        """Of how many attempts, whose head is not ready, a job is a candidate."""
+        """Number of attempts with a head that is not ready in which a job is a candidate, by job number."""
         self.ran: dict[int, tuple[int, int]] = {}
-        """Start and end of those of them that have ended."""
+        """Start and end of those candidates in `open` that have ended, by job number."""
         self.waiting: dict[int, list[tuple[int, int, FollowedCandidate]]] = {}
-        """Of waiting jobs: attempts whose head was ready, after how many seconds, and what they were in it."""
+        """By waiting job: attempts whose head is ready, the seconds until it was, and the job as a candidate."""
         self.pending: list[Ranked] = []
-        """A heap."""
+        """Heap of outcomes that are not emitted yet."""
         self.runs: dict[int, list[Pending]] = {}
-        """Of each running job, those that its end decides."""
+        """By running job, the outcomes that its end decides."""
 
     def follow(
         self, time: int, needed: int, started: Iterable[int], candidates: Sequence[tuple[int, int, float, float, bool]]
     ) -> None:
-        """Take in an attempt, with the jobs that its pass has `started` before.
+        """Record an attempt, and the jobs that its pass has `started` before.
 
         Parameters
         ----------
         needed
             Processors that the running jobs must release for the head.
         candidates
-            Of each, at least one, what a `FollowedCandidate` begins with.
+            The fields of a `FollowedCandidate` but `among`, for each candidate; at least one candidate.
         """
         for job_number in started:
             self.heads.start(job_number)
@@ -114,7 +118,7 @@ class Outcomes:
         keep = self.followed + among <= MAX_FOLLOWED
         attempt = self.heads.add(time, needed, keep=keep)
         if keep:
-            chosen = ((index + 1) * len(candidates) // among - 1 for index in range(among))  # the last one always
+            chosen = ((index + 1) * len(candidates) // among - 1 for index in range(among))  # always with the last one
             self._keep(attempt, [FollowedCandidate(*candidates[index], among) for index in chosen])
 
     def _keep(self, attempt: int, candidates: list[FollowedCandidate]) -> None:
@@ -124,7 +128,7 @@ class Outcomes:
             self.open[candidate.job_number] = self.open.get(candidate.job_number, 0) + 1
 
     def start(self, event: JobStarted) -> None:
-        """Take in the start of a job."""
+        """Record the start of a job."""
         number, time = event.job_number, event.time
         self.heads.start(number)
         self.running[number] = time, event.processors
@@ -132,7 +136,7 @@ class Outcomes:
             self._await(Pending(time + ready_after, attempt, candidate))
 
     def withdraw(self, job_number: int) -> None:
-        """Forget a candidate that never runs: nobody will know its outcome. O(attempts)."""
+        """Drop a candidate that was withdrawn: it never runs, so its outcome stays unknown. O(attempts)."""
         self.heads.withdraw(job_number)
         self.followed -= len(self.waiting.pop(job_number, ()))
         if self.open.pop(job_number, None) is not None:
@@ -142,7 +146,7 @@ class Outcomes:
                 candidates[:] = left
 
     def end(self, event: JobEnded) -> None:
-        """Take in the end of a job."""
+        """Record the end of a job."""
         if event.time > self.heads.last_end:
             self._settle()
         start, processors = self.running.pop(event.job_number)
@@ -154,7 +158,7 @@ class Outcomes:
             self.ran[event.job_number] = start, event.time
 
     def take_until(self, now: int) -> Iterator[CandidateOutcome]:
-        """Yield the outcomes that are to be told by now, with all jobs told of that ended by now."""
+        """Yield the outcomes that are due by now. All jobs that ended by now must have been recorded."""
         self._settle()
         while self.pending and self.pending[0][0] <= now:
             pending = heapq.heappop(self.pending)[-1]
@@ -163,7 +167,7 @@ class Outcomes:
                 yield CandidateOutcome(pending.candidate, pending.delayed)
 
     def _settle(self) -> None:
-        """Find the heads that were ready at the last instant at which jobs ended: all of it has been told."""
+        """Find the heads that became ready at the last instant at which jobs ended. All its ends must be recorded."""
         if self.heads.settled:
             return
         self.heads.settle()
@@ -174,7 +178,7 @@ class Outcomes:
             for candidate in self.candidates.pop(attempt):
                 if heads.ready[at]:
                     self._find(attempt, int(heads.ready_after[at]), int(heads.extra[at]), candidate)
-                else:  # the machine has shrunk: nothing will show
+                else:  # the machine has shrunk: the outcome stays unknown
                     self.followed -= 1
 
                 number = candidate.job_number
@@ -186,7 +190,7 @@ class Outcomes:
         self.heads.keep(~done)
 
     def _find(self, attempt: int, ready_after: int, extra: int, candidate: FollowedCandidate) -> None:
-        """Put a candidate, now that its head is ready with `extra` processors, where its outcome is waited for."""
+        """Queue the outcome of a candidate, now that its head is ready with `extra` processors to spare."""
         number = candidate.job_number
         if candidate.processors <= extra:
             self._tell(Pending(self.heads.last_end, attempt, candidate, delayed=False))
@@ -200,12 +204,12 @@ class Outcomes:
             self.waiting.setdefault(number, []).append((attempt, ready_after, candidate))
 
     def _await(self, pending: Pending) -> None:
-        """Wait for what a running job has to say of itself."""
+        """Queue the outcome of a running job, which its end may still change."""
         self._tell(pending)
         self.runs.setdefault(pending.candidate.job_number, []).append(pending)
 
     def _tell(self, pending: Pending) -> None:
-        """Have it told of when it is due."""
+        """Queue an outcome to be emitted when it is due."""
         heapq.heappush(self.pending, pending.ranked())
 
     def snapshot(self) -> Any:
@@ -225,7 +229,7 @@ class Outcomes:
         }
 
     def restore(self, state: Any) -> None:
-        """Take on what `snapshot` returned."""
+        """Restore the state that `snapshot` returned."""
         self.heads.restore(state["heads"])
         self.running, self.ran = ({number: tuple(row) for number, row in state[name]} for name in ("running", "ran"))
         self.waiting = {

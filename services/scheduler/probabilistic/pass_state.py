@@ -1,4 +1,4 @@
-"""The running jobs of a pass, and those that it has started itself."""
+"""Running jobs during a pass, and the jobs that the pass has started itself."""
 
 from functools import cached_property
 
@@ -14,9 +14,9 @@ NONE: Integers = np.empty(0, dtype=np.int64)
 
 @kernel
 def planned_ends(now: int, running: RunningJobs, limits: Integers) -> tuple[Integers, Integers]:
-    """Return when each running job is expected to end, and its limit in seconds. O(jobs).
+    """Return the expected end of each running job, and the limit of its run time in seconds. O(jobs).
 
-    The limit is at least as long as it has run already, and a second more.
+    The limit exceeds the time that the job has run so far by at least a second.
     """
     starts, none = running.start_times, running.corrections[:0]
     at_limits = expected_ends(now, RunningJobs(running.sizes, starts, limits, limits, running.requested_times, none))
@@ -24,29 +24,29 @@ def planned_ends(now: int, running: RunningJobs, limits: Integers) -> tuple[Inte
 
 
 class PassState:
-    """The running jobs, and those that this pass has started, as columns."""
+    """Columns of the running jobs, and of the jobs that this pass has started."""
 
     def __init__(self, now: int, queue: Queue, running: Running) -> None:
         self.now = now
         self.queue = queue
         self.running = running
         self.rows = NONE
-        """Of those that the pass has started, in the queue."""
+        """Rows in the queue of the jobs that the pass has started."""
         self.numbers = running.job_number
         self.sizes = running.sizes
         self.start_times = running.start_time
         self.requested_times = running.requested_time
         self.slots = running.slot
         self.requested_ends: Integers = np.maximum(self.start_times + self.requested_times, now + 1)
-        """When each job ends at the latest; one that has outlived its request, in a second."""
+        """Latest end of each job, by its request; in one second if it has outlived its request."""
 
     @property
     def started(self) -> int:
-        """How many the pass has started."""
+        """Number of jobs that the pass has started."""
         return len(self.rows)
 
     def add(self, rows: Integers) -> None:
-        """Take in waiting jobs, by their rows, as started now."""
+        """Add waiting jobs, given by their rows in the queue, as started now."""
         queue, requested = self.queue, self.queue.requested_time[rows]
         self.rows = np.concatenate((self.rows, rows))
         self.numbers = np.concatenate((self.numbers, queue.job_number[rows]))
@@ -58,30 +58,30 @@ class PassState:
 
     @cached_property
     def _planned(self) -> tuple[Integers, Integers]:
-        """Of the jobs that ran before the pass: few passes ask."""
+        """Expected ends and limits of the jobs that ran before the pass. It is lazy: few passes need it."""
         return planned_ends(self.now, self.running.jobs(on_requests=False), self.running.limit_time)
 
     @property
     def expected_ends(self) -> Integers:
-        """When each is expected to end."""
+        """Expected end of each job."""
         return np.concatenate((self._planned[0], self.now + self.queue.predicted_time[self.rows]))
 
     @property
     def limit_times(self) -> Integers:
-        """Upper end of what each may run, in seconds."""
+        """Upper end of the run time of each job, in seconds."""
         return np.concatenate((self._planned[1], self.queue.limit_time[self.rows]))
 
     @property
     def processors(self) -> Integers:
-        """Processors that each holds."""
+        """Processors that each job holds."""
         return np.ascontiguousarray(self.sizes[:, 0])
 
     def ends(self) -> RunningEnds:
-        """Return when each job may end, as a walk takes it."""
+        """Return the columns from which a walk derives when each job may end."""
         return RunningEnds(self.processors, self.start_times, self.expected_ends, self.limit_times, self.slots)
 
     def candidates(self, rows: Integers, free_pass: Flags) -> Candidates:
-        """Return waiting jobs, by their rows, as candidates."""
+        """Return waiting jobs, given by their rows in the queue, as candidates."""
         queue = self.queue
         columns = queue.processors, queue.predicted_time, queue.limit_time, queue.slot
         return Candidates._make((*(column[rows] for column in columns), free_pass))

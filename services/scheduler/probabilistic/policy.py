@@ -26,16 +26,16 @@ from shadowtime.shared.messages import (
 
 
 class Probabilistic(InOrder, Policy):
-    """Start the head while it fits; then whatever delays the first job that does not with a probability below tau.
+    """Start the head while it fits, then candidates that delay the blocked head with a probability below `tau`.
 
-    A candidate's probability is of what was predicted of its run time and of those of the running jobs, at most their
-    requests, or their adjusted requests where those limit distributions; what is safe, promised or due at a deadline
-    is so on the requests themselves. Without predictions this is EASY, start for start, at any tau and by either
-    probability. What a pass has started counts as running for the candidates after it.
+    The probability follows from the predicted run times of the candidate and of the running jobs. These are limited by
+    the requests, or by the adjusted requests if those limit distributions. Safe candidates, promises and deadlines
+    depend on the requests themselves. Without predictions this is EASY, start for start, for any `tau` and for either
+    probability. Jobs that a pass has started count as running for later candidates.
 
-    O(candidates * terminations + terminations * log(jobs) * processors) for each job that starts; terminations are
-    about ten a running job. A pass for which that comes to more than `limits.WALKED`, or to more than
-    `limits.WEIGHED` candidates, goes on as plain EASY.
+    O(candidates * terminations + terminations * log(jobs) * processors) for each job that starts. A running job has
+    about ten terminations. A pass of more than `limits.WALKED` steps or `limits.WEIGHED` candidates goes on as plain
+    EASY.
 
     References
     ----------
@@ -50,24 +50,24 @@ class Probabilistic(InOrder, Policy):
         self.settings = settings
         self.heads = HeadGuard()
         self.ordering = Ordering(settings, weight=settings.weight)
-        self.obeyed = ALWAYS.obeys  # whether what it decides is what happens
+        self.obeyed = ALWAYS.obeys  # whether decisions take effect
         self.recalibration = None if settings.recalibrate == "no" else DelayRecalibration()
 
     def open(self, opened: ClusterOpened) -> None:
-        """Take note of the run: draws of chance are its own."""
+        """Seed the random numbers of the `orders` from the run, and record whether decisions take effect."""
         self.ordering.open(opened)
         self.obeyed = opened.obeys
 
     def forecaster(self) -> Forecaster | None:
-        """Return what runs EASY ahead in the order of this queue, where the key `forecast` asks for it."""
+        """Return the forecaster of waits, EASY in the order of this queue; None unless `forecast` asks for one."""
         return forecaster_of(self.settings.forecast, easy_ahead(self.settings.queue), self.futures())
 
     def futures(self) -> SampledFutures | None:
-        """Return what runs EASY ahead in the order of this queue through sampled futures; None in one that changes."""
+        """Return sampled futures of EASY in the order of this queue; None if this order changes with time."""
         return easy_futures(self.settings.queue, self.ordering.chance)
 
     def schedule(self, now: int, queue: Queue, running: Running, free: int) -> list[Output]:
-        """Return the starts of one pass: heads that fit, then candidates, with what was found of each."""
+        """Return the decisions of one pass: heads that fit, then candidates with their evaluations."""
         if self.recalibration is not None:
             self.recalibration.learn_until(now)
         if free <= 0 or not len(queue) or (free < queue.least and self.ordering.as_submitted):
@@ -98,7 +98,7 @@ class Probabilistic(InOrder, Policy):
         return starts + behind.run(candidates)
 
     def observe(self, event: Event) -> None:
-        """Notice waits, and which heads have started."""
+        """Apply an event to the record of heads and to the recalibration."""
         if type(event) is SchedulingPoint:
             return
         self.heads.observe(event)
@@ -106,12 +106,12 @@ class Probabilistic(InOrder, Policy):
             self.recalibration.observe(event)
 
     def snapshot(self) -> Any:
-        """Return what is known of the waiting jobs, and the longest wait."""
+        """Return the record of heads and the state of the recalibration as plain values."""
         learned = {} if self.recalibration is None else {"recalibration": self.recalibration.snapshot()}
         return self.heads.snapshot() | learned
 
     def restore(self, state: Any) -> None:
-        """Take on what `snapshot` returned."""
+        """Restore the state that `snapshot` returned."""
         self.heads.restore(state)
         if self.recalibration is not None:
             self.recalibration.restore(state["recalibration"])

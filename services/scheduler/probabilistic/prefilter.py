@@ -1,4 +1,4 @@
-"""The prefilter of candidates in a pass that guards its head: possible ones, and safe ones."""
+"""Prefilter of the candidates of a pass: drop those that cannot start, mark those that are safe for the head."""
 
 import numpy as np
 
@@ -15,18 +15,20 @@ def filter_candidates(
     extra: Integers,
     plain: bool,
 ) -> tuple[Integers, Flags]:
-    """Return the candidates that are left, and of each whether it is safe: as EASY has it, on the requests. O(rows).
+    """Return the candidates that remain, and for each whether it is safe. O(rows).
+
+    A candidate is safe if EASY on the requests would start it.
 
     Parameters
     ----------
     rows
-        Candidates, as rows of the queue, of which all are left but where the pass goes on as plain EASY.
+        Candidates, as rows of the queue.
     sizes, requested_times
-        Of the whole queue.
+        Columns of the whole queue.
     shadow_time, extra
-        Of the head, on the requests.
+        Shadow time and extra amounts of the head, on the requests.
     plain
-        Whether only those that are safe are left.
+        Whether only safe candidates remain, as the pass goes on as plain EASY. If not, all remain.
 
     >>> left, safe = filter_candidates(
     ...     0, np.array([1, 0]), np.array([[2], [1]]), np.array([60, 900]), 60, np.array([0]), plain=False
@@ -47,7 +49,7 @@ def filter_candidates(
 
 @kernel
 def room_by(deadline: float, beside: Integers, held: IntegerTable, ends: Integers) -> Integers:
-    """Return what is left of each resource beside the head when all that end by a deadline have. O(jobs).
+    """Return the amount of each resource left beside the head once all jobs due by a deadline have ended. O(jobs).
 
     >>> room_by(60.0, np.array([-3]), np.array([[3], [2]]), np.array([60, 61])).tolist()
     [0]
@@ -72,16 +74,17 @@ def sift_by_deadline(
     held: IntegerTable,
     ends: Integers,
 ) -> tuple[Integers, Flags]:
-    """Return the same where the head must find room by a deadline, should all jobs run to their requests.
+    """Return the same as `filter_candidates`, for a head that must find room by a deadline.
 
-    Memory and GPUs go by requests in any case. O(rows + running jobs).
+    The deadline holds even if all jobs run to their requests. Memory and GPUs always go by the requests. O(rows +
+    running jobs).
 
     Parameters
     ----------
     beside
-        What is idle of each resource, less what the head needs.
+        Idle amount of each resource, less the amount that the head needs.
     held, ends
-        Of the running jobs, at their requests.
+        Sizes of the running jobs, and their ends by their requests.
 
     >>> jobs = np.array([0, 1]), np.array([[2], [1]]), np.array([900, 900])
     >>> running = np.array([[2]]), np.array([60])

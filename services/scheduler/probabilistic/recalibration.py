@@ -1,11 +1,13 @@
-"""Probabilities of delaying the head, mended by what came of earlier ones.
+"""Recalibration of the probability of delaying the head, by the outcomes of earlier candidates.
 
-What is stated of a candidate is beta calibration of its raw probability p, of log-odds `a + b * log(p) - c * log(1 -
-p)`, and a shift of these for each bin of probabilities that they come to. All is learned online, apart for candidates
-that pass the criterion of the policy and for those that do not, since whoever is chosen for a low probability has it
-too low. It begins with 0, 1, 1 and no shifts, which states p itself. `a`, `b` and `c` are moved by Newton's method with
-forgetting. A shift moves by a constant step for each unit that what was stated is off, so that over time what is stated
-in a bin adds up to what happens there, whatever drifts.
+The stated probability of a candidate is a beta calibration of its raw probability p: the log-odds are
+`a + b * log(p) - c * log(1 - p)`. A shift is added to them; each bin of the calibrated probabilities has its own. All
+of this is learned online. Candidates that pass the criterion of the policy and those that do not are learned
+separately: a candidate selected for its low probability has, on average, one that is too low.
+
+Learning begins with `a`, `b`, `c` of 0, 1, 1 and no shifts, which states p itself. Newton's method with forgetting
+updates `a`, `b` and `c`. A shift moves by a constant step for each unit of error of the stated probability. So over
+time, the stated probabilities in a bin add up to the number of delays there, under any drift.
 
 References: docs/algorithms.md#recalibration (Kull 2017 for the form, Gupta 2023 for both stages, Angelopoulos 2025 for
 the constant step).
@@ -21,10 +23,10 @@ from shadowtime.shared.kernels import Floats, FloatTable, kernel
 from shadowtime.shared.messages import Event, JobEnded, JobStarted, JobWithdrawn
 
 TERMS = 3
-"""Number of terms that are learned for either kind of candidates: `a`, `b` and `c`."""
+"""Number of terms that are learned for each kind of candidates: `a`, `b` and `c`."""
 
 NOTHING_LEARNED: FloatTable = np.empty((0, 0))
-"""In the place of weights where nothing is recalibrated."""
+"""Stands for the weights if nothing is recalibrated."""
 
 BINS = 20
 """Equal bins of probabilities; each has a shift of log-odds."""
@@ -33,28 +35,28 @@ STEP = 0.0006
 """Step of a bin's shift for one outcome, per unit of error of the stated probability."""
 
 PRIOR = 10.0
-"""Weight of what is assumed of each term before anything is known, and ever after."""
+"""Weight of the prior value of each term. Forgetting does not reduce it."""
 
 FORGOTTEN = 0.0002
-"""Share of what is known that an attempt to backfill, with all its candidates, takes the place of."""
+"""Share of earlier knowledge that one attempt to backfill, with all its candidates, replaces."""
 
 CLOSEST = 0.001
 """A raw probability counts as at least this far from 0 and from 1."""
 
 MIN_WEIGHT = 0.001
-"""Least weight of an outcome, however sure it was."""
+"""Least weight of an outcome, however certain its prediction was."""
 
 
 @kernel
 def terms_of(probability: float) -> Floats:
-    """Return what the terms are multiplied by: 1, log(p) and -log(1 - p)."""
+    """Return the factors of the terms: 1, log(p) and -log(1 - p)."""
     p = min(max(probability, CLOSEST), 1.0 - CLOSEST)
     return np.array([1.0, math.log(p), -math.log(1.0 - p)])
 
 
 @kernel
 def sum_of(weights: Floats, terms: Floats) -> float:
-    """Return the sum of weighted terms: log-odds."""
+    """Return the weighted sum of the terms, the log-odds."""
     return float(weights[0] * terms[0] + weights[1] * terms[1] + weights[2] * terms[2])
 
 
@@ -72,7 +74,7 @@ def bin_of(probability: float) -> int:
 
 @kernel
 def recalibrated(weights: Floats, probability: float) -> float:
-    """Return what is stated where the raw probability is this; `weights` are terms, then shifts of bins.
+    """Return the stated probability for a raw one. `weights` are the terms, then the shifts of the bins.
 
     >>> weights = np.array([1.0, 0.5, 0.5, *[0.0] * BINS])
     >>> round(recalibrated(weights, 0.25), 6)
@@ -89,16 +91,16 @@ def recalibrated(weights: Floats, probability: float) -> float:
 def learn(
     weights: Floats, curvature: FloatTable, probability: float, stated: float, delayed: float, forgotten: float
 ) -> None:
-    """Move the terms by one step of Newton's method towards an outcome, and the shift of its bin, in place. O(terms^3).
+    """Update the terms by one Newton step for an outcome, and the shift of its bin, in place. O(terms^3).
 
     Parameters
     ----------
     weights, curvature
-        As learned so far, and the second derivatives of the loss in its terms.
+        The weights learned so far, and the second derivatives of the loss in the terms, shape (terms, terms).
     probability, stated, delayed
-        The raw probability, what was stated instead, and 1 if the head would have been delayed, else 0.
+        The raw probability, the stated one, and 1 if the head would have been delayed, else 0.
     forgotten
-        Share of all before that it takes the place of; `PRIOR` fades in again by as much.
+        Share of earlier knowledge that this outcome replaces. The prior regains the same share.
     """
     terms = terms_of(probability)
     expected = logistic(sum_of(weights, terms))
@@ -131,7 +133,9 @@ def learn(
 
 
 class DelayRecalibration:
-    """Follows candidates to their outcomes and learns, for those that do not pass the criterion (row 0) and that do.
+    """Recalibration that follows candidates to their outcomes and learns from them.
+
+    Row 0 of the weights is for candidates that do not pass the criterion, row 1 for those that pass.
 
     >>> from shadowtime.services.scheduler.probabilistic.outcomes import FollowedCandidate
     >>> mended = DelayRecalibration()
@@ -147,19 +151,19 @@ class DelayRecalibration:
         self.outcomes = Outcomes()
 
     def learn_until(self, now: int) -> None:
-        """Learn from the outcomes that are told by now. O(1) each."""
+        """Learn from the outcomes that are due by now. O(1) each."""
         for outcome in self.outcomes.take_until(now):
             self.learn(outcome)
 
     def learn(self, outcome: CandidateOutcome) -> None:
-        """Learn from what came of a candidate."""
+        """Learn from the outcome of a candidate."""
         candidate, delayed = outcome
         kind, forgotten = int(candidate.passes), FORGOTTEN / candidate.among
         probability, stated = candidate.probability, candidate.stated
         learn(self.weights[kind], self.curvature[kind], probability, stated, float(delayed), forgotten)
 
     def observe(self, event: Event) -> None:
-        """Take notice of starts and ends."""
+        """Apply the start, end or withdrawal of a job."""
         if isinstance(event, JobWithdrawn):
             self.outcomes.withdraw(event.job_number)
         elif isinstance(event, JobStarted):
@@ -168,11 +172,11 @@ class DelayRecalibration:
             self.outcomes.end(event)
 
     def snapshot(self) -> Any:
-        """Return what has been learned, and what is followed."""
+        """Return the learned weights and the followed candidates as plain values."""
         learned = {"weights": self.weights.tolist(), "curvature": self.curvature.tolist()}
         return learned | {"outcomes": self.outcomes.snapshot()}
 
     def restore(self, state: Any) -> None:
-        """Take on what `snapshot` returned."""
+        """Restore the state that `snapshot` returned."""
         self.weights[...], self.curvature[...] = state["weights"], state["curvature"]
         self.outcomes.restore(state["outcomes"])

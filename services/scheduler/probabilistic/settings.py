@@ -1,4 +1,4 @@
-"""Settings of backfilling by probability."""
+"""Settings of probabilistic backfilling."""
 
 import math
 from typing import Annotated, Literal

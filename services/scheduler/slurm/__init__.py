@@ -1,4 +1,4 @@
-"""Slurm's own way of scheduling: multifactor priority, fair share, cycles."""
+"""Scheduling as Slurm does it: multifactor priority, fair share, periodic passes."""
 
 from shadowtime.services.scheduler.slurm.policy import Slurm
 from shadowtime.services.scheduler.slurm.settings import spelled

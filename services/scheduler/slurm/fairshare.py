@@ -10,13 +10,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 LN2 = 0.693
-"""The logarithm of 2 as Slurm has it."""
+"""Natural logarithm of 2, rounded as in Slurm."""
 
 ROOT = 0
 """Number of the account above all others."""
 
 NOBODY = -1
-"""Number of whoever is not told."""
+"""Number of an unknown user, account, partition or QOS."""
 
 Owner = tuple[int, int]
 """User and account."""
@@ -35,21 +35,21 @@ class _Account:
 class Shares:
     """Shares of users and accounts in the machine, and their recent usage.
 
-    Usage is in processor seconds, of users and of all accounts above them. Users without usage are only counted, until
-    they come; whoever comes and is in no account known has one share of one below the root.
+    Usage is in processor seconds, for users and for all accounts above them. Users without usage are only counted until
+    they join. A user of an unknown account joins with one share, in a new account with one share below the root.
 
     Parameters
     ----------
     accounts
-        Number, parent, shares and how many users it has, of each.
+        Number, parent, shares and number of users of each account.
     users
-        User, account, shares and usage at the beginning, of those that are not of one share and none.
+        User, account, shares and initial usage of each user, except users with one share and no usage.
     half_life
-        Seconds in which usage decays by half; 0 for never.
+        Half-life of usage in seconds; with 0 usage never decays.
     classic
-        Whether factors are of the formula before Fair Tree.
+        Whether factors use the formula from before Fair Tree.
     damping
-        What the classic formula divides by.
+        Divisor of the exponent in the classic formula.
 
     >>> shares = Shares([(1, 0, 60, 1), (2, 0, 40, 1)], [(7, 1, 1, 100.0), (8, 2, 1, 300.0)], half_life=0)
     >>> shares.factors()
@@ -69,7 +69,7 @@ class Shares:
         self._classic, self._damping = classic, damping
         self._accounts = {ROOT: _Account(ROOT, 1, 0)}
         self._users: dict[Owner, list[float]] = {}
-        """Shares and usage of each user who has come."""
+        """Shares and usage of each user who has joined."""
         for number, parent, share, count in accounts:
             if number == ROOT:
                 self._accounts[ROOT].users = count
@@ -93,12 +93,12 @@ class Shares:
         self._users[owner] = [shares, 0.0]
 
     def join(self, owner: Owner) -> None:
-        """Let a user be in an account, if that is not known."""
+        """Add a user to an account, if they have not joined it."""
         if owner not in self._users:
             self._join(owner)
 
     def charge(self, owner: Owner, seconds: float) -> None:
-        """Count processor seconds as used by a user, and all accounts above."""
+        """Add processor seconds to the usage of a user and of all accounts above."""
         self._users[owner][1] += seconds
         number = owner[1]
         while True:
@@ -109,11 +109,11 @@ class Shares:
             number = account.parent
 
     def used(self, seconds: int) -> float:
-        """Return what each second counts of a span that is charged at its end."""
+        """Return the decay factor of each second in a span that is charged at its end."""
         return float(self._decay**seconds)
 
     def decay(self, seconds: int) -> None:
-        """Let usage fade."""
+        """Decay all usage over some seconds."""
         factor = self._decay**seconds
         for account in self._accounts.values():
             account.usage *= factor
@@ -121,7 +121,7 @@ class Shares:
             user[1] *= factor
 
     def factors(self) -> dict[Owner, float]:
-        """Return the factor of each user who has come, from 0 to 1. O(n log n) in users and accounts."""
+        """Return the fair-share factor of each user who has joined, from 0 to 1. O(n log n) in users and accounts."""
         if self._classic:
             return dict(self._classic_factors(ROOT, 1.0, 0.0))
         count = sum(account.users for account in self._accounts.values())
@@ -130,14 +130,14 @@ class Shares:
         return ranks.places
 
     def _level(self, number: int) -> int:
-        """Return the shares of all that are directly in an account."""
+        """Return the sum of the shares directly in an account. A user who has not joined has one share."""
         account = self._accounts[number]
         usage = sum(self._users[user, number][0] for user in account.members)
         children = sum(self._accounts[child].shares for child in account.children)
         return int(usage) + account.users - len(account.members) + children
 
     def _rank(self, accounts: list[int], ranks: "_Ranks", *, tied: bool) -> None:
-        """Rank whoever is below some accounts that are equal, the largest share for its usage first."""
+        """Rank all users below accounts of equal rank, the largest ratio of shares to usage first."""
         below: list[tuple[float, int, int, int]] = []
         for number in accounts:
             account, level = self._accounts[number], self._level(number)
@@ -200,7 +200,7 @@ class Shares:
         }
 
     def restore(self, state: Any) -> None:
-        """Take on what `snapshot` returned."""
+        """Restore the state that `snapshot` returned."""
         self._accounts = {
             number: _Account(parent, shares, users, usage, list(children), list(members))
             for number, parent, shares, users, usage, children, members in state["accounts"]
@@ -209,14 +209,14 @@ class Shares:
 
 
 class _Ranks:
-    """Gives places from the last number to 1; equals have the place of the first of them."""
+    """Places of users, from `count` down to 1. Equal users have the place of the first of them."""
 
     def __init__(self, count: int) -> None:
         self._count = self._place = self._next = count
         self.places: dict[Owner, float] = {}
 
     def take(self, owner: Owner, *, equal: bool) -> None:
-        """Give the next place to a user, or to as many idle ones as a number below `NOBODY` says."""
+        """Give the next place to a user. A user number n below `NOBODY` stands for `NOBODY` - n idle users."""
         if not equal:
             self._place = self._next
         if owner[0] < NOBODY:
@@ -227,7 +227,7 @@ class _Ranks:
 
 
 def _ratio(shares: float, level: int, usage: float, of: float) -> float:
-    """Return a share for its part of the usage."""
+    """Return the ratio of a share to its part of the usage; infinity without usage."""
     if not shares:
         return 0.0
     if not usage or not of:

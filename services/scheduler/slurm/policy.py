@@ -1,4 +1,4 @@
-"""The site's own policy: what its Slurm would do."""
+"""The site's own policy: a model of its Slurm."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -31,20 +31,20 @@ from shadowtime.shared.messages import (
     Start,
 )
 
-# When Slurm looks at its queue: the main scheduler after events and each minute, backfill each half minute.
+# Times of the passes, by default: the main scheduler after events and each minute, backfill each half minute.
 
 
 class Times:
-    """The times of passes, in seconds; -1 before the first.
+    """The times of the last passes, in seconds; -1 before the first.
 
-    A pass that came due while no scheduling point was, since nothing could have started, counts as done at its time, so
-    that the rhythm is Slurm's. `pass_requested` says that the next was asked for: in a recorded log it
-    comes with what happens.
+    A pass may come due without a scheduling point, as nothing could have started. It counts as done at its due time, so
+    the rhythm stays Slurm's. `pass_requested` is whether the policy has asked for the next pass. In a recorded log, a
+    requested pass comes with the next event.
 
     Parameters
     ----------
     settings
-        The site's.
+        Settings of the site.
     """
 
     def __init__(self, settings: SlurmSettings) -> None:
@@ -53,16 +53,16 @@ class Times:
         self.changed = False
         """Whether anything has happened since the last pass of the main scheduler."""
         self.moved = True
-        """Whether anything has happened since passes over the whole queue found nobody to start."""
+        """Whether anything has happened since a pass over the whole queue found no job to start."""
         self.pass_requested = False
 
     def begin(self, now: int) -> None:
-        """Let the rhythm begin, at the first scheduling point."""
+        """Start the rhythm of passes, at the first scheduling point."""
         if self.full < 0:
             self.full = self.backfill = now
 
     def due(self, now: int) -> tuple[bool, bool, bool]:
-        """Return whether a main pass is due, whether it sees all the queue, and whether backfill is due."""
+        """Return whether a main pass is due, whether it covers the whole queue, and whether backfill is due."""
         settings = self._settings
         self.begin(now)
         backfill = now - self.backfill >= settings.bf_interval
@@ -76,7 +76,7 @@ class Times:
         return main, full, backfill and settings.backfill
 
     def done(self, now: int, *, main: bool, full: bool, backfill: bool, started: bool = False) -> None:
-        """Note which passes were done, and whether they started anybody."""
+        """Record the passes done, and whether they started any job."""
         if backfill or (full and not self._settings.backfill):
             self.moved = started
         if main:
@@ -87,7 +87,7 @@ class Times:
             self.backfill = now
 
     def next(self, now: int) -> int:
-        """Return when the next pass is, after a time."""
+        """Return the time of the next pass after `now`."""
         settings = self._settings
         times = [self.full + settings.sched_interval]
         if settings.backfill:
@@ -97,7 +97,7 @@ class Times:
         return max(min(times), now + 1)
 
     def note(self) -> None:
-        """Take notice that something has happened for which the main scheduler looks at the queue."""
+        """Record an event after which the main scheduler examines the queue."""
         self.changed = self.moved = True
 
     def snapshot(self) -> Any:
@@ -105,7 +105,7 @@ class Times:
         return [self.main, self.full, self.backfill, self.changed, self.moved, self.pass_requested]
 
     def restore(self, state: Any) -> None:
-        """Take on what `snapshot` returned."""
+        """Restore the state that `snapshot` returned."""
         self.main, self.full, self.backfill, self.changed, self.moved, self.pass_requested = state
 
 
@@ -117,9 +117,9 @@ JOB_EVENTS = JobSubmitted | JobWithdrawn | JobChanged | JobStarted | JobEnded | 
 class Slurm(Policy):
     """Multifactor priorities, the main scheduler and `sched/backfill`, each at its own times.
 
-    Requested times are all that it plans with, as Slurm does. Between events it asks to be asked again, at the next
-    pass that could start anything. O(queue * (queue + running)) for each pass of backfill, O(queue log queue) for the
-    main scheduler's, O(jobs + accounts) each `calc_period`.
+    It plans with requested times only, as Slurm does. Between events it requests a scheduling point at the next pass
+    that could start a job. O(queue * (queue + running)) for each pass of backfill, O(queue log queue) for each of the
+    main scheduler, O(jobs + accounts) each `calc_period`.
 
     References
     ----------
@@ -140,13 +140,13 @@ class Slurm(Policy):
         self.held: list[tuple[int, int, int]] = []
         self.chance = 0
         self.edges: list[int] = []
-        """When reservations begin and end."""
+        """Times at which reservations begin or end, in seconds."""
         self.cooling: list[tuple[int, int]] = []
-        """Until when, and how many, processors of jobs that have ended cannot be given away."""
+        """Processors of ended jobs that cannot be allocated yet: the time until then, and their number."""
         self.bounds = _bounds(settings, 0)
 
     def open(self, opened: ClusterOpened) -> None:
-        """Take note of the run: how large the pool is, and what its second 0 is."""
+        """Record the size of the pool and the Unix time of second 0, and seed the random numbers from the run."""
         self.priorities = Priorities(self.settings, opened.processors, opened.unix_start)
         self.chance = key_of(opened.seed, opened.cluster)
         self.bounds = _bounds(self.settings, opened.unix_start)
@@ -162,7 +162,7 @@ class Slurm(Policy):
         self.edges = sorted({edge for begins, ends, _ in self.held for edge in (begins, ends)})
 
     def schedule(self, now: int, queue: Queue, running: Running, free: int) -> Sequence[Start | CutShort | Again]:
-        """Return the starts of the passes that are due, and when the next one is that could start anything."""
+        """Return the starts of the passes that are due, and the time of the next pass that could start a job."""
         if self.priorities.advance(now) and self.weighs:
             self.times.moved = True
         cooling = [entry for entry in self.cooling if entry[0] > now]
@@ -208,7 +208,7 @@ class Slurm(Policy):
         return starts
 
     def _next(self, now: int) -> list[int]:
-        """Return when somebody might start next, if nothing happens: none who has just been passed over before that."""
+        """Return the times at which a job might start next if no event happens; no job can start before the first."""
         times = [edge for edge in self.edges if edge > now] + [until for until, _ in self.cooling]
         if self.times.moved:
             times.append(self.times.next(now))
@@ -217,7 +217,7 @@ class Slurm(Policy):
         return times
 
     def _candidates(self, queue: Queue) -> list[BackfillCandidate]:
-        """Return the waiting jobs, highest priority first, each with its place among those of all pools."""
+        """Return the waiting jobs, highest priority first, each with its place in the queue of all pools."""
         known = self.priorities.jobs
         here = {number: row for row, number in enumerate(queue.job_number.tolist())}
         jobs = {number: job for number, job in known.items() if job.state == WAITING}
@@ -246,7 +246,7 @@ class Slurm(Policy):
         return Outlook(now, idle, np.ascontiguousarray(sizes), ends, self.held, len(queue))
 
     def observe(self, event: Event) -> None:
-        """Take notice of what happens here."""
+        """Apply an event of this pool."""
         if isinstance(event, JobEnded) and self.settings.turnaround:
             job = self.priorities.jobs.get(event.job_number)
             if job is not None and (seconds := self._turnaround(event.job_number)):
@@ -260,13 +260,13 @@ class Slurm(Policy):
             self.times.note()
 
     def _turnaround(self, number: int) -> int:
-        """Return how many whole seconds the processors of a job stay bound: one more for the fraction of all jobs."""
+        """Return the whole seconds for which processors of an ended job stay bound; fractions are rounded at random."""
         whole = int(self.settings.turnaround)
         drawn = float(uniform(self.chance, np.array([number], dtype=np.int64), 0)[0])
         return whole + (drawn < self.settings.turnaround - whole)
 
     def beside(self, event: Event) -> None:
-        """Take notice of what happens to jobs of other pools: their usage, and their places in the queue, count."""
+        """Apply an event of another pool: its jobs count for usage and for places in the queue."""
         if isinstance(event, JOB_EVENTS):
             self.priorities.notice(event)
             if not isinstance(event, JobStarted):
@@ -281,7 +281,7 @@ class Slurm(Policy):
         }
 
     def restore(self, state: Any) -> None:
-        """Take on what `snapshot` returned."""
+        """Restore the state that `snapshot` returned."""
         self.priorities.restore(state["priorities"])
         self.times.restore(state["times"])
         self.cooling = [(until, processors) for until, processors in state["cooling"]]
@@ -300,7 +300,7 @@ def _bounds(settings: SlurmSettings, unix_start: int) -> Bounds:
 
 
 def _unknown(queue: Queue, row: int) -> KnownJob:
-    """Return what is known of a job whose submission was not told."""
+    """Return the record of a job whose submission was not observed."""
     return KnownJob(
         *(NOBODY,) * 4, int(queue.processors[row]), 1, int(queue.requested_time[row]), int(queue.submit_time[row])
     )

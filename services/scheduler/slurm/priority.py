@@ -1,4 +1,4 @@
-"""Priorities of Slurm's multifactor plugin: who waits, whose he is, and what each factor makes of it.
+"""Priorities of Slurm's multifactor plugin: the known jobs, their owners, and the factors of their priorities.
 
 References
 ----------
@@ -30,7 +30,7 @@ WAITING, RUNNING, STANDING = range(3)
 
 @dataclass(slots=True)
 class KnownJob:
-    """A job of the system, in whichever pool."""
+    """A job in the system, of any pool."""
 
     user: int
     account: int
@@ -43,7 +43,7 @@ class KnownJob:
     state: int = WAITING
     priority: int = 0
     charged: int = 0
-    """Until when its usage is counted, in seconds."""
+    """Time up to which its usage has been charged, in seconds."""
 
     @property
     def owner(self) -> Owner:
@@ -52,7 +52,7 @@ class KnownJob:
 
 
 class Factors(NamedTuple):
-    """Contributions of the factors to a priority, as `sprio` prints them but for the fractions."""
+    """Contributions of the factors to a priority, as in `sprio`, which prints them without fractions."""
 
     age: float
     fairshare: float
@@ -62,14 +62,17 @@ class Factors(NamedTuple):
 
 
 class Priorities:
-    """All jobs of the system with their priorities, which change every `calc_period` only, as Slurm's do.
+    """All jobs in the system with their priorities.
+
+    A priority is set when its job is queued or changes. After that, it is calculated anew every `calc_period`, as in
+    Slurm.
 
     Parameters
     ----------
     settings
-        The site's.
+        Settings of the site.
     processors
-        Of the pool, where the settings do not say how many the site has.
+        Processors of the pool, used if the settings do not give those of the site.
     unix_start
         Unix time of second 0.
     """
@@ -93,16 +96,16 @@ class Priorities:
         self.fair = self._shares.factors()
         """The fair-share factor of each user and account."""
         self.calculated: int | None = None
-        """When priorities were calculated last."""
+        """Time of the last calculation of priorities, in seconds."""
         self.jobs: dict[int, KnownJob] = {}
 
     def tier(self, job: KnownJob) -> int:
-        """Return the tier of a job's partition: higher ones go first, whatever the priorities."""
+        """Return the tier of a job's partition. Jobs of higher tiers go first, whatever their priorities."""
         partition = self._partitions.get(job.partition)
         return partition.tier if partition else 1
 
     def factors(self, job: KnownJob, now: int) -> Factors:
-        """Return what a job's priority is made of, at a time in seconds."""
+        """Return the factors of a job's priority at a time in seconds."""
         settings = self._settings
         partition, qos = self._partitions.get(job.partition), self._qos.get(job.qos)
         return Factors(
@@ -124,14 +127,15 @@ class Priorities:
         return 1.0 - part if self._settings.favor_small else part
 
     def next_calculation(self, now: int) -> int:
-        """Return when priorities are calculated next, after a time in seconds."""
+        """Return the time of the next calculation of priorities after `now`, in seconds."""
         period = self._settings.calc_period
         return now + period - (now - self._phase) % period
 
     def advance(self, now: int) -> bool:
-        """Calculate what was to be calculated until a time, and say whether anything was. O(periods * running + n).
+        """Do all calculations that are due, and return whether there were any. O(periods * running + n).
 
-        Usage is calculated for each period, at most `PERIODS` and the rest as one, priorities once.
+        Usage is calculated for each period; after `PERIODS` periods, the rest counts as one. Priorities are calculated
+        once.
         """
         last = now - (now - self._phase) % self._settings.calc_period
         if self.calculated is None or self.next_calculation(self.calculated) > now:
@@ -144,7 +148,7 @@ class Priorities:
             for job in self._running():
                 self._charge(job, due)
             self.calculated, periods = due, periods + 1
-            if not self.jobs:  # nothing but decay is left of the gap
+            if not self.jobs:  # the rest of the gap has nothing but decay
                 self._shares.decay(last - due)
                 self.calculated = last
 
@@ -158,7 +162,7 @@ class Priorities:
         return (job for job in self.jobs.values() if job.state == RUNNING)
 
     def _charge(self, job: KnownJob, until: int) -> None:
-        """Count what a job has used since it was last charged."""
+        """Charge the usage of a job since it was last charged."""
         span = max(until - job.charged, 0)
         qos = self._qos.get(job.qos)
         weight = job.processors * (qos.usage / 1000 if qos else 1.0)
@@ -169,7 +173,7 @@ class Priorities:
         return int(sum(self.factors(job, now)))
 
     def notice(self, event: Event) -> None:
-        """Take notice of what happens to a job of any pool."""
+        """Apply an event of a job in any pool."""
         if isinstance(event, JobSubmitted):
             self._submit(event)
         elif isinstance(event, JobWithdrawn):
@@ -241,7 +245,7 @@ class Priorities:
         }
 
     def restore(self, state: Any) -> None:
-        """Take on what `snapshot` returned."""
+        """Restore the state that `snapshot` returned."""
         self.calculated = state["calculated"]
         self._shares.restore(state["shares"])
         self.fair = {(user, account): factor for user, account, factor in state["fair"]}

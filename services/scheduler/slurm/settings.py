@@ -1,4 +1,4 @@
-"""Settings of a site's Slurm: keys as slurm.conf has them, tables of numbers in the place of names."""
+"""Settings of a site's Slurm: keys as in slurm.conf, tables with numbers instead of names."""
 
 import tomllib
 from collections.abc import Callable, Mapping
@@ -13,14 +13,14 @@ from shadowtime.shared.errors import SettingsError
 from shadowtime.shared.quoting import QUOTED, quote, truncate
 from shadowtime.shared.spec import as_text, parse
 
-# What a site's Slurm is set to, in a file: TOML, a key of the policy `slurm` on each line, rows of tables in lists.
+# Settings of a site in a TOML file: a key of the policy `slurm` on each line, lists for the rows of tables.
 
 MAX_SIZE = 2**20
-"""Bytes of such a file."""
+"""Largest size of a site file, in bytes."""
 
 
 def keys_of(text: str) -> dict[str, str]:
-    """Return the keys that a site spells in a SPEC.
+    """Return the keys of a site that is spelled out in a SPEC, with their values.
 
     >>> keys_of("(weight_age=1000,qos=1:0:1000)")
     {'weight_age': '1000', 'qos': '1:0:1000'}
@@ -29,12 +29,12 @@ def keys_of(text: str) -> dict[str, str]:
 
 
 def inline(text: str) -> str:
-    """Return what a SPEC has in the place of a file: its keys in parentheses, and such as they are.
+    """Return the keys of a file in parentheses, as a SPEC spells them. Keys in parentheses are returned unchanged.
 
     Raises
     ------
     SettingsError
-        If the file cannot be read, or is none of keys; names it.
+        If the file cannot be read, or does not consist of keys. The message names the file.
 
     >>> inline("(weight_age=1000)")
     '(weight_age=1000)'
@@ -55,12 +55,13 @@ def inline(text: str) -> str:
 
 
 def spelled(keys: dict[str, object]) -> str:
-    """Return keys as a SPEC has them in parentheses.
+    """Return keys in parentheses, as a SPEC spells them.
 
     Raises
     ------
     ValueError
-        If a value is neither a plain one nor a list of rows; names the key.
+        If a value is neither plain nor a list of rows, or cannot be spelled (the message names its key); or if there
+        are more than `MAX_KEYS` keys.
 
     >>> spelled({"weight_age": 1000, "favor_small": True, "qos": [[1, 0, 1000], [2, 10, 500]]})
     '(weight_age=1000,favor_small=yes,qos=1:0:1000;2:10:500)'
@@ -87,10 +88,10 @@ def spelled(keys: dict[str, object]) -> str:
 
 
 MAX_WEIGHT = 2**32 - 1
-"""Largest weight, as of Slurm."""
+"""Largest weight, as in Slurm."""
 
 NONE = "none"
-"""A table without rows."""
+"""Text of a table without rows."""
 
 Weight = Annotated[int, Field(ge=0, le=MAX_WEIGHT)]
 Seconds = Annotated[int, Field(ge=0, le=MAX_DURATION)]
@@ -99,7 +100,7 @@ Number = Annotated[int, Field(ge=0, le=MAX_TIME)]
 
 
 class Account(NamedTuple):
-    """An account, the one above it (0: the root), its shares, and how many users it has."""
+    """An account with its parent (0: the root), its shares, and its number of users."""
 
     number: int
     parent: int
@@ -108,7 +109,7 @@ class Account(NamedTuple):
 
 
 class Association(NamedTuple):
-    """A user in an account, with shares and processor seconds used before."""
+    """A user in an account, with shares and initial usage in processor seconds."""
 
     user: int
     account: int
@@ -125,7 +126,7 @@ class Partition(NamedTuple):
 
 
 class Qos(NamedTuple):
-    """A QOS with its priority, and what its usage counts, in thousandths."""
+    """A QOS with its priority, and its usage factor in thousandths."""
 
     number: int
     priority: int
@@ -148,7 +149,7 @@ TABLES: dict[str, type[Any]] = {
     "qos": Qos,
     "reservations": ReservedProcessors,
 }
-"""Rows of each table: numbers with a colon between them, rows with a semicolon."""
+"""Row type of each table. In a SPEC, colons separate the numbers of a row, semicolons the rows."""
 
 
 def rows_of(table: str, text: str) -> list[Any]:
@@ -157,7 +158,7 @@ def rows_of(table: str, text: str) -> list[Any]:
     Raises
     ------
     ValueError
-        If a row has other than the columns of the table, or anything but whole numbers; shows the row.
+        If a row does not have the columns of the table, or has anything but whole numbers. The message shows the row.
 
     >>> rows_of("qos", "1:0:1000;2:10:500")
     [Qos(number=1, priority=0, usage=1000), Qos(number=2, priority=10, usage=500)]
@@ -223,7 +224,7 @@ class SlurmSettings(PolicySettings):
     @model_validator(mode="before")
     @classmethod
     def _of_site(cls, keys: Any) -> Any:
-        """Take the keys that a site spells, but for those that are told beside it."""
+        """Merge the keys of the site with the other keys of the SPEC, which take precedence."""
         if not isinstance(keys, Mapping) or not keys.get("site"):
             return keys
         site_keys = keys_of(str(keys["site"]))

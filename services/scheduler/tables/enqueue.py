@@ -1,4 +1,4 @@
-"""How a job enters the queue, with what it is planned with, and how that is forgotten once it has left for good."""
+"""Entry of a job into the queue with its planning data, and removal of these data once it has left for good."""
 
 from collections.abc import Sequence
 
@@ -9,24 +9,24 @@ from shadowtime.services.scheduler.tables.job_table import NEVER, NUMBER, SLOT, 
 from shadowtime.shared.distributions import BINS, EDGES, bin_of
 from shadowtime.shared.messages import Envelope, JobSubmitted, WalltimeAdjustment
 
-# A run-time distribution that knows how often jobs end by their adjusted requests.
+# Reweighting of a run-time distribution by the probability that jobs end by their adjusted requests.
 
 
 def reweighted(
     histogram: tuple[float, ...], requested_time: int, adjustment: WalltimeAdjustment | None
 ) -> tuple[float, ...]:
-    """Return a histogram that puts at least the percentile's probability on ends by the adjusted request.
+    """Return a histogram with at least the percentile's probability on ends by the adjusted request.
 
-    Where it puts less there, what lies below the adjusted request is scaled to that probability and the rest to the
-    remainder; the bin that holds it is shared in the logarithm of the run time, and both shares are put back into it,
-    so the probability is met to within that bin. If nothing lies below or above, it falls to the bin of the adjusted
-    request or of the request; so it does for a job without a histogram. A histogram that knows a shorter job stays as
-    it is, and so it does where nothing is adjusted. O(bins).
+    If the probability is too low, the mass below the adjusted request is scaled to it and the mass above to the
+    remainder. The bin of the adjusted request is split in the logarithm of the run time. Both parts are put back into
+    it, so the probability is met to within that bin. Without any mass below, that part goes to the bin of the adjusted
+    request; without any mass above, to the bin of the request. This includes a job without a histogram. A histogram
+    with a higher probability is returned unchanged, and so is any histogram if nothing is adjusted. O(bins).
 
     Parameters
     ----------
     histogram
-        Probability of each bin of `shared.distributions.histogram`, from bin 0 on; empty where nothing is predicted.
+        Probability of each bin of `shared.distributions.histogram`, from bin 0 on; empty without a prediction.
     requested_time
         Seconds.
 
@@ -62,16 +62,16 @@ def reweighted(
 def enqueue(
     queue: Queue, job: JobSubmitted, envelope: Envelope, settings: PolicySettings, further: Sequence[int] = ()
 ) -> None:
-    """Queue a job with its priority, what is predicted of it and its adjusted request.
+    """Queue a job with its priority, prediction and adjusted request.
 
     Parameters
     ----------
-    told
-        What the stages before have said of the job.
+    envelope
+        Message about the job, with the prediction and the adjusted request that earlier stages added.
     settings
-        What the policy makes of adjusted requests.
+        Settings of the policy; they say how adjusted requests are used.
     further
-        What the job takes of each resource beside processors.
+        Amount of each resource beside processors that the job takes.
 
     >>> queue, job = Queue(), JobSubmitted(time=0, job_number=7, requested_processors=1, requested_time=60, priority=9)
     >>> enqueue(queue, job, Envelope(run="r", sequence=1, event=job), PolicySettings())
@@ -93,7 +93,7 @@ def enqueue(
 
 
 def forget(queue: Queue, row: Sequence[int]) -> None:
-    """Let go of what was known of a job, whose row was this, beside its row."""
+    """Drop the data of a job that the queue keeps beside its row: histogram, fraction of a second and priority."""
     queue.histograms.remove(row[SLOT])
     queue.fractions.pop(row[NUMBER], None)
     queue.priorities.pop(row[NUMBER], None)

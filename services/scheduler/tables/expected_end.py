@@ -1,4 +1,4 @@
-"""When a running job is expected to end, also once it has outlived its prediction."""
+"""Expected end of a running job, also after it has outlived its prediction."""
 
 from typing import NamedTuple
 
@@ -10,22 +10,24 @@ CORRECTIONS: dict[str, tuple[int, ...]] = {
     "request": (),
     "incremental": (60, 300, 900, 1800, 3600, 7200, 18000, 36000, 72000, 180000, 360000),
 }
-"""Seconds by which the first, second, … correction of an outlived prediction exceeds it, by the predictor's
-`fallback`. Those of EASY++ are of Tsafrir 2007, section 5, each replacing the last (Gaussier 2015).
-When they are used up, the job is assumed to run to its request."""
+"""Corrections of an outlived prediction, in seconds beyond the prediction, by the policy's `fallback`.
+
+Each correction replaces the last (Gaussier 2015). `incremental` has those of EASY++ (Tsafrir 2007, section 5). After
+the last one, the job is assumed to run to its request."""
 
 
 GRACE = 300
-"""Seconds that a running job past its adjusted request is assumed to need still, each time anew.
+"""Seconds from now that a running job past its adjusted request is assumed to need, at each pass anew.
 
-So does Cobalt, the scheduler of Tang 2013 (docs/algorithms.md#expected-end).
+Cobalt, the scheduler of Tang 2013, assumes the same (docs/algorithms.md#expected-end).
 """
 
 
 class RunningJobs(NamedTuple):
-    """Of each running job: what it holds, shape (jobs, resources), and what `expected_ends` takes, shape (jobs,).
+    """Columns of the running jobs, the input of `expected_ends`.
 
-    `corrections` are of all.
+    `sizes` are the amounts of each resource that each job holds, shape (jobs, resources). The times are in seconds,
+    shape (jobs,). `corrections` apply to all jobs.
     """
 
     sizes: IntegerTable
@@ -37,7 +39,7 @@ class RunningJobs(NamedTuple):
 
 
 class WaitingTable(NamedTuple):
-    """The table of waiting jobs, shape (columns, at least as many as wait), how many wait, and by what they plan."""
+    """The table of waiting jobs, shape (columns, at least `jobs`), their number, and the column to plan them by."""
 
     table: IntegerTable
     jobs: int
@@ -45,7 +47,7 @@ class WaitingTable(NamedTuple):
 
 
 class RunningTable(NamedTuple):
-    """The same of the running jobs, with the column of their adjusted requests, and corrections of predictions."""
+    """The same for the running jobs, with the column of their adjusted requests, and corrections of predictions."""
 
     table: IntegerTable
     jobs: int
@@ -58,13 +60,12 @@ class RunningTable(NamedTuple):
 def expected_ends(now: int, running: RunningJobs) -> Integers:
     """Return the time at which each running job is expected to end, in seconds.
 
-    A job is expected to run as predicted; if it has outlived that, as the corrections say; then to its adjusted
-    request, and past that, for `GRACE` more seconds from now. It is never expected to run beyond its request, and once
-    it has, for one more second (docs/algorithms.md#limits-of-a-prediction). O(jobs).
+    A job is expected to run as predicted. Once it has outlived its prediction, it is expected to run to the next
+    correction, then to its adjusted request. Past the adjusted request, it is expected to need `GRACE` more seconds
+    from now. The request bounds all of these. A job that has reached its request is expected to need one more second
+    (docs/algorithms.md#limits-of-a-prediction). O(jobs).
 
-    >>> from typing import NamedTuple
-
-    import numpy as np
+    >>> import numpy as np
     >>> sizes, starts, predicted = np.array([[1], [1], [1]]), np.array([0, 0, 0]), np.array([150, 60, 90])
     >>> adjusted, requested, none = np.array([300, 300, 90]), np.array([300, 300, 800]), np.array([], dtype=np.int64)
     >>> expected_ends(100, RunningJobs(sizes, starts, predicted, adjusted, requested, none)).tolist()

@@ -8,7 +8,7 @@ import numpy as np
 from shadowtime.shared.distributions import BINS
 
 UNKNOWN = -1
-"""Stands for the histogram of a job whose run time has none."""
+"""Slot of a job without a run-time distribution."""
 
 
 class Histograms:
@@ -41,7 +41,7 @@ class Histograms:
         return slot
 
     def remove(self, slot: int) -> None:
-        """Give a slot back."""
+        """Free a slot."""
         if slot != UNKNOWN:
             del self._used[slot]
             heapq.heappush(self._free, slot)
@@ -51,7 +51,7 @@ class Histograms:
         return [[slot, list(histogram)] for slot, histogram in self._used.items()]
 
     def restore(self, state: Any) -> None:
-        """Take on what `snapshot` returned."""
+        """Restore the state that `snapshot` returned."""
         self._used = {slot: tuple(histogram) for slot, histogram in state}
         while len(self.masses) <= max(self._used, default=0):
             self._grow()

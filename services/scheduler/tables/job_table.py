@@ -10,14 +10,15 @@ from shadowtime.services.scheduler.tables.histograms import Histograms
 from shadowtime.shared.kernels import Floats, Integers, IntegerTable, kernel
 from shadowtime.shared.messages import RunTimePrediction, WalltimeAdjustment
 
-# How a row enters a table of jobs.
+# Insertion of a row into a table of jobs.
 
 
 @kernel
 def insert_row(table: IntegerTable, size: int, row: Integers) -> None:
-    """Put a job where it belongs among the first `size` rows of a table, shape (columns, more rows than that).
+    """Insert a job in order among the first `size` rows of a table, shape (columns, at least `size` + 1).
 
-    Job numbers come first, then times of submission; rows are in order of (submit time, job number). O(size).
+    The first column holds job numbers, the second times of submission. Rows are in order of (submit time, job number).
+    O(size).
 
     >>> import numpy as np
     >>> table = np.array([[3, 1, 0], [10, 20, 0]])
@@ -34,12 +35,15 @@ def insert_row(table: IntegerTable, size: int, row: Integers) -> None:
         table[column, at] = row[column]
 
 
-# How a row leaves a table of jobs.
+# Removal of a row from a table of jobs.
 
 
 @kernel
 def remove_row(table: IntegerTable, size: int, job_number: int) -> None:
-    """Close the gap that a job leaves in the first `size` rows of a table, shape (columns, rows), job numbers first."""
+    """Remove a job from the first `size` rows of a table, shape (columns, rows). O(size).
+
+    The first column holds job numbers. The job must be in the table.
+    """
     at = 0
     while table[0, at] != job_number:
         at += 1
@@ -49,11 +53,11 @@ def remove_row(table: IntegerTable, size: int, job_number: int) -> None:
             gap[row] = after[row]
 
 
-# The times that a job is planned with, each as it is and as its adjusted request has it.
+# Planning times of a job, without and with its adjusted request.
 
 
 class PlannedTimes(NamedTuple):
-    """Whole seconds that a job may be planned with, each once as it is and once at most its adjusted request."""
+    """Planning times of a job in whole seconds: request and prediction, each without and with the adjusted request."""
 
     requested_time: int
     adjusted_time: int
@@ -64,9 +68,9 @@ class PlannedTimes(NamedTuple):
 def planned_times(
     requested_time: int, prediction: RunTimePrediction | None, adjustment: WalltimeAdjustment | None
 ) -> PlannedTimes:
-    """Return the times of a job with this request, what is predicted of it, and its adjusted request.
+    """Return the planning times of a job from its request, its prediction and its adjusted request.
 
-    A prediction counts as at least a second and at most the request, which stands for one that is not there.
+    A prediction counts as at least a second and at most the request. A missing prediction counts as the request.
 
     >>> adjustment = WalltimeAdjustment(adjusted_time=60, observations=12)
     >>> tuple(planned_times(100, RunTimePrediction(point=80.5, observations=2), adjustment))
@@ -80,7 +84,7 @@ def planned_times(
 
 
 NEVER = 1 << 40
-"""Seconds that no job waits or runs (`bounds.MAX_DURATION` is shorter): stands for a request that was not made."""
+"""Seconds beyond any wait or run time (`bounds.MAX_DURATION` is shorter); stands for a missing request."""
 
 NUMBER, SUBMIT, SIZE, REQUESTED, ADJUSTED, PREDICTED, SHORTENED, SLOT, START = range(9)
 """Columns: job number, time of submission, processors, the job's `PlannedTimes`, slot of its histogram, start."""
@@ -89,21 +93,21 @@ NUMBER, SUBMIT, SIZE, REQUESTED, ADJUSTED, PREDICTED, SHORTENED, SLOT, START = r
 class JobTable:
     """Jobs in order of (submit time, job number), one row each.
 
-    Adding a job at the end costs O(1) amortised, anywhere else or removing one O(jobs) of a memory move. Columns are
-    views: valid until the next change, and not to be written to. A row has the times of a job both as they are and as
-    its adjusted request has them, so that it keeps them wherever it goes; `predicted_time` and `limit_time` are those
-    that the policy's settings choose for the jobs of this table.
+    Adding a job at the end costs O(1) amortised. Adding one elsewhere, or removing one, moves O(jobs) memory. Columns
+    are views: they are valid until the next change, and must not be written to. A row keeps all `PlannedTimes` of a
+    job, so it can move from table to table. The policy's settings choose which of them are `predicted_time` and
+    `limit_time` in this table.
 
     Parameters
     ----------
     histograms
         Run-time distributions, by slot.
     distribution
-        What adjusted requests are to run-time distributions.
+        Use of adjusted requests for run-time distributions, see `PolicySettings`.
     shorten
         Whether the predicted times of these jobs are at most their adjusted requests.
     further
-        Resources beside processors that limit jobs; a row ends with what its job takes of each.
+        Number of resources beside processors that limit jobs. A row ends with the amount that its job takes of each.
     """
 
     COLUMNS: tuple[str, ...] = ("job_number", "submit_time", "processors", *PlannedTimes._fields, "slot")
@@ -114,24 +118,24 @@ class JobTable:
         self._limit = ADJUSTED if shorten and distribution == "limit" else REQUESTED
         self._further = further
         self.table = np.zeros((len(self.COLUMNS) + further, 64), dtype=np.int64)
-        """The columns, of which the first `len(self)` places are taken; not to be written to."""
+        """Columns, of which the first `len(self)` places are in use. They must not be written to."""
         self._size = 0
         self.rows: dict[int, tuple[int, ...]] = {}
-        """By job number."""
-        self._least: int | None = None  # until it is asked for
+        """Rows by job number."""
+        self._least: int | None = None  # computed on demand
 
     def __len__(self) -> int:
         return self._size
 
     @property
     def least(self) -> int:
-        """Processors of the smallest job, where there is one; if fewer are idle, nothing fits. Mostly O(1)."""
+        """Processors of the smallest job: if fewer are idle, no job fits. The table must not be empty. Mostly O(1)."""
         self._least = self._least or int(self.processors.min())
         return self._least
 
     @property
     def by_processors(self) -> bool:
-        """Whether nothing but processors limits jobs."""
+        """Whether processors are the only resource that limits jobs."""
         return not self._further
 
     @property
@@ -158,26 +162,26 @@ class JobTable:
 
     @property
     def requested_time(self) -> Integers:
-        """Requested run times in seconds; `NEVER` where none was made."""
+        """Requested run times in seconds; `NEVER` for a job without a request."""
         return self.table[REQUESTED, : self._size]
 
     @property
     def predicted_time(self) -> Integers:
-        """Predicted run times in seconds, at least 1 and at most the request; the request where none is known."""
+        """Predicted run times in seconds, at least 1 and at most the request; the request without a prediction."""
         return self.table[self._predicted, : self._size]
 
     @property
     def limit_time(self) -> Integers:
-        """Upper ends of run-time distributions in seconds, at most the request; `NEVER` where none was made."""
+        """Upper ends of run-time distributions in seconds, at most the request; `NEVER` without a request."""
         return self.table[self._limit, : self._size]
 
     @property
     def slot(self) -> Integers:
-        """Where `histograms` has the job's run-time distribution; `UNKNOWN` where there is none."""
+        """Slots in `histograms` of the run-time distributions; `UNKNOWN` for a job without one."""
         return self.table[SLOT, : self._size]
 
     def add(self, row: tuple[int, ...]) -> None:
-        """Insert a job where it belongs; `row` has a number per column."""
+        """Insert a job in order; `row` has a number per column."""
         if self._size == self.table.shape[1]:
             self.table = np.concatenate([self.table, np.zeros_like(self.table)], axis=1)
         insert_row(self.table, self._size, np.array(row))
@@ -186,7 +190,7 @@ class JobTable:
         self._least = self._least and min(self._least, row[SIZE])
 
     def remove(self, job_number: int) -> tuple[int, ...]:
-        """Take a job out and return its row."""
+        """Remove a job and return its row."""
         remove_row(self.table, self._size, job_number)
         self._size -= 1
         row = self.rows.pop(job_number)
@@ -202,7 +206,7 @@ class JobTable:
         return self.table[:, : self._size].T.tolist()
 
     def restore(self, state: Any) -> None:
-        """Take on what `snapshot` returned."""
+        """Restore the state that `snapshot` returned."""
         self._size, self._least = 0, None
         self.rows.clear()
         for row in state:
@@ -215,9 +219,9 @@ class Queue(JobTable):
     Parameters
     ----------
     settings
-        What the policy makes of adjusted requests.
+        Settings of the policy; they say how adjusted requests are used.
     further
-        As of `JobTable`.
+        See `JobTable`.
     """
 
     def __init__(
@@ -228,17 +232,17 @@ class Queue(JobTable):
         self._order_time = SHORTENED if settings.adjust_queue else PREDICTED
         self._order_request = ADJUSTED if settings.adjust_queue else REQUESTED
         self.fractions: dict[int, float] = {}
-        """Of jobs in the system, waiting or not: what their predictions have beyond whole seconds."""
+        """Fractions of a second of predictions, by job number, for jobs in the system, waiting or running."""
         self.priorities: dict[int, int] = {}
-        """And the site's priorities, of those that have one."""
+        """Priorities that the site gave to such jobs, by job number."""
 
     def packed(self, *, on_requests: bool) -> WaitingTable:
-        """Return the table as it is, for passes by processors alone; planned with by predictions, or by requests."""
+        """Return the table for passes by processors only, planned by predictions or by requests."""
         return WaitingTable(self.table, self._size, REQUESTED if on_requests else self._predicted)
 
     @property
     def order_point(self) -> Floats:
-        """Run times as `order_time` has them, with the fractions of predicted seconds."""
+        """Run times of `order_time`, with the fractions of a second of predictions."""
         times = self.order_time.astype(np.float64)
         if self.fractions:
             whole = self.order_time == self.table[PREDICTED, : self._size]
@@ -247,12 +251,12 @@ class Queue(JobTable):
 
     @property
     def order_time(self) -> Integers:
-        """Run times in seconds by which jobs are put in order: predictions, or requests where none is known."""
+        """Run times in seconds by which jobs are ordered: predictions, or requests without a prediction."""
         return self.table[self._order_time, : self._size]
 
     @property
     def order_request(self) -> Integers:
-        """Requests in seconds by which jobs are put in order."""
+        """Requests in seconds by which jobs are ordered."""
         return self.table[self._order_request, : self._size]
 
 
@@ -264,9 +268,9 @@ class Running(JobTable):
     corrections
         Seconds by which each correction of an outlived prediction exceeds it, rising; see `expected_ends`.
     settings
-        What the policy makes of adjusted requests.
+        Settings of the policy; they say how adjusted requests are used.
     further
-        As of `JobTable`.
+        See `JobTable`.
     """
 
     COLUMNS = (*JobTable.COLUMNS, "start_time")
@@ -281,13 +285,13 @@ class Running(JobTable):
         settings = settings or PolicySettings()
         super().__init__(histograms, settings.distribution, shorten=settings.running, further=further)
         self.idle: Integers = np.zeros(1 + further, dtype=np.int64)
-        """Free amount of each resource; for further resources as of the last pass; below zero as processors may be."""
+        """Free amount of each resource, for further resources as of the last pass. It may be below zero."""
         self.corrections: Integers = np.array(corrections, dtype=np.int64)
         self._adjusted = ADJUSTED if settings.running else REQUESTED
 
     @property
     def adjusted_time(self) -> Integers:
-        """Requests in seconds past which `GRACE` is given: adjusted ones, where running jobs are planned with them."""
+        """Requests in seconds past which `GRACE` applies: adjusted ones, if running jobs are planned with these."""
         return self.table[self._adjusted, : self._size]
 
     @property
@@ -296,23 +300,23 @@ class Running(JobTable):
         return self.table[START, : self._size]
 
     def packed(self, *, on_requests: bool) -> RunningTable:
-        """Return the table as it is, for passes by processors alone; planned with by predictions, or by requests."""
+        """Return the table for passes by processors only, planned by predictions or by requests."""
         planned = REQUESTED if on_requests else self._predicted
         return RunningTable(self.table, self._size, planned, self._adjusted, self.corrections)
 
     def jobs(self, *, on_requests: bool) -> RunningJobs:
-        """Return what passes take of the running jobs; they are planned with by their predictions, or by requests."""
+        """Return the columns of the running jobs for a pass, planned by predictions or by requests."""
         table = self.table[:, : self._size]
         planned = table[REQUESTED if on_requests else self._predicted]
         sizes = self.sizes if self._further else table[SIZE, :, np.newaxis]
         return RunningJobs(sizes, table[START], planned, table[self._adjusted], table[REQUESTED], self.corrections)
 
     def free(self, processors: int) -> Integers:
-        """Return what is free of each resource where so many processors are idle, shape (resources,); a view."""
+        """Set the number of idle processors; return the free amount of each resource, shape (resources,), a view."""
         self.idle[0] = processors
         return self.idle
 
     def once_started(self, queue: Queue) -> tuple[Integers, Integers, Integers]:
-        """Return predicted, adjusted and requested times that waiting jobs are planned with once they run."""
+        """Return the predicted, adjusted and requested times by which waiting jobs are planned once they run."""
         predicted, adjusted = queue.table[self._predicted], queue.table[self._adjusted]
         return predicted[: len(queue)], adjusted[: len(queue)], queue.requested_time

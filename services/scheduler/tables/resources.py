@@ -7,7 +7,7 @@ from shadowtime.shared.kernels import Flags, Integers, IntegerTable, has_room, k
 
 @kernel
 def fitting_together(free: Integers, sizes: IntegerTable) -> int:
-    """Return how many of the first jobs fit beside each other; the next does not. O(those).
+    """Return the number of jobs that fit together, from the first up to one that does not fit. O(that number).
 
     >>> import numpy as np
     >>> fitting_together(np.array([8]), np.array([[4], [4], [1]]))
@@ -23,9 +23,10 @@ def fitting_together(free: Integers, sizes: IntegerTable) -> int:
 
 @kernel
 def front(free: Integers, sizes: IntegerTable, served: Integers) -> tuple[int, Integers]:
-    """Return how many jobs fit beside each other from the head on, and the rows of those that fit behind the next.
+    """Return the number of jobs that fit together from the front on, and the rows of later jobs that fit then.
 
-    Jobs are rows of `sizes`, in the order in which they are `served`; the rows found are in order of submission.
+    Jobs are rows of `sizes`, in the order in which they are `served`. The first job that does not fit is the blocked
+    head. Each later job that fits beside the started ones, by itself, is returned, in order of submission.
     O(jobs log jobs).
 
     >>> import numpy as np
@@ -50,7 +51,7 @@ def front(free: Integers, sizes: IntegerTable, served: Integers) -> tuple[int, I
 
 @kernel
 def fits_each(free: Integers, sizes: IntegerTable, rows: Integers) -> Flags:
-    """Return of each of these rows whether its job, by itself, fits. O(rows).
+    """Return for each of these rows whether its job fits by itself. O(rows).
 
     >>> import numpy as np
     >>> fits_each(np.array([3]), np.array([[4], [3], [1]]), np.array([2, 0, 1])).tolist()

@@ -1,3 +1,3 @@
-"""The policy that finds its order while it runs, by simulated machines beside the real one."""
+"""The policy that tunes its order while it runs, by simulated machines beside the real one."""
 
 from shadowtime.services.scheduler.tuned.policy import Tuned

@@ -1,4 +1,4 @@
-"""The known jobs of a run, as columns that shadow machines work on."""
+"""Known jobs of a run, as columns for the shadow machines."""
 
 from collections.abc import Sequence
 from dataclasses import astuple, dataclass
@@ -18,17 +18,17 @@ SUBMITTED, PROCESSORS, LIMIT, RUN_TIME, STARTED, USER, WITHDRAWN = range(7)
 """Rows of the table of facts; times in seconds. Run time, start and withdrawal are -1 until they are known."""
 
 MAX_USERS = 4_096
-"""Users that are told apart; those that come later count as one more."""
+"""Most users that are distinguished; all later users together count as one more."""
 
 LOST = 14 * 86_400
-"""Seconds that a job waits in the run at most and is still expected to run, on shadow machines."""
+"""Longest wait in the run, in seconds, of a job that shadow machines still expect to run."""
 
 GROWTH = 256
-"""Jobs for which there is room at first."""
+"""Initial capacity of the tables, in jobs."""
 
 
 def grown(table: Any, size: int, filler: int = 0) -> Any:
-    """Return a table with room for `size` columns at least: itself, or a copy of twice the size or more."""
+    """Return a table with room for at least `size` columns: the table itself, or a copy of at least twice its size."""
     if table.shape[1] >= size:
         return table
     more = np.full((len(table), max(size, 2 * table.shape[1])), filler, dtype=table.dtype)
@@ -38,7 +38,7 @@ def grown(table: Any, size: int, filler: int = 0) -> Any:
 
 @dataclass(slots=True)
 class JobUpdate:
-    """Changes of one job since the last scheduling point; `user` is the row of one that came since then."""
+    """Changes of one job since the last scheduling point; `user` is the user's row if it was submitted since then."""
 
     user: int | None = None
     started: int | None = None
@@ -47,21 +47,21 @@ class JobUpdate:
 
 
 class JobLog:
-    """The jobs of a run in order of (submit time, job number): what was known at submission, and what is known since.
+    """The jobs of a run in order of (submit time, job number), with the facts known at submission and since.
 
-    Events are only noted; the next scheduling point, which has the tables of jobs, tells what is planned of new ones.
-    O(new jobs * variants) a scheduling point.
+    Events are only recorded. The next scheduling point applies them: it has the tables of jobs, which give the planned
+    times of new jobs. O(new jobs * variants) a scheduling point.
 
     Parameters
     ----------
     bases
-        Orders, and the functions that give what is sorted by.
+        Orders, and for each the function of its basis, see `compiled`.
     taus
-        Probabilities with which a job outlasts what it is planned to run.
+        Probabilities with which a job outlasts its planned time. Each adds a row of planned times.
     settings
-        What the policy makes of adjusted requests.
+        Settings of the policy; they say how adjusted requests are used.
     most
-        Jobs at one time; those that come beyond are left out.
+        Most jobs at one time; further jobs are left out.
     """
 
     def __init__(
@@ -70,9 +70,9 @@ class JobLog:
         self.bases, self.settings, self.most = bases, settings, most
         self.measures = RunTimeMeasures(taus)
         self.news: dict[int, list[JobUpdate]] = {}
-        """By job number, since the last scheduling point; of two jobs of one number, of which the first was known."""
+        """Updates since the last scheduling point, by job number; a known job comes before a new one of that number."""
         self.index: dict[int, int] = {}
-        """Where each job is that has not ended in the run itself."""
+        """Columns of the jobs that have not ended in the run itself, by job number."""
         self.users: dict[int | None, int] = {}
         self.size = 0
         self.facts: IntegerTable = np.zeros((7, GROWTH), dtype=np.int64)
@@ -81,7 +81,7 @@ class JobLog:
 
     @property
     def known(self) -> KnownTables:
-        """The columns, as machines take them."""
+        """Columns in the form that machines use."""
         facts = self.facts
         times = facts[SUBMITTED], facts[PROCESSORS], facts[LIMIT]
         return KnownTables(
@@ -90,12 +90,12 @@ class JobLog:
 
     @property
     def user_rows(self) -> Integers:
-        """Of each job the row of its user."""
+        """Row of the user of each job."""
         users: Integers = self.facts[USER]
         return users
 
     def observe(self, event: Event) -> None:
-        """Note an event."""
+        """Record an event until the next scheduling point."""
         if isinstance(event, JobSubmitted):
             user = self.users.get(event.user_id, len(self.users))
             if user < MAX_USERS:
@@ -109,7 +109,7 @@ class JobLog:
                 self._last(event.job_number).started = -1
             else:
                 self._end(event.job_number, JobUpdate(run_time=event.own_run_time))
-        elif isinstance(event, JobStarted | JobResumed):  # at least from then on it runs
+        elif isinstance(event, JobStarted | JobResumed):  # it runs at least from then on
             self._last(event.job_number).started = event.time
         elif isinstance(event, JobSuspended):  # how long it has run is not known for a while
             self._last(event.job_number).started = -1
@@ -118,7 +118,7 @@ class JobLog:
         return self.news.setdefault(number, [JobUpdate()])[-1]
 
     def _end(self, number: int, news: JobUpdate) -> None:
-        """Note that a job is over; one that no scheduling point has seen is as if it had never been."""
+        """Record that a job is over. A job that no scheduling point has seen is dropped."""
         last = self._last(number)
         if last.user is None:
             last.run_time, last.withdrawn = news.run_time, news.withdrawn
@@ -128,7 +128,7 @@ class JobLog:
             del self.news[number]
 
     def take_in(self, now: int, queue: Queue, running: Running) -> None:
-        """Take in what has happened, with what the tables of jobs say of the new ones."""
+        """Apply the recorded events, with the planned times of new jobs from the tables of jobs."""
         new = [(number, news[-1]) for number, news in self.news.items() if news[-1].user is not None]
         for number, (first, *_) in self.news.items():
             if first.user is None:
@@ -141,8 +141,8 @@ class JobLog:
         self.news.clear()
 
     def _learn(self, number: int, news: JobUpdate) -> None:
-        """Take in what has happened to a job that is known."""
-        if (at := self.index.get(number)) is None:  # it was one too many, or was given up
+        """Apply the changes of a known job."""
+        if (at := self.index.get(number)) is None:  # it was left out, or was given up
             return
         if news.started is not None:
             self.facts[STARTED, at] = news.started
@@ -154,7 +154,7 @@ class JobLog:
             del self.index[number]
 
     def give_up(self, now: int) -> None:
-        """Take jobs that have not started for so long for ones that were never submitted: machines wait for them."""
+        """Mark jobs that wait for over `LOST` seconds as withdrawn at submission: machines would wait for them."""
         submitted, started, run_times, withdrawn = (
             self.facts[row, : self.size] for row in (SUBMITTED, STARTED, RUN_TIME, WITHDRAWN)
         )
@@ -164,7 +164,7 @@ class JobLog:
             self.index = {number: at for number, at in self.index.items() if not lost[at]}
 
     def drop(self, gone: Flags) -> None:
-        """Forget jobs that have ended in the run itself, of each job whether it goes; the others move up."""
+        """Drop the jobs marked in `gone`, which have ended in the run itself. The others move up."""
         places = np.cumsum(~gone) - 1
         left = int(places[-1]) + 1 if len(places) else 0
         for table in (self.facts, self.planned, self.numbers):
@@ -182,7 +182,7 @@ class JobLog:
         }
 
     def restore(self, state: Any) -> None:
-        """Take on what `snapshot` returned."""
+        """Restore the state that `snapshot` returned."""
         self.news = {number: [JobUpdate(*values) for values in news] for number, news in state["news"]}
         self.index, self.users = dict(state["index"]), dict(state["users"])
         tables = [unpacked_numbers(table) for table in state["tables"]]

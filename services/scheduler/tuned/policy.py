@@ -1,4 +1,4 @@
-"""A policy that moves between configurations, by what each would have made of the jobs so far."""
+"""A policy that moves between configurations, by the results that each would have had on the jobs so far."""
 
 import math
 from typing import Any, NamedTuple
@@ -23,20 +23,20 @@ from shadowtime.shared.chance import key_of, uniform
 from shadowtime.shared.kernels import Floats, FloatTable
 from shadowtime.shared.messages import DIGITS, CapacityChanged, Chosen, ClusterOpened, Event, Standing
 
-# Which member of a portfolio decides: the one that would have done best so far, longest waits included.
+# Choice of the deciding member of a portfolio: the one with the best results so far, longest waits included.
 
 FEW = 20
-"""Jobs that a user has at least whose mean wait is guarded."""
+"""Fewest jobs of a user whose mean wait is guarded."""
 
 FLOOR = 600.0
-"""Seconds that are added at the least to either mean wait of a user: a ratio of next to nothing says nothing."""
+"""Least seconds that are added to both mean waits of a user: a ratio of tiny waits means nothing."""
 
 LEAST = 1e-6
-"""In the place of a share of nothing."""
+"""Replaces a share of 0, which has no logarithm."""
 
 
 class Aims(NamedTuple):
-    """Aims of a choice; see `TunedSettings`. `slowdown` is its share in the objective, that of the wait the rest."""
+    """Aims of a choice, see `TunedSettings`. `slowdown` is the weight of the slowdown; the wait has the rest."""
 
     slowdown: float
     tail: float
@@ -52,19 +52,19 @@ class MemberComparison(NamedTuple):
     longest: Floats
     worst_users: Floats
     losses: Floats
-    """Losses that a choice minimises: weighed logarithms of these shares; 0 for the first member."""
+    """Losses that a choice minimises: weighted logarithms of these shares; 0 for the first member."""
 
 
 def compare(totals: FloatTable, waits: FloatTable, counts: Floats, aims: Aims) -> MemberComparison:
-    """Return where the members stand. O(members * users).
+    """Return the results and the losses of the members. O(members * users).
 
-    The loss is the logarithm of the objective, plus `tail` times that of the sixteenth-power mean of the waits, plus
-    those of longest wait and worst user as far as they are beyond their guards.
+    The loss is the logarithm of the objective, plus `tail` times the logarithm of the sixteenth-power mean of the
+    waits. The logarithms of the longest wait and of the worst user are added as far as these exceed their guards.
 
     Parameters
     ----------
     totals, waits, counts
-        As of `settle`.
+        See `settle`.
     """
     first = totals[0]
     shares = np.where(first > 0, totals / np.where(first > 0, first, 1.0), 1.0)
@@ -79,7 +79,7 @@ def compare(totals: FloatTable, waits: FloatTable, counts: Floats, aims: Aims) -
 
 
 def leader(losses: Floats, perturbations: Floats) -> int:
-    """Return the member that has lost least, after what chance has added once for all.
+    """Return the member of least loss, after adding the random perturbations. These are drawn once for the run.
 
     References
     ----------
@@ -95,13 +95,13 @@ SLOWDOWN_SHARES = {"slowdown": 1.0, "wait": 0.0, "weighted": 0.5}
 
 
 class Tuned(Policy):
-    """Decide as that member of a portfolio that would have done best on the jobs so far, chosen anew once a day.
+    """Decide as the member of a portfolio with the best results on the jobs so far, chosen anew once a day by default.
 
-    Each member runs the jobs of the run on a shadow machine, which has processors alone, as far as what it needs is
-    known; all are compared on the jobs that have ended on all of them. What is decided keeps all limits. When the
-    member changes, waiting jobs keep what they have been overtaken by, and the one that has waited longest the place
-    that it was promised. O(queue log queue + running log running) per pass, and as much for each instant of each shadow
-    machine.
+    Each member simulates the jobs of the run on a shadow machine, as far as the needed facts are known. A shadow
+    machine has processors only; real decisions keep to all resources. Members are compared on the jobs that have ended
+    on all machines. When the member changes, waiting jobs keep the work that has overtaken them, and the job that has
+    waited longest keeps its promised place. O(queue log queue + running log running) per pass, and as much for each
+    instant of each shadow machine.
 
     References
     ----------
@@ -119,7 +119,7 @@ class Tuned(Policy):
         self.overtaken = BypassedWork()
         self.processors = 0
         self.member = min(1, len(self.portfolio) - 1)
-        """The deciding member; at first the first order with the first threshold."""
+        """Place of the deciding member; at first, the first order with the first threshold."""
         self.next_choice = 0
         self.promise: tuple[int, float] | None = None
         """The job that has waited longest, and the least patience that a member has promised it, in seconds."""
@@ -128,7 +128,7 @@ class Tuned(Policy):
         self.perturbations: Floats = np.zeros(len(self.portfolio))
 
     def open(self, opened: ClusterOpened) -> None:
-        """Take note of the run: its draws of chance, when it begins, and how large the machine is."""
+        """Record the beginning of the run and the size of the machine, and draw the random perturbations."""
         for entry in self.passes:
             entry.ordering.open(opened)
         self.shadows.open(opened)
@@ -138,14 +138,14 @@ class Tuned(Policy):
         self.perturbations = -np.log(1.0 - draws) * self.settings.perturbation
 
     def observe(self, event: Event) -> None:
-        """Notice what happens to the jobs, and how large the machine is."""
+        """Apply an event to the shadow machines, the overtaking work and the size of the machine."""
         if isinstance(event, CapacityChanged):
             self.processors = event.processors
         self.overtaken.observe(event)
         self.shadows.observe(event)
 
     def schedule(self, now: int, queue: Queue, running: Running, free: int) -> list[Output]:
-        """Return the starts of one pass of the member that decides, which is chosen first where it is time to."""
+        """Return the starts of one pass by the deciding member. If a choice is due, the member is chosen first."""
         self.shadows.advance(now, queue, running)
         outputs: list[Output] = []
         if now >= self.next_choice:
@@ -173,14 +173,14 @@ class Tuned(Policy):
         }
 
     def restore(self, state: Any) -> None:
-        """Take on what `snapshot` returned."""
+        """Restore the state that `snapshot` returned."""
         self.shadows.restore(state["shadows"])
         self.overtaken.restore(state["overtaken"])
         self.processors, self.member, self.next_choice = state["processors"], state["member"], state["next_choice"]
         self.promise = None if state["promise"] is None else (state["promise"][0], state["promise"][1])
 
     def _promised(self, queue: Queue, patience: float) -> float:
-        """Return the patience that the job that has waited longest is promised, now or under an earlier member."""
+        """Return the least patience promised to the job that has waited longest, now or by an earlier member."""
         if not len(queue):
             self.promise = None
             return patience
@@ -191,7 +191,7 @@ class Tuned(Policy):
         return patience
 
     def _choose(self, now: int) -> list[Chosen]:
-        """Choose who decides from now on, and tell where all stand; nothing while too little is known."""
+        """Choose the deciding member, and return the standings of all; nothing while too few jobs are settled."""
         shadows = self.shadows
         shadows.settle(now)
         jobs = int(shadows.counts.sum())

@@ -1,4 +1,4 @@
-"""The configurations between which `tuned` moves, and its other settings."""
+"""Settings of `tuned`, and the portfolio of configurations between which it moves."""
 
 import math
 from collections.abc import Callable
@@ -17,11 +17,11 @@ BETWEEN = "+"
 HOUR = 3600.0
 
 MOST = 1e9
-"""Of a number in a list."""
+"""Largest number in a list."""
 
 
 class PortfolioMember(NamedTuple):
-    """A configuration; where nothing is `predicted` candidates are taken to run to their requests, as EASY does."""
+    """A configuration. If it is not `predicted`, candidates are planned with their requests, as in EASY."""
 
     name: str
     settings: GuardedSettings
@@ -32,7 +32,7 @@ EASY = PortfolioMember("easy", GuardedSettings(), predicted=False)
 
 
 def _check_parts(check: Callable[[str], Any]) -> AfterValidator:
-    """Return what sees that every part of a list is what it should be."""
+    """Return a validator that checks every part of a list."""
 
     def checked(text: str) -> str:
         for part in text.split(BETWEEN):
@@ -65,7 +65,7 @@ Numbers = Annotated[str, _check_parts(_number(MOST))]
 
 
 class TunedSettings(PolicySettings):
-    """Settings of `Tuned`: the portfolio, and what is chosen by."""
+    """Settings of `Tuned`: the portfolio, and the criteria of the choice."""
 
     orders: Annotated[str, _check_parts(_followed)] = Field(
         "unicep+wfp3+exp", description="orders of the queue in the portfolio, with + between them"
@@ -106,7 +106,7 @@ class TunedSettings(PolicySettings):
         return self.orders, self.thresholds, self.overtaken, self.patience, self.taus
 
     def portfolio(self) -> list[PortfolioMember]:
-        """Return the members: EASY on requests, and every order with every threshold and each of the others.
+        """Return the members: EASY on requests, and every combination of the settings that are lists.
 
         >>> [member.name for member in TunedSettings(orders="spf", thresholds="36000+72000").portfolio()]
         ['easy', 'spf 10 h', 'spf 20 h']

@@ -1,8 +1,8 @@
-"""Shadow machines: the jobs of a run so far, run by other configurations than the one that decides.
+"""Shadow machines: simulations of the jobs of a run so far, under the configurations of a portfolio.
 
-A shadow machine never uses what nobody knows yet: it stops where it would need the end of a job that has not ended in
-the run itself, and goes on once that is known (docs/ordering.md#no-leak). It has processors alone: what jobs take of
-memory and GPUs does not limit them there.
+A shadow machine never uses facts that are not known yet. It stops where it would need the end of a job that has not
+ended in the run itself, and goes on once that end is known (docs/ordering.md#no-leak). It has processors only: memory
+and GPUs do not limit jobs there.
 """
 
 from typing import NamedTuple
@@ -15,15 +15,15 @@ from shadowtime.services.scheduler.tables import NEVER
 from shadowtime.shared.kernels import BEYOND, Flags, Floats, FloatTable, Integers, IntegerTable, kernel
 
 CLOCK, ARRIVED, CHANGED, FREE, WAITS, RUNS = range(6)
-"""Columns of the counters of each machine: its time, jobs that have come and changes of capacity that have happened,
-idle processors, jobs that wait and that run."""
+"""Columns of the counters of each machine: its time, the numbers of arrived jobs and of past changes of capacity, idle
+processors, the numbers of waiting and of running jobs."""
 
 
 class KnownTables(NamedTuple):
-    """Known values of the first `jobs` jobs of each array, in order of submission; tables have a row a variant.
+    """Known facts about the first `jobs` jobs of each array, in order of submission. Tables have a row a variant.
 
-    `run_times` are -1 of jobs that have not ended in the run itself, `started` their starts in it, -1 before that;
-    `withdrawn` is when a job was withdrawn from the queue of the run, -1 if it was not.
+    `run_times` is -1 for a job that has not ended in the run itself. `started` is its start in the run, -1 before.
+    `withdrawn` is the time at which it was withdrawn from the queue of the run, -1 if it was not.
     """
 
     jobs: int
@@ -38,9 +38,9 @@ class KnownTables(NamedTuple):
 
 
 class MemberArrays(NamedTuple):
-    """Configurations, shape (members,).
+    """Columns of the configurations, shape (members,).
 
-    Kind of the queue's order, and its row of `bases`; the row of `planned_times`; the guards in seconds.
+    They are the kind of the queue's order, its row of `bases`, the row of `planned_times`, and the guards in seconds.
     """
 
     kinds: Integers
@@ -52,9 +52,9 @@ class MemberArrays(NamedTuple):
 
 
 class Machines(NamedTuple):
-    """State of the machines, shape (members, …): counters; jobs that wait, what they were overtaken by, jobs that run.
+    """State of the machines, shape (members, …): counters, waiting jobs, work that overtook them, running jobs.
 
-    `starts` and `ends` are of each job, shape (members, jobs), -1 until then.
+    `starts` and `ends` are the times of each job, shape (members, jobs), -1 until they are known.
     """
 
     counters: IntegerTable
@@ -66,12 +66,12 @@ class Machines(NamedTuple):
 
 
 AS_REQUESTED, AS_PREDICTED = range(2)
-"""Rows of planned times; then what jobs outlast with each of the taus."""
+"""Rows of planned times. Behind them is a row for each tau: the times that jobs outlast with probability tau."""
 
 
 @kernel
 def counted(planned_time: int) -> int:
-    """Return what a running job counts with for those that it has overtaken, in seconds; 0 if nothing is known of it.
+    """Return the run time that a running job counts with as overtaking work, in seconds; 0 if none is known.
 
     >>> counted(300), counted(NEVER)
     (300, 0)
@@ -81,9 +81,10 @@ def counted(planned_time: int) -> int:
 
 @kernel
 def end_of(job: int, known: KnownTables, start: int) -> int:
-    """Return when a job ends that started then; -1 if nobody knows.
+    """Return the end of a job that started at `start`; -1 if it is not known yet.
 
-    One that left the queue of the run ends with that, or at its limit: how long it would have run nobody will know.
+    A job that was withdrawn in the run ends at its withdrawal or at its limit, the earlier of the two, but not before
+    its start. Its run time will never be known.
     """
     if known.run_times[job] >= 0:
         return start + int(known.run_times[job])
@@ -94,7 +95,7 @@ def end_of(job: int, known: KnownTables, start: int) -> int:
 
 @kernel
 def next_time(now: int, known: KnownTables, running: Integers, starts: Integers, next_arrival: int) -> int:
-    """Return when something happens next on a machine; `BEYOND` if that is not known at `now`. O(running).
+    """Return the time of the next event on a machine; `BEYOND` if it is not known at `now`. O(running).
 
     `next_arrival` is the next arrival or change of capacity.
     """
@@ -103,7 +104,7 @@ def next_time(now: int, known: KnownTables, running: Integers, starts: Integers,
         end = end_of(job, known, starts[job])
         if end >= 0:
             time = min(time, end)
-        else:  # it runs on, at least so long
+        else:  # its run time is longer than it has run in the run itself
             elapsed = now - known.started[job] if known.started[job] >= 0 else 0
             horizon = min(horizon, starts[job] + elapsed)
 
@@ -121,16 +122,16 @@ def advance_one(
     withdrawals: bool,
     most: int,
 ) -> int:
-    """Run one machine up to `now`, or to where what happens next is not known; return the steps that took.
+    """Run one machine up to `now`, or until its next event is not known. Return the steps taken.
 
     O(waiting log waiting + running log running) for each instant.
 
     Parameters
     ----------
     capacity
-        Times and processors, shape (2, changes), the first at the beginning.
+        Times and processors, shape (2, changes). The first column is the capacity at the beginning.
     withdrawals, most
-        Whether any job was withdrawn; steps after which it goes on another time.
+        Whether any job was withdrawn; and the steps after which the machine stops until the next call.
     """
     counters = machines.counters[member]
     waiting, work, running = machines.waiting[member], machines.work[member], machines.running[member]
@@ -234,7 +235,7 @@ def advance_one(
             continue
 
         # 7. Start what was decided, and count the work by which earlier jobs were overtaken.
-        over = np.zeros(waits)  # what starts, at its place; those that came before it are overtaken by it
+        over = np.zeros(waits)  # work of each job that starts, at its place; it overtakes the jobs before it
         stays: Flags = np.ones(waits, dtype=np.bool_)
         for place in places:
             job = waiting[place]
@@ -264,7 +265,7 @@ def advance_one(
 def advance(
     now: int, known: KnownTables, capacity: IntegerTable, members: MemberArrays, machines: Machines, most: int
 ) -> None:
-    """Run every machine as far as is known at `now`; arguments as of `advance_one`, `most` of all machines together."""
+    """Run every machine as far as facts are known; arguments as in `advance_one`, `most` for all machines together."""
     withdrawals = bool((known.withdrawn[: known.jobs] >= 0).any())
     for member in range(len(members.kinds)):
         if most > 0:

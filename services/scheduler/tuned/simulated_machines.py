@@ -29,17 +29,17 @@ from shadowtime.shared.kernels import Flags, Floats, FloatTable, Integers, Integ
 from shadowtime.shared.messages import CapacityChanged, ClusterOpened, Event
 from shadowtime.shared.statistics import RUN_TIME_FLOOR
 
-# What shadow machines made of the jobs that have ended on all of them: the same jobs for each.
+# Results of the shadow machines on the jobs that have ended on all of them: the same jobs for each.
 
 SLOWDOWN, WAIT, TAIL, LONGEST = range(4)
-"""Columns of what each machine made of the jobs that are settled: sums of bounded slowdowns, of waits and of a power of
-the waits; longest wait."""
+"""Columns of the results of each machine on the settled jobs: sums of bounded slowdowns, of waits and of a power of the
+waits; longest wait."""
 
 POWER = 16.0
-"""Of waits in the sum of `TAIL`: its root mean lies near the longest waits, and yet depends on all that are long."""
+"""Exponent of the waits in `TAIL`. The power mean is near the longest waits, yet depends on all long waits."""
 
 UNIT = 86_400.0
-"""Seconds in which waits are raised to that power."""
+"""Unit of the waits that are raised to that power, in seconds."""
 
 FLOOR = int(RUN_TIME_FLOOR)
 
@@ -48,16 +48,16 @@ FLOOR = int(RUN_TIME_FLOOR)
 def settle(
     known: KnownTables, users: Integers, machines: Machines, totals: FloatTable, waits: FloatTable, counts: Floats
 ) -> Flags:
-    """Add the jobs that have ended on all machines; return of each job whether it has. O(members * jobs).
+    """Add the results of the jobs that have ended on all machines; return for each job whether it has.
 
-    Jobs that were withdrawn are over, and count for nothing.
+    Withdrawn jobs are settled, too, but add nothing. O(members * jobs).
 
     Parameters
     ----------
     users
-        Of each job, a row number.
+        Row of the user of each job.
     totals, waits, counts
-        Of each machine, see above; of each machine and user, the sum of waits; of each user, jobs. Are written to.
+        Sums of each machine, see above; sum of waits of each machine and user; jobs of each user. All are changed.
     """
     settled: Flags = np.ones(known.jobs, dtype=np.bool_)
     for member in range(len(totals)):
@@ -82,12 +82,12 @@ def settle(
 
 @kernel
 def worst_user(waits: FloatTable, counts: Floats, least: float, floor: float) -> Floats:
-    """Return, of each machine, the largest ratio of a user's mean wait to that on machine 0. O(members * users).
+    """Return for each machine the largest ratio of a user's mean wait to that on machine 0. O(members * users).
 
     Parameters
     ----------
     least, floor
-        Jobs that a user has at least; seconds that are added to either mean, so that next to nothing is no ratio.
+        Fewest jobs of a user that counts; seconds added to both means, so that tiny waits give no large ratio.
     """
     worst = np.zeros(len(waits))
     for member in range(len(waits)):
@@ -100,20 +100,20 @@ def worst_user(waits: FloatTable, counts: Floats, least: float, floor: float) ->
 
 
 MAX_OPEN = 20_000
-"""Jobs that have not ended on all machines; beyond these, new ones are left out on all of them."""
+"""Most jobs that have not ended on all machines; beyond these, new jobs are left out on all of them."""
 
 STEPS = 20_000_000
-"""Steps that all machines may take at one scheduling point; the next goes on. A step takes some nanoseconds."""
+"""Most steps of all machines at one scheduling point; the next one goes on. A step takes some nanoseconds."""
 
 
 def _filled(table: Any, counts: Integers) -> Any:
-    """Return a table without what lies behind the first so many numbers of each row."""
+    """Return a table in which only the first numbers of each row are kept, as many as `counts` says."""
     most = int(counts.max())
     return np.where(np.arange(most) < counts[:, np.newaxis], table[:, :most], 0)
 
 
 class SimulatedMachines:
-    """Machines that run what is known of a run by other configurations, each as far as it is known.
+    """Machines that simulate a run under the configurations of a portfolio, as far as its facts are known.
 
     O(members * (waiting log waiting + running log running)) for each instant of a machine, at most `STEPS` a scheduling
     point; O(members * jobs) memory for jobs that have not ended on all machines, at most `MAX_OPEN`.
@@ -121,9 +121,9 @@ class SimulatedMachines:
     Parameters
     ----------
     members
-        The configurations; the first is what users' waits are compared with.
+        The configurations. Users' waits are compared with those under the first.
     settings
-        What the policy makes of adjusted requests.
+        Settings of the policy; they say how adjusted requests are used.
     """
 
     def __init__(self, members: Sequence[PortfolioMember], settings: PolicySettings) -> None:
@@ -156,7 +156,7 @@ class SimulatedMachines:
         self.counts: Floats = np.zeros(1)
 
     def open(self, opened: ClusterOpened) -> None:
-        """Take note of the run: when it begins, and how large the machine is."""
+        """Record the beginning of the run and the size of the machine, and seed the random numbers of the orders."""
         for ordering, _ in self.jobs.bases:
             ordering.open(opened)
         self.capacity[:, 0] = opened.time, opened.processors
@@ -164,13 +164,13 @@ class SimulatedMachines:
         self.counters[:, CLOCK] = opened.time
 
     def observe(self, event: Event) -> None:
-        """Note an event."""
+        """Record an event until the next scheduling point."""
         self.jobs.observe(event)
         if isinstance(event, CapacityChanged):
             self.capacity = np.append(self.capacity, [[event.time], [event.processors]], axis=1)
 
     def advance(self, now: int, queue: Queue, running: Running) -> None:
-        """Take in what has happened, and run every machine on as far as that tells."""
+        """Apply the recorded events, and run every machine as far as facts are known."""
         jobs = self.jobs
         if jobs.size + len(jobs.news) > MAX_OPEN:
             self.settle(now)
@@ -179,12 +179,12 @@ class SimulatedMachines:
         self.work = grown(self.work, jobs.size)
         self.starts, self.ends = grown(self.starts, jobs.size, -1), grown(self.ends, jobs.size, -1)
         advance(now, jobs.known, self.capacity, self.members, self._machines, STEPS)
-        if over := int(self.counters[:, CHANGED].min()):  # no machine comes back to these sizes
+        if over := int(self.counters[:, CHANGED].min()):  # all machines are past these changes
             self.capacity = np.ascontiguousarray(self.capacity[:, over:])
             self.counters[:, CHANGED] -= over
 
     def settle(self, now: int) -> None:
-        """Count the jobs that have ended on all machines, and forget them, as nothing refers to them any more."""
+        """Add the results of jobs that have ended on all machines, and drop these jobs."""
         jobs = self.jobs
         jobs.give_up(now)
         self.waits = grown(self.waits, min(len(jobs.users), MAX_USERS) + 1)
@@ -225,7 +225,7 @@ class SimulatedMachines:
         }
 
     def restore(self, state: Any) -> None:
-        """Take on what `snapshot` returned."""
+        """Restore the state that `snapshot` returned."""
         self.jobs.restore(state["jobs"])
         size = max(self.jobs.size, GROWTH)
         self.counters = np.array(state["counters"], dtype=np.int64)
