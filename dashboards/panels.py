@@ -143,11 +143,11 @@ def legend() -> common.VizLegendOptions:
 
 
 def _thresholds(steps: Mapping[float, str]) -> sdk.ThresholdsConfig:
-    panels_of_kind = [
+    thresholds = [
         model.Threshold(value=None, color=NEUTRAL),
         *(model.Threshold(step, steps[step]) for step in sorted(steps)),
     ]
-    return sdk.ThresholdsConfig().mode(model.ThresholdsMode.ABSOLUTE).steps(panels_of_kind)
+    return sdk.ThresholdsConfig().mode(model.ThresholdsMode.ABSOLUTE).steps(thresholds)
 
 
 def _target(query: Query, letter: str, form: PromQueryFormat) -> prometheus.Dataquery:

@@ -159,10 +159,10 @@ def _of_members(metric: names.Metric) -> str:
 
 
 def _share(metric: names.Metric, measure: str) -> str:
-    on_decisions, of_all = (
+    of_metric, of_all = (
         f"sum by (probability) ({last(ONE.of(counter, measure=measure))})" for counter in (metric, names.CANDIDATES)
     )
-    return f"{on_decisions} / {of_all}"
+    return f"{of_metric} / {of_all}"
 
 
 def _count(started: str) -> str:

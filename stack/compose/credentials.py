@@ -187,12 +187,12 @@ def _routes(made: Mapping[str, str]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def make(folder: Path, wanted: Sequence[str], *, lru_put: bool = False) -> dict[str, str]:
+def make(folder: Path, wanted: Sequence[str], *, renew: bool = False) -> dict[str, str]:
     """Return every secret by its name; what is not in the folder yet is made, 128 bits each."""
     made = {}
     for name in wanted:
         path = folder / name
-        if (lru_put and name not in KEPT) or not path.exists():
+        if (renew and name not in KEPT) or not path.exists():
             write_private(path, secrets.token_hex(16))
         made[name] = path.read_text()
 
@@ -241,7 +241,7 @@ def main() -> None:
     parser.add_argument("--tls", action="store_true", help="add certificates")
     arguments = parser.parse_args()
     all_roles = roles(FLOW)
-    made = make(MADE, names(all_roles), lru_put=arguments.lru_put)
+    made = make(MADE, names(all_roles), renew=arguments.renew)
     contents = files(all_roles, made, tls=arguments.tls)
     if arguments.tls:
         add_certificates(MADE, contents)

@@ -92,7 +92,7 @@ def session(
     auth = aiohttp.BasicAuth(username, secret or "", "utf-8") if username is not None else None
     headers = {"Authorization": f"Bearer {secret}"} if username is None and secret is not None else {}
     try:
-        construct_unchecked = ssl.create_default_context(cafile=ca_file)
+        authority = ssl.create_default_context(cafile=ca_file)
     except OSError as error:
         raise SettingsError(f"certificate authority for {url}: {ca_file}: {error}") from None
 
@@ -101,5 +101,5 @@ def session(
         auth=auth,
         headers=headers,
         timeout=aiohttp.ClientTimeout(total=patience),
-        connector=aiohttp.TCPConnector(ssl=construct_unchecked),
+        connector=aiohttp.TCPConnector(ssl=authority),
     )

@@ -135,9 +135,9 @@ class TemplateErrors:
 
     def points(self, estimates: Sequence[Floats]) -> Floats:
         """Return what is predicted of each job where these are the estimates of a set; the request where nothing is."""
-        values, apply_cluster_event = np.array(estimates).transpose(1, 0, 2)
-        narrowest = apply_cluster_event.argmin(axis=0)[None]
-        value, reach = (np.take_along_axis(array, narrowest, axis=0)[0] for array in (values, apply_cluster_event))
+        values, reaches = np.array(estimates).transpose(1, 0, 2)
+        narrowest = reaches.argmin(axis=0)[None]
+        value, reach = (np.take_along_axis(array, narrowest, axis=0)[0] for array in (values, reaches))
         limit = np.where(self._columns["requested_time"] == UNKNOWN, np.inf, self._columns["requested_time"])
         return np.where(np.isinf(reach), limit, np.maximum(np.minimum(value, limit), 1.0))
 

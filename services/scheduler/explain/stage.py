@@ -79,10 +79,8 @@ class Explaining(Scheduler):
         if job.blocked:
             return waits | {"waits_for": "site"}
         pool = self.places[number]
-        construct_unchecked = (
-            not brief and not passes.starting and not (self.follows and pool.policy.snapshot() is not None)
-        )
-        what_if = WhatIf(pool, alone(self.opened, self.pools.index(pool)), self.time) if construct_unchecked else None
+        asks_what_if = not brief and not passes.starting and not (self.follows and pool.policy.snapshot() is not None)
+        what_if = WhatIf(pool, alone(self.opened, self.pools.index(pool)), self.time) if asks_what_if else None
         advised = {} if self.opened.obeys(self.time) else why
         return waits | advised | waiting(pool, number, self.time, passes, what_if, order_of(pool), brief=brief)
 

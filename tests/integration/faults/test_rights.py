@@ -311,9 +311,9 @@ def status(servers: Guarded, path: str, body: bytes | None = None, *, password: 
     if password is not None:
         headers["Authorization"] = "Basic " + base64.b64encode(f"{USER}:{password}".encode()).decode()
     request = urllib.request.Request(f"{servers.store.url}/{path}", body, headers)
-    construct_unchecked = ssl.create_default_context(cafile=servers.plan.access.authority)
+    trusted = ssl.create_default_context(cafile=servers.plan.access.authority)
     try:
-        with urllib.request.urlopen(request, timeout=PATIENCE, context=construct_unchecked) as answer:
+        with urllib.request.urlopen(request, timeout=PATIENCE, context=trusted) as answer:
             return int(answer.status)
     except urllib.error.HTTPError as error:
         return error.code

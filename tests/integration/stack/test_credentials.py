@@ -35,7 +35,7 @@ def test_secrets_are_made_once_for_the_owner_alone(tmp_path: Path) -> None:
 
 def test_all_are_renewed_but_what_grafana_keeps_itself(tmp_path: Path) -> None:
     first = make(tmp_path, names(ROLES))
-    second = make(tmp_path, names(ROLES), lru_put=True)
+    second = make(tmp_path, names(ROLES), renew=True)
     assert {name for name in first if first[name] == second[name]} == set(KEPT)
 
 
@@ -87,3 +87,19 @@ def test_each_server_has_a_certificate_of_its_own(tmp_path: Path, monkeypatch: p
     assert len({contents[server]["server.pem"] for server in TLS}) == len(TLS)
     assert (tmp_path / "ca.pem").read_text().count("BEGIN CERTIFICATE") == len(TLS)
     assert stat.S_IMODE((tmp_path / "ca.pem").stat().st_mode) == 0o444
+
+
+def test_the_command_makes_what_is_missing_and_renews_on_demand(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given: list[dict[str, dict[str, str]]] = []
+    monkeypatch.setattr(credentials, "MADE", tmp_path)
+    monkeypatch.setattr(credentials, "give", lambda folder, contents: given.append(contents))
+    for options in ([], [], ["--renew"]):
+        monkeypatch.setattr("sys.argv", ["credentials", *options])
+        credentials.main()
+    first, again, renewed = given
+    assert first == again != renewed
+    assert (
+        capsys.readouterr().out.splitlines()[0] == f"{len(names(ROLES))} secrets are there, for {len(USERS)} containers"
+    )

@@ -21,11 +21,11 @@ def test_jobs_are_put_where_they_first_fit(
     by_second = [idle + sum(size for size, end in running if end <= second) for second in range(400)]
     for size, run_time in waiting:
         at = earliest(times, free, steps, np.array([size]), run_time, FOREVER)
-        applicable_settings = [t for t in range(200) if all(each >= size for each in by_second[t : t + run_time])]
-        if size > total and not applicable_settings:
+        fitting = [t for t in range(200) if all(each >= size for each in by_second[t : t + run_time])]
+        if size > total and not fitting:
             assert at == FOREVER
             continue
-        assert at == applicable_settings[0]
+        assert at == fitting[0]
         steps = take(times, free, steps, at, at + run_time, np.array([size]))
         for second in range(at, at + run_time):
             by_second[second] -= size

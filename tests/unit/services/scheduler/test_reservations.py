@@ -23,12 +23,10 @@ def test_each_is_put_where_it_first_fits(
     starts: list[int] = []
     for size, run_time in waiting:
         earliest = max(starts, default=0) if in_turn else 0
-        applicable_settings = [
-            t for t in range(earliest, HORIZON) if all(each >= size for each in free[t : t + run_time])
-        ]
-        starts.append(applicable_settings[0] if applicable_settings else FOREVER)
-        if applicable_settings:
-            for second in range(applicable_settings[0], applicable_settings[0] + run_time):
+        fitting = [t for t in range(earliest, HORIZON) if all(each >= size for each in free[t : t + run_time])]
+        starts.append(fitting[0] if fitting else FOREVER)
+        if fitting:
+            for second in range(fitting[0], fitting[0] + run_time):
                 free[second] -= size
         elif in_turn:
             starts += [FOREVER] * (len(waiting) - len(starts))

@@ -73,7 +73,7 @@ def test_the_last_decisions_come_first_with_their_reasons(log: list[Envelope]) -
     starts = [start.job_number for each in log if isinstance(each.event, Decided) for start in each.event.starts]
     state = shown(runs)
     assert [job for _, job, *_ in state["decisions"].values()] == starts[-DECISIONS:]
-    assert all(describe_reason for *_, describe_reason in state["decisions"].values())
+    assert all(reason for *_, reason in state["decisions"].values())
 
 
 def test_the_members_of_a_portfolio_that_begin_to_decide_are_among_the_decisions() -> None:
