@@ -1,1 +1,1 @@
-"""Grafana's dashboards: panels, queries, alerts, and the command that generates and pushes them."""
+"""Grafana dashboards: panels, queries, alerts, and the commands that generate and push them."""

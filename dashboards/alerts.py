@@ -1,4 +1,4 @@
-"""When somebody should look: coverage out of its band, workers that fall behind or are gone, messages of no use."""
+"""Alert rules: coverage out of its band, drift, processes that fall behind or do not answer, unusable messages."""
 
 from typing import Any, NamedTuple
 
@@ -12,13 +12,13 @@ from shadowtime.shared import metric_names as names
 FOLDER = "shadowtime"
 GROUP = "Shadowtime"
 LOOK_BACK = 600
-"""Seconds."""
+"""Time range of the queries of a rule, in seconds."""
 
 
 class Alert(NamedTuple):
-    """A rule: it fires when its query has been above `limit` for as long as `lasting` says.
+    """An alert rule. It fires when its query has been above `limit` for the time `lasting`.
 
-    `board` and `panel` say, by file name and title, where it is marked.
+    It is marked on the dashboard with the file name `board`, on the panel with the title `panel`.
     """
 
     uid: str
@@ -110,7 +110,7 @@ ALERTS = (
 
 
 def rule(alert: Alert, board: Dashboard) -> Rule:
-    """Return an alert as Grafana's interface for provisioning takes it, marked on a panel of `board`."""
+    """Return an alert in the format of Grafana's provisioning API, linked to a panel of `board`."""
     panel = next(candidate for candidate in board.panels or () if candidate.title == alert.panel)
     question = prometheus.Dataquery().expr(alert.query).ref_id("A").instant().datasource(STORE)
     above = (
@@ -138,14 +138,14 @@ def rule(alert: Alert, board: Dashboard) -> Rule:
 
 
 def provisioned(rules: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return rules as Grafana reads them from a file."""
+    """Return rules in the format of Grafana's provisioning files."""
     kept = [{name: value for name, value in rule.items() if name not in PLACES} for rule in rules]
     group = {"orgId": 1, "name": GROUP, "folder": "Shadowtime", "interval": "1m", "rules": kept}
     return {"apiVersion": 1, "groups": [group]}
 
 
 PLACES = {"folderUID", "ruleGroup", "orgID"}
-"""Fields that the group has in a file."""
+"""Fields of a rule that belong to its group in a file."""
 
 
 def _above(limit: float) -> Any:

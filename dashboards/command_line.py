@@ -36,7 +36,7 @@ def push(
         str, typer.Option(metavar="URL", help="Where that Grafana finds VictoriaMetrics.")
     ] = "http://127.0.0.1:8428",
 ) -> None:
-    """Bring folder, data source, dashboards and alert rules into a Grafana; what is there already is left alone."""
+    """Create or update folder, data source, dashboards and alert rules in a Grafana. Up-to-date ones stay unchanged."""
     try:
         with lasting_imports():
             from shadowtime.dashboards.push import Push

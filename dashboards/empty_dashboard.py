@@ -1,4 +1,4 @@
-"""An empty dashboard, with its variables, links and marks."""
+"""An empty dashboard, with its variables, links and annotations."""
 
 from collections.abc import Sequence
 
@@ -10,11 +10,11 @@ from shadowtime.dashboards.queries import VARIABLES, Query
 
 TAG = "shadowtime"
 REPLAYED = "2024-01-01T00:00:00.000Z", "2024-02-08T00:00:00.000Z"
-"""The time range of the bundled trace; other runs are linked with theirs on the home dashboard."""
+"""The time range of the bundled trace. The home dashboard links to other runs with their own time ranges."""
 
 WINDOWS = "6h,1d,7d"
 WHEN = "$cluster, ${__from:date:MMM YYYY} to ${__to:date:MMM YYYY}"
-"""Subtitle of a dashboard: a log may be of any year, beside a clock that says *a few seconds ago*."""
+"""Subtitle of a dashboard. A log may be of any year, while Grafana's own clock says *a few seconds ago*."""
 
 
 def board(
@@ -32,9 +32,9 @@ def board(
     Parameters
     ----------
     several
-        Whether several policies can be looked at.
+        Whether several policies can be selected.
     window
-        Whether to choose the time over which sums are looked at.
+        Whether the time window of sums can be selected.
     """
     made = sdk.Dashboard(title).uid(f"shadowtime-{name.replace('_', '-')}").description(about).tags([TAG])
     link = sdk.DashboardLink("Shadowtime").type(model.DashboardLinkType.DASHBOARDS).tags([TAG])
@@ -51,13 +51,16 @@ def board(
 
 
 def mark(name: str, where: Query, title: str, colour: str) -> sdk.AnnotationQuery:
-    """Return marks over all panels wherever a query has a value; each bears a title and the legend of its series."""
+    """Return annotations over all panels at every time at which a query has a value.
+
+    Each has a title, and the legend of its series as text.
+    """
     made = _Annotation(title, where.legend).name(name).datasource(STORE).enable(True).icon_color(colour)
     return made.expr(where.expr)
 
 
 class _Annotation(sdk.AnnotationQuery):
-    """Marks that say something; the SDK's have no words."""
+    """Annotations with title and text, which the SDK's annotations lack."""
 
     def __init__(self, title: str, text: str) -> None:
         self._internal = _Worded(title, text)
@@ -69,21 +72,21 @@ class _Worded(model.AnnotationQuery):
         self._words: dict[str, object] = {"titleFormat": title, "textFormat": text}
 
     def to_json(self) -> dict[str, object]:
-        """Return what Grafana stores."""
+        """Return the annotation as Grafana stores it."""
         return super().to_json() | self._words
 
 
 def _variable(name: str, *, several: bool) -> sdk.QueryVariable:
-    """Return a variable; none is chosen before, so that Grafana takes the first: of experiments, the newest."""
+    """Return a variable. Most have no preset value, so Grafana selects the first one: of experiments, the newest."""
     metric, before = VARIABLES[name]
     label = "policy" if name == "baseline" else name
     made = sdk.QueryVariable(name).label(name).datasource(STORE).refresh(model.VariableRefresh.ON_TIME_RANGE_CHANGED)
     newest_first = name == "experiment"
     order = model.VariableSort.ALPHABETICAL_DESC if newest_first else model.VariableSort.NATURAL_ASC
     made = made.query(f"label_values({metric}{{{before}}}, {label})").sort(order)
-    if name == "queue":  # the cluster as a whole
+    if name == "queue":  # preset to the cluster as a whole
         return made.current(model.VariableOption(selected=True, text="all", value="all"))
-    if name == "baseline":  # the first of those that there are, where it is not
+    if name == "baseline":  # preset to easy; Grafana selects the first policy if there is no easy
         return made.label("compared with").current(model.VariableOption(selected=True, text="easy", value="easy"))
     if name == "policy" and several:
         chosen = model.VariableOption(selected=True, text=["All"], value=["$__all"])

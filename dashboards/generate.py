@@ -1,4 +1,4 @@
-"""The dashboards and alert rules as the files that Grafana reads: `dashboards/provisioning`."""
+"""Generation of the files that Grafana reads, dashboards and alert rules, in `dashboards/provisioning`."""
 
 import json
 from pathlib import Path
@@ -35,7 +35,7 @@ BOARDS = {
     "drift": drift.dashboard,
     "health": health.dashboard,
 }
-"""In the order of the flow; that of a stage bears its name."""
+"""Dashboards by file name, in the order of the flow. A stage's dashboard has the stage's name."""
 
 
 def generated() -> dict[str, str]:
@@ -50,7 +50,7 @@ def generated() -> dict[str, str]:
 
 
 def write(folder: Path = PROVISIONING) -> list[Path]:
-    """Write every file; return those that have changed."""
+    """Write the files that have changed, and return their paths."""
     changed = []
     for path, text in generated().items():
         file = folder / path

@@ -1,7 +1,7 @@
-"""The panels of which every dashboard is made, all of one look.
+"""The panels of all dashboards, in one uniform style.
 
-A panel has a title that fits, the question that it answers as its description, a unit, thresholds that were chosen (or
-a neutral colour), and what to do where it has no data.
+A panel has a short title, the question that it answers as its description, a unit, chosen thresholds (or a neutral
+colour), and an advice to show if it has no data.
 """
 
 from collections.abc import Mapping, Sequence
@@ -37,7 +37,7 @@ Override = model.DynamicConfigValue
 
 
 class Asks(NamedTuple):
-    """A panel's question: its quantity and unit, and the remedy where there is no answer."""
+    """A panel's question, the unit of the answer, and the text to show if there is no data."""
 
     question: str
     unit: str = "short"
@@ -47,7 +47,7 @@ class Asks(NamedTuple):
 def chart(
     title: str, asks: Asks, queries: Sequence[Query], *, stacked: bool = False, span: int = 12
 ) -> timeseries.Panel:
-    """Return lines over time; gaps between samples are bridged, as nothing has changed in them."""
+    """Return lines over time. Gaps between samples are bridged, as values do not change in them."""
     panel = timeseries.Panel().span_nulls(True).fill_opacity(30 if stacked else 0)
     panel = panel.show_points(VisibilityMode.NEVER).line_width(2).legend(legend())
     panel = panel.tooltip(common.VizTooltipOptions().mode(TooltipDisplayMode.MULTI).sort(SortOrder.DESCENDING))
@@ -62,14 +62,14 @@ def columns(title: str, asks: Asks, queries: Sequence[Query], *, span: int = 12)
 
 
 def band(panel: timeseries.Panel, low: str, high: str, colour: str = NEUTRAL) -> timeseries.Panel:
-    """Fill a chart between two of its series, which are not drawn themselves."""
+    """Fill a chart between two of its series, without drawing their lines."""
     shared = [*fixed(colour), Override(id_val="custom.lineWidth", value=0)]
     filled = [Override(id_val="custom.fillBelowTo", value=low), Override(id_val="custom.fillOpacity", value=20)]
     return panel.override_by_name(low, shared).override_by_name(high, [*shared, *filled])
 
 
 def target(panel: timeseries.Panel, name: str) -> timeseries.Panel:
-    """Draw a series of a chart as the line that others are to be at."""
+    """Draw a series of a chart as a dashed target line for the other series."""
     dashes = Override(id_val="custom.lineStyle", value={"fill": "dash", "dash": [8, 6]})
     return panel.override_by_name(name, [*fixed(NEUTRAL), dashes, Override(id_val="custom.lineWidth", value=1)])
 
@@ -90,17 +90,17 @@ def number(
     texts: Mapping[str, str] | None = None,
     span: int = 4,
 ) -> stat.Panel:
-    """Return the last value of a selector in the chosen time range as a large figure.
+    """Return the last value of a selector in the selected time range as a large figure.
 
-    Asked for at the very end of the range: Grafana cuts the ends of other queries to multiples of their step, and the
-    sample that closes a run lies on none.
+    The query is instant, at the very end of the range. Grafana aligns the ends of range queries to multiples of their
+    step, which would miss the sample that closes a run.
 
     Parameters
     ----------
     steps
-        Colours from such values on, beneath which all is good; a figure without them has none.
+        Colours by the value from which they apply. A lower value is neutral; without steps the figure has no colour.
     texts
-        What to show in place of such values.
+        Texts to show in place of values.
     """
     panel = stat.Panel().reduce_options(common.ReduceDataOptions().calcs(["lastNotNull"]))
     panel = panel.graph_mode(BigValueGraphMode.NONE).text(common.VizTextDisplayOptions().value_size(32).title_size(13))
@@ -120,23 +120,23 @@ def number(
 
 
 def lanes(title: str, asks: Asks, queries: Sequence[Query]) -> StateTimeline:
-    """Return one row per series, a bar for as long as its value stays the same."""
+    """Return one row per series, with a bar for each span in which its value stays the same."""
     panel = StateTimeline().merge_values(True).row_height(0.9)
     return finished(panel, title, asks, queries, 12)
 
 
 def words(title: str, markdown: str, height: int, span: int = 24) -> text.Panel:
-    """Return a text."""
+    """Return a panel with a text in Markdown."""
     return text.Panel().title(title).content(markdown).transparent(True).span(span).height(height)
 
 
 def fixed(colour: str) -> list[Override]:
-    """Return what gives a series a colour."""
+    """Return the override that gives a series a fixed colour."""
     return [Override(id_val="color", value={"mode": "fixed", "fixedColor": colour})]
 
 
 def legend() -> common.VizLegendOptions:
-    """Return a legend as a table with the mean and the last value, largest first."""
+    """Return a legend as a table with the mean and the last value, in descending order of the last."""
     made = common.VizLegendOptions().placement(LegendPlacement.BOTTOM).show_legend(True)
     made = made.display_mode(LegendDisplayMode.TABLE).calcs(["mean", "lastNotNull"])
     return made.sort_by("Last *").sort_desc(True)
@@ -163,7 +163,7 @@ def finished(
     span: int,
     form: PromQueryFormat = PromQueryFormat.TIME_SERIES,
 ) -> Drawing:
-    """Return a panel with its queries, words, unit and colours; `span` is in columns of the grid."""
+    """Return a panel with its queries, texts, unit and colours. `span` is its width in columns of Grafana's grid."""
     for letter, query in zip(ascii_uppercase, queries, strict=False):
         panel = panel.with_target(_target(query, letter, form))
     panel = panel.title(title).description(asks.question).unit(asks.unit).no_value(asks.empty).datasource(STORE)

@@ -1,4 +1,4 @@
-"""Folder, data source, dashboards, home and alert rules into a Grafana that is there; again and again, if need be."""
+"""Push of folder, data source, dashboards, home page and alert rules into a running Grafana. It can be repeated."""
 
 import json
 from collections.abc import Callable
@@ -24,23 +24,23 @@ NO_GRAFANA = "what answers there is no Grafana"
 
 
 class Pushed(NamedTuple):
-    """The result for one thing: `created`, `changed`, `as it was`, or why it was left."""
+    """The result for one object: `created`, `changed`, `as it was`, or the reason why it was left unchanged."""
 
     what: str
     outcome: str
 
 
 class Push:
-    """One Grafana, by its URL and a service account's token.
+    """A client of one Grafana, by its URL and the token of a service account.
 
     Parameters
     ----------
     url
-        Root of Grafana; user names and passwords in it are not taken.
+        Root of Grafana. A URL with a user name or password is rejected.
     token
-        Of a service account that may edit dashboards, data sources and alert rules.
+        Token of a service account that may edit dashboards, data sources and alert rules.
     store
-        Where that Grafana finds VictoriaMetrics.
+        URL of VictoriaMetrics, as Grafana reaches it.
     """
 
     def __init__(self, url: str, token: str, store: str) -> None:
@@ -60,12 +60,12 @@ class Push:
         self._grafana = GrafanaApi.from_url(url, credential=authorization, timeout=TIMEOUT)
 
     def run(self, report: Callable[[Pushed], None]) -> None:
-        """Bring everything to the state of the committed files, once; `told` hears of each thing.
+        """Bring everything to the state of the committed files. `report` is called with the result for each object.
 
         Raises
         ------
         PushError
-            If Grafana is away, refuses the token or something else; what was told before has been done.
+            If Grafana is unreachable or rejects the token or an object. The results reported before are in effect.
         """
         try:
             report(self._folder())
@@ -130,7 +130,7 @@ class Push:
         return Pushed(what, "created" if there is None else "changed")
 
     def _home(self) -> Pushed:
-        """Make ours the page that the organisation sees first, unless it has chosen another."""
+        """Make our home dashboard the home page of the organisation, unless it has chosen another."""
         what, organization = "home of the organisation", self._grafana.organization
         there = organization.get_preferences()
         if not isinstance(there, dict):
@@ -155,7 +155,10 @@ class Push:
 
 
 def _lookup(ask: Callable[[], Any], *fields: str) -> Any:
-    """Return what Grafana has, with the `fields` that such a thing has; None if it has no such thing."""
+    """Return an object from Grafana; None if it does not exist.
+
+    Raises `ValueError` if the answer lacks one of the `fields`: then no Grafana has answered.
+    """
     try:
         there = ask()
     except GrafanaClientError as error:
@@ -163,13 +166,13 @@ def _lookup(ask: Callable[[], Any], *fields: str) -> Any:
             return None
         raise
 
-    if not isinstance(there, dict) or not all(name in there for name in fields):  # a page to sign in at, for one
+    if not isinstance(there, dict) or not all(name in there for name in fields):  # for example a login page
         raise ValueError(NO_GRAFANA)
     return there
 
 
 def holds(there: Any, wanted: Any) -> bool:
-    """Return whether all that is wanted is there; Grafana adds fields of its own.
+    """Return whether `there` has everything in `wanted`. Grafana adds fields of its own, which are ignored.
 
     >>> holds({"a": 1, "version": 7, "list": [{"b": 2, "id": 1}]}, {"a": 1, "list": [{"b": 2}]}), holds([1], [1, 2])
     (True, False)
@@ -183,7 +186,7 @@ def holds(there: Any, wanted: Any) -> bool:
 
 
 def _first_line(error: Exception) -> str:
-    """Return what the system said at the root of an error, or else the error itself."""
+    """Return the first line of the system's message at the root of an error, or else of the error's own message."""
     root: BaseException = error
     while (behind := root.__cause__ or root.__context__) is not None:
         root = behind

@@ -1,4 +1,4 @@
-"""Queries of the dashboards: the results of the runs that you choose on them."""
+"""Queries of the dashboards, for the results of the runs that are selected on them."""
 
 from typing import NamedTuple
 
@@ -12,15 +12,16 @@ VARIABLES = {
     "queue": ("shadowtime_queued_jobs", 'experiment="$experiment",cluster="$cluster"'),
     "grouping": ("shadowtime_wait_bound_predictions_total", 'experiment="$experiment",cluster="$cluster"'),
 }
-"""Of each variable, the metric whose label it is (that of a baseline is `policy`), and what those before it choose."""
+"""For each variable, the metric with the label of the same name (for the baseline the label `policy`), and the selector
+by the variables before it."""
 
 WHERE = ('experiment="$experiment"', 'cluster="$cluster"')
 MOST = 7
-"""Series that a chart shows each by itself, where there may be any number; the others are summed."""
+"""Series that a chart shows individually if there may be any number. The others are summed."""
 
 
 class Query(NamedTuple):
-    """A panel's query and the names of its series; `instant` asks for the last moment only."""
+    """A panel's query and the names of its series. An `instant` query returns the last moment only."""
 
     expr: str
     legend: str = "{{policy}}"
@@ -28,15 +29,15 @@ class Query(NamedTuple):
 
 
 class Runs(NamedTuple):
-    """The runs of an experiment on a cluster whose policy the label fits.
+    """The runs of an experiment on a cluster whose policy matches a label matcher.
 
-    Grafana writes a variable that can have several values as a regular expression, and any other one as it is.
+    Grafana inserts a variable with several possible values as a regular expression, and any other as plain text.
     """
 
     policy: str
 
     def of(self, metric: Metric, *, no_queue: str | None = None, **labels: str) -> str:
-        """Return the selector of their results; the value of a label is a regular expression.
+        """Return the selector of a metric of these runs. The values in `labels` are regular expressions.
 
         >>> from shadowtime.shared.metric_names import QUEUED_JOBS
         >>> ONE.of(QUEUED_JOBS, queue="1|2")
@@ -48,7 +49,7 @@ class Runs(NamedTuple):
         return f"{metric.name}{{{','.join([*WHERE, self.policy, *chosen])}}}"
 
     def grown(self, metric: Metric, **labels: str) -> str:
-        """Return by how much a sum has grown within the chosen window."""
+        """Return the query for the increase of a counter within the selected window."""
         return f"increase({self.of(metric, **labels)}[$window])"
 
 
@@ -58,10 +59,10 @@ BASELINE = Runs('policy="$baseline"')
 
 
 def last(selector: str) -> str:
-    """Return the last value in the chosen time range, for queries of one moment."""
+    """Return the query for the last value in the selected time range, for instant queries."""
     return f"last_over_time({selector}[$__range])"
 
 
 def largest(expr: str, label: str) -> str:
-    """Return those series that are largest at the end of the time range, and the sum of the others as `others`."""
+    """Return the query for the `MOST` largest series at the end of the time range, and the sum of the others."""
     return f'topk_last({MOST}, sum by ({label}) ({expr}), "{label}=others")'

@@ -1,1 +1,1 @@
-"""Turns an archived or generated trace into the stream of job events, and runs the jobs on a machine."""
+"""Replay of an archived or generated trace as a stream of job events, on a simulated machine."""

@@ -28,7 +28,7 @@ _NUMBER = re.compile(r"[0-9]{1,15}\Z")
 
 
 class Cluster(NamedTuple):
-    """A trace as named on the command line, ready to be replayed."""
+    """A trace named on the command line, ready for a replay."""
 
     name: str
     workload: Workload
@@ -36,7 +36,7 @@ class Cluster(NamedTuple):
 
 @dataclass(frozen=True)
 class Preparation:
-    """Preparation of a log before its replay, as `prepare` takes it."""
+    """Options for the preparation of a log before its replay, as in `prepare`."""
 
     processors: int | None = None
     oversized: Oversized = "drop"
@@ -53,10 +53,10 @@ def reading_of(
     names: Path | None,
     names_key: Path | None,
 ) -> Reading:
-    """Return how accounting files and tables are read."""
+    """Return the options for reading accounting files and tables."""
     if not columns:
         return Reading({}, time_zone, pools, names, names_key)
-    from shadowtime.shared.accounting import parse_columns  # here, as few logs are tables
+    from shadowtime.shared.accounting import parse_columns  # here: few logs are tables
 
     return Reading(parse_columns(columns), time_zone, pools, names, names_key)
 
@@ -64,7 +64,7 @@ def reading_of(
 def read_clusters(
     texts: Sequence[str], preparation: Preparation, say: Callable[[str], None], mode: str
 ) -> list[Cluster]:
-    """Read logs, no two of them the same on a machine of the same size, and say what was left out of each."""
+    """Return the logs, and report the jobs left out of each. Raise if a log comes twice on the same machine size."""
     clusters = [read_cluster(text, preparation, say, mode) for text in texts]
     require_different(
         "log",
@@ -77,7 +77,7 @@ def read_clusters(
 
 
 def read_cluster(text: str, preparation: Preparation, say: Callable[[str], None], mode: str) -> Cluster:
-    """Read a trace named as `FILE` or `FILE@PROCESSORS`, and say what was left out of it."""
+    """Return the trace named as `FILE` or `FILE@PROCESSORS`, and report the jobs left out."""
     path, size = split_size(text)
     workload, notes = _prepared(Path(path), preparation, size, recorded=not SOURCES[mode].closed_loop)
     name = workload.name
@@ -102,7 +102,7 @@ def read_cluster(text: str, preparation: Preparation, say: Callable[[str], None]
 def _prepared(
     path: Path, preparation: Preparation, size: int | None, *, recorded: bool
 ) -> tuple[Workload, tuple[str, ...]]:
-    """Return the jobs of a log, read whole or in pieces, and remarks on it."""
+    """Return the workload of a log, read as a whole or in pieces, and remarks on the log."""
     processors = preparation.processors if size is None else size
     options: dict[str, Any] = {
         "oversized": preparation.oversized,
@@ -113,7 +113,7 @@ def _prepared(
     if not preparation.in_pieces:
         trace = read_trace(path, preparation.reading)
         return prepare(trace, processors, **options), trace.notes
-    from shadowtime.replayer.logs import read_in_pieces  # here, as few logs are
+    from shadowtime.replayer.logs import read_in_pieces  # here: few logs are read in pieces
 
     if preparation.reading != AS_READ or format_of(path) is not None:
         raise SettingsError(f"{path}: only a log in the Standard Workload Format is read in pieces")
@@ -121,7 +121,7 @@ def _prepared(
 
 
 def split_size(text: str) -> tuple[str, int | None]:
-    """Return log and processors that `LOG` or `LOG@PROCESSORS` spells.
+    """Return the log and the processors of a text `LOG` or `LOG@PROCESSORS`; None without processors.
 
     >>> split_size("kth.swf@128"), split_size("me@home.swf")
     (('kth.swf', 128), ('me@home.swf', None))
@@ -131,7 +131,7 @@ def split_size(text: str) -> tuple[str, int | None]:
 
 
 def parse_capacity(text: str) -> CapacityChanged:
-    """Return the change that `SECONDS:PROCESSORS` spells."""
+    """Return the capacity change of a text `SECONDS:PROCESSORS`."""
     time, _, processors = text.partition(":")
     if not (_NUMBER.match(time) and _NUMBER.match(processors)):
         raise SettingsError(f"--capacity {quote(text)}: expected SECONDS:PROCESSORS")
@@ -148,7 +148,7 @@ def parse_changes(texts: Iterable[str]) -> tuple[CapacityChanged, ...]:
 
 
 def parse_pace(text: str, sleep: Callable[[float], None]) -> Pace | None:
-    """Return the pace that `--speed` names; None for as fast as it goes."""
+    """Return the pace of `--speed`; None for `max`, as fast as possible."""
     if text == "max":
         return None
     try:
@@ -162,7 +162,7 @@ def parse_pace(text: str, sleep: Callable[[float], None]) -> Pace | None:
 
 
 def parse_speedup(text: str) -> SpeedUp | None:
-    """Return how moldable jobs scale; None is constant efficiency.
+    """Return the speedup model of moldable jobs; None for constant efficiency.
 
     >>> parse_speedup("amdahl:serial=0.1")
     Amdahl(kind='amdahl', serial=0.1)
@@ -180,7 +180,7 @@ def parse_speedup(text: str) -> SpeedUp | None:
 
 
 def parse_wait_bound(texts: Sequence[str] | None, mode: str) -> str:
-    """Return the SPEC of the wait bound, every key spelled out; recorded waits are bounded unless said otherwise."""
+    """Return the full SPEC of the wait bound, by default `bmbp` if jobs start as recorded."""
     if texts and len(texts) > 1:
         raise SettingsError(f"--wait-bound is taken once: {', '.join(texts)}")
     default = DEFAULTS["wait-bound"] if SOURCES[mode].closed_loop else "bmbp"
@@ -190,10 +190,10 @@ def parse_wait_bound(texts: Sequence[str] | None, mode: str) -> str:
 def configurations(
     mode: str, policies: Sequence[str], runtimes: Sequence[str] | None, adjustments: Sequence[str] | None
 ) -> list[tuple[str, Configuration]]:
-    """Return label and configuration of each pass over a trace.
+    """Return the label and configuration of each pass over a trace.
 
-    A source that obeys makes one pass per policy. Any other has one schedule, its own, and makes as many passes as
-    there are predictors or adjustments to score.
+    A closed-loop source makes one pass per policy. Any other source has only its own schedule, and makes as many passes
+    as there are predictors or adjustments to score.
     """
     runtime, adjustment = DEFAULTS["runtime"], DEFAULTS["adjustment"]
     if SOURCES[mode].closed_loop:
@@ -220,7 +220,7 @@ def configurations(
 
 
 def require_different(what: str, values: Iterable[tuple[str, object]]) -> None:
-    """Raise `SettingsError` if two texts, each with what it stands for, stand for the same."""
+    """Raise `SettingsError` if two values are equal. `values` are pairs of a text for the error and a value."""
     texts: dict[object, str] = {}
     for text, meaning in values:
         if meaning in texts:
@@ -230,12 +230,12 @@ def require_different(what: str, values: Iterable[tuple[str, object]]) -> None:
 
 
 def parse_mode(text: str) -> str:
-    """Return the name of a source, as typed.
+    """Return the name of a mode if it is known.
 
     Raises
     ------
     typer.BadParameter
-        If there is none of that name.
+        If there is no mode of that name.
     """
     if text not in SOURCES:
         raise typer.BadParameter(f"{text!r} is not one of {', '.join(map(repr, SOURCES.names()))}")

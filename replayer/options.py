@@ -1,4 +1,4 @@
-"""Options that users choose from, spelled as users type them."""
+"""Option values, spelled as users type them."""
 
 from typing import Literal
 
@@ -8,7 +8,7 @@ Transport = Literal["embedded", "kafka"]
 YesNo = Literal["yes", "no"]
 
 DEFAULT_LOAD = 0.6
-"""Of a generated log, as a share of the machine."""
+"""Default offered load of a generated log, as a share of the machine's capacity."""
 
 KINDS = {
     "policies": "policy",
@@ -17,4 +17,4 @@ KINDS = {
     "bounders": "wait-bound",
     "sources": "mode",
 }
-"""Kinds of what a user can name, and the option that names one of each."""
+"""Kinds of components that a user can name, each with the option that selects one."""

@@ -1,4 +1,4 @@
-"""Options of every command that reads logs: what an accounting file or a table does not say itself."""
+"""Options of every command that reads logs, for information that an accounting file or a table lacks."""
 
 from pathlib import Path
 from typing import Annotated

@@ -1,1 +1,1 @@
-"""The stages, and what stands beside them: other processes, the follower and the shadows of a live cluster."""
+"""The stages, the processes beside them, and the follower and the shadows of a live cluster."""

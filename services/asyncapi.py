@@ -1,4 +1,4 @@
-"""The topics as an AsyncAPI 3 document, made from the models: `shadowtime asyncapi`."""
+"""The topics as an AsyncAPI 3 document, generated from the message models: `shadowtime asyncapi`."""
 
 from typing import Any
 
@@ -38,7 +38,7 @@ carry. Bins that a histogram leaves out at its end have probability 0; its sum m
 
 
 def document() -> dict[str, Any]:
-    """Return the document.
+    """Return the AsyncAPI document of all topics.
 
     >>> sorted(document()["channels"])[:2]
     ['dead-letters', 'decisions']
@@ -119,7 +119,7 @@ def _message(model: str) -> dict[str, Any]:
 
 
 def _of_source(envelope: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema of an envelope before the first stage: without what only stages say."""
+    """Return the schema of an envelope on topic `jobs`: without the fields and events that only stages emit."""
     foreign = {name for stage in STAGES for name in stage.later_fields} | {"Rejected"}
     properties = {name: schema for name, schema in envelope["properties"].items() if name not in foreign}
     kinds = {kind: ref for kind, ref in properties["event"]["discriminator"]["mapping"].items() if kind not in foreign}

@@ -21,11 +21,11 @@ REGISTRIES: dict[str, Registry[object]] = {  # by the name of the option that ta
 DEFAULTS: dict[str, str] = {
     option: ClusterOpened.model_fields[option.replace("-", "_")].default for option in REGISTRIES
 }
-"""SPECs that a run has where nobody names another."""
+"""The default SPEC of a run, by option."""
 
 
 class Configuration(NamedTuple):
-    """A policy with the predictor and the adjustment that it decides on, each with every key spelled out."""
+    """A policy with the run-time predictor and the adjustment that it uses. Each SPEC has every key spelled out."""
 
     policy: str
     runtime: str
@@ -44,7 +44,9 @@ def canonical(option: str, spec: str) -> str:
 def configure(
     policy: str, runtime: str = DEFAULTS["runtime"], adjustment: str = DEFAULTS["adjustment"]
 ) -> Configuration:
-    """Return what a policy's SPEC stands for; `runtime` and `adjustment` apply where it names none itself.
+    """Return the full configuration of a policy's SPEC.
+
+    `runtime` and `adjustment` are defaults. A SPEC that names its own overrides them.
 
     >>> configure("easy-sjbf:runtime=last-two,fallback=incremental")
     Configuration(policy='easy-sjbf(fallback=incremental)', runtime='last-two', adjustment='none')
@@ -63,7 +65,7 @@ def configure(
 
 
 def spelled(option: str, spec: str) -> Spelled:
-    """Return a canonical SPEC, sorted by what differs from the defaults.
+    """Return a canonical SPEC in parts. Keys that differ from the defaults come first.
 
     >>> str(spelled("adjustment", canonical("adjustment", "auto:minimum=20")))
     'auto(minimum=20,threshold=0.5,rank=nearest,bad=0.02)'
@@ -80,7 +82,7 @@ def spelled(option: str, spec: str) -> Spelled:
 
 
 def spelled_out(configuration: Configuration) -> Spelled:
-    """Return the one SPEC of a policy that stands for a whole configuration, predictor and adjustment in it.
+    """Return one policy SPEC for a whole configuration, with the predictor and the adjustment as keys.
 
     >>> str(spelled_out(configure("easy", "last-two")))
     'easy(runtime=last-two,adjustment=none)'
@@ -102,7 +104,7 @@ class SpecKey(NamedTuple):
 
 
 def entries() -> Iterator[tuple[str, str, str, list[SpecKey]]]:
-    """Yield option, name, one sentence and keys of everything that a SPEC can name."""
+    """Yield the option, name, description and keys of every policy, predictor, adjustment and wait bound."""
     yield "policy", "best", f"What the project recommends: {BEST}", []
     for option, registry in REGISTRIES.items():
         for name, chosen in sorted(registry.classes.items()):
@@ -114,5 +116,5 @@ def entries() -> Iterator[tuple[str, str, str, list[SpecKey]]]:
 
 
 def sentence_of(listed: object) -> str:
-    """Return what the docstring of a class or function says first, as one line."""
+    """Return the first paragraph of the docstring of a class or function, as one line."""
     return (listed.__doc__ or "").partition("\n\n")[0].replace("\n    ", " ")

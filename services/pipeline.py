@@ -1,4 +1,4 @@
-"""The data flow: one line per stage, in the order in which an event passes them."""
+"""The data flow: one entry per stage, in the order in which an event passes through them."""
 
 from shadowtime.services.runtime_distribution import RuntimeDistribution
 from shadowtime.services.scheduler import Explaining, Following, Scheduler
@@ -29,9 +29,9 @@ STAGES = chained(
 )
 
 EXPLAINED = Stage("scheduler", topics.WAIT_BOUNDS, topics.DECISIONS, Explaining)
-"""Stage `scheduler` for who reads its state and asks why a job waits; it is driven by none."""
+"""Stage `scheduler` with a handler that explains why jobs wait. Readers of its state use it; no worker runs it."""
 
 
 def following(opened: ClusterOpened) -> Explains:
-    """Return what tells the same of a run from the envelopes that the scheduler writes, or the scoreboard."""
+    """Return a handler that explains waits from the envelopes that the scheduler or the scoreboard writes."""
     return Following(opened)

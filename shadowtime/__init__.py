@@ -1,4 +1,4 @@
-"""How long will it run, how long will it wait, may it start now: answers for a batch machine, live."""
+"""Live answers for a batch machine: the run time of a job, its wait, and whether it may start now."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -31,7 +31,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Return a part of the Python interface, imported when it is first asked for: it takes a second."""
+    """Return a part of the Python interface. It is imported at the first use, since this takes a second."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from shadowtime.replayer import api

@@ -1,4 +1,4 @@
-"""The one command, `shadowtime`: finds the sub-command and imports no more than that needs."""
+"""The command `shadowtime`. It finds the sub-command and imports only the modules that it needs."""
 
 import sys
 
@@ -43,15 +43,15 @@ GROUPS = {
         "completion": ("completion", "print what bash, zsh or fish need to complete commands"),
     },
 }
-"""Module and one line of help of each sub-command, in groups."""
+"""Module and one line of help for each sub-command, in groups."""
 
 COMMANDS = {name: module for group in GROUPS.values() for name, (module, _) in group.items()}
 SHARED = {name for name, module in COMMANDS.items() if module == "services.processes.command_line"}
-"""Sub-commands that are commands of one command line, which takes their name."""
+"""Sub-commands that share one typer application. It expects their name as its first argument."""
 
 
 def help_text() -> str:
-    """Return what `--help` says."""
+    """Return the text of `--help`."""
     lines = ["usage: shadowtime COMMAND …", ""]
     for group, commands in GROUPS.items():
         lines += [f"{group}:", *(f"  {name:18}{text}" for name, (_, text) in commands.items()), ""]
@@ -59,7 +59,7 @@ def help_text() -> str:
 
 
 def main() -> None:
-    """Run the sub-command that is named."""
+    """Run the sub-command named on the command line."""
     name = sys.argv[1] if len(sys.argv) > 1 else "--help"
     if name in ("--help", "-h"):
         print(help_text())  # noqa: T201
@@ -71,7 +71,7 @@ def main() -> None:
 
 
 def module_of(name: str) -> str:
-    """Return the module of a sub-command, once the command line is as the module expects it."""
+    """Change `sys.argv` to the arguments that a sub-command's module expects, and return the module's name."""
     sys.argv[:2] = ["shadowtime", name] if name in SHARED else [f"shadowtime {name}"]
     return f"shadowtime.{COMMANDS[name]}"
 

@@ -12,7 +12,7 @@ Shell = Literal["bash", "zsh", "fish"]
 SHELLS: tuple[str, ...] = get_args(Shell)
 
 SCRIPTS = Path(__file__).with_name("completions")
-"""Where an installed package has its scripts, from the build of its wheel; a checkout has none."""
+"""Folder of the scripts in an installed package, made when its wheel is built. A checkout has none."""
 
 
 def completion(shell: Annotated[Shell, typer.Argument(help="The shell.")]) -> None:
@@ -26,7 +26,7 @@ def completion(shell: Annotated[Shell, typer.Argument(help="The shell.")]) -> No
 
 
 def made(shell: str) -> str:
-    """Return the script of a shell, made now; raises `SettingsError` where the library for it is missing."""
+    """Make and return the completion script of a shell. Raises `SettingsError` if the library shtab is missing."""
     try:
         from shadowtime.completion_scripts import script
     except ModuleNotFoundError as error:

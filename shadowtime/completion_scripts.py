@@ -1,7 +1,7 @@
-"""Make the scripts by which shells complete `shadowtime …`.
+"""Generation of the scripts with which shells complete `shadowtime …`.
 
 The build of the wheel writes them into the package (`hatch_build.py`), so that TAB starts no Python. In a checkout
-`shadowtime completion` makes its script when it is called.
+`shadowtime completion` generates the script when it is called.
 """
 
 import argparse
@@ -16,7 +16,7 @@ from shadowtime.replayer.options import KINDS
 from shadowtime.replayer.presentation import everything
 
 NAMES = {option: sorted(name for kind, name, _, _ in everything() if kind == option) for option in KINDS.values()}
-"""Words that may follow an option, by its name: SPECs begin with a name."""
+"""Words that may follow an option, by the option's name. They are the names with which a SPEC begins."""
 
 
 def command_of(name: str) -> Any:
@@ -36,7 +36,7 @@ def script(shell: str) -> str:
 
 
 def add(parser: argparse.ArgumentParser, command: Any) -> None:
-    """Add what a command takes to a parser that stands for it."""
+    """Add the options, arguments and sub-commands of a command to its parser."""
     inner = getattr(command, "commands", None)
     if inner is not None:
         added = parser.add_subparsers()
@@ -58,7 +58,7 @@ def add(parser: argparse.ArgumentParser, command: Any) -> None:
 
 
 def choices(parameter: Any) -> list[str] | None:
-    """Return what an option or argument may be, where that is a list."""
+    """Return the possible values of an option or argument; None if they are not a list."""
     annotation = parameter.type_descriptor.annotation
     if get_origin(annotation) is Literal:
         return [str(argument) for argument in get_args(annotation)]
@@ -68,11 +68,11 @@ def choices(parameter: Any) -> list[str] | None:
 
 
 def takes_a_file(parameter: Any) -> bool:
-    """Return whether a path stands there."""
+    """Return whether the value of an option or argument is a path."""
     words = parameter.metavar or ""
     return any(word in words for word in ("FILE", "FOLDER", "LOG", "OUT", "TRACE"))
 
 
 def sentence_of(text: str | None) -> str:
-    """Return the first sentence of a text, on one line, without what a shell would read in it."""
+    """Return the first sentence of a text, on one line, without the backticks that a shell would interpret."""
     return " ".join((text or "").split()).partition(". ")[0].removesuffix(".").replace("`", "")

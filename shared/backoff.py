@@ -1,4 +1,4 @@
-"""How long to wait before trying again."""
+"""Exponential backoff: the pauses between retries."""
 
 
 class Backoff:
@@ -18,7 +18,7 @@ class Backoff:
         self._next = first
 
     def pause(self) -> float:
-        """Return how long to wait now; the next pause is twice as long."""
+        """Return the pause in seconds. The next pause is twice as long, up to the largest."""
         pause, self._next = self._next, min(2 * self._next, self._largest)
         return pause
 

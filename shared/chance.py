@@ -1,4 +1,4 @@
-"""Draws of chance that can be repeated: a hash of what they are about, and of the seed."""
+"""Seeded random numbers: hashes of the seed, the cluster, the job and the round, so that runs can be repeated."""
 
 from hashlib import blake2b
 
@@ -11,7 +11,7 @@ from shadowtime.shared.kernels import Floats, FloatTable, Integers
 
 
 def require_seed(number: int) -> None:
-    """Raise `SettingsError` if a number is no seed that events can carry."""
+    """Raise `SettingsError` if a number is not a seed that events can carry."""
     if not 0 <= number <= MAX_INTEGER:
         raise SettingsError(f"--seed {number}: expected 0 to {MAX_INTEGER}")
 
@@ -28,9 +28,9 @@ def mixed(bits: Bits) -> Bits:
 
 
 def uniform(key: int, job_numbers: Integers, round_: int) -> Floats:
-    """Return a number between 0 and 1 for each job, always the same for the same key, job and round.
+    """Return a number in [0, 1) for each job, shape (jobs,), always the same for the same key, job and round.
 
-    The rule: docs/algorithms.md#ties-and-chance.
+    See docs/algorithms.md#ties-and-chance.
 
     >>> jobs = np.array([1, 2, 3])
     >>> draws = uniform(7, jobs, 0)
@@ -44,7 +44,7 @@ def uniform(key: int, job_numbers: Integers, round_: int) -> Floats:
 
 
 def uniform_table(key: int, job_numbers: Integers, rounds: int) -> FloatTable:
-    """Return `uniform` of each round from 0 on, shape (rounds, jobs).
+    """Return the numbers of `uniform` for the rounds from 0 on, shape (rounds, jobs).
 
     >>> jobs = np.array([1, 2, 3])
     >>> bool((uniform_table(7, jobs, 5)[4] == uniform(7, jobs, 4)).all())
@@ -57,7 +57,7 @@ def uniform_table(key: int, job_numbers: Integers, rounds: int) -> FloatTable:
 
 
 def key_of(seed: int, cluster: str) -> int:
-    """Return the key of the draws of one run.
+    """Return the key for the random numbers of one run.
 
     >>> key_of(0, "kth") == key_of(0, "ctc")
     False

@@ -1,4 +1,4 @@
-"""Everything that can go wrong in a way a user can act on.
+"""Errors that a user can act on.
 
 ShadowtimeError
 ├── TraceError           a trace cannot be read, or holds nothing to replay
@@ -12,12 +12,13 @@ ShadowtimeError
 ├── StoreError           Redis cannot be used
 │   └── FencedError      another worker owns the run, or Redis lost its last second
 ├── ServerError          a server of the local stack does not start or stop (stack/servers/server.py)
-├── PinError             no registry says what an image's tag stands for (stack/registry.py)
-├── PushError            Grafana does not take dashboards
-├── FollowError          what tells of a cluster cannot be read, now or ever
-└── ReplayError          a replay cannot go on
+├── PinError             no registry resolves an image's tag (stack/pin.py)
+├── PushError            Grafana rejects dashboards
+├── FollowError          a cluster cannot be polled, or its answer cannot be read
+├── ReplayError          a replay cannot continue
+└── Unanswerable         a question to a service has no answer
 
-Each message names the culprit and the numbers. The command line prints it and exits with status 2; nothing else
+Each message names the culprit and the numbers. The command line prints it and exits with status 2. No other exception
 that the project raises on purpose reaches a user.
 """
 
@@ -25,15 +26,15 @@ from typing import TYPE_CHECKING
 
 from shadowtime.shared.quoting import QUOTED, quote, truncate
 
-if TYPE_CHECKING:  # whoever has one to tell of has loaded it
+if TYPE_CHECKING:  # importing pydantic takes time, and a caller with such an error has loaded it
     from pydantic import ValidationError
 
 MAX_WRONG = 1_000
-"""Things that may be wrong with a message, up to which the first is named."""
+"""Errors of one message up to which the first is named. Beyond, only their number is."""
 
 
 class WorkCancelled(BaseException):
-    """Work is ended from outside, and nobody who handles errors on its way is to take it for one of them."""
+    """Work is cancelled from outside. As a `BaseException` it passes all handlers of errors."""
 
 
 class ShadowtimeError(Exception):
@@ -53,7 +54,7 @@ class OutputError(ShadowtimeError):
 
 
 class LogViolation(ShadowtimeError):
-    """An event parses but contradicts the log before it; the state of the stage is as it was."""
+    """An event parses but contradicts the log before it. The state of the stage is unchanged."""
 
 
 class SequenceGap(ShadowtimeError):
@@ -69,7 +70,7 @@ class BusError(ShadowtimeError):
 
 
 class MessageRejected(BusError):
-    """Kafka never takes this message, however often it is sent: it is too large, or not one at all."""
+    """Kafka never accepts this message, however often it is sent: it is too large or malformed."""
 
 
 class StoreError(ShadowtimeError):
@@ -77,26 +78,26 @@ class StoreError(ShadowtimeError):
 
 
 class FencedError(StoreError):
-    """Another worker owns the run, or Redis lost its last second: what this worker knows of it is out of date."""
+    """Another worker owns the run, or Redis lost its last second. This worker's state of the run is out of date."""
 
 
 class PushError(ShadowtimeError):
-    """A Grafana does not take the dashboards."""
+    """Grafana rejects the dashboards."""
 
 
 class FollowError(ShadowtimeError):
-    """A cluster cannot be asked, or its answer cannot be understood."""
+    """A cluster cannot be polled, or its answer cannot be read."""
 
 
 class ReplayError(ShadowtimeError):
-    """A replay cannot go on."""
+    """A replay cannot continue."""
 
 
 def first_of(error: "ValidationError", whole: str | None = None) -> str:
-    """Return the first thing that is wrong with a message or a setting, on one line: where, and what.
+    """Return the first error of a message or a setting, on one line: its place, and its description.
 
-    `whole` is what the message as a whole is called; without it the place begins with the name of its schema. Of a
-    million things it would take seconds to name the first: there are just many.
+    The place begins with the name of the schema, unless `whole` is given: the name for an error of the message as a
+    whole. With more than `MAX_WRONG` errors only their number is returned: naming one of a million takes seconds.
 
     >>> from pydantic import ValidationError
     >>> from shadowtime.shared.messages.envelope import SchedulingPoint
@@ -117,7 +118,7 @@ def first_of(error: "ValidationError", whole: str | None = None) -> str:
 
 
 def reason_of(error: BaseException) -> str:
-    """Return what an error of a library says; its name where it says nothing.
+    """Return the message of a library's error, or the name of its class if the message is empty.
 
     >>> reason_of(OSError("no route")), reason_of(TimeoutError())
     ('no route', 'TimeoutError')
@@ -126,11 +127,11 @@ def reason_of(error: BaseException) -> str:
 
 
 MAX_QUOTED_LENGTH = 40
-"""Characters that an error quotes of what was given."""
+"""Characters of a parameter that an error quotes."""
 
 
 class Unanswerable(ShadowtimeError):
-    """A question that has no answer; `status` is HTTP's word for the reason."""
+    """A question that has no answer. `status` is the HTTP status code for the reason."""
 
     def __init__(self, status: int, reason: str, parameter: str | None = None) -> None:
         if parameter is not None and len(parameter) > MAX_QUOTED_LENGTH:

@@ -1,4 +1,4 @@
-"""Times and work as a person reads them."""
+"""Times, shares and work as text for people."""
 
 import numpy as np
 
@@ -7,16 +7,16 @@ MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", 
 
 
 def clock(second: int, unix_start: int = 0, today: int | None = None) -> str:
-    """Return a second of a log as day and time of day: a date in UTC, or days since its beginning.
+    """Return a second of a log as day and time of day. The day is a date in UTC, or the days since the log's beginning.
 
     Parameters
     ----------
     second
-        On the cluster's own time line.
+        Second on the cluster's own time line.
     unix_start
-        Unix time of its second 0; 0 where that is not known.
+        Unix time of second 0; 0 if unknown.
     today
-        A second of the day that goes without saying.
+        A second of the current day. A time on that day is returned without the day.
 
     >>> clock(93_784), clock(-1), clock(93_784, today=93_000)
     ('1 d 02:03:04', '-1 d 23:59:59', '02:03:04')
@@ -35,7 +35,7 @@ def clock(second: int, unix_start: int = 0, today: int | None = None) -> str:
 
 
 def duration(seconds: float | None) -> str:
-    """Return a time as a person reads it.
+    """Return a duration as text, in hours, minutes or seconds; "-" for None.
 
     >>> duration(93784), duration(90), duration(5), duration(None)
     ('26.1 h', '1.5 min', '5 s', '-')
@@ -48,7 +48,7 @@ def duration(seconds: float | None) -> str:
 
 
 def signed_duration(seconds: float) -> str:
-    """Return a difference of times with its sign.
+    """Return a difference of times as text, with its sign.
 
     >>> signed_duration(90), signed_duration(-5)
     ('+1.5 min', '-5 s')
@@ -57,7 +57,7 @@ def signed_duration(seconds: float) -> str:
 
 
 def percent(share: float, digits: int = 1) -> str:
-    """Return a share of one as percent.
+    """Return a share in 0 to 1 as percent.
 
     >>> percent(0.951), percent(0.5, 0)
     ('95.1 %', '50 %')
@@ -66,7 +66,7 @@ def percent(share: float, digits: int = 1) -> str:
 
 
 def work(processor_seconds: float) -> str:
-    """Return processors times time as a person reads it.
+    """Return work, in processor seconds, as text in a suitable unit.
 
     >>> work(864_000), work(5400), work(90)
     ('10.0 processor days', '1.5 processor hours', '90 processor seconds')

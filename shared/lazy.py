@@ -1,4 +1,4 @@
-"""Faces that import a module as one of its names is first asked for, so that a command loads no more than it uses."""
+"""Packages that import a module when one of its names is first used, so that a command loads only what it needs."""
 
 import ast
 import sys
@@ -11,7 +11,7 @@ from typing import Any
 def lazy_exports(package: str) -> Callable[[str], Any]:
     """Return the `__getattr__` of a package that imports names of its modules `if TYPE_CHECKING`.
 
-    What stands there is read as the first name is asked for, and a module is imported as the first of its names is.
+    That block is parsed at the first use of any name. A module is imported at the first use of one of its names.
 
     Parameters
     ----------
@@ -27,7 +27,7 @@ def lazy_exports(package: str) -> Callable[[str], Any]:
         imports = (line for block in blocks for line in block.body if isinstance(line, ast.ImportFrom))
         return {alias.name: str(line.module) for line in imports for alias in line.names}
 
-    def __getattr__(name: str) -> Any:  # noqa: N807 - what Python calls it
+    def __getattr__(name: str) -> Any:  # noqa: N807 - Python's own name
         module = homes().get(name)
         if module is None:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")

@@ -9,11 +9,11 @@ class Metric(NamedTuple):
     Parameters
     ----------
     name
-        As VictoriaMetrics knows it; that of a sum which only grows ends in `_total`.
+        Name in VictoriaMetrics. The name of a counter ends in `_total`.
     labels
-        What tells its series apart, beside the labels of all metrics of its kind.
+        Labels of its series, beside the labels of all metrics of its kind.
     unit
-        Of its values; `share` is in 0 to 1, `1` counts things.
+        Unit of its values. `share` is in 0 to 1; `1` is a count or a plain number.
     meaning
         One sentence for people.
     """
@@ -24,7 +24,7 @@ class Metric(NamedTuple):
     meaning: str
 
 
-# Metrics of shadows, and of what they come to beside the real cluster.
+# Metrics of shadows, and of their comparison with the real cluster.
 
 SHADOW_EVENTS = Metric("shadowtime_shadow_events_total", ("shadow",), "1", "Events of a shadow that were told.")
 SHADOW_BEHIND = Metric("shadowtime_shadow_behind_seconds", ("shadow",), "seconds", "How far it is behind its cluster.")
@@ -45,14 +45,14 @@ TWIN_WAITING = _twin("longest_waiting_seconds", "seconds", "How long the longest
 TWIN_EVIDENCE = _twin("evidence", "1", "Evidence that waits differ; from 20 on the difference is real.")
 
 
-# Every metric there is: its name, its labels beside those of its source, its unit and what it means.
+# All other metrics: name, labels beside those of the source, unit and meaning.
 #
-# Results of a run bear trace time and the labels `RUN`; the scoreboard samples them, and
-# `services/processes/metrics/run.py` writes them. Health figures are scraped from the processes and bear the time of
-# the scrape. Whatever draws, alarms or emits takes the names from here.
+# Results of a run have trace time and the labels `RUN`. The scoreboard samples them, and
+# `services/processes/metrics/run.py` writes them. Health figures are scraped from the processes and have the time of
+# the scrape. All code that draws, alerts on or emits metrics takes the names from here.
 
 RUN: Final = ("cluster", "experiment", "policy", "run")
-"""Labels of every result: the cluster's name, what was started together, the name of a policy in it, the run."""
+"""Labels of every result: the cluster's name, the group of runs started together, the policy's name in it, the run."""
 
 
 def _result(name: str, unit: str, meaning: str, *labels: str) -> Metric:
@@ -250,7 +250,7 @@ FOLLOW_SHARE = _follow("share", "share", "Of the time of the cluster's scheduler
 SCRAPE_JOB: Final = "workers"
 FOLLOW_JOB: Final = "followers"
 ANSWERS: Final = f'up{{job="{SCRAPE_JOB}"}}'
-"""VictoriaMetrics' own: 1 of a process that answered the last scrape, 0 of one that did not; by the label `worker`."""
+"""VictoriaMetrics' own metric: 1 if a process answered the last scrape, 0 if it did not; by the label `worker`."""
 
 METRICS: Final = tuple(value for value in list(globals().values()) if isinstance(value, Metric))
 OF_PROCESSES: Final = (

@@ -1,4 +1,4 @@
-"""Result files: complete or not there at all."""
+"""Result files, which are written completely or not at all."""
 
 import os
 import sys
@@ -13,7 +13,7 @@ STANDARD_OUTPUT = "-"
 
 
 def require_places(results: Iterable[Path | None], read: Iterable[str | os.PathLike[str]]) -> None:
-    """Raise `SettingsError` if two results are to go to one place, or one to a file that is `read`."""
+    """Raise `SettingsError` if two results would go to one place, or a result would overwrite a file that is `read`."""
     wanted = [path for path in results if path is not None]
     if len(set(wanted)) < len(wanted):
         raise SettingsError(f"two results cannot go to one place: {', '.join(map(str, wanted))}")
@@ -25,14 +25,14 @@ def require_places(results: Iterable[Path | None], read: Iterable[str | os.PathL
 
 @contextmanager
 def result_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """Open a result file for bytes: written beside its place, and moved there when all went well.
+    """Open a result file for bytes. It is written to a partial file beside its path, and renamed after success.
 
-    `-` is standard output. Whatever goes wrong inside, no half-written file is left.
+    `-` is standard output. After an error no half-written file is left.
 
     Raises
     ------
     OutputError
-        If the file cannot be written; names it.
+        If the file cannot be written. Names the file.
     """
     path = Path(path)
     partial = path.parent / f".{path.name}.{os.getpid()}.partial"

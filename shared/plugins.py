@@ -1,4 +1,4 @@
-"""Classes, and functions, by name: the project's own, and those that installed distributions bring as entry points."""
+"""Classes and functions by name: the project's own, and those that installed distributions provide as entry points."""
 
 from collections import UserDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -14,22 +14,22 @@ Of = TypeVar("Of")
 
 
 class Plugins(UserDict[str, Of]):
-    """Things of one kind by name.
+    """Objects of one kind by name: the project's own and plug-ins.
 
-    The metadata of installed distributions are read once, when a name is asked for that is not the project's own, or
-    when all are listed; a plug-in is imported no earlier. An own name always stands for the own class: a plug-in that
-    takes it is among `errors`.
+    The metadata of installed distributions are read once: when a name is not the project's own, or when all names are
+    listed. A plug-in is not imported before that. The project's own names take precedence; a plug-in with such a name
+    is among `errors`.
 
     Parameters
     ----------
     kind
-        What one of them is, for messages.
+        Name of the kind, for messages.
     own
-        The project's own.
+        The project's own objects.
     group
-        The group of entry points, `shadowtime.GROUP`; without it there are no plug-ins.
+        GROUP of the entry points `shadowtime.GROUP`. With None there are no plug-ins.
     wrong
-        Returns what is wrong with what an entry point of a name stands for; None if nothing is.
+        Function of a loaded object and its name that returns its fault; None if it has none.
     """
 
     def __init__(
@@ -42,15 +42,15 @@ class Plugins(UserDict[str, Of]):
         self._own = set(self.data)
 
     def names(self) -> list[str]:
-        """Return all names in order, those of plug-ins too, of which none is imported for that."""
+        """Return all names in order, including those of plug-ins. No plug-in is imported for this."""
         return sorted({*self.data, *self._entry_points()})
 
     def plugged_in(self) -> list[str]:
-        """Return the names of the plug-ins that can be used."""
+        """Return the names of the usable plug-ins."""
         return [name for name in self if name not in self._own]
 
     def errors(self) -> list[str]:
-        """Return what is wrong with installed plug-ins, a line for each that cannot be used."""
+        """Return the faults of installed plug-ins, one line for each that is unusable."""
         loaded = [self._load(name) for name in sorted(self._entry_points())]
         return [name for name in loaded if isinstance(name, str)]
 
@@ -60,9 +60,9 @@ class Plugins(UserDict[str, Of]):
         Raises
         ------
         KeyError
-            If there is none of this name.
+            If no plug-in has this name.
         SettingsError
-            If there is one that cannot be used; the message names its distribution and entry point.
+            If the plug-in is unusable. The message names its distribution and entry point.
         """
         if name not in self._entry_points():
             raise KeyError(name)
@@ -75,7 +75,7 @@ class Plugins(UserDict[str, Of]):
         return name in self.data or name in self._entry_points()
 
     def __iter__(self) -> Iterator[str]:
-        """Yield the names of all that can be used."""
+        """Yield the names of all usable objects."""
         yield from self.data
         for name in sorted(self._entry_points()):
             if name not in self.data and not isinstance(self._load(name), str):
@@ -95,7 +95,7 @@ class Plugins(UserDict[str, Of]):
         return self._points
 
     def _load(self, name: str) -> Of | str:
-        """Return a plug-in, or what is wrong with it."""
+        """Return a plug-in, or a text about its fault."""
         points = self._entry_points()[name]
         classes = self._loaded
         if name not in classes:
@@ -114,7 +114,7 @@ class Plugins(UserDict[str, Of]):
         try:
             loaded = point.load()
             wrong = self._wrong(loaded, point.name)
-        except (Exception, SystemExit) as error:  # whatever a module of others does as it is imported
+        except (Exception, SystemExit) as error:  # the import of a third-party module may raise anything
             return f"{whose} cannot be imported: {type(error).__name__}: {truncate(str(error), 300)}"
         return f"{whose} is no {self._kind}: {wrong}" if wrong else cast("Of", loaded)
 
@@ -125,11 +125,11 @@ class Classes(Plugins[type[Of]]):
     Parameters
     ----------
     kind, own, group
-        As of `Plugins`.
+        See `Plugins`. `own` are the classes; each has a `name`.
     base
-        The protocol whose methods a plug-in has.
+        The protocol that a plug-in implements.
     settings
-        The base of its `Settings`; None where no SPEC names such a class.
+        The base class of a plug-in's `Settings`; None if no SPEC names such a class.
     """
 
     def __init__(
@@ -152,7 +152,7 @@ class Classes(Plugins[type[Of]]):
         if self._settings is not None and not (isinstance(settings, type) and issubclass(settings, self._settings)):
             return f"its `Settings` is no subclass of {self._settings.__name__}"
         if self._settings is not None:
-            settings.model_rebuild()  # which says at once what is wrong with them
+            settings.model_rebuild()  # raises now, not at the first use, if the settings are faulty
         lacking = [name for name in dir(self._base) if name[0] != "_" and not hasattr(loaded, name)]
         return f"it has no {', '.join(lacking)}" if lacking else None
 

@@ -1,10 +1,10 @@
-"""Text that others brought, cut where it is quoted: reasons, headers and log lines have a size, whatever they quote."""
+"""Truncation of quoted text from outside, so that reasons, headers and log lines are bounded in size."""
 
 from hashlib import sha256
 
 
 def plain(text: str) -> str:
-    r"""Return a text without line breaks and whatever else is not to be seen.
+    r"""Return a text with every unprintable character, such as a line break, replaced by U+FFFD.
 
     >>> plain("kth\x1b[2J\n")
     'kth\ufffd[2J\ufffd'
@@ -13,7 +13,7 @@ def plain(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    r"""Return a text as one line for a terminal, whatever names are in it.
+    r"""Return a text as one line for a terminal, without control characters.
 
     >>> one_line("kth\x1b[2J is\nno cluster")
     'kth\ufffd[2J is no cluster'
@@ -22,14 +22,14 @@ def one_line(text: str) -> str:
 
 
 QUOTED = 120
-"""Characters of a text that are shown."""
+"""Characters of a quoted text that are shown."""
 
 REASON = 1_000
-"""Characters that a reason has at most."""
+"""Characters of a reason that are shown."""
 
 
 def quote(text: str, most: int = QUOTED) -> str:
-    """Return a text between quotes; of a long one the beginning, its length and what tells it from others.
+    """Return a text in quotes. A long text is cut, and its length and a hash are added to identify it.
 
     >>> quote("kth/easy")
     "'kth/easy'"
@@ -42,7 +42,7 @@ def quote(text: str, most: int = QUOTED) -> str:
 
 
 def truncate(text: str, most: int = REASON) -> str:
-    """Return a text as it is; of a long one the beginning, its length and what tells it from others.
+    """Return a text unchanged. A long text is cut, and its length and a hash are added to identify it.
 
     >>> truncate("job 1 was never submitted")
     'job 1 was never submitted'

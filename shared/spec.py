@@ -1,7 +1,7 @@
-"""SPECs: how a user names a policy or a predictor, with its keys, on the command line and in the log.
+"""SPECs: texts that name a policy or a predictor with its keys, on the command line and in the log.
 
-`NAME`, `NAME:key=value,key=value` or `NAME(key=value,key=value)`; a value may itself be a SPEC in parentheses, as in
-`easy:adjustment=percentile(key=user)`.
+A SPEC is `NAME`, `NAME:key=value,key=value` or `NAME(key=value,key=value)`. A value may itself be a SPEC in
+parentheses, as in `easy:adjustment=percentile(key=user)`.
 """
 
 import re
@@ -18,20 +18,20 @@ from shadowtime.shared.quoting import QUOTED, quote, truncate
 
 
 class Spelled(NamedTuple):
-    """A SPEC with all its keys, each as `key=value`: those that make it what it is, and those at their defaults."""
+    """A SPEC with all its keys, each as `key=value`: the chosen ones, and those at their defaults."""
 
     name: str
     chosen: tuple[str, ...]
     defaults: tuple[str, ...]
 
     def __str__(self) -> str:
-        """Return the SPEC, which can be typed: what was chosen comes first."""
+        """Return the SPEC as a user could type it, with the chosen keys first."""
         keys = ",".join(self.chosen + self.defaults)
         return f"{self.name}({keys})" if keys else self.name
 
     @property
     def short(self) -> str:
-        """The same SPEC without what goes without saying.
+        """The same SPEC without the keys at their defaults.
 
         >>> Spelled("empirical", (), ("prior=2",)).short
         'empirical'
@@ -61,12 +61,12 @@ class Spec:
 
 
 def parse(text: str) -> Spec:
-    """Return the SPEC that `text` spells.
+    """Return the SPEC in a text.
 
     Raises
     ------
     SettingsError
-        If the text is not a SPEC; the message shows the part that is not.
+        If the text is not a SPEC. The message shows the faulty part.
     """
     if len(text) > MAX_SPEC_LENGTH:
         raise SettingsError(f"{quote(text)} is not a SPEC: at most {MAX_SPEC_LENGTH:,} characters are taken")
@@ -100,7 +100,7 @@ def _split_name(text: str) -> tuple[str, str, str]:
 
 
 def _split_keys(text: str, whole: str) -> Iterable[str]:
-    """Split at the commas that stand outside parentheses."""
+    """Split at the commas outside parentheses."""
     depth, start = 0, 0
     for position, character in enumerate(text):
         depth += (character == "(") - (character == ")")
@@ -118,16 +118,16 @@ def _split_keys(text: str, whole: str) -> Iterable[str]:
 
 
 class SpecSettings(BaseModel):
-    """Base of the settings that a policy or predictor takes from its SPEC."""
+    """Base class of the settings that a policy or predictor reads from its SPEC."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     files: ClassVar[Mapping[str, Callable[[str], str]]] = {}
-    """Settings whose value may name a file, with what returns the value that such a file stands for."""
+    """Settings whose value may name a file, with a function from this value to the value in the file."""
 
 
 class Configurable(Protocol):
-    """A class that a SPEC can name: it is constructed from its keys alone."""
+    """A class that a SPEC can name. It is constructed from its settings alone."""
 
     name: ClassVar[str]
     Settings: ClassVar[type[SpecSettings]]
@@ -155,14 +155,14 @@ class Registry(Generic[Made]):
         self.classes: Classes[Any] = Classes(kind, classes, group, base, settings)
 
     def canonical(self, spec: Spec) -> Spec:
-        """Return `spec` with every key spelled out, in the order in which the class declares them.
+        """Return `spec` with all keys and their values, in the order in which the class declares them.
 
-        What a key has in a file is spelled out too: `build` reads none, so a worker needs nothing but the log.
+        The name of a file is replaced by the value in the file. `build` reads no file, so a worker needs only the log.
 
         Raises
         ------
         SettingsError
-            If the name or a key is unknown, or a value out of range; the message lists the known ones.
+            If the name or a key is unknown, or a value is out of range. The message lists the known names or keys.
         """
         read = self.classes[spec.name].Settings.files if spec.name in self.classes else {}
         keys = self._keys(Spec(spec.name, {key: read.get(key, str)(value) for key, value in spec.keys.items()}))
@@ -197,15 +197,15 @@ class Registry(Generic[Made]):
             return model.model_validate(spec.keys)
         except ValidationError as error:
             raise wrong_key(f"{self.kind} {spec.name!r}", error) from None
-        except Exception as failure:  # of a validator of a plug-in
+        except Exception as failure:  # a plug-in's validator may raise anything
             what = f"{type(failure).__name__}: {truncate(str(failure))}"
             raise SettingsError(f"{self.kind} {spec.name!r}: its settings failed: {what}") from failure
 
 
 def wrong_key(whose: str, error: ValidationError) -> SettingsError:
-    """Return the error that names the first key at fault, its value and what is wrong with it."""
+    """Return an error that names the first faulty key, its value and its fault."""
     first = error.errors()[0]
-    wrong = first["msg"].removeprefix("Value error, ")  # which says nothing, of what a validator of ours found
+    wrong = first["msg"].removeprefix("Value error, ")  # pydantic's prefix to the message of our own validators
     if not first["loc"]:  # it is about several keys
         return SettingsError(f"{whose}: {truncate(wrong)}")
     value = truncate(str(first["input"]), QUOTED)
@@ -213,5 +213,5 @@ def wrong_key(whose: str, error: ValidationError) -> SettingsError:
 
 
 def as_text(value: object) -> str:
-    """Return a key's value as one writes it in a SPEC."""
+    """Return a key's value as it is written in a SPEC."""
     return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)

@@ -1,14 +1,14 @@
 """Make every server of the stack available on this machine: `shadowtime stack install`.
 
-Kafka's jars come through Maven into a cache folder, all else from the system's packages, which takes root or
-sudo without a password, and consent: a terminal is asked before apt is used, elsewhere the option `--yes`,
-SHADOWTIME_APT=yes or CI allows it (`stack.packages`). What is there already is left alone. A server that cannot be had
-is named with the reason, and the exit status is 1. Beside the servers come, where they are named after the command:
+Kafka's jars come through Maven into a cache folder, all else from the system's packages. Packages need root or sudo
+without a password, and consent: a terminal is asked before apt is used. Without a terminal the option `--yes`,
+SHADOWTIME_APT=yes or CI allows it (`stack.packages`). Installed parts are not changed. A server that cannot be
+installed is named with the reason, and the exit status is 1. Further parts are installed if the command names them:
 
-* `compose`: docker-compose, which needs no Docker engine to check docker-compose.yml; nothing else here needs it.
-* `browser`: Chromium and axe-core; tests look at the pages with them.
-* `registry`: a registry of images and skopeo, which asks it: for tests of `stack.pin`.
-* `slurm`: a Slurm with its accounting; tests follow it.
+* `compose`: docker-compose. It checks docker-compose.yml without a Docker engine; nothing else here needs it.
+* `browser`: Chromium and axe-core, for tests of the pages.
+* `registry`: a registry of images and its client skopeo, for tests of `stack.pin`.
+* `slurm`: a Slurm with its accounting, for tests that follow it.
 """
 
 import base64
@@ -36,28 +36,28 @@ from shadowtime.stack.servers import (
     sha256,
 )
 
-# A browser and the accessibility checker axe-core, for tests of the pages; nothing but those tests needs them.
+# A browser and the accessibility checker axe-core, for tests of the pages only.
 #
-# Chromium is the system's package. axe-core comes through npm into the folder of the servers, checked against the
-# digest of its package and, where it is kept, against its own.
+# Chromium is the system's package. axe-core comes through npm into the folder of the servers. The downloaded package
+# and the unpacked file are both checked against their digests.
 
 CHROMIUM = "chromium"
 AXE = "axe-core"
 AXE_VERSION = "4.14.1"
 AXE_INTEGRITY = "sha512-FHfa+lmNjQZfJz1q8wKqIDwC6DExcHt/pkjNQb09a3NPjCKg2rhu5qb2S4r76ASyFNNtuFooJpZe37OgudVGtQ=="
-"""Of the package, as `npm view axe-core@VERSION dist.integrity` tells it."""
+"""Digest of the package, as `npm view axe-core@VERSION dist.integrity` prints it."""
 AXE_SHA256 = "29348999450cdf2849a8e70b7912fc2da85a849da39c0d0d5394f51d4a9ed95c"
-"""Of package/axe.min.js in it."""
+"""Digest of the file package/axe.min.js in the package."""
 
 
 def axe_file() -> Path:
-    """Return where axe-core is kept: below SHADOWTIME_SERVERS, else `.servers` in the checkout."""
+    """Return the path of axe-core: below SHADOWTIME_SERVERS, else below `.servers` in the checkout."""
     servers = os.environ.get("SHADOWTIME_SERVERS") or ROOT / ".servers"
     return Path(servers).resolve() / f"{AXE}-{AXE_VERSION}" / "axe.min.js"
 
 
 def axe_is_there() -> bool:
-    """Return whether the checker is kept, and is the one that is meant."""
+    """Return whether axe-core is installed with the expected digest."""
     try:
         return sha256(axe_file()) == AXE_SHA256
     except OSError:
@@ -65,7 +65,7 @@ def axe_is_there() -> bool:
 
 
 def missing() -> str | None:
-    """Return why pages cannot be tested in a browser, or None if they can."""
+    """Return the reason why pages cannot be tested in a browser, or None if they can."""
     if shutil.which(CHROMIUM) is None:
         return f"{CHROMIUM} is not on PATH (run shadowtime stack install browser)"
     if not axe_file().exists():
@@ -76,12 +76,12 @@ def missing() -> str | None:
 
 
 def unpack_axe(package: Path) -> None:
-    """Put the checker where it is kept, from the package that npm brought.
+    """Unpack axe-core to its path from the package that npm downloaded.
 
     Raises
     ------
     ServerError
-        If it is not the package that is meant.
+        If the package does not have the expected digest, or lacks the file.
     """
     checksum = "sha512-" + base64.b64encode(hashlib.sha512(package.read_bytes()).digest()).decode()
     if checksum != AXE_INTEGRITY:
@@ -93,12 +93,12 @@ def unpack_axe(package: Path) -> None:
         if member is None:
             raise ServerError(f"{package.name} has no axe.min.js")
         part.write(member.read())
-        os.fchmod(part.fileno(), 0o644)  # whoever shares the folder may read it
+        os.fchmod(part.fileno(), 0o644)  # other users of a shared folder may read it
 
     Path(part.name).rename(target)
 
 
-# What each server needs on PATH: the command, and the package of Debian and Ubuntu that brings it.
+# Commands that each server needs on PATH, with the package of Debian and Ubuntu that installs them.
 PACKAGES: dict[type[Server], dict[str, str]] = {
     Kafka: {"java": "default-jre-headless", "mvn": "maven"},
     Redis: {"redis-server": "redis-server"},
@@ -109,7 +109,7 @@ YES = "--yes"
 
 
 def main(arguments: Sequence[str] = ()) -> int:
-    """Install what is missing; return the exit status."""
+    """Install missing servers and the named extras. Return the exit status."""
     if unknown := [argument for argument in arguments if argument != YES and argument not in EXTRAS]:
         sys.stderr.write(f"shadowtime stack install knows {', '.join([YES, *EXTRAS])}, not {unknown[0][:100]!r}\n")
         return 2
@@ -135,7 +135,7 @@ def main(arguments: Sequence[str] = ()) -> int:
 
 
 def install(server: type[Server], allowed: bool | None) -> None:
-    """Make one server available, or raise why it cannot be had; `allowed` is what `consent` returned."""
+    """Make one server available, or raise `ServerError` with the reason. `allowed` is the result of `consent`."""
     if server.available() is None:
         return
     install_packages(PACKAGES[server], allowed)

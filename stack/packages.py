@@ -1,8 +1,7 @@
-"""Packages of the system, through apt: each named, and installed only where that is allowed.
+"""Packages of the system, through apt: all are named, and are installed only with consent.
 
-The environment variable SHADOWTIME_APT=no forbids it whatever else is said, SHADOWTIME_APT=yes allows it, as `--yes`
-does and as CI does, where a missing server is a failure. Otherwise a terminal is asked; without one nothing is
-installed.
+The environment variable SHADOWTIME_APT=no always forbids it. SHADOWTIME_APT=yes, `--yes` and CI allow it; in CI a
+missing server is a failure. Otherwise the user at the terminal is asked. Without a terminal nothing is installed.
 """
 
 import os
@@ -16,13 +15,13 @@ from shadowtime.stack.servers import ServerError, run
 
 VARIABLE = "SHADOWTIME_APT"
 SERVICES = {"mariadb-server": "mariadb"}
-"""Services that are not called as the package that brings them."""
+"""Services by package, if the names differ."""
 
 APT = ["--yes", "--quiet", "--no-install-recommends", "-o", "DPkg::Lock::Timeout=120"]
 
 
 def consent(environment: Mapping[str, str], *, yes: bool) -> bool | None:
-    """Return whether packages may be installed; None if a terminal has to be asked.
+    """Return whether packages may be installed; None if the user has to be asked at the terminal.
 
     >>> consent({"CI": "true"}, yes=False)
     True
@@ -45,19 +44,19 @@ def consent(environment: Mapping[str, str], *, yes: bool) -> bool | None:
 
 
 def install_packages(needed: Mapping[str, str], allowed: bool | None) -> None:
-    """Install what brings the commands that are not on PATH, and leave no service of it running.
+    """Install the packages of commands that are not on PATH, and stop the services that the packages start.
 
     Parameters
     ----------
     needed
-        For each command the package of Debian and Ubuntu that brings it.
+        Commands, with the package of Debian and Ubuntu that installs each.
     allowed
-        What `consent` returned.
+        Result of `consent`.
 
     Raises
     ------
     ServerError
-        If they cannot be installed or may not be.
+        If the packages cannot be installed, or may not be.
     """
     missing = {command: package for command, package in needed.items() if shutil.which(command) is None}
     if not missing:
@@ -95,7 +94,7 @@ def _agreed(names: str) -> bool:
 
 
 def _as_root() -> list[str] | None:
-    """Return what to put before a command that needs root, or None if there is no way."""
+    """Return the words to put before a command that needs root; None if root is not available."""
     if os.geteuid() == 0:
         return []
     sudo = shutil.which("sudo")
@@ -106,7 +105,7 @@ def _as_root() -> list[str] | None:
 
 
 def _stop_service(root: list[str], service: str) -> None:
-    """Stop the service that a package of this name may have started, now and at the next boot."""
+    """Stop a service that its package may have started. Under systemd also disable it for the next boot."""
     systemctl = shutil.which("systemctl")
     if systemctl is not None and Path("/run/systemd/system").is_dir():
         if Path(f"/lib/systemd/system/{service}.service").exists():

@@ -1,9 +1,9 @@
 """Pin the images of docker-compose.yml by digest: `python -m shadowtime.stack.pin [FILE]`.
 
 `skopeo` resolves every tag in FILE, by default `.env`, and its digest is written behind the tag:
-`KAFKA_VERSION=4.3.1@sha256:…`. From then on the engine takes no other image, whatever becomes of the tag. Run again,
-the command resolves the tags anew and reports those that have moved. If one tag cannot be resolved, FILE stays as it is
-and the exit status is 2.
+`KAFKA_VERSION=4.3.1@sha256:…`. From then on the engine uses this image only, even if the tag moves. A second run
+resolves the tags anew and reports those that have moved. If one tag cannot be resolved, FILE is not changed and the
+exit status is 2.
 """
 
 import re
@@ -18,7 +18,8 @@ from shadowtime.shared.errors import ShadowtimeError
 from shadowtime.shared.quoting import one_line
 
 IMAGE = re.compile(r"^\s*(?:image:|FROM)\s+(?!shadowtime)([a-z0-9][a-z0-9._/:-]*):\$\{(\w+)(?::-[^}]*)?\}", re.M)
-"""An image from a registry and the variable of its version. The names of images built here begin with ours."""
+"""An image from a registry and the variable of its version. Images with names that begin with `shadowtime` are built
+here and are not matched."""
 
 DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 SECONDS = 60.0
@@ -29,7 +30,7 @@ class PinError(ShadowtimeError):
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Write the pins; return the exit status."""
+    """Write the digests into the file. Return the exit status."""
     summary, *_ = (__doc__ or "").partition(":")
     parser = ArgumentParser("python -m shadowtime.stack.pin", description=f"{summary}.")
     parser.add_argument("file", nargs="?", type=Path, default=ROOT / ".env", help="what holds the versions (.env)")
@@ -54,7 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def images() -> dict[str, str]:
-    """Return the images that docker-compose.yml and the Dockerfiles take from registries, by variable of `.env`."""
+    """Return the images that docker-compose.yml and the Dockerfiles pull from registries, by variable of `.env`."""
     files = [ROOT / "docker-compose.yml", *ROOT.glob("*/Dockerfile"), *ROOT.glob("*/*.Dockerfile")]
     return {variable: name for file in files for name, variable in IMAGE.findall(file.read_text())}
 
@@ -72,7 +73,7 @@ def version(env: str, variable: str) -> tuple[str, str]:
 
 
 def resolve(image: str) -> str:
-    """Return the digest that an image's tag stands for now: that of all its architectures."""
+    """Return the current digest of an image's tag. For an image of several architectures it covers all of them."""
     command = ["skopeo", "inspect", "--no-tags", "--format", "{{.Digest}}", f"docker://{image}"]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)  # noqa: S603

@@ -1,8 +1,8 @@
-"""Roles: one line each, from which rights in Kafka and Redis and names of secrets follow.
+"""Roles, one line each. Rights in Kafka and Redis and the names of secrets follow from them.
 
-A stage reads its own topic (and what it wrote), writes the next one and dead letters, and keeps its state in Redis
-under its own name; nobody else does. Everyone may know that a topic exists and how many partitions it has, which is how
-the place of a run is found. What is not granted is refused.
+A stage reads its own topic and its output, and writes the next topic and dead letters. It keeps its state in Redis
+under its own name, where no other stage may write. Every role that uses Kafka may describe all topics: the number of
+partitions determines the partition of a run. All rights that are not granted are refused.
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,16 +13,16 @@ from typing import NamedTuple
 from shadowtime.shared.stages import DEAD_LETTERS, DECISIONS, FLOW, JOBS, SCORES
 
 NAME = "shadowtime"
-"""With what groups and keys begin."""
+"""Prefix of consumer groups and of keys in Redis."""
 
 ADMIN, REPLAYER, FOLLOW, SHADOW, METRICS, LIVE, SUBSCRIBER, ASK, HEALTH = (
     *("admin", "replayer", "follow", "shadow", "metrics", "live", "subscriber", "ask", "health"),
 )
 ASKED = ("runtime_distribution", "wait_bound", "scheduler", "scoreboard", "shadow")
-"""Stages whose state answers questions, and shadows."""
+"""Stages whose state is read to answer questions, and shadows."""
 
 SHOWN = ("runtime_distribution", "wait_bound", "scheduler", "shadow")
-"""Stages whose state the live page reads: those that advise, and shadows."""
+"""Stages whose state the live page reads: those that give advice, and shadows."""
 
 KAFKA, REDIS, VICTORIA_METRICS = "kafka", "redis", "victoria-metrics"
 
@@ -34,18 +34,17 @@ class Role:
     Parameters
     ----------
     name
-        User of Kafka and of Redis.
+        Name of the user in Kafka and in Redis.
     reads, writes
-        Topics.
+        Topics that the role may read and write.
     group
-        The consumer group that it may be a member of, `*` at its end for all that begin so; none for a reader of its
-        own.
+        The consumer group that the role may join. With `*` at its end it is a prefix. None for readers without a group.
     keeps, asks
-        Whose keys in Redis it reads and writes, or only reads: those of stages, of the follower, or of shadows.
+        Owners of the keys in Redis that the role reads and writes, or only reads: stages, the follower, or shadows.
     samples
-        Whether it has the password of VictoriaMetrics, which knows one user: who reads there may write, too.
+        Whether the role has the password of VictoriaMetrics. There is one user only, who may read and write.
     administers
-        Whether it may do everything.
+        Whether the role may do everything.
     """
 
     name: str
@@ -59,7 +58,7 @@ class Role:
 
     @property
     def servers(self) -> tuple[str, ...]:
-        """Servers that know it, each with a password of its own."""
+        """Servers that the role uses, each with its own password."""
         kafka = self.administers or bool(self.reads or self.writes)
         redis = self.administers or bool(self.keeps or self.asks) or self.name == HEALTH
         samples = self.administers or self.samples
@@ -67,7 +66,7 @@ class Role:
         return tuple(server for server, knows in known.items() if knows)
 
     def secret(self, server: str) -> str:
-        """Return the name of its password there.
+        """Return the name of the role's password for a server.
 
         >>> Role("scheduler").secret(KAFKA)
         'kafka-scheduler'
@@ -76,9 +75,9 @@ class Role:
 
 
 def roles(stages: Sequence[str]) -> tuple[Role, ...]:
-    """Return all roles; `stages` are those of the pipeline, in the order of the flow.
+    """Return all roles. `stages` are the stages of the pipeline, in the order of the flow.
 
-    An operator who rebuilds a stage takes the role of the stage.
+    An operator who rebuilds a stage uses the role of the stage.
 
     >>> [role.name for role in roles(["first", "second"])]
     ['admin', 'replayer', 'follow', 'shadow', 'first', 'second', 'metrics', 'live', 'subscriber', 'ask', 'health']
@@ -97,7 +96,7 @@ def roles(stages: Sequence[str]) -> tuple[Role, ...]:
         ),
         Role(METRICS, reads=(SCORES, DECISIONS), group=f"{NAME}-{METRICS}", samples=True),
         Role(LIVE, reads=everything, asks=SHOWN),
-        Role(SUBSCRIBER, reads=everything, group=f"{SUBSCRIBER}-*"),  # each reads for itself
+        Role(SUBSCRIBER, reads=everything, group=f"{SUBSCRIBER}-*"),  # each subscriber has its own group
         Role(ASK, asks=ASKED),
         Role(HEALTH),
     )
@@ -113,7 +112,7 @@ def secret_names(all_roles: Sequence[Role]) -> list[str]:
 
 
 class Binding(NamedTuple):
-    """An ACL of Kafka that allows something from any host, in the words of its own tools."""
+    """An ACL of Kafka that allows an operation from any host, in the terms of Kafka's own tools."""
 
     principal: str
     resource: str
@@ -123,9 +122,9 @@ class Binding(NamedTuple):
 
 
 def kafka_acls(all_roles: Sequence[Role]) -> list[Binding]:
-    """Return what Kafka shall allow; an administrator is among `super.users` instead, and all else is refused.
+    """Return the ACLs of Kafka. Everything else is refused, except to an administrator, who is among `super.users`.
 
-    To write idempotently, the right to write is enough.
+    The right to write includes idempotent writes.
 
     >>> for binding in kafka_acls([Role("metrics", reads=("scores",), group="shadowtime-metrics")])[-2:]:
     ...     print(*binding)
@@ -151,16 +150,16 @@ def _bindings(role: Role) -> Iterator[Binding]:
 
 
 KEYS = "+@hash +@list +@set +del +unlink +exists +type +expire +pexpire +expireat +ttl +pttl +persist"
-"""Commands that name the keys they touch."""
+"""Commands that name the keys that they access."""
 
 SCRIPTS = "+eval +evalsha +script|load +script|exists +multi +exec +discard +watch +unwatch +cluster|slots"
 LOOKING = "+@hash +@list +@set +exists +type +ttl +pttl +scan +multi +exec +discard +cluster|slots"
-"""Commands of a reader, with a right to read its own keys only; `SCAN` shows names, of other keys too."""
+"""Commands of a reader, which may read the granted keys only. `SCAN` shows the names of all keys, though."""
 
 
 NOBODY = "user default off ~* &* +@all"
-"""A user without a name gets in nowhere. Yet that user may do everything. As this user Redis reads its own append-only
-file, and it would keep nothing of a transaction with a forbidden command
+"""Redis' default user is off, so no client can log in without a name. Yet this user has all rights: Redis reads its own
+append-only file as this user, and would drop every transaction with a forbidden command
 (https://github.com/redis/redis/issues/14541)."""
 
 
@@ -182,6 +181,6 @@ def redis_user(role: Role, digest: str) -> str:
 
 
 def redis_acl(all_roles: Sequence[Role], digests: dict[str, str]) -> str:
-    """Return Redis' `aclfile`: nobody without a name, and one user for each role, by the digests of their secrets."""
+    """Return Redis' `aclfile`: the disabled default user, and one user for each role with the digest of its secret."""
     users = [redis_user(role, digests[role.secret(REDIS)]) for role in all_roles if REDIS in role.servers]
     return "\n".join([NOBODY, *users]) + "\n"

@@ -1,4 +1,4 @@
-"""The Grafana dashboards, one module each: the questions that each screen answers."""
+"""The Grafana dashboards, one module each, with the questions that their panels answer."""
 
 from typing import TYPE_CHECKING
 

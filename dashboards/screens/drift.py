@@ -1,4 +1,4 @@
-"""Whether predictions still hold, of what and of whom they do not, and how near to an alarm they are."""
+"""Drift: predictions that no longer hold, by quantity and group of jobs, and how near the others are to an alarm."""
 
 from grafana_foundation_sdk.builders.dashboard import Dashboard
 

@@ -1,4 +1,4 @@
-"""The processes themselves, in real time: whether they keep up, and what they could not use."""
+"""Health of the processes in real time: whether they keep up, and the messages that they could not use."""
 
 from grafana_foundation_sdk.builders.dashboard import Dashboard
 

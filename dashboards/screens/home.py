@@ -1,4 +1,4 @@
-"""The way in: whether all is well, what was run, and which screen answers what."""
+"""The home dashboard: whether all is well, the list of runs, and the questions that each screen answers."""
 
 from grafana_foundation_sdk.builders.common import TableSortByFieldState
 from grafana_foundation_sdk.builders.dashboard import Dashboard
@@ -14,7 +14,7 @@ from shadowtime.shared import metric_names as names
 from shadowtime.shared.text import BAD, GOOD, WARNING
 
 EVER = "50y"
-"""Logs may be of any year since 1980; the store knows no time before 1970."""
+"""Look-back window that covers all logs. They may be of any year since 1980; the store has no time before 1970."""
 
 NOTHING = "No run yet: shadowtime replay --transport kafka"
 FIRST, LAST = (
@@ -22,7 +22,8 @@ FIRST, LAST = (
     for function in ("tfirst_over_time", "tlast_over_time")
 )
 UNTIL = f"{LAST} + clamp_min(({LAST} - {FIRST}) / 100, 86400)"
-"""Where the charts of a run end: so long after its last sample, which is on no chart that ends with it, that one is."""
+"""End of the time range of a run's charts. It is somewhat after the last sample: a chart that ends exactly at the last
+sample would not show it."""
 
 CHOSEN = (
     "?from=${__data.fields.first.numeric}&to=${__data.fields.until.numeric}"
@@ -32,7 +33,7 @@ HIDDEN = [
     DynamicConfigValue(id_val="custom.hidden", value=True),
     DynamicConfigValue(id_val="custom.hideFrom", value={"viz": True, "legend": False, "tooltip": False}),
 ]
-"""A column for links only, as Grafana calls it until 12.1 and since."""
+"""Overrides that hide a column used only for links: the option's name until Grafana 12.1, and since."""
 
 WHERE = """
 | Question | Screen |

@@ -1,4 +1,4 @@
-"""Panels that draw what holds at one moment: tables, bars over categories, and dots of two figures each."""
+"""Panels for values at one moment: tables, bars over categories, and scatter plots."""
 
 from collections.abc import Mapping, Sequence
 from string import ascii_uppercase
@@ -21,7 +21,7 @@ GRAFANA = model.DataSourceRef(type_val="datasource", uid="grafana")
 def rows(
     title: str, asks: Asks, queries: Sequence[Query], units: Mapping[str, str], height: int = HEIGHT
 ) -> table.Panel:
-    """Return a table, one column per query beside the labels that they share; its columns are named as the queries."""
+    """Return a table of the shared labels, with one further column per query, named by the query's legend."""
     panel = _transformed(table.Panel(), [_named(queries)])
     for column, unit in units.items():
         panel = panel.override_by_name(column, [Override(id_val="unit", value=unit)])
@@ -38,7 +38,7 @@ def bars(title: str, asks: Asks, queries: Sequence[Query], over: str) -> barchar
 def shares(title: str, asks: Asks, query: Query, over: str, by: str = "policy") -> table.Panel:
     """Return a table of one query: a row for each value of the label `over`, a column for each of the label `by`.
 
-    What is above zero is bad.
+    Values above zero are coloured as bad, values below zero as good.
     """
     panel = _crossed(table.Panel(), over, by)
     filled = Override(id_val="custom.cellOptions", value={"type": "color-background", "mode": "basic"})
@@ -56,7 +56,7 @@ def bars_by(title: str, asks: Asks, query: Query, over: str, by: str = "policy",
 
 
 def dots_of(title: str, asks: Asks, across: Query, up: Query, units: tuple[str, str]) -> xychart.Panel:
-    """Return a dot for each policy; the queries' legends are the names of the axes."""
+    """Return a scatter plot with a dot for each policy. The legends of the queries name the axes."""
     panel = _transformed(xychart.Panel(), [_named([across, up])])
     apart = {"fields": ["policy"], "keepFields": False, "naming": {"asLabels": False}}
     panel = panel.with_transformation(model.DataTransformerConfig(id_val="partitionByValues", options=apart))
@@ -69,7 +69,7 @@ def dots_of(title: str, asks: Asks, across: Query, up: Query, units: tuple[str, 
 
 
 def reliability(title: str, asks: Asks, stated: Query, happened: Query, over: str) -> xychart.Panel:
-    """Return a dot for each value of the label `over`, and the diagonal on which it is if what is stated happens."""
+    """Return a reliability diagram: a dot for each value of the label `over`, and the perfect diagonal."""
     queries = [stated, happened, stated._replace(legend="as it should be")]
     in_order = model.DataTransformerConfig(id_val="sortBy", options={"sort": [{"field": over}]})
     panel = _scattered(_transformed(xychart.Panel(), [in_order, _named(queries)]), stated.legend)
@@ -79,14 +79,14 @@ def reliability(title: str, asks: Asks, stated: Query, happened: Query, over: st
 
 
 def _scattered(panel: xychart.Panel, across: str) -> xychart.Panel:
-    """Draw all number fields but one against that one."""
+    """Draw all number fields against the field `across`."""
     x = xychart.XychartXYSeriesConfigX().matcher(xychart.MatcherConfig().id("byName").options(across))
     panel = panel.mapping(SeriesMapping.AUTO).series([xychart.XYSeriesConfig().x(x)]).show(XYShowMode.POINTS)
     return panel.point_size(xychart.XychartFieldConfigPointSize().fixed(12)).legend(legend().calcs([]))
 
 
 def live(title: str, asks: Asks, measurement: str) -> table.Panel:
-    """Return the last rows of a stream of Grafana Live."""
+    """Return a table of the last rows of a Grafana Live stream."""
     unknown = model.ValueMap(options={"-1": model.ValueMappingResult(text="none", index=0)})
     panel = table.Panel().mappings([unknown])
     return finished(panel, title, asks, [], 24).with_target(_LiveTarget(measurement)).datasource(GRAFANA)
@@ -99,11 +99,11 @@ class _LiveTarget(Builder[variants.Dataquery], variants.Dataquery):
         self._measurement = measurement
 
     def build(self) -> "_LiveTarget":
-        """Return itself."""
+        """Return this object, which is its own builder."""
         return self
 
     def to_json(self) -> dict[str, Any]:
-        """Return what Grafana stores."""
+        """Return the query as Grafana stores it."""
         channel = f"stream/shadowtime/{self._measurement}"
         return {"refId": "A", "queryType": "measurements", "channel": channel, "datasource": GRAFANA.to_json()}
 
@@ -115,7 +115,7 @@ def _transformed(panel: Drawing, more: Sequence[model.DataTransformerConfig]) ->
 
 
 def _crossed(panel: Drawing, over: str, by: str) -> Drawing:
-    """Lay out one query as a matrix; Grafana calls its first column after both labels."""
+    """Lay out one query as a matrix. Grafana names the first column after both labels; rename it to `over`."""
     crossed = {"columnField": by, "rowField": over, "valueField": "Value", "emptyValue": "null"}
     named = {"renameByName": {f"{over}\\{by}": over}}
     return _transformed(
@@ -128,7 +128,7 @@ def _crossed(panel: Drawing, over: str, by: str) -> Drawing:
 
 
 def _named(queries: Sequence[Query]) -> model.DataTransformerConfig:
-    """Return what names the columns of a table as its queries, and leaves out their time."""
+    """Return the transformation that names a table's columns by the queries' legends, and leaves out the time."""
     names = {f"Value #{letter}": query.legend for letter, query in zip(ascii_uppercase, queries, strict=False)}
     options = {"excludeByName": {"Time": True}, "renameByName": names | {"Value": queries[0].legend}}
     return model.DataTransformerConfig(id_val="organize", options=options)

@@ -126,13 +126,13 @@ def _mean(sums: names.Metric, window: str) -> str:
 
 
 def _difference(metric: names.Metric) -> str:
-    """Return the last value of a mean less that under the baseline."""
+    """Return the query for a mean's last value minus its last value under the baseline."""
     here, there = (last(runs.of(metric)) for runs in (SEVERAL, BASELINE))
     return f"max by (policy) ({here}) - on () group_left() max({there})"
 
 
 def _chance(sums: names.Metric) -> str:
-    """Return half the width of the 95 % interval of a difference of means, by the method of batch means."""
+    """Return the query for half the width of the 95 % confidence interval of a difference of means, by batch means."""
     here, there = (f"increase({runs.of(sums)}[$batch])" for runs in (SEVERAL, BASELINE))
     batches = f"(sum by (policy) ({here}) - on () group_left() sum({there}))[$__range:$batch]"
     jobs = f"max by (policy) ({last(SEVERAL.of(names.JOBS))})"

@@ -1,4 +1,4 @@
-"""Whether predicted run times can be taken at their word, and what is expected of the jobs that come in."""
+"""Predicted run times: their accuracy and calibration, and the predictions for newly submitted jobs."""
 
 from grafana_foundation_sdk.builders.dashboard import Dashboard
 

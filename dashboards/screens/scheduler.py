@@ -150,7 +150,7 @@ def dashboard() -> Dashboard:
 
 
 def _decides(within: str, when: str = "") -> str:
-    """Return the one member that was last to be told to decide, and when that was; samples may be days apart."""
+    """Return the query for the member with the latest sample of deciding, and its time. Samples may be days apart."""
     return f"topk(1, tlast_over_time({ONE.of(names.MEMBER_DECIDES)}[{within}]{when}))"
 
 

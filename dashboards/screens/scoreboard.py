@@ -1,4 +1,4 @@
-"""How full the machine is, who waits and how the jobs fared, under each policy of an experiment."""
+"""The machine and the queue: utilization, waiting jobs and scores of ended jobs, for each policy of an experiment."""
 
 from grafana_foundation_sdk.builders.dashboard import Dashboard
 
@@ -9,7 +9,7 @@ from shadowtime.shared import metric_names as names
 from shadowtime.shared.text import NEUTRAL
 
 JOB_CHANGES = "cancelled|held|changed|suspended|told_late"
-"""Happenings that are as seldom as each other: of starts to come a site may say something every minute."""
+"""Happenings of similar frequency. Starts that the site expects are left out: they may be published every minute."""
 
 NONE_ENDED = "No job has ended yet"
 CAPACITY = Query(f"max({SEVERAL.of(names.PROCESSORS)})", "there are")

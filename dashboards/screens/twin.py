@@ -1,4 +1,4 @@
-"""Shadows beside the clusters that they are of, in real time: how other policies fare on the same jobs."""
+"""Shadows beside their clusters, in real time: the performance of other policies on the same jobs."""
 
 from grafana_foundation_sdk.builders.dashboard import Dashboard
 

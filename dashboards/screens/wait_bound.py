@@ -1,4 +1,4 @@
-"""Bounds on waits, and forecasts: against what jobs waited, and whether as many bounds hold as should."""
+"""Bounds on waits, and forecasts, against the actual waits: coverage of the bounds and errors of the forecasts."""
 
 from grafana_foundation_sdk.builders.dashboard import Dashboard
 

@@ -1,4 +1,4 @@
-"""Adjusted requests: how accurate they are, and what became of them."""
+"""Adjusted requests: their accuracy, and their outcomes."""
 
 from grafana_foundation_sdk.builders.dashboard import Dashboard
 

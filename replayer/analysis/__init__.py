@@ -1,4 +1,4 @@
-"""Questions to a log beyond a replay: how a schedule differs, how near a policy comes, what fits a site."""
+"""Analyses of a log: differences of schedules, accuracy of a policy's starts, fits of a site's settings."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""Where another schedule first deviates from a policy's own, and why the policy decides as it does."""
+"""The first deviation of another schedule from a policy's own, and the reason for the policy's decision."""
 
 from dataclasses import replace
 from typing import NamedTuple
@@ -15,7 +15,10 @@ from shadowtime.shared.text import RunContext, describe_reason, reasons_of
 
 
 class Deviation(NamedTuple):
-    """The first start that differs: of which job, when, in seconds, by whom, and why ours is as it is."""
+    """The first start that differs: the job, both start times in seconds, free processors, and our reason.
+
+    `free` counts free processors of the job's pool, `processors` all processors of that pool.
+    """
 
     job_number: int
     theirs: int
@@ -25,12 +28,12 @@ class Deviation(NamedTuple):
     why: str
 
     def __str__(self) -> str:
-        """Return it in words."""
+        """Return the deviation in words."""
         return f"job {self.job_number}: theirs starts at {self.theirs}, ours at {self.ours}: {self.why}"
 
 
 class Moment(NamedTuple):
-    """A pool just after a pass, the scheduler that it is of, and what was decided for it at this second."""
+    """A pool just after a scheduling pass, its scheduler, and the starts decided in it at this second."""
 
     scheduler: Explaining
     pool: PoolScheduler
@@ -53,7 +56,7 @@ def starts_of(plan: RunPlan) -> Integers:
 def first_deviation(plan: RunPlan, theirs: Integers, ours: Integers) -> Deviation | None:
     """Return the earliest start that only one of two schedules has; None if they are equal.
 
-    Until then both machines are in the same state, so that what the policy says of it holds for both.
+    Until then both machines are in the same state, so the policy's reason applies to both.
     """
     first = np.where(theirs == ours, np.iinfo(np.int64).max, np.minimum(theirs, ours))
     job = int(np.argmin(first))
@@ -66,7 +69,7 @@ def first_deviation(plan: RunPlan, theirs: Integers, ours: Integers) -> Deviatio
 
 
 def _moment(plan: RunPlan, now: int, at: int) -> Moment:
-    """Return a pool as it is once everything until a second has happened."""
+    """Return the state of pool `at` after all events up to second `now`."""
     opened: list[Explaining] = []
     decided: list[Decided] = []
 
@@ -90,7 +93,7 @@ def _moment(plan: RunPlan, now: int, at: int) -> Moment:
 
 
 def _started(moment: Moment, number: int) -> tuple[int, str]:
-    """Return how many processors were free for a job that ours starts now, and why it does."""
+    """Return the processors free before our policy starts a job now, and the reason for the start."""
     place = [start.job_number for start in moment.starts].index(number)
     free = moment.pool.free + sum(start.processors for start in moment.starts[place:])
     log = RunContext(moment.scheduler.opened.unix_start)
@@ -98,7 +101,7 @@ def _started(moment: Moment, number: int) -> tuple[int, str]:
 
 
 def _left(moment: Moment, number: int) -> tuple[int, str]:
-    """Return how many processors are free beside what ours starts now, and why it lets a job wait."""
+    """Return the processors still free after our policy's starts now, and the reason why a job waits."""
     free = moment.pool.free
     were_free = moment.were_free(free)
     if moment.starts:
@@ -108,7 +111,7 @@ def _left(moment: Moment, number: int) -> tuple[int, str]:
 
 
 def _named(numbers: list[int]) -> str:
-    """Return some jobs by number, and how many more there are.
+    """Return the first three job numbers in words, with the number of further jobs.
 
     >>> _named([4]), _named([4, 5, 6, 7, 8])
     ('job 4', 'jobs 4, 5, 6 and 2 more')

@@ -20,13 +20,13 @@ from shadowtime.shared.errors import TraceError
 from shadowtime.shared.formatting import DAY
 
 SCALE = 1000
-"""Weight of age; others are set to it."""
+"""Weight of age. Other weights are relative to it."""
 
 Keys = Mapping[str, Any]
 
 
 class Tried(NamedTuple):
-    """Settings, and how far off starts are under them: the mean of log(1 + minutes)."""
+    """A candidate: settings, and the error of its starts as the mean of log(1 + minutes)."""
 
     keys: Keys
     loss: float
@@ -48,7 +48,7 @@ def first_of(workload: Workload, jobs: int) -> Workload:
 
 
 def steps(workload: Workload) -> Iterator[list[Keys]]:
-    """Yield what is tried together, each time beside what was best before: changes of keys."""
+    """Yield lists of changes of keys. The changes of a list are alternatives, applied to the best settings so far."""
     yield [{"backfill": False}, *({"bf_max_job_test": tests} for tests in (1, 10, 100))]
     yield [{"weight_size": weight, "favor_small": small} for weight in (SCALE, 10 * SCALE) for small in (False, True)]
     yield [{"weight_fairshare": weight} for weight in (SCALE // 3, SCALE, 3 * SCALE, 10 * SCALE)]
@@ -59,7 +59,7 @@ def steps(workload: Workload) -> Iterator[list[Keys]]:
 
 
 def _by_wait(workload: Workload) -> list[list[int]]:
-    """Return a row for each queue, the one with the shortest median wait with the largest factor; none of one queue."""
+    """Return a partition row for each queue; empty for fewer than two. A shorter median wait has a larger factor."""
     queues, waits = workload.columns["queue_number"], workload.columns["wait_time"]
     known = [int(queue) for queue in np.unique(queues) if queue >= 0]
     if len(known) < 2:
@@ -69,21 +69,22 @@ def _by_wait(workload: Workload) -> list[list[int]]:
 
 
 def loss_of(workload: Workload, keys: Keys) -> float:
-    """Return how far off starts are under settings."""
+    """Return the error of starts under these settings: the mean of log(1 + minutes)."""
     plan = RunPlan("slurm", workload.name, workload, configure(policy_of(keys)))
     off = np.abs(starts_of(plan) - real_starts(workload))
     return float(np.log1p(off / 60).mean())
 
 
 def fit(workload: Workload, jobs: int, say: Callable[[str], None]) -> Tried:
-    """Return the settings that come nearest on the first half of a log, or its first jobs; the rest is not looked at.
+    """Return the settings with the smallest error on the first half of a log, or on its first `jobs` jobs if fewer.
 
-    One key, or few, at a time, each kept only if it comes nearer. Some 20 replays.
+    The rest of the log is not used. One or a few keys change at a time, and a change is kept only if it reduces the
+    error. The fit takes some 20 replays.
 
     Raises
     ------
     TraceError
-        If the log does not say how long its jobs waited, or has too few.
+        If the log does not have all waits, or has too few jobs.
     """
     half = first_of(workload, min(len(workload) // 2, jobs))
     if len(half) < 2:

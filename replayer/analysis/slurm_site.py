@@ -1,4 +1,4 @@
-"""Write what a live Slurm is set to into a file: its commands asked, names made numbers."""
+"""Export of the settings of a live Slurm into a file: its commands are run, and names become numbers."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -10,25 +10,25 @@ from shadowtime.shared.output import result_file
 
 
 async def asked(commands: Commands) -> dict[str, str]:
-    """Return what each command prints.
+    """Return the output of each command.
 
     Raises
     ------
     FollowError
-        If one fails; says what it said.
+        If a command fails. The error has its message.
     """
     return {name: await commands.text(*command) for name, command in COMMANDS.items()}
 
 
 def site_in(texts: Mapping[str, str], pools: Path, names: Names) -> Site:
-    """Return the settings of a site; its pools, as replays number them, are written to a file."""
+    """Return the settings of a site. Its nodes and partitions are written to the file `pools`, for replays."""
     with result_file(pools) as file:
         file.write(f"{texts['nodes']}\n{texts['partitions']}\n".encode())
     return site_of(texts, read_parts(pools), names)
 
 
 def as_toml(site: Site, names: Names) -> str:
-    """Return a site as a file has it, with whose numbers they are."""
+    """Return the text of the settings file, with comments that map numbers to names."""
     lines = [*(f"# not modelled: {note}" for note in site.notes), *toml_of(site.keys)]
     for kind in ("user", "account", "partition", "qos"):
         listed = ", ".join(f"{number} {name}" for name, number in names.of[kind].items())
@@ -37,7 +37,7 @@ def as_toml(site: Site, names: Names) -> str:
 
 
 def toml_of(keys: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the lines of keys as a file has them."""
+    """Yield the lines of a settings file for these keys, as TOML."""
     for key, value in keys.items():
         if isinstance(value, list):
             yield from (f"{key} = [", *(f"    {row}," for row in value), "]")
@@ -50,7 +50,7 @@ def _toml(value: Any) -> str:
 
 
 async def write_site(commands: Commands, output: Path, pools: Path, names_file: Path, key_file: Path | None) -> Site:
-    """Ask a Slurm, and write its settings, its pools and the numbers of names."""
+    """Query a Slurm, and write three files: its settings, its pools and the numbers of names. Return the site."""
     names = read_names(names_file, key_file)
     site = site_in(await asked(commands), pools, names)
     names.write(names_file)

@@ -1,4 +1,4 @@
-"""How near a policy comes to what a site really did: its starts beside those of a recorded log."""
+"""Accuracy of a policy's starts, compared with the recorded starts of a site."""
 
 from typing import NamedTuple
 
@@ -14,13 +14,13 @@ from shadowtime.shared.kernels import Flags, Integers
 from shadowtime.shared.text import seconds, shares
 
 MINUTE, TEN_MINUTES = 60, 600
-"""Seconds off at which a start counts as met, or nearly."""
+"""Maximum error in seconds of a start that counts as met, or as nearly met."""
 
 
 class StartAccuracy(NamedTuple):
-    """Of some jobs: shares of starts met, waits in seconds, and by how much starts are off, in seconds.
+    """The accuracy over some jobs: shares of starts met, waits in seconds, and errors of starts in seconds.
 
-    `stepped_…` are shares of starts met step by step: until each decision all is as it really was.
+    `stepped_…` are shares of starts met step by step: each decision is made in the recorded state.
     """
 
     policy: str
@@ -38,7 +38,7 @@ class StartAccuracy(NamedTuple):
 def measure_start_accuracy(
     policy: str, workload: Workload, ours: Integers, stepped: Integers, of: Flags | None = None
 ) -> StartAccuracy:
-    """Return how near starts come to the real ones, of some jobs or of all: free-running ones, and step by step."""
+    """Return the accuracy of free-running and stepped starts. `of` selects jobs; None selects all."""
     rows = np.ones(len(ours), dtype=np.bool_) if of is None else of
     if not rows.any():
         raise TraceError(f"{workload.name}: no job is left to compare")
@@ -59,12 +59,12 @@ def measure_start_accuracy(
 
 
 def met_by(plan: RunPlan, of: Flags | None = None) -> StartAccuracy:
-    """Return how near a policy comes, having replayed the whole log under it, freely and step by step."""
+    """Return the accuracy of a policy, from replays of the whole log: free-running and step by step."""
     return measure_start_accuracy(plan.label, plan.workload, starts_of(plan), stepped_starts(plan, TEN_MINUTES), of)
 
 
 def met_table(title: str, rows: list[StartAccuracy]) -> FittedTable:
-    """Return one row for each policy, the nearest first."""
+    """Return a table with one row per policy, the most accurate first."""
     rows = sorted(rows, key=lambda row: (-row.within_minute, row.mean_off))
     return FittedTable(
         title,

@@ -1,4 +1,4 @@
-"""When a policy would start each job of a log, given what really was until then: a log played step by step.
+"""Step-by-step replay: the start of each job under a policy, if the state before was as recorded.
 
 References
 ----------
@@ -21,16 +21,16 @@ DECIDING = [stage for stage in STAGES if stage.name != "scoreboard"]
 
 
 class Stepped(Machine):
-    """A machine that starts jobs as they really did, whatever is decided.
+    """A machine that starts jobs as recorded, whatever the policy decides.
 
-    The policy is asked whenever a closed replay would ask it, and a second after real starts that it had not decided;
-    never because a start is about to happen. `free`: restored from a snapshot of the other kind, it goes on as is
-    decided; what was decided last it carries out when the next job really started.
+    The policy is asked whenever a closed replay would ask it, and one second after recorded starts that it had not
+    decided. It is not asked just because a recorded start is due. With `free`, a machine restored from a snapshot of a
+    stepped one applies the decisions instead. It applies the last decision of the snapshot at the next recorded start.
 
     Raises
     ------
     TraceError
-        As `Machine` and `real_starts`.
+        As in `Machine` and `real_starts`.
     """
 
     name = "stepped"
@@ -50,11 +50,11 @@ class Stepped(Machine):
         self._starts = starts[self._order]
         self._begun = 0
         self._decided: Decided | None = None
-        """Last decision, not yet carried out; the machine is as it was then."""
+        """Last decision, not yet applied. The machine has not changed since."""
         self._free = free
 
     def starting(self) -> list[int]:
-        """Return the jobs that really start at the next instant, if they are all that happens there."""
+        """Return the numbers of jobs that start at the next instant as recorded; empty if it has other events."""
         time = self.next_time()
         if time is None or self._free or time == self._soonest():
             return []
@@ -63,7 +63,7 @@ class Stepped(Machine):
         return numbers
 
     def next_time(self) -> int | None:
-        """Return the time of the next event; None once nothing is left."""
+        """Return the time of the next event; None if nothing is left."""
         soonest = self._soonest()
         if self._free:
             return soonest if self._decided is None else self._time
@@ -73,7 +73,7 @@ class Stepped(Machine):
         return start if soonest is None else min(soonest, start)
 
     def next_instant(self) -> Sequence[Event]:
-        """Return the events of the next instant: real starts have one of their own, behind its scheduling point."""
+        """Return the events of the next instant. Recorded starts are a separate instant, after the scheduling point."""
         decided = self._decided
         if self._free and decided is not None:
             self._decided = None
@@ -93,7 +93,7 @@ class Stepped(Machine):
         return changes
 
     def apply(self, decided: Decided) -> Sequence[Event]:
-        """Note what was decided; carry it out if free."""
+        """Record the decision; apply it only with `free`."""
         if self._free:
             return super().apply(decided)
         self._again = decided.again
@@ -106,7 +106,7 @@ class Stepped(Machine):
         return super().snapshot() | {"begun": self._begun, "decided": decided}
 
     def restore(self, state: Any) -> None:
-        """Take on what `snapshot` returned."""
+        """Restore the state that `snapshot` returned."""
         super().restore(state)
         self._begun, decided = state["begun"], state["decided"]
         self._decided = None if decided is None else Decided.model_validate(decided)
@@ -115,18 +115,19 @@ class Stepped(Machine):
 
 
 def stepped_starts(plan: RunPlan, patience: int) -> Integers:
-    """Return when a policy would start each job, in seconds, in order of the log; until then all is as it really was.
+    """Return the time at which a policy starts each job from the recorded state, in seconds, in order of the log.
 
-    That is when it first decides to. If a job really starts before, the policy goes on alone from the instant before:
-    when it then starts the job counts, or `patience` and a second more than the real start if it has not by then.
+    This is the time of the first decision to start the job. If the recorded start is earlier, the policy continues
+    alone from the instant before. Then its own start of the job counts. If the job has not started `patience` seconds
+    after the recorded start, the result is one second more than that.
     O(replay + late starts * (state + `patience` of a replay)).
 
     Parameters
     ----------
     plan
-        The run; its jobs must tell their waits.
+        The run. Its jobs must have recorded waits.
     patience
-        Seconds for which it goes on alone.
+        Seconds after a recorded start for which the policy continues alone.
     """
     started = real_starts(plan.workload)
     numbers = plan.workload.columns["job_number"].tolist()
@@ -142,7 +143,7 @@ def stepped_starts(plan: RunPlan, patience: int) -> Integers:
     replay = _replay(plan, source, note)
     while replay.step():
         if replay.last is None or not isinstance(replay.last.event, Decided | JobStarted):
-            continue  # the scheduling point of this instant is still to come
+            continue  # this instant's scheduling point is pending
         late = [number for number in source.starting() if number not in ours]
         if late:
             until = real[late[0]] + patience
@@ -153,7 +154,7 @@ def stepped_starts(plan: RunPlan, patience: int) -> Integers:
 
 
 def _alone(plan: RunPlan, snapshot: bytes, wanted: Sequence[int], until: int) -> dict[int, int]:
-    """Return when a policy that goes on alone starts jobs, until a time or until it has started those wanted."""
+    """Return the starts of a policy that continues alone, until a time or until all wanted jobs have started."""
     started: dict[int, int] = {}
 
     def note(envelope: Envelope) -> None:

@@ -1,4 +1,4 @@
-"""Search a log for a set of templates, and write it."""
+"""Search for the template set that predicts the run times of a log best."""
 
 import os
 import sys
@@ -28,11 +28,11 @@ from shadowtime.shared.messages import JobEnded, JobSubmitted
 from shadowtime.shared.output import result_file
 
 MIN_JOBS = 100
-"""Jobs; of fewer, too few end before others are submitted."""
+"""Minimum number of jobs. In a shorter log, too few jobs end before others are submitted."""
 
 
 def events_of(workload: Workload) -> Iterator[tuple[int, int]]:
-    """Yield submissions and ends as recorded, each with the number of the job in the workload."""
+    """Yield recorded submissions and ends, each with the row of its job in the workload."""
     numbers = {int(job_number): row for row, job_number in enumerate(workload.columns["job_number"])}
     for events in iter(Recorded(workload).next_instant, ()):
         for event in events:
@@ -43,13 +43,12 @@ def events_of(workload: Workload) -> Iterator[tuple[int, int]]:
 
 
 def errors_on(workload: Workload, pool: ThreadPoolExecutor, settings: TemplatesSettings) -> TemplateErrors:
-    """Return what tells how far off template sets are on a workload, on the threads of a pool.
+    """Return the error function of template sets on a workload. It runs on the threads of a pool.
 
     Raises
     ------
     TraceError
-        If the workload is too short, has no job that comes after the end of another, or does not say how long its
-        jobs waited.
+        If the workload is too short, has no submission after the end of another job, or has no recorded waits.
     """
     if len(workload) < MIN_JOBS:
         raise TraceError(f"{workload.name}: {len(workload)} jobs are too few to search on; at least {MIN_JOBS}")
@@ -62,14 +61,14 @@ def errors_on(workload: Workload, pool: ThreadPoolExecutor, settings: TemplatesS
 def write_templates(
     trace: str, output: Path, jobs: int, population: int, generations: int, seed: int, workers: int
 ) -> None:
-    """Search a log and write the set that is found.
+    """Search a log, and write the best template set to a file.
 
     Raises
     ------
     SettingsError
         If a number is out of its range.
     TraceError
-        If there is nothing to search on.
+        If the log has too few jobs, or none to learn from.
     """
     for option, value, low in (
         ("population", population, 2 * ELITE),

@@ -1,4 +1,4 @@
-"""The Python interface: read a log, replay it, get results as frames."""
+"""The Python interface: reading logs, replays, and results as frames."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""Shadowtime from Python: what `import shadowtime` offers (docs/api.md)."""
+"""Functions of the Python interface, `import shadowtime` (docs/api.md)."""
 
 from collections.abc import Mapping, Sequence
 from os import PathLike
@@ -44,22 +44,22 @@ def read_log(
         A file in the Standard Workload Format, plain or compressed, output of sacct, an accounting file of PBS, or a
         table of jobs; the bundled trace by default.
     processors
-        Size of the machine; the one of the log's header by default.
+        Size of the machine; by default from the header of the log.
     jobs
-        Keep this many, the earliest submitted.
+        Keep only this number of jobs, the earliest submitted.
     requests
         `as-logged`, `actual` (each job requests its run time) or `doubled`.
     oversized
         Whether jobs larger than the machine are left out (`drop`) or cut to its size (`align`).
     recorded
-        Whether it is for a recorded replay, which takes jobs of accounting files too that never started.
+        Whether the replay is recorded. Then jobs of accounting files that never started are kept.
     columns, time_zone, pools
-        What an accounting file or a table does not say itself (docs/accounting.md).
+        Information that an accounting file or a table lacks (docs/accounting.md).
 
     Raises
     ------
     TraceError
-        If the file is no log, or no job is left.
+        If the file is not a log, or no job is left.
     SettingsError
         If an argument is out of its range.
 
@@ -88,29 +88,30 @@ def replay(
     moldable: bool = True,
     speedup: str = "constant",
 ) -> Result:
-    """Replay a log under a policy through the whole pipeline, in this process.
+    """Replay a log under a policy through the whole pipeline, in this process. Return the result.
 
     Parameters
     ----------
     log
-        What `read_log` returned, or a file.
+        A workload from `read_log`, or the path of a log.
     policy, runtime, adjustment, wait_bound
         SPECs, as on the command line (docs/reference/specs.md).
     mode
-        `closed`: jobs start as decided; `recorded`: as they did, and decisions are advice.
+        `closed`: jobs start as decided. `recorded`: jobs start as in the log, and decisions are only advice.
     seed
-        Of every draw of chance.
+        Seed of all random numbers.
     capacity
-        The machine's size in processors from a time of the log on, in seconds.
+        Changes of the machine's size: time in seconds of the log to the new number of processors.
     restartable, moldable, speedup
-        Whether jobs may be killed and run again, or run on other sizes, and how they scale then.
+        Whether jobs may be killed and restarted, whether they may run on other numbers of processors, and how their
+        run times then scale.
 
     Raises
     ------
     SettingsError
-        If an argument is out of its range or a SPEC is none.
+        If an argument is out of its range or a SPEC is invalid.
     ReplayError
-        If jobs wait that can never start.
+        If waiting jobs can never start.
 
     Examples
     --------
@@ -138,16 +139,16 @@ def replay(
 
 
 def wait_bound(waits: Sequence[int], quantile: float = 0.95, confidence: float = 0.95) -> int | None:
-    """Return the observed wait that bounds a quantile of waits from above, None where there are too few of them.
+    """Return the observed wait that is an upper bound on a quantile of waits; None if there are too few waits.
 
     Parameters
     ----------
     waits
-        Of jobs that are alike, in seconds.
+        Waits of similar jobs, in seconds.
     quantile
-        Share of such jobs that wait no longer.
+        Share of similar jobs that wait no longer than the bound.
     confidence
-        Probability with which that many do.
+        Probability that at least this share waits no longer.
 
     Raises
     ------
@@ -163,14 +164,14 @@ def wait_bound(waits: Sequence[int], quantile: float = 0.95, confidence: float =
     ----------
     docs/algorithms.md#binomial-bound (Brevik 2006, section 3.1).
     """
-    if any(wait != wait for wait in waits):  # which sorts anywhere
+    if any(wait != wait for wait in waits):  # a NaN, which has no place in a sorted list
         raise ValueError("a wait is not a number")
     rank = upper_rank(len(waits), quantile, confidence)
     return None if rank is None else sorted(waits)[rank - 1]
 
 
 def make(kind: str, spec: str) -> Any:
-    """Return a policy, predictor, adjuster or bounder, to be asked and taught directly.
+    """Return a policy, predictor, adjuster or bounder for direct use.
 
     Predictors have `predict_one(job)` and `learn_one(job, outcome)` (`shared/stages/predictor.py`).
 
@@ -179,12 +180,12 @@ def make(kind: str, spec: str) -> Any:
     kind
         `policy`, `runtime`, `adjustment` or `wait-bound`, as the options of the command line.
     spec
-        Its name and keys.
+        Name and keys of the component.
 
     Raises
     ------
     SettingsError
-        If there is no such kind, name or key.
+        If the kind, the name or a key is unknown.
 
     Examples
     --------

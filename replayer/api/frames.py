@@ -1,4 +1,4 @@
-"""Jobs and decisions of a run as pandas frames, made when they are asked for."""
+"""Jobs and decisions of a run as pandas frames, built on request."""
 
 from array import array
 from importlib import import_module
@@ -17,7 +17,7 @@ UNKNOWN = -1
 
 
 def require_pandas() -> None:
-    """Raise `ImportError` that says which extra brings pandas, where it is not installed."""
+    """Raise `ImportError`, which names the extra to install, if pandas is missing."""
     try:
         import_module("pandas")
     except ModuleNotFoundError:
@@ -25,14 +25,14 @@ def require_pandas() -> None:
 
 
 class SubmissionPredictions:
-    """Remembers what was predicted of each job when it was submitted, -1 where nothing was."""
+    """An observer that records the predictions for each job at its submission; -1 if there is none."""
 
     def __init__(self) -> None:
         self._rows = array("d")
         self._bounds: list[dict[str, int | None]] = []
 
     def __call__(self, envelope: Envelope) -> None:
-        """Take in an envelope."""
+        """Record the predictions of an envelope, if its event is a submission."""
         event = envelope.event
         if not isinstance(event, JobSubmitted):
             return
@@ -49,7 +49,7 @@ class SubmissionPredictions:
         self._bounds.append({f"wait_bound_{bound.grouping}": bound.bound for bound in of_cluster})
 
     def frame(self) -> "pd.DataFrame":
-        """Return a row per job, by its number; times in seconds, missing where nothing was predicted."""
+        """Return a row per job, indexed by job number. Times are in seconds, missing without a prediction."""
         require_pandas()
         import pandas as pd
 
@@ -61,20 +61,20 @@ class SubmissionPredictions:
 
 
 class Decisions:
-    """Remembers every start and every kill that was decided."""
+    """An observer that records every decided start and kill."""
 
     def __init__(self) -> None:
         self._decided: list[tuple[int, int, Start | Kill]] = []
 
     def __call__(self, envelope: Envelope) -> None:
-        """Take in an envelope."""
+        """Record the decisions of an envelope, if it has any."""
         event = envelope.event
         if isinstance(event, Decided):
             decided: tuple[Start | Kill, ...] = (*event.kills, *event.starts)
             self._decided += [(envelope.sequence, event.time, row) for row in decided]
 
     def frame(self) -> "pd.DataFrame":
-        """Return a row per decision in order; columns that its reason does not have are missing."""
+        """Return a row per decision, in order. Values are missing in columns that its reason lacks."""
         require_pandas()
         import pandas as pd
 
@@ -90,7 +90,7 @@ def _row(sequence: int, time: int, decided: Start | Kill) -> dict[str, Any]:
 
 
 def jobs_frame(record: RunRecord, predictions: SubmissionPredictions) -> "pd.DataFrame":
-    """Return a row per job that has ended, by its number: who, when, how long, and what was predicted of it."""
+    """Return a row per ended job, indexed by job number: user, times, sizes, slowdown and predictions."""
     require_pandas()
     import pandas as pd
 

@@ -1,4 +1,4 @@
-"""The result of a replay, for Python."""
+"""The result of a replay in the Python interface."""
 
 from functools import cached_property
 from os import PathLike
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
 
 
 class Result:
-    """The result of a replay; frames are made when they are asked for, and need the extra `frames` (pandas).
+    """The result of a replay. Frames are built on first access and need the extra `frames` (pandas).
 
     Attributes
     ----------
     scores
-        Waits, slowdowns and utilization, and how good every prediction was.
+        Waits, slowdowns, utilization and the scores of every prediction.
     configuration
         Policy, predictor and adjustment, each with every key spelled out.
     decisions_sha256
-        SHA-256 of the decision log: the same log and settings give the same.
+        SHA-256 of the decision log. The same log and settings give the same digest.
     """
 
     def __init__(self, plan: RunPlan) -> None:
@@ -49,28 +49,28 @@ class Result:
 
     @cached_property
     def jobs(self) -> "pd.DataFrame":
-        """A row per job that has ended, by job number; times in seconds, of the log.
+        """A row per ended job, indexed by job number. Times are in seconds of the log.
 
-        Beside what the log says: start and end, wait, bounded slowdown and, as far as a stage said it at the job's
-        submission, predicted run time, adjusted request, forecast of the wait, and a bound on it per grouping.
+        Columns are fields of the log, start, end, wait and bounded slowdown. Predictions at submission are added if
+        there are any: predicted run time, adjusted request, wait forecast, and a wait bound per grouping.
         """
         return jobs_frame(self.record, self._predictions)
 
     @cached_property
     def decisions(self) -> "pd.DataFrame":
-        """A row per start and kill that was decided, in order, each with its reason."""
+        """A row per decided start or kill, in order, each with its reason."""
         return self._decided.frame()
 
     def compare(self, other: "Result") -> PairedDifferences:
-        """Return by how much each job's wait and slowdown differ in another replay of the same jobs.
+        """Return paired differences of wait and slowdown between another replay of the same jobs and this one.
 
-        Differences are `other` minus this one, means with 95 % intervals of a block bootstrap over time, and shares
-        of jobs that started sooner and later.
+        Differences are `other` minus this one: means with 95 % intervals of a block bootstrap over time, and shares
+        of jobs that started sooner or later.
 
         Raises
         ------
         SettingsError
-            If no job ran in both, or they are replays of different jobs.
+            If no job ran in both, or a job has another submit time in the other replay.
 
         References
         ----------
@@ -81,14 +81,14 @@ class Result:
         return paired(mine.jobs, theirs.jobs, key_of(mine.plan.seed, mine.plan.cluster))
 
     def report(self, path: str | PathLike[str], *others: "Result") -> None:
-        """Write a page about this replay, and others of the same log beside it.
+        """Write a report page on this replay, compared with other replays of the same log.
 
         Raises
         ------
         OutputError
             If the file cannot be written.
         SettingsError
-            If no job ran in all of them, or they are replays of different jobs.
+            If another replay has no job in common with this one, or a job with another submit time.
         """
         for other in others:
             self._require_same_jobs(other)
@@ -100,7 +100,7 @@ class Result:
             file.write(written.encode())
 
     def _require_same_jobs(self, other: "Result") -> None:
-        """Raise if no job ran in both replays, or one that was submitted at another time: numbers alone say little."""
+        """Raise if no job ran in both replays, or a job has another submit time: equal job numbers do not suffice."""
         mine, theirs = self.record, other.record
         names = f"{mine.plan.cluster} and {theirs.plan.cluster}"
         common, here, there = np.intersect1d(mine.jobs.job_number, theirs.jobs.job_number, return_indices=True)

@@ -1,1 +1,1 @@
-"""Grids of replays, carried out on all cores or on a cluster, and their tables."""
+"""Campaigns: grids of replays, run on all cores or on a cluster, and their result tables."""

@@ -1,4 +1,4 @@
-"""One cell, carried out: in a process of the pool, or in a worker on another machine."""
+"""The replay of one cell, in a process of the pool or in a worker on another machine."""
 
 from array import array
 from collections.abc import Iterator
@@ -24,21 +24,21 @@ from shadowtime.shared.messages import (
     moment,
 )
 
-# How jobs of each shape fared, and what they were promised beside the delay that they had (Perković 2000).
+# Slowdown by job shape, and promised delay against actual delay (Perković 2000).
 
 SHAPES = {"SN": (True, True), "SW": (True, False), "LN": (False, True), "LW": (False, False)}
-"""Short or long, narrow or wide: up to the log's median or above."""
+"""Shapes: (short, narrow) flags. Short and narrow mean at most the log's median requested time and processors."""
 
 SHARES = (15, 50, 85)
 
 
 class Delays:
-    """Notes of each job its slowdown, and the delay that it was promised beside the one it had; an observer.
+    """An observer that records each job's slowdown, and its guaranteed delay relative to its actual delay.
 
     Parameters
     ----------
     workload
-        The jobs; its medians tell shapes apart (Perković 2000, Table 2).
+        The jobs. Their median requested time and processors divide the shapes (Perković 2000, Table 2).
     """
 
     def __init__(self, workload: Workload) -> None:
@@ -51,7 +51,7 @@ class Delays:
         self._ratios = array("d")
 
     def __call__(self, envelope: Envelope) -> None:
-        """Take in an envelope."""
+        """Record the event of an envelope."""
         event = envelope.event
         if isinstance(event, JobSubmitted):
             self._open[event.job_number] = event
@@ -77,7 +77,10 @@ class Delays:
             self._ratios.append((guaranteed - job.since) / (started - job.since))
 
     def figures(self) -> dict[str, float | None]:
-        """Return the mean bounded slowdown of each shape, not clamped, and how promises compared with delays."""
+        """Return the mean bounded slowdown of each shape and the ratios of guaranteed to actual delay.
+
+        Slowdowns have no lower bound of 1. Ratios have a mean and the percentiles of `SHARES`. No jobs give None.
+        """
         values: dict[str, float | None] = {}
         for shape, slowdowns in self._slowdowns.items():
             values[f"slowdown.{shape}"] = float(np.mean(slowdowns)) if slowdowns else None
@@ -93,19 +96,20 @@ Figures = dict[str, Any]
 
 
 class CellResult(NamedTuple):
-    """The result of a cell: its row, and the times of its jobs if they are kept."""
+    """The result of a cell: its row, and the times of its jobs if the cell keeps jobs."""
 
     row: Figures
     jobs: JobTimes | None
 
 
 def carry_out_cell(cell: Cell) -> CellResult:
-    """Replay a cell, and return what came of it.
+    """Replay a cell and return its result.
 
     Raises
     ------
     ShadowtimeError
-        If its log is missing there, or another, or so is what replays it, or the replay cannot go on; names the cell.
+        If the log is missing or differs from the campaign's, this machine has another version of Shadowtime or of a
+        plug-in, or the replay fails. The error names the cell.
     """
     try:
         if not cell.is_the_same_here:

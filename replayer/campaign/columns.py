@@ -1,4 +1,4 @@
-"""Columns of a campaign's tables: figures of its cells, each with a unit."""
+"""Columns of a campaign's tables. Each column is a figure of the cells with a unit."""
 
 import re
 from typing import Annotated, Literal
@@ -29,9 +29,9 @@ def _known(key: str) -> str:
 
 
 class Column(BaseModel):
-    """A column: a figure of the scores, in a unit; `of` names the row of which it is the share.
+    """A column: a figure of the scores in a unit. With `of`, it is a share of the same figure in the row of that name.
 
-    One `*` in the key stands for anything: each of what it stands for has a row of its own.
+    One `*` in the key matches any text. Each text that it matches has a table row of its own.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -54,11 +54,11 @@ class Column(BaseModel):
 
     @property
     def shown_unit(self) -> str:
-        """Unit behind the name, or nothing."""
+        """Unit that the heading shows after the name; may be empty."""
         return f"% of {self.of}" if self.of is not None else self.unit
 
     def matches(self, key: str) -> str | None:
-        """Return what the `*` stands for in the key of a figure; None if it is no figure of this column.
+        """Return the text that `*` matches in the key of a figure; None if the key does not match this column.
 
         >>> column = Column(key="wait_bounds.*.plain.coverage")
         >>> column.matches("wait_bounds.all.plain.coverage"), column.matches("mean_wait")

@@ -1,4 +1,4 @@
-"""Carry out a campaign: `shadowtime campaign FILE.toml`."""
+"""Run a campaign: `shadowtime campaign FILE.toml`."""
 
 from pathlib import Path
 from typing import Annotated
@@ -38,7 +38,7 @@ def campaign(
     csv: Csv = None,
     latex: Latex = None,
 ) -> None:
-    """Replay every log under every policy and setting, for every seed; what was done before is not done again."""
+    """Replay every log under every policy and setting, for every seed. Finished replays are not repeated."""
     with lasting_imports():
         from shadowtime.replayer.campaign.file import read_campaign
     chosen = read_campaign(file)

@@ -1,4 +1,4 @@
-"""Cells carried out on the cores of this machine, or on the workers of a Dask scheduler."""
+"""Executors that replay cells on the cores of this machine or on the workers of a Dask scheduler."""
 
 import logging
 import multiprocessing
@@ -16,16 +16,16 @@ from shadowtime.shared.errors import ReplayError, SettingsError, reason_of
 
 
 def on_cores(cells: Sequence[Cell], processes: int) -> Generator[tuple[Cell, CellResult], None, None]:
-    """Carry out cells, and yield each with what came of it as it is done.
+    """Replay cells, and yield each cell with its result as soon as it is done.
 
-    Each process is an executor of its own, so that of one that dies it is known at which cell.
+    Each process has its own executor, so that the cell of a process that dies is known.
 
     Raises
     ------
     ReplayError
-        If a process dies; names the cell.
+        If a process dies. The error names the cell.
     ShadowtimeError
-        If a cell cannot be carried out.
+        If a cell cannot be replayed.
     """
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload([carry_out_cell.__module__])
@@ -57,7 +57,7 @@ def on_cores(cells: Sequence[Cell], processes: int) -> Generator[tuple[Cell, Cel
 
 @contextmanager
 def _naming(cell: Cell) -> Iterator[None]:
-    """Let a process that died name its cell."""
+    """Raise `ReplayError` with the name of the cell if its process dies."""
     try:
         yield
     except BrokenProcessPool:
@@ -65,7 +65,7 @@ def _naming(cell: Cell) -> Iterator[None]:
 
 
 def _begin() -> None:
-    """Let Ctrl-C be the parent's business, and let no process outlive it."""
+    """Leave Ctrl-C to the parent process, and exit when the parent exits."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     Thread(target=_end_with_parent, daemon=True).start()
 
@@ -77,7 +77,7 @@ def _end_with_parent() -> None:
         os._exit(1)
 
 
-# Cells on Dask: workers of this machine, or those of a scheduler that runs somewhere.
+# Cells on Dask: on local workers, or on the workers of a running scheduler.
 
 CONNECT_SECONDS = 10
 
@@ -85,26 +85,26 @@ CONNECT_SECONDS = 10
 def on_dask(
     cells: Sequence[Cell], processes: int, address: str | None
 ) -> Generator[tuple[Cell, CellResult], None, None]:
-    """Carry out cells, and yield each with what came of it as it is done.
+    """Replay cells, and yield each cell with its result as soon as it is done.
 
     Parameters
     ----------
     processes
-        Workers of this machine, where no scheduler is named.
+        Number of local workers, if no scheduler is named.
     address
-        A scheduler's, as `tcp://host:8786`. Its workers have Shadowtime installed, and each finds the logs under the
-        same path.
+        Address of a Dask scheduler, as `tcp://host:8786`; None for local workers. Its workers need Shadowtime
+        installed and the logs under the same path.
 
     Raises
     ------
     SettingsError
         If no scheduler answers.
     ReplayError
-        If workers die of a cell; names it.
+        If a cell kills its workers. The error names the cell.
     ShadowtimeError
-        If a cell cannot be carried out.
+        If a cell cannot be replayed.
     """
-    from distributed import Client, KilledWorker, LocalCluster, as_completed  # here, as it is an extra
+    from distributed import Client, KilledWorker, LocalCluster, as_completed  # here, because it is an optional extra
 
     with ExitStack() as stack:
         if address is None:

@@ -1,4 +1,4 @@
-"""A campaign as a file: what its grid is made of, and what its tables show."""
+"""Campaign files: the definition of a grid and of the tables that show its results."""
 
 import tomllib
 from collections.abc import Callable, Mapping
@@ -18,7 +18,7 @@ from shadowtime.shared.quoting import quote
 
 
 def _checked(check: Callable[[str], object]) -> AfterValidator:
-    """Return what tells pydantic that a text is none that `check` takes."""
+    """Return a validator that rejects a text if `check` raises `ShadowtimeError`."""
 
     def checked(text: str) -> str:
         try:
@@ -37,7 +37,7 @@ def _known_mode(text: str) -> str:
 
 
 def _named_by(field: str) -> BeforeValidator:
-    """Return what takes a text alone for the table that has it under this name."""
+    """Return a validator that reads a plain text as a table with the text in `field`."""
     return BeforeValidator(lambda value: {field: value} if isinstance(value, str) else value)
 
 
@@ -46,7 +46,7 @@ class _Table(BaseModel):
 
 
 class LogEntry(_Table):
-    """A log of the grid: its name in the archive, or its file; what is not said is as the campaign says."""
+    """A log of the grid, by its archive name or its file. Unset fields default to the campaign's."""
 
     log: str
     label: str | None = None
@@ -56,20 +56,20 @@ class LogEntry(_Table):
 
     @property
     def name(self) -> str:
-        """Its name in the archive, or that of its file."""
+        """Archive name of the log, or the name of its file without `.swf` and `.gz`."""
         return Path(self.log).name.replace(".gz", "").replace(".swf", "")
 
     @property
     def called(self) -> str:
-        """Return the heading of its table."""
+        """Heading of the log's table."""
         return self.label or (self.name if self.requests is None else f"{self.name}, requests {self.requests}")
 
 
 class PolicyEntry(_Table):
     """A policy of the grid.
 
-    `seeds` are those of a policy that draws nothing, where others draw; `requests` take the place of those of the log
-    where a policy is to know what others do not, as a ceiling.
+    `seeds` replace the campaign's seeds: a policy without random draws needs only one. `requests` replace the requests
+    of the log for a policy that knows more than the others, such as an upper bound with exact run times.
     """
 
     spec: Annotated[str, _checked(configure)]
@@ -79,14 +79,15 @@ class PolicyEntry(_Table):
 
     @property
     def called(self) -> str:
-        """Return the heading of its row."""
+        """Label of the policy's row."""
         return self.label or self.spec
 
 
 class Campaign(_Table):
     """A grid: every log under every policy, with every predictor, adjustment and bound, for every seed and copy.
 
-    Copies are perturbed ones, beside the log itself. `paper` has figures to print beside ours: by log, row and column.
+    `copies` counts perturbed copies in addition to the log itself. `paper` holds published figures to print next to
+    ours, by log, row and column.
     """
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=100)]
@@ -134,18 +135,18 @@ class Campaign(_Table):
 
 
 def read_campaign(path: Path) -> Campaign:
-    """Return the campaign that a file describes.
+    """Return the campaign of a file.
 
     Raises
     ------
     SettingsError
-        If it cannot be read or is none; names the file, the key and the value.
+        If the file cannot be read or is not a campaign. The error names the file, the key and the value.
     """
     try:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise SettingsError(f"{path}: cannot be read: {error.strerror}") from None
-    except (ValueError, RecursionError) as error:  # also of a number of thousands of digits, or a thousand brackets
+    except (ValueError, RecursionError) as error:  # also for thousands of digits, or a thousand brackets
         raise SettingsError(f"{path}: {error}") from None
 
     try:

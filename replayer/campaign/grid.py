@@ -1,4 +1,4 @@
-"""The cells of a campaign: each is one replay, named by the digest of everything that its result depends on."""
+"""The cells of a campaign. A cell is one replay, identified by the digest of everything that its result depends on."""
 
 import sys
 from collections.abc import Iterator, Sequence
@@ -21,11 +21,11 @@ from shadowtime.shared.errors import SettingsError
 from shadowtime.shared.quoting import quote
 from shadowtime.shared.spec import parse
 
-# What tells one version of a plug-in from another: whoever works on one changes its code, and not its version.
+# The version of a plug-in is the digest of its code: during development the code changes, but not the version number.
 
 
 def code_of(loaded: type[object]) -> str | None:
-    """Return the SHA-256 of the package or module that a class is in; None of a class of the project's own."""
+    """Return the SHA-256 of the top-level package or module of a class; None for a class of this project."""
     package = loaded.__module__.partition(".")[0]
     return None if package == __name__.partition(".")[0] else _code_of(package)
 
@@ -46,7 +46,7 @@ def _code_of(package: str) -> str:
 
 @dataclass(frozen=True)
 class Cell:
-    """One replay of the grid; its `label` is the row that it belongs to, and nothing depends on it."""
+    """One replay of the grid. Its `label` names its table row and does not affect the result."""
 
     label: str
     log: CampaignLog
@@ -66,7 +66,7 @@ class Cell:
 
     @cached_property
     def digest(self) -> str:
-        """The SHA-256 of everything that its result depends on."""
+        """SHA-256 of everything that the result of the cell depends on."""
         log, traits = self.log, self.traits
         settings = {
             "version": __version__,
@@ -90,24 +90,24 @@ class Cell:
         return sha256(orjson.dumps(settings, option=orjson.OPT_SORT_KEYS)).hexdigest()
 
     def _classes(self) -> Iterator[type[Any]]:
-        """Yield what the replay is made of."""
+        """Yield the classes of the components and of the event source of the replay."""
         specs = {**self.configuration._asdict(), "wait-bound": self.wait_bound}
         yield from (REGISTRIES[option].classes[parse(spec).name] for option, spec in specs.items())
         yield SOURCES[self.mode]
 
     @property
     def is_the_same_here(self) -> bool:
-        """Whether its result depends on the same here as where its digest was taken: versions, and code of plug-ins."""
+        """Whether this machine has the versions and plug-in code that the digest was computed with."""
         return replace(self).digest == self.digest
 
 
 def grid_of(campaign: Campaign, logs: Sequence[CampaignLog]) -> list[Cell]:
-    """Return the cells of a campaign in the order of its tables: by log, row, seed and copy.
+    """Return the cells of a campaign in the order of its tables: by log, row, copy and seed.
 
     Raises
     ------
     SettingsError
-        If two of them are the same, or a column is to be the share of a row that there is not.
+        If two cells are the same, or a column is a share of a row that does not exist.
     """
     labels = [label for label, *_ in _rows(campaign)]
     for column in campaign.columns:
@@ -130,7 +130,7 @@ def grid_of(campaign: Campaign, logs: Sequence[CampaignLog]) -> list[Cell]:
 
 
 def _rows(campaign: Campaign) -> Iterator[tuple[str, PolicyEntry, Configuration, str]]:
-    """Yield label, policy, configuration and bound of each row of a table; labels name only what differs."""
+    """Yield the label, policy, configuration and wait bound of each table row. Labels name only what differs."""
     bounds = campaign.wait_bound or (DEFAULTS["wait-bound"] if SOURCES[campaign.mode].closed_loop else "bmbp",)
     runtimes, adjustments = campaign.runtime or (DEFAULTS["runtime"],), campaign.adjustment or (DEFAULTS["adjustment"],)
     settings = (runtimes, adjustments, bounds)

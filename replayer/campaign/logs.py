@@ -1,4 +1,4 @@
-"""The logs of a campaign: found by name in a folder, known by the digest of their bytes."""
+"""The logs of a campaign: found by name in a folder, identified by the digest of their bytes."""
 
 import os
 from dataclasses import dataclass, replace
@@ -18,7 +18,7 @@ from shadowtime.shared.errors import TraceError
 
 
 class ArchiveFile(NamedTuple):
-    """A log of an archive: its file without `.swf` and `.gz`, and the page that has it."""
+    """A log of an archive: its file name without `.swf` and `.gz`, and its download page."""
 
     file: str
     page: str
@@ -34,12 +34,12 @@ ARCHIVE = {
     "SDSC-SP2": ArchiveFile("SDSC-SP2-1998-4.2-cln", f"{_WORKLOADS}/l_sdsc_sp2/"),
     "SDSC-Blue": ArchiveFile("SDSC-BLUE-2000-4.2-cln", f"{_WORKLOADS}/l_sdsc_blue/"),
 }
-"""Logs of the Parallel Workloads Archive, and one of LUMOS, by the names that campaigns call them."""
+"""Logs of the Parallel Workloads Archive, and one of LUMOS, by their names in campaigns."""
 
 
 @dataclass(frozen=True)
 class CampaignLog:
-    """A log that was found, and what is made of it; `cluster` is what draws of chance depend on."""
+    """A log file and the settings to prepare it. `cluster` is part of the key of seeded random numbers."""
 
     label: str
     cluster: str
@@ -52,12 +52,12 @@ class CampaignLog:
 
 
 def find_logs(campaign: Campaign, folder: Path, first: int | None = None) -> list[CampaignLog]:
-    """Return every log of a campaign; `first` takes the place of the jobs that it names.
+    """Return every log of a campaign. `first` overrides the numbers of jobs in the campaign.
 
     Raises
     ------
     TraceError
-        If one is missing: says where it was looked for, and where it can be had.
+        If a log is missing. The error says where it was searched and where it can be downloaded.
     """
     return [_find(entry, campaign, folder, first) for entry in campaign.logs]
 
@@ -81,7 +81,7 @@ def _path_of(name: str, folder: Path) -> Path:
     archived = ARCHIVE.get(name)
     names = [name] if archived is None else [f"{archived.file}.swf.gz", f"{archived.file}.swf"]
     for key in names:
-        if (path := (folder / key).absolute()) and os.path.isfile(path):  # which no name makes raise
+        if (path := (folder / key).absolute()) and os.path.isfile(path):  # unlike Path.is_file, raises for no name
             return path
     if archived is None:
         known = f"neither a file in {folder} nor one of {', '.join(ARCHIVE)}"
@@ -100,12 +100,12 @@ def sha256_of(path: Path) -> str:
 
 @lru_cache(maxsize=2)
 def workload_of(log: CampaignLog) -> Workload:
-    """Return what is replayed of a log, which has to be the one that was found: on a cluster each node has its own.
+    """Return the workload of a log, after a check of the file's digest: each node of a cluster may have its own file.
 
     Raises
     ------
     TraceError
-        If it cannot be read, or is another.
+        If the file cannot be read, or its digest differs.
     """
     path = Path(log.path)
     if (digest := sha256_of(path)) != log.sha256:
@@ -113,18 +113,18 @@ def workload_of(log: CampaignLog) -> Workload:
     return prepare(read_trace(path), log.processors, oversized=log.filter, requests=log.requests, limit=log.jobs)
 
 
-# Copies of a log in which every submission is moved a little: one replay is one draw.
+# Perturbed copies of a log: every submission is moved a little. One replay is one draw.
 
 MAX_SHIFT = 60
-"""Seconds by which a submission is moved at most."""
+"""Maximum shift of a submission, in seconds."""
 
 
 def perturbed(workload: Workload, copy: int) -> Workload:
-    """Return a copy of a log, always the same for the same number; the log itself for 0.
+    """Return the perturbed copy with this number. It is always the same for the same number; 0 is the log itself.
 
-    Each submission is moved by a uniform draw of up to `MAX_SHIFT` either way, and no further ahead than to that of the
-    user's job before it: what a user submits stays in order. No job is submitted before the first second of the log,
-    and numbers break ties as ever.
+    Each submission is moved by a uniform draw of up to `MAX_SHIFT` seconds in either direction, but not before the
+    user's previous submission: the jobs of a user stay in order. No job is submitted before the first second of the
+    log. Job numbers break ties, as everywhere.
     """
     if copy == 0:
         return workload
@@ -135,8 +135,8 @@ def perturbed(workload: Workload, copy: int) -> Workload:
     users = workload.columns["user_id"]
     by_user = np.argsort(users, kind="stable")
     for of_user in np.split(by_user, np.flatnonzero(np.diff(users[by_user])) + 1):
-        if users[of_user[0]] >= 0:  # of a user who is named
-            after = np.concatenate(([0], np.cumsum(np.diff(numbers[of_user]) < 0)))  # at one time the number decides
+        if users[of_user[0]] >= 0:  # a negative user is unknown: those jobs need no order
+            after = np.concatenate(([0], np.cumsum(np.diff(numbers[of_user]) < 0)))  # at equal times, numbers decide
             moved[of_user] = np.maximum.accumulate(moved[of_user] - after) + after
 
     columns = {**workload.columns, "submit_time": moved}

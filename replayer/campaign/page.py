@@ -1,4 +1,4 @@
-"""The page of a campaign: its tables, the frontier of each log, and each job against itself where jobs are kept."""
+"""The HTML page of a campaign: its tables, the frontier of each log, and paired job differences if jobs are kept."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -23,7 +23,7 @@ FRONTIER = ("max_wait", "mean_bounded_slowdown")
 def page(
     campaign: Campaign, cells: Sequence[Cell], rows: Sequence[Figures], of_logs: Sequence[LogTable], store: Store
 ) -> str:
-    """Return the page as HTML."""
+    """Return the page of a campaign as HTML."""
     by_log: dict[str, list[tuple[Cell, Figures]]] = {}
     for cell, row in zip(cells, rows, strict=True):
         by_log.setdefault(cell.log.label, []).append((cell, row))
@@ -62,7 +62,7 @@ def _section(
 
 
 def _frontier(of_cells: Sequence[tuple[Cell, Figures]]) -> str:
-    """Return mean slowdown against longest wait of each row, both means over draws; nothing for a single row."""
+    """Return the chart of mean slowdown against longest wait, both means over draws; empty for fewer than two rows."""
     by_label: dict[str, list[Figures]] = {}
     for cell, row in of_cells:
         by_label.setdefault(cell.label, []).append(row)
@@ -78,7 +78,7 @@ def _frontier(of_cells: Sequence[tuple[Cell, Figures]]) -> str:
 
 
 def _differences(of_cells: Sequence[tuple[Cell, Figures]], store: Store) -> str:
-    """Return how the jobs of the log itself fared in each row against the baseline."""
+    """Return paired differences of each row's jobs to the baseline, for the unperturbed log; empty for a single row."""
     kept = [cell for cell, _ in of_cells if cell.keeps_jobs]
     if len(kept) < 2:
         return ""
@@ -108,5 +108,5 @@ def _repeat(campaign: Campaign, cells: Sequence[Cell], rows: Sequence[Figures]) 
 
 
 def escape_lines(text: str) -> str:
-    """Return lines as HTML, line by line."""
+    """Return a text as HTML, escaped line by line."""
     return "\n".join(map(escape, text.splitlines()))

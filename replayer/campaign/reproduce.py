@@ -1,4 +1,4 @@
-"""Make a table of a paper again: `shadowtime reproduce NAME --logs FOLDER`."""
+"""Reproduce a table of a paper: `shadowtime reproduce NAME --logs FOLDER`."""
 
 from pathlib import Path
 from typing import Annotated
@@ -11,7 +11,7 @@ from shadowtime.shared.errors import SettingsError
 from shadowtime.shared.quoting import quote
 
 CAMPAIGNS = Path(__file__).parents[2] / "campaigns"
-"""Campaigns that come with the project, one for each table."""
+"""Folder of the campaigns that ship with the project, one for each table of a paper."""
 
 
 def reproduce(
@@ -25,7 +25,7 @@ def reproduce(
     csv: Csv = None,
     latex: Latex = None,
 ) -> None:
-    """Make a table of a paper again, with the paper's figures beside ours where they are of the same log."""
+    """Reproduce a table of a paper, with the paper's figures next to ours where they are of the same log."""
     with lasting_imports():
         from shadowtime.replayer.campaign.file import read_campaign
     known = {path.stem: path for path in sorted(CAMPAIGNS.glob("*.toml"))}

@@ -1,4 +1,4 @@
-"""A campaign, step by step: find its logs, carry out what is not done, write and tell what came of it."""
+"""The steps of a campaign: find its logs, replay the unfinished cells, store, write and print the results."""
 
 import os
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -22,15 +22,15 @@ from shadowtime.shared.formatting import duration
 from shadowtime.shared.output import require_places, result_file
 from shadowtime.shared.quoting import quote
 
-# How far a campaign is, and how long it will take: one line that is renewed, or one now and then in a pipe.
+# Progress and remaining time of a campaign: a progress bar on a terminal, else a line now and then.
 
 Item = TypeVar("Item")
 EVERY = 30.0
-"""Seconds between two lines in a pipe."""
+"""Minimum seconds between two progress lines if the output is not a terminal."""
 
 
 def with_progress(results: Iterator[Item], total: int) -> Iterator[Item]:
-    """Yield what is yielded, and tell how many of them there have been."""
+    """Yield the results unchanged, and show how many of `total` are done."""
     if not messages.is_terminal:
         yield from _in_lines(results, total)
         return
@@ -57,7 +57,7 @@ CarryOut = Callable[[Sequence[Cell]], Generator[tuple[Cell, CellResult], None, N
 
 @dataclass(frozen=True)
 class How:
-    """Where a campaign is told and finds its logs, on what it is carried out, and where its results go."""
+    """Options of a campaign run: its file, its logs, the place of execution and the output files."""
 
     file: Path
     logs: Path
@@ -71,19 +71,19 @@ class How:
 
 
 def run_campaign(campaign: Campaign, how: How) -> None:
-    """Carry out what is not done of a campaign, and print its tables.
+    """Replay the unfinished cells of a campaign, and print its tables.
 
     Raises
     ------
     ShadowtimeError
-        If a log is missing, a cell cannot be carried out, or a file cannot be written.
+        If a log is missing, a cell cannot be replayed, or a file cannot be written.
     """
     if how.first is not None:  # the paper's figures are of whole logs
         campaign = campaign.model_copy(update={"paper": {}})
     logs = find_logs(campaign, how.logs, how.first)
     require_places((how.report, how.csv, how.latex), (how.file, *(log.path for log in logs)))
     cells = grid_of(campaign, logs)
-    from shadowtime.replayer.campaign.store import MEASURED, Store  # behind it: a missing log is told before an extra
+    from shadowtime.replayer.campaign.store import MEASURED, Store  # late: report missing logs first
 
     carry_out_all = _place(how)
     store = Store(how.out or Path(f"{campaign.name}-results"))
@@ -91,7 +91,7 @@ def run_campaign(campaign: Campaign, how: How) -> None:
     left = [cell for cell in cells if cell not in rows]
     say(f"{campaign.name}: {len(cells):,} cells, {len(rows):,} of them done before; results in {store.folder}")
     if left:
-        with closing(carry_out_all(left)) as results:  # whatever goes wrong, no process is left at work
+        with closing(carry_out_all(left)) as results:  # on an error, closing ends all processes
             for cell, outcome in with_progress(results, len(left)):
                 store.keep(cell, outcome)
                 rows[cell] = outcome.row
@@ -104,7 +104,7 @@ def run_campaign(campaign: Campaign, how: How) -> None:
 
 
 def _place(how: How) -> CarryOut:
-    """Return what carries out cells: on the cores of this machine, or on Dask."""
+    """Return the function that replays cells, on the cores of this machine or on Dask."""
     place, _, address = how.on.partition("=")
     processes = how.jobs or os.cpu_count() or 1
     if how.on == "cores":

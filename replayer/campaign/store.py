@@ -1,4 +1,4 @@
-"""The folder of a campaign: a Parquet file for each finished cell, and the table of all cells."""
+"""The result folder of a campaign: a Parquet file for each finished cell, and the table of all cells."""
 
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
@@ -16,24 +16,24 @@ from shadowtime.shared.errors import OutputError
 from shadowtime.shared.output import result_file
 
 MEASURED = ("elapsed_seconds", "cpu_seconds", "cpu_milliseconds_per_job")
-"""Figures of a clock: each cell has its own, the table of all has none, so that it is the same whoever makes it."""
+"""Measured times. Only the files of cells have them: without them, the table of all cells is reproducible."""
 
 PROOF = b"sha256"
-"""Key of the file's metadata under which it says what is in it, and of which cell."""
+"""Metadata key of the digest of a file's cell and contents."""
 
 
 class Store:
-    """The folder of a campaign's results; each file in it is complete or not there.
+    """The folder of a campaign's results. Files are written atomically: a file is complete or absent.
 
     Parameters
     ----------
     folder
-        Is made if it is not there.
+        Created if it does not exist.
 
     Raises
     ------
     OutputError
-        If it cannot be made.
+        If the folder cannot be created.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -45,13 +45,13 @@ class Store:
             raise OutputError(f"{folder}: cannot be made: {error.strerror}") from None
 
     def keep(self, cell: Cell, outcome: CellResult) -> None:
-        """Write what came of a cell; the row last, which says that the cell is done."""
+        """Write the result of a cell. The row is written last: it marks the cell as done."""
         if outcome.jobs is not None:
             self._write_of(cell, self._jobs(cell), {name: getattr(outcome.jobs, name) for name in JobTimes.FIELDS})
         self._write_of(cell, self._row(cell), {key: [value] for key, value in outcome.row.items()})
 
     def row(self, cell: Cell) -> Figures | None:
-        """Return the row of a cell that is done; None of one that is not, or of which a file is damaged."""
+        """Return the row of a finished cell; None if the cell is not finished or one of its files is damaged."""
         table = self._read_of(cell, self._row(cell))
         if table is None or (cell.keeps_jobs and self._read_of(cell, self._jobs(cell)) is None):
             return None
@@ -60,19 +60,19 @@ class Store:
         return figures
 
     def jobs(self, cell: Cell) -> JobTimes:
-        """Return when the jobs of a cell ran that keeps them.
+        """Return the times and users of a cell's jobs. The cell must store its jobs (`keeps_jobs`).
 
         Raises
         ------
         OutputError
-            If their file was damaged since the row was read.
+            If the file of the jobs is damaged or missing.
         """
         if (table := self._read_of(cell, self._jobs(cell))) is None:
             raise OutputError(f"{self._jobs(cell)}: is damaged; the same command makes it again")
         return JobTimes(*(np.asarray(table[name], dtype=np.int64) for name in JobTimes.FIELDS))
 
     def write_table(self, cells: Sequence[Cell], rows: Sequence[Figures]) -> Path:
-        """Write the rows of all cells in their order, each with its log, its row and its digest; return the file."""
+        """Write one table of all cells in order, with the log, row label and digest of each. Return its path."""
         whole = [
             {"log": cell.log.label, "row": cell.label, "cell": cell.digest}
             | {key: value for key, value in row.items() if key not in MEASURED}
@@ -100,15 +100,15 @@ class Store:
 
     @staticmethod
     def _read_of(cell: Cell, path: Path) -> pa.Table | None:
-        """Return what a file has of a cell; None if it is not there, damaged, or another cell's."""
+        """Return the table in a cell's file; None if the file is missing, damaged, or belongs to another cell."""
         try:
-            with path.open("rb") as file:  # by its path it would be read as one of a data set
+            with path.open("rb") as file:  # not by path: pyarrow would read it as a data set
                 table = pq.read_table(file)
             return table if (table.schema.metadata or {}).get(PROOF) == _proof(cell, table) else None
-        except (OSError, MemoryError, ValueError, pa.ArrowException):  # a flipped bit may ask for any size
+        except (OSError, MemoryError, ValueError, pa.ArrowException):  # a flipped bit may request any amount of memory
             return None
 
 
 def _proof(cell: Cell, table: pa.Table) -> bytes:
-    """Return the SHA-256 of a cell and of all that a table says of it: Parquet alone does not see a flipped bit."""
+    """Return the SHA-256 of a cell's digest and a table's contents. Parquet alone does not detect a flipped bit."""
     return sha256(f"{cell.digest} {table.to_pydict()!r}".encode()).hexdigest().encode()

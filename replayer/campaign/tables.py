@@ -1,4 +1,4 @@
-"""The tables of a campaign: of each log one, a row for each policy and setting, means with intervals over draws."""
+"""The tables of a campaign, one per log. A row is a policy with settings, a figure a mean with its interval."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from statistics import fmean, stdev
@@ -16,14 +16,14 @@ from shadowtime.shared.quoting import one_line
 
 
 class Figure(NamedTuple):
-    """The mean over seeds and copies; `half` of its 95 % interval, not shown if 0; `paper` the figure of the paper."""
+    """A mean over seeds and copies. `half` is half its 95 % interval, hidden if 0; `paper` is the published figure."""
 
     mean: float | None
     half: float | None = None
     paper: float | None = None
 
     def text(self, digits: int) -> str:
-        """Return it as a table shows it.
+        """Return the figure as text for a table.
 
         >>> Figure(1234.5, 6.78, 1200).text(1), Figure(None).text(1)
         ('1,234.5 ± 6.8 (1,200)', '-')
@@ -69,9 +69,9 @@ def _title(log: str, by_label: Mapping[str, Sequence[Figures]]) -> str:
 def rows_of(
     campaign: Campaign, by_label: Mapping[str, Sequence[Figures]], paper: Mapping[str, Mapping[str, float]]
 ) -> Iterator[Row]:
-    """Yield the rows of a log: one for each label and each of what a `*` stands for in its draws."""
+    """Yield the rows of a log: one for each label and each text that a `*` matches in its draws."""
     for label, draws in by_label.items():
-        # What a `*` stands for, in the order in which the cells have it; the columns without one have it once.
+        # Texts that `*` matches, in the order of the cells. A column without `*` adds the empty text.
         stars = dict.fromkeys(
             star
             for column in campaign.columns
@@ -91,9 +91,9 @@ def rows_of(
 
 
 def figure_of(column: Column, draws: Sequence[Figures], star: str, by_label: Mapping[str, Sequence[Figures]]) -> Figure:
-    """Return the mean of a column over draws, with half of its 95 % interval where there are several.
+    """Return the mean of a column over draws, with half of its 95 % interval if there are several draws.
 
-    Seeds of one copy share its submissions: where there are copies, one draw is the mean of one copy.
+    Seeds of one copy share its submissions and are not independent. With several copies, a draw is the mean of a copy.
 
     >>> figure_of(Column(key="mean_wait"), [{"mean_wait": 1.0, "copy": 0}, {"mean_wait": 3.0, "copy": 1}], "", {})
     Figure(mean=2.0, half=12.706204736174694, paper=None)
@@ -113,7 +113,7 @@ def figure_of(column: Column, draws: Sequence[Figures], star: str, by_label: Map
     if len(values) < 2:
         return Figure(mean)
     spread = stdev(values) / base / len(values) ** 0.5
-    from scipy.special import stdtrit  # here, for it takes a moment, which no other command need take
+    from scipy.special import stdtrit  # here: the import is slow, and other commands do not need it
 
     return Figure(mean, float(stdtrit(len(values) - 1, 0.975)) * spread)
 
@@ -122,7 +122,7 @@ def figure_of(column: Column, draws: Sequence[Figures], star: str, by_label: Map
 
 
 def heading(name: str, unit: str) -> str:
-    """Return what stands above a column.
+    """Return the heading of a column with its unit.
 
     >>> heading("mean wait", "min"), heading("slowdown", "")
     ('mean wait, min', 'slowdown')
@@ -131,7 +131,7 @@ def heading(name: str, unit: str) -> str:
 
 
 def remarks_of(campaign: Campaign) -> list[str]:
-    """Return what is to be said of the figures: intervals, and those in parentheses."""
+    """Return explanations of the figures: the intervals and the numbers in parentheses."""
     remarks = []
     if campaign.copies or any(len(policy.seeds or campaign.seeds) > 1 for policy in campaign.policies):
         remarks.append("±: half of the 95 % interval of the mean over seeds and copies.")
@@ -141,12 +141,12 @@ def remarks_of(campaign: Campaign) -> list[str]:
 
 
 def labels_of(campaign: Campaign) -> list[tuple[str, str]]:
-    """Return each label of a policy and the SPEC that it stands for."""
+    """Return each policy label that differs from its SPEC, with the SPEC."""
     return [(policy.label, policy.spec) for policy in campaign.policies if policy.label not in (None, policy.spec)]
 
 
 def print_tables(campaign: Campaign, tables: Sequence[LogTable]) -> None:
-    """Print a table for each log, and beneath them what their words stand for."""
+    """Print a table for each log, then the explanations of figures and labels."""
     console = Console(highlight=False)
     console.print(escape(one_line(campaign.title)))
     for log_table in tables:

@@ -1,4 +1,4 @@
-"""Say what a log tells, what it lacks and what is odd about it: `shadowtime check LOG`."""
+"""Report the contents, gaps and oddities of a log: `shadowtime check LOG`."""
 
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any
@@ -20,7 +20,7 @@ COUNTED = {
     "queue_number": "queues or partitions",
     "qos_number": "QOS",
 }
-"""Columns of which different values are counted."""
+"""Columns whose distinct values are counted."""
 
 
 def check(
@@ -32,10 +32,9 @@ def check(
     names_key: NamesKey = None,
     as_json: Annotated[bool, typer.Option("--json", help="Say it as one line of JSON.")] = False,
 ) -> None:
-    """Say what a log tells, what it lacks and what is therefore not shown, and what is odd, with the first example.
+    """Report the contents of a log, its gaps with their consequences, and its oddities, each with a first example.
 
-    Times are seconds from the log's second 0. Nothing is changed but the mapping of --names, and nothing
-    replayed.
+    Times are seconds from the log's second 0. Nothing is replayed, and only the file of --names is changed.
     """
     with lasting_imports():
         from pathlib import Path
@@ -59,7 +58,7 @@ def check(
 
 
 def told_of(trace: "Trace", size: int | None) -> dict[str, Any]:
-    """Return what `--json` tells of a log; on a machine of this size, or else of its own."""
+    """Return the `--json` document of a log, on a machine of `size` processors, or of the log's own if None."""
     import numpy as np
 
     from shadowtime.replayer.logs import columns_of, lacks_of, oddities_of, processors_of_jobs
@@ -89,7 +88,7 @@ def told_of(trace: "Trace", size: int | None) -> dict[str, Any]:
 
 
 def _dates(zero: int | None, span: tuple[int, int]) -> list[str] | None:
-    """Return the first and the last submission; None where a calendar does not have them."""
+    """Return the dates of the first and the last submission; None without a start date or beyond the calendar."""
     from shadowtime.shared.accounting import MAX_UNIX
 
     if zero is None or zero + span[1] > MAX_UNIX:

@@ -29,10 +29,10 @@ def check_schedule(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Say it as one line of JSON.")] = False,
 ) -> None:
-    """Say whether a schedule of another simulator is that of a policy; if not, the first other start, and why.
+    """Compare a schedule of another simulator with a policy's; print the first different start, and the reason.
 
-    Times are seconds of the log. The status is 0 if every job starts at the same second, 1 if one does not, and 2 if
-    the two cannot be compared: other jobs, starts before submissions, more processors in use than there are.
+    Times are seconds of the log. The exit status is 0 if every job starts at the same second, 1 if one does not, and 2
+    if the schedules cannot be compared: other jobs, starts before submissions, too many processors in use.
     """
     with lasting_imports():
         import orjson

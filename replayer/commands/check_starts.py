@@ -1,4 +1,4 @@
-"""How near policies come to what a site really did: `shadowtime check-starts LOG --policy SPEC …`."""
+"""Measure how close policies come to the real starts of a site: `shadowtime check-starts LOG --policy SPEC …`."""
 
 import sys
 from typing import Annotated
@@ -32,9 +32,9 @@ def check_starts(
         bool, typer.Option("--json", help="A line of JSON for each policy, in the order given.")
     ] = False,
 ) -> None:
-    """Replay a log under policies, and say how near their starts come to the real ones.
+    """Replay a log under policies, and report how close their starts are to the real ones.
 
-    Jobs arrive as they did and run as long as they did; when they start, the policy decides: alone, and step by step.
+    Jobs arrive and run as recorded. The policy decides their starts: alone, and step by step from the recorded state.
     """
     with lasting_imports():
         import numpy as np

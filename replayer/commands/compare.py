@@ -1,4 +1,4 @@
-"""Compare the policies that the project shows, with a report: `shadowtime compare [LOG]…`."""
+"""Compare a default set of policies, with a report: `shadowtime compare [LOG]…`."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -13,11 +13,11 @@ CHOICES: dict[str, object] = {
     "policy": ["fcfs", "easy", "easy-sjbf", "lwf", "wfp", "best"],
     "report": Path("comparison.html"),
 }
-"""Defaults of `compare`; all others are those of `replay`."""
+"""Defaults of `compare` that differ from those of `replay`."""
 
 
 def with_defaults(command: Callable[..., None], defaults: dict[str, object], text: str) -> Callable[..., None]:
-    """Return a command that differs from another in some defaults and in what its help says."""
+    """Return a copy of a command with other defaults and another help text."""
 
     @wraps(command)
     def changed(*arguments: Any, **options: Any) -> None:

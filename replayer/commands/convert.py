@@ -1,4 +1,4 @@
-"""Write the jobs of a log that a replay uses as a log of its own: `shadowtime convert`."""
+"""Write the usable jobs of a log as a new log or table: `shadowtime convert`."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -17,7 +17,7 @@ LOGS, TABLES = (".swf", ".swf.gz"), (".csv", ".parquet")
 
 
 def header_of(workload: "Workload", note: str) -> dict[str, str]:
-    """Return the header of a log of these jobs."""
+    """Return the SWF header of a log of these jobs."""
     header = {
         "Version": "2.2",
         "Computer": workload.name,
@@ -54,8 +54,8 @@ def convert(
 ) -> None:
     """Write the jobs of a log that a replay uses as a clean log, or as a table with a column for each field.
 
-    What is wrong with the log is said, and jobs that no replay can use are left out, as a replay does. Of an accounting
-    file users, accounts, names of jobs and partitions become numbers; with --names their names are told in comments,
+    Problems of the log are reported, and jobs that no replay can use are left out, as in a replay. In an accounting
+    file, users, accounts, job names and partitions become numbers. With --names, their names are written as comments,
     with --names-key as hashes.
     """
     output = place or option

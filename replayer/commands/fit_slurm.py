@@ -1,4 +1,4 @@
-"""Fit the policy `slurm` to a log of a site whose settings nobody tells: `shadowtime fit-slurm LOG -o FILE`."""
+"""Fit the policy `slurm` to the log of a site with unknown settings: `shadowtime fit-slurm LOG -o FILE`."""
 
 from pathlib import Path
 from typing import Annotated
@@ -26,9 +26,9 @@ def command(
     names: NamesFile = None,
     names_key: NamesKey = None,
 ) -> None:
-    """Find settings by which the policy slurm starts jobs as a site did; and say how near they come to the rest.
+    """Fit the settings of the policy slurm to the starts of a site, and report the accuracy on later jobs.
 
-    Fitted on the beginning of the log, told on its second half, beside EASY and Slurm's defaults.
+    The fit uses the beginning of the log. The report covers its second half, next to EASY and Slurm's defaults.
     """
     with lasting_imports():
         import numpy as np

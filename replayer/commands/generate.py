@@ -19,7 +19,7 @@ def command(
         Literal["easy", "none"], typer.Option(help="Whose waits the jobs have: those under EASY, or unknown.")
     ] = "easy",
 ) -> None:
-    """Write a generated trace."""
+    """Generate a log of a synthetic workload."""
     with lasting_imports():
         from shadowtime.replayer.logs import FIELDS, write_swf
         from shadowtime.replayer.synthetic import easy_waits, generate

@@ -1,4 +1,4 @@
-"""List what a user can name: `shadowtime list`."""
+"""List the names that a SPEC or option can use: `shadowtime list`."""
 
 from typing import Annotated
 
@@ -14,7 +14,7 @@ def list_names(
     ] = None,
     name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="One of these, with its keys.")] = None,
 ) -> None:
-    """List the policies, predictors, adjusters, bounders, sources and orders that there are, and the keys of each."""
+    """List all policies, predictors, adjusters, bounders, sources and orders, and the keys of each."""
     with lasting_imports():
         from shadowtime.replayer.presentation import print_names
     print_names(kind, name)

@@ -42,7 +42,7 @@ Item = TypeVar("Item")
 
 @dataclass(frozen=True)
 class Targets:
-    """Where results go; None for those that nobody wants."""
+    """Paths of result files; None for results that are not wanted."""
 
     decisions: Path | None = None
     schedule: Path | None = None
@@ -52,23 +52,23 @@ class Targets:
 
     @property
     def all(self) -> Mapping[str, Path | None]:
-        """Return all of them by name."""
+        """Paths by name of the result."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     @property
     def take_standard_output(self) -> bool:
-        """Whether one of them is standard output."""
+        """Whether a result goes to standard output."""
         return Path(STANDARD_OUTPUT) in self.all.values()
 
     def require_usable(self, logs: Sequence[str], *, one_run: bool, side_by_side: bool) -> None:
-        """Raise `SettingsError` if one place is to take two results, or the records of several runs, or is a log's."""
+        """Raise `SettingsError` if a path has two results or is a log, or if a file for one run would get several."""
         if not one_run and (self.schedule is not None or (self.decisions is not None and side_by_side)):
             raise SettingsError("--schedule and --decisions record one run here: name one trace and one policy")
         require_places(self.all.values(), (split_size(log)[0] for log in logs))
 
 
 class ResultFiles:
-    """The files of results, open; `observers` has of each plan those that gather what is to be written."""
+    """The open result files. `observers` has the observers of each plan that gather their contents."""
 
     def __init__(self, targets: Targets, files: Mapping[str, BinaryIO | None], plans: Sequence[RunPlan]) -> None:
         self._targets = targets
@@ -83,7 +83,7 @@ class ResultFiles:
         self.observers = [[*of_all, *record] for record in records]
 
     def write(self, documents: Sequence[Mapping[str, Any]], results: Sequence[RunResult] = ()) -> None:
-        """Write what is known once all plans are carried out; a document has the scores of the runs of a cluster."""
+        """Write all results after the last replay. Each document has the scores of the runs of one cluster."""
         targets = self._targets
         if (schedule := self._files["schedule"]) is not None and targets.schedule is not None:
             write_schedule(schedule, targets.schedule, self._plans[0], self._schedule)
@@ -98,7 +98,7 @@ class ResultFiles:
 
 @contextmanager
 def result_files(targets: Targets, plans: Sequence[RunPlan]) -> Iterator[ResultFiles]:
-    """Open every file of results before the work begins; they are there only if all went well."""
+    """Open every result file before the work begins. The files appear only if the work succeeds."""
     with ExitStack() as stack:
         yield ResultFiles(
             targets,
@@ -111,7 +111,7 @@ def result_files(targets: Targets, plans: Sequence[RunPlan]) -> Iterator[ResultF
 
 
 def in_parts(items: Sequence[Item], count: int) -> list[Sequence[Item]]:
-    """Return so many parts of equal length, in order.
+    """Return `count` parts of equal length, in order.
 
     >>> in_parts("abcdef", 3)
     ['ab', 'cd', 'ef']
@@ -127,9 +127,10 @@ def print_tables(
     predicted: Sequence[RunResult] = (),
     exact: bool = False,
 ) -> None:
-    """Print what there is to compare of each cluster, and how predictions fared in the replay of it that is in `told`.
+    """Print the tables of each cluster.
 
-    Policies are compared with the one that is called `baseline`. With `exact`, times are in seconds.
+    `predicted` has the separate replay with all predictions of each cluster, if there are any. Policies are
+    compared with the policy labelled `baseline`. With `exact`, times are in seconds.
     """
     console = Console(highlight=False, emoji=False)
     for place, results in enumerate(by_cluster):

@@ -23,7 +23,7 @@ def replay(**typed: Any) -> None:
     compare_logs(options)
 
 
-replay.__signature__ = signature(Options)  # type: ignore[attr-defined]  # typer asks for what this names
+replay.__signature__ = signature(Options)  # type: ignore[attr-defined]  # typer reads the options from it
 
 
 app = application(replay)

@@ -1,6 +1,6 @@
-"""The options of `shadowtime replay`, each written once: its type, default and help.
+"""The options of `shadowtime replay`, each defined once: its type, default and help.
 
-What they lead to is imported once it is wanted, so that help comes at once.
+Other modules are imported only on use, so that `--help` is fast.
 """
 
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from shadowtime.shared.cli import lasting_imports
 
 
 def known_mode(text: str) -> str:
-    """Return the name of a source of events; raises `typer.BadParameter` if there is none of that name."""
+    """Return the name of an event source. Raise `typer.BadParameter` if it is unknown."""
     with lasting_imports():
         from shadowtime.replayer.arguments import parse_mode
     return parse_mode(text)
@@ -23,7 +23,7 @@ def known_mode(text: str) -> str:
 
 @dataclass(frozen=True)
 class Options:
-    """Options of a replay; None where an option is not given."""
+    """Options of a replay. None means that an option is not given."""
 
     traces: Annotated[
         list[str] | None,

@@ -1,4 +1,4 @@
-"""A comparison, step by step: read, plan, carry out, write, tell."""
+"""The steps of a comparison: read logs, plan runs, replay, write files, print tables."""
 
 import logging
 from collections.abc import Sequence
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 
 def compare_logs(options: Options) -> None:
-    """Replay every log under every configuration, and tell what came of it."""
+    """Replay every log under every configuration, then write and print the results."""
     chosen = configurations(options.mode, options.policy or ["easy"], options.runtime, options.adjustment)
     baseline = baseline_of([label for label, _ in chosen], options.baseline)
     bounder = parse_wait_bound(options.wait_bound, options.mode)
@@ -114,7 +114,7 @@ def compare_logs(options: Options) -> None:
 
 
 def read_stream_settings(transport: str, run: str | None, flags: Sequence[str] | None) -> "Settings | None":
-    """Return the settings of a replay over Kafka; None for an embedded one."""
+    """Return the settings of a replay over Kafka; None for an embedded replay."""
     if transport == "kafka":
         from shadowtime.shared.streaming import read_settings
 
@@ -127,7 +127,7 @@ def read_stream_settings(transport: str, run: str | None, flags: Sequence[str] |
 def replay(
     plans: Sequence[RunPlan], observers: Observers, pace: Pace | None, interruption: Interruption
 ) -> list[RunResult]:
-    """Carry out all plans in this process: one after another, or side by side in real time."""
+    """Replay all plans in this process: one after another, or side by side in real time if there is a `pace`."""
     observers = [[*those, interruption] for those in observers]
     if pace is None:
         return [carry_out(plan, those) for plan, those in zip(plans, observers, strict=True)]
@@ -137,7 +137,7 @@ def replay(
 def stream(
     plans: Sequence[RunPlan], observers: Observers, settings: "Settings", run: str | None, pace: Pace | None
 ) -> list[RunResult]:
-    """Carry out all plans over Kafka, side by side."""
+    """Replay all plans over Kafka, side by side."""
     start_logging(settings.log_format, level=logging.WARNING)
     try:
         import uvloop

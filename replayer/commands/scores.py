@@ -1,4 +1,4 @@
-"""How a run on the stream stands, live or over: `shadowtime scores RUN`, from the scoreboard's state in Redis."""
+"""Print the scores of a live or finished run on the stream, from Redis: `shadowtime scores RUN`."""
 
 import sys
 from typing import TYPE_CHECKING, Annotated
@@ -22,7 +22,7 @@ def scores(
     run: Annotated[str, typer.Argument(metavar="RUN", help="The run, such as CLUSTER/live.")],
     json: Annotated[bool, typer.Option("--json", help="Print JSON, not tables.")] = False,
 ) -> None:
-    """How does a run stand? What the scoreboard knows of it now, also of one that never ends."""
+    """Print the current scores of a run, as the scoreboard has them; the run may still be live."""
     with lasting_imports():
         import asyncio
 

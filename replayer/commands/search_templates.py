@@ -17,7 +17,7 @@ def command(
     seed: Annotated[int, typer.Option(metavar="N", help="The same seed finds the same set.")] = 0,
     workers: Annotated[int, typer.Option(metavar="N", help="Threads; 0: as many as cores.")] = 0,
 ) -> None:
-    """Search a log for the template set that predicts its run times best, for `templates:set=FILE`."""
+    """Search for the template set that predicts the run times of a log best, for `templates:set=FILE`."""
     with lasting_imports():
         from shadowtime.replayer.analysis import write_templates
     write_templates(trace, output, jobs, population, generations, seed, workers)

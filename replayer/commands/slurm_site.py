@@ -1,4 +1,4 @@
-"""Write what a Slurm is set to: `shadowtime slurm-site -o FILE --pools FILE --names FILE`."""
+"""Export the settings of a Slurm: `shadowtime slurm-site -o FILE --pools FILE --names FILE`."""
 
 from pathlib import Path
 from typing import Annotated
@@ -20,7 +20,7 @@ def command(
     via: Annotated[str, typer.Option(metavar="COMMAND", help="What Slurm's commands are run by, as 'ssh login'.")] = "",
     timeout: Annotated[float, typer.Option(metavar="SECONDS", min=1, help="Patience with one answer.")] = 60.0,
 ) -> None:
-    """Ask a Slurm what it is set to, for the policy slurm; nothing is written to it."""
+    """Read the settings of a Slurm, for the policy slurm. Nothing is changed in Slurm."""
     with lasting_imports():
         import asyncio
 

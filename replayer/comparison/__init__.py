@@ -1,4 +1,4 @@
-"""Several policies on one workload: plans, results, their records and the files they are written to."""
+"""Comparison of policies on one workload: plans, results, records and output files."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""The results of a comparison as JSON, as `--json` gives them and the report reads them."""
+"""The results of a comparison as a JSON document, for `--json` and for the report."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -14,7 +14,7 @@ from shadowtime.shared.quoting import quote
 
 
 def drift_rows(results: Sequence[RunResult]) -> list[dict[str, Any]]:
-    """Return one row per result of which something was predicted, with its episodes; times in seconds of the log."""
+    """Return one row per result with drift scores, with its drift episodes. Times are in seconds of the log."""
     return [
         {"policy": result.plan.label, "runtime": result.plan.configuration.runtime} | bound.model_dump()
         for result in results
@@ -22,19 +22,19 @@ def drift_rows(results: Sequence[RunResult]) -> list[dict[str, Any]]:
     ]
 
 
-# The policy with which all others are compared.
+# The baseline: the policy with which all others are compared.
 
 PREFERRED = "easy"
-"""Policy of most machines, and the baseline of most papers."""
+"""Default baseline: the policy of most machines, and the baseline of most papers."""
 
 
 def baseline_of(policies: Sequence[str], wanted: str | None = None) -> str:
-    """Return the one that is wanted; if none is, EASY where it is among the policies, else the first.
+    """Return the baseline policy: `wanted` if given, else EASY if it is among the policies, else the first policy.
 
     Raises
     ------
     SettingsError
-        If the one that is wanted is not among them.
+        If `wanted` is not among the policies.
 
     Examples
     --------
@@ -54,14 +54,14 @@ def as_json(
     predicted: RunResult | None = None,
     baseline: str | None = None,
 ) -> dict[str, Any]:
-    """Return the results of one trace as `--json` gives them; times in seconds, shares in 0 to 1.
+    """Return the results of one trace as the `--json` document. Times are in seconds, shares from 0 to 1.
 
-    `rewritten` tells what was done to the trace or to the way it was replayed before a plan was made. `told` is the
-    replay in which everything was predicted, where there is one, `baseline` the policy to compare the others with.
+    `rewritten` has settings that changed the trace or its replay before the plans were made. `predicted` is the
+    separate replay with all predictions, if there is one. `baseline` is the policy to compare the others with.
     """
     plan = results[0].plan
     workload = plan.workload
-    schedules = results if plan.obeyed else results[:1]  # the recorded one is the same in every pass
+    schedules = results if plan.obeyed else results[:1]  # a recorded schedule is the same in every run
     return {
         "trace": workload.name,
         "cluster": plan.cluster,
@@ -128,7 +128,7 @@ def _forecast_rows(results: Sequence[RunResult]) -> list[dict[str, Any]]:
 
 
 def start_rows(results: Sequence[RunResult]) -> list[dict[str, Any]]:
-    """Return one row per result and distribution of the wait; none where no quantiles were forecast."""
+    """Return one row per result and predicted wait distribution. Results without quantile forecasts have no rows."""
     return [
         {"policy": result.plan.label, "runtime": result.plan.configuration.runtime} | entry.model_dump()
         for result in results
@@ -137,7 +137,7 @@ def start_rows(results: Sequence[RunResult]) -> list[dict[str, Any]]:
 
 
 def cut_rows(results: Sequence[RunResult]) -> list[dict[str, Any]]:
-    """Return how probabilities of being cut at the request fared, one row per result that told of starts as well."""
+    """Return scores of the probabilities of a cut at the request: one row per result that also has start scores."""
     return [
         {"policy": result.plan.label, "runtime": result.plan.configuration.runtime} | result.scores.cuts.model_dump()
         for result in results
@@ -146,7 +146,7 @@ def cut_rows(results: Sequence[RunResult]) -> list[dict[str, Any]]:
 
 
 def expected_rows(results: Sequence[RunResult]) -> list[dict[str, Any]]:
-    """Return one row per result and queue, the cluster as a whole first; none where the site expected nothing."""
+    """Return one row per result and queue, the whole cluster first. No rows if the site stated no expected starts."""
     return [
         {"policy": result.plan.label, "runtime": result.plan.configuration.runtime}
         | {"queue": "all" if bound.queue is None else bound.queue}
@@ -176,13 +176,13 @@ def _policy_row(result: RunResult) -> dict[str, Any]:
 
 
 def _portfolio(result: RunResult) -> dict[str, Any]:
-    """Return what a policy that moves between several configurations says of them; nothing of another."""
+    """Return the standings of a policy that switches between several configurations; empty for other policies."""
     standings = result.scores.portfolio
     return {} if standings is None else {"portfolio": standings.model_dump()}
 
 
 def _oddities(plan: RunPlan) -> dict[str, Any]:
-    """Return what the log does not tell, and where more processors were in use than there are."""
+    """Return the facts that the log lacks, and recorded starts with more processors in use than the machine has."""
     columns = columns_replayed(plan.workload)
     return {
         "lacks": [lack._asdict() for lack in lacks_of(columns)],
@@ -193,9 +193,9 @@ def _oddities(plan: RunPlan) -> dict[str, Any]:
 
 
 def requests_as_run_times(plan: RunPlan) -> dict[str, float]:
-    """Return how far off requests are as predictions of run times: what a predictor must beat; times in seconds.
+    """Return the error of requests as run-time predictions, in seconds: the baseline of predictors.
 
-    Of jobs that ran, and had a limit.
+    Only jobs that ran and had a limit count.
     """
     jobs = error = ran = 0
     for block in plan.workload.blocks():
@@ -210,9 +210,9 @@ def requests_as_run_times(plan: RunPlan) -> dict[str, float]:
 
 
 def wait_bound_rows(result: RunResult) -> list[dict[str, Any]]:
-    """Return one row per queue and grouping, the cluster as a whole first; times in seconds.
+    """Return one row per queue and grouping of the wait bounds, the whole cluster first. Times are in seconds.
 
-    `coverage_low` and `coverage_high` are a 95 % interval of the coverage, of the cluster as a whole.
+    `coverage_low` and `coverage_high` are a 95 % interval of the coverage, for the whole cluster only.
     """
     scores, seconds = result.scores.wait_bounds, result.wait_bound_seconds
     plain = {(score.queue, score.quantile): score.over_rms for score in scores if score.grouping == "plain"}

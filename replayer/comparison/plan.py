@@ -1,4 +1,4 @@
-"""Replay a workload under several configurations, one after another, and lay the results side by side."""
+"""Plans of runs, and their replay: one after another, in real time side by side, or over Kafka."""
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 class RunPlan(NamedTuple):
-    """One run to be: a workload under a configuration, and the name under which its row appears."""
+    """The plan of one run: a workload, a configuration, and the label of its row in tables."""
 
     label: str
     cluster: str
@@ -49,23 +49,23 @@ class RunPlan(NamedTuple):
 
     @property
     def bounds_waits(self) -> bool:
-        """Whether waits are bounded in it."""
+        """Whether the run has wait bounds."""
         return self.wait_bound != DEFAULTS["wait-bound"]
 
     @property
     def obeyed(self) -> bool:
-        """Whether jobs start as decided, not as they did."""
+        """Whether jobs start as decided, not as recorded."""
         obeys: bool = SOURCES[self.mode].closed_loop
         return obeys
 
     def source(self) -> ReplaySource:
-        """Return the events of the run, at their beginning."""
+        """Return a new event source of the run, at its beginning."""
         with named_errors(kind := SOURCES[self.mode]):
             source: ReplaySource = kind(self.workload, self.capacity, self.traits)
         return source
 
     def opened(self) -> ClusterOpened:
-        """Return the settings of the run."""
+        """Return the opening event of the run, which holds its settings."""
         return ClusterOpened(
             time=min([next(iter(self.workload)).submit_time, *(change.time for change in self.capacity[:1])]),
             cluster=self.cluster,
@@ -84,20 +84,20 @@ class RunPlan(NamedTuple):
         )
 
     def replay(self, observers: Sequence[Observer] = (), stopwatch: Stopwatch | None = None) -> EmbeddedReplay:
-        """Return the embedded run, at its beginning; a stopwatch measures its stage of wait bounds."""
+        """Return a new embedded replay of the run. A stopwatch, if given, measures its wait-bound stage."""
         stages = [stopwatch.around(stage) if stopwatch and stage.name == "wait_bound" else stage for stage in STAGES]
         return EmbeddedReplay(self.opened(), self.source(), observers, run_name(self.cluster, self.label), stages)
 
     def stopwatch(self) -> Stopwatch | None:
-        """Return what measures the wait bounds; None where there are none."""
+        """Return a stopwatch for the wait-bound stage; None if the run has no wait bounds."""
         return Stopwatch() if self.bounds_waits else None
 
 
 class RunResult(NamedTuple):
-    """A plan, carried out.
+    """The result of a plan.
 
-    `wait_bound_seconds` are those that its wait bounds took, `coverage` tells how sure the coverage of each grouping
-    is, where they were measured.
+    `wait_bound_seconds` is the time that the wait-bound stage took, if measured. `coverage` has a confidence interval
+    of the coverage of each grouping, if measured.
     """
 
     plan: RunPlan
@@ -109,7 +109,7 @@ class RunResult(NamedTuple):
 
 
 def carry_out(plan: RunPlan, observers: Sequence[Observer] = ()) -> RunResult:
-    """Replay one plan as fast as it goes."""
+    """Replay one plan as fast as possible, and return its result."""
     stopwatch, waits = plan.stopwatch(), BoundedWaits()
     remembered = plan.bounds_waits and plan.workload.whole
     replay = plan.replay([*observers, waits] if remembered else observers, stopwatch)
@@ -120,7 +120,7 @@ def carry_out(plan: RunPlan, observers: Sequence[Observer] = ()) -> RunResult:
 
 
 def carry_out_paced(plans: Sequence[RunPlan], pace: Pace, observers: Sequence[Sequence[Observer]]) -> list[RunResult]:
-    """Replay several plans side by side in real time, each from its own first instant on and seen by its observers."""
+    """Replay several plans side by side in real time, each from its own first instant and with its own observers."""
     stopwatches = [plan.stopwatch() for plan in plans]
     work = zip(plans, observers, stopwatches, strict=True)
     replays = [plan.replay(seen_by, stopwatch) for plan, seen_by, stopwatch in work]
@@ -147,7 +147,7 @@ async def carry_out_streamed(
     pace: Pace | None,
     observers: Sequence[Sequence[Observer]],
 ) -> list[RunResult]:
-    """Replay several plans over Kafka, side by side; `run` names the runs, and resumes those that are known."""
+    """Replay several plans over Kafka, side by side. `run` names the runs; runs of a known name are resumed."""
     # here, so that an embedded replay does not load the Kafka client
     import asyncio
 

@@ -1,4 +1,4 @@
-"""A progress bar for each run and a line when it is over, where there is a terminal."""
+"""A progress bar for each run and a line at its end, if there is a terminal."""
 
 import sys
 from collections.abc import Callable, Sequence
@@ -13,11 +13,11 @@ from shadowtime.shared.quoting import one_line
 from shadowtime.shared.text import sentences
 
 Observers = Sequence[Sequence[Observer]]
-"""Of each plan, those that see every envelope that leaves its last stage."""
+"""For each plan, its observers. They receive every envelope that leaves the last stage."""
 
 
 class ProgressBar:
-    """Counts the jobs of a run that have ended; it is there from the first envelope on."""
+    """The progress bar of a run: an observer that counts ended jobs. It appears with the first envelope."""
 
     def __init__(self, progress: Progress, plan: RunPlan, *, exact: bool) -> None:
         self._progress = progress
@@ -28,7 +28,7 @@ class ProgressBar:
         self._ended = 0
 
     def __call__(self, envelope: Envelope) -> None:
-        """Take in an envelope."""
+        """Update the bar with an envelope."""
         if self._task is None:
             self._task = self._progress.add_task(self._name, total=len(self._plan.workload))
         if isinstance(envelope.event, ClusterClosed):
@@ -47,7 +47,7 @@ def with_progress(
     *,
     exact: bool,
 ) -> list[RunResult]:
-    """Carry out all plans, and show how far each is: after every job if `exact`, else now and then."""
+    """Run `carry_out_all` with progress bars. With `exact`, bars move after every job, else after every 256 jobs."""
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=messages, transient=True, disable=not sys.stderr.isatty()) as progress:
         if not progress.disable:

@@ -1,4 +1,4 @@
-"""Records of a replay beside its scores: the decision log and the schedule."""
+"""Records of a replay in addition to its scores: the decision log and the schedule."""
 
 from array import array
 from typing import BinaryIO, Protocol
@@ -24,11 +24,11 @@ STATUSES: dict[Outcome, int] = {outcome: status for status, outcome in OUTCOMES.
     "limit": 0,
     "killed": 5,
 }
-"""The status of the Standard Workload Format for each outcome."""
+"""SWF status of each outcome."""
 
 
 def as_standard(status: int) -> int:
-    """Return a status as the Standard Workload Format has it; -1 stays, as what is unknown.
+    """Return the SWF status for a status of any log. An unknown status, as -1, stays.
 
     >>> as_standard(1), as_standard(100)
     (1, 0)
@@ -38,29 +38,29 @@ def as_standard(status: int) -> int:
 
 
 UNDECIDED = {"unix_start", "sample_every", "name", "experiment"}
-"""Settings that no decision depends on."""
+"""Settings without influence on decisions."""
 
 
 class Sink(Protocol):
-    """A target of a log: a file, or anything else that takes bytes."""
+    """A target of a decision log: a file, or any other object with `write`."""
 
     def write(self, data: bytes, /) -> object:
-        """Take in the next bytes."""
+        """Write the next bytes."""
         ...
 
 
 class DecisionLog:
-    """Writes the settings of a run, then every `Decided`, one JSON line each.
+    """An observer that writes the settings of a run, then every `Decided`, one JSON line each.
 
-    Nothing in it depends on the name of the run, the clock or the way in which the pipeline runs: the same trace,
-    settings and seed give the same bytes.
+    The log does not depend on the name of the run, the clock or the transport: the same trace, settings and seed give
+    the same bytes.
     """
 
     def __init__(self, file: Sink) -> None:
         self._file = file
 
     def __call__(self, envelope: Envelope) -> None:
-        """Take in an envelope that has left the scheduler."""
+        """Write the event of an envelope that has left the scheduler."""
         event = envelope.event
         if isinstance(event, Decided | ClusterOpened):
             fields = event.model_dump(exclude_none=True, exclude=UNDECIDED)
@@ -69,7 +69,7 @@ class DecisionLog:
 
 
 class Schedule:
-    """Remembers when each job ran, six numbers a job, and writes them in order of job number."""
+    """An observer that records the times of each job, six numbers per job, and writes them in order of job number."""
 
     HEADER = b"job_number,submit_time,start_time,end_time,processors,status\n"
 
@@ -79,7 +79,7 @@ class Schedule:
         self._rows = array("q")
 
     def __call__(self, envelope: Envelope) -> None:
-        """Take in an envelope."""
+        """Record the event of an envelope."""
         event = envelope.event
         if isinstance(event, JobSubmitted):
             self._submit_times[event.job_number] = event.since
@@ -96,11 +96,11 @@ class Schedule:
                 self._rows.extend(row)
 
     def table(self) -> Integers:
-        """Return the jobs that have ended, (n, 6) in order of job number; columns as in `HEADER`."""
+        """Return the ended jobs, shape (n, 6), in order of job number. Columns are as in `HEADER`."""
         rows = np.array(self._rows, dtype=np.int64).reshape(-1, 6)
         return rows[np.argsort(rows[:, 0])]
 
     def write(self, file: BinaryIO) -> None:
-        """Write the header and the jobs that have ended, as comma-separated values."""
+        """Write the header and the ended jobs as comma-separated values."""
         file.write(self.HEADER)
         np.savetxt(file, self.table(), fmt="%d", delimiter=",")

@@ -1,4 +1,4 @@
-"""The scores of runs as a table: one row per policy, or predictor, and cluster."""
+"""The scores of runs as a table, one row per cluster and policy or predictor, and schedules as files."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,14 +14,14 @@ from shadowtime.shared.kernels import Integers
 
 
 def result_columns(results: Sequence[RunResult]) -> dict[str, list[Any]]:
-    """Return the columns of the table; times in seconds, shares in 0 to 1, None where there is nothing to say."""
+    """Return the columns of the table. Times are in seconds, shares from 0 to 1, missing values None."""
     rows = [result_row(result) for result in results]
     names = dict.fromkeys(name for row in rows for name in row)
     return {name: [row.get(name) for row in rows] for name in names}
 
 
 def result_row(result: RunResult) -> dict[str, Any]:
-    """Return the scores of a run as one row; those of predictions have their names before them."""
+    """Return the scores of a run as one row. Keys of prediction scores have the prediction as a prefix."""
     plan, scores = result.plan, result.scores
     predictions = {
         "run_time": scores.run_time.model_dump(exclude={"jobs", "pit"}),
@@ -43,11 +43,11 @@ def result_row(result: RunResult) -> dict[str, Any]:
     }
 
 
-# When each job ran, as a file: comma-separated values, Parquet, or a log that can be replayed.
+# Schedules as files: comma-separated values, Parquet, or a log that can be replayed.
 
 
 def write_schedule(file: BinaryIO, path: Path, plan: RunPlan, schedule: Schedule) -> None:
-    """Write when the jobs of a run ran, in the format that the name of the file asks for."""
+    """Write the schedule of a run, in the format of the file name's ending."""
     ran = schedule.table()
     if path.name.endswith((".swf", ".swf.gz")):
         write_jobs(file, _header(plan, len(ran)), _table(plan, ran), compressed=path.name.endswith(".gz"))
@@ -74,9 +74,9 @@ def _header(plan: RunPlan, jobs: int) -> dict[str, str]:
 
 
 def _table(plan: RunPlan, ran: Integers) -> Integers:
-    """Return the jobs that have ended as (n, 18), columns as in `replayer.logs.swf.FIELDS`, in order of submission.
+    """Return the ended jobs as (n, 18), columns as in `replayer.logs.swf.FIELDS`, in order of submission.
 
-    A job that was run again, or on another size, appears once, as it last ran.
+    A job that was restarted, or ran on another number of processors, appears once, with its last run.
     """
     columns = plan.workload.columns
     order = np.argsort(columns["job_number"])

@@ -15,13 +15,13 @@ from shadowtime.shared.messages import Envelope
 
 
 class Digest:
-    """Takes in a file, and keeps its SHA-256 only."""
+    """A sink that keeps only the SHA-256 of the bytes written to it."""
 
     def __init__(self) -> None:
         self._sum = sha256()
 
     def write(self, data: bytes, /) -> None:
-        """Take in the next bytes."""
+        """Add the next bytes to the digest."""
         self._sum.update(data)
 
     def __str__(self) -> str:
@@ -29,12 +29,12 @@ class Digest:
 
 
 class RunRecord:
-    """One run: when its jobs ran, what they were bounded by, and a digest of its decision log.
+    """The record of one run: job times, wait bounds, and a digest of the decision log.
 
     Parameters
     ----------
     plan
-        What is to be replayed; the record is an observer of that replay.
+        Plan of the replay. The record is an observer of this replay.
     """
 
     def __init__(self, plan: RunPlan) -> None:
@@ -45,33 +45,33 @@ class RunRecord:
         self._observers = (self._schedule, self.bounded_waits, DecisionLog(self._decisions))
 
     def __call__(self, envelope: Envelope) -> None:
-        """Take in an envelope that has left the last stage."""
+        """Record an envelope that has left the last stage."""
         for observer in self._observers:
             observer(envelope)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what there is to know when the replay is over; nothing is observed afterwards."""
+        """Return the state after the replay, for pickling. The unpickled record cannot observe any more."""
         return {name: getattr(self, name) for name in ("plan", "bounded_waits", "decisions_sha256", "jobs")}
 
     def called(self, name: str) -> "RunRecord":
-        """Return the record of the same run under another name."""
+        """Return the record of the same run with another label."""
         other = copy(self)
         other.plan = self.plan._replace(label=name)
         return other
 
     @cached_property
     def decisions_sha256(self) -> str:
-        """The SHA-256 of what `--decisions` would have written of this run alone; to be asked for when it is over."""
+        """SHA-256 of the decision log that `--decisions` would write for this run. Access it only after the replay."""
         return str(self._decisions)
 
     @cached_property
     def jobs(self) -> "EndedJobs":
-        """The jobs that have ended; to be asked for when the replay is over."""
+        """The ended jobs. Access them only after the replay."""
         return EndedJobs(self.plan, self._schedule.table())
 
 
 class JobTimes:
-    """When jobs ran, as arrays of shape (n,) in order of job number; times in seconds."""
+    """Times of jobs, as arrays of shape (n,) in order of job number. Times are in seconds."""
 
     FIELDS = ("job_number", "submit_time", "start_time", "end_time", "own_run_time", "user_id")
 
@@ -89,22 +89,22 @@ class JobTimes:
         self.start_time = start_time
         self.end_time = end_time
         self.own_run_time = own_run_time
-        """On the processors that were requested; from start to end a job takes another time if it ran on others."""
+        """Run time on the requested processors. On another number of processors, the time from start to end differs."""
         self.user_id = user_id
-        """-1 of jobs whose user the log does not name."""
+        """User of each job; -1 if unknown."""
 
     def __len__(self) -> int:
         return len(self.job_number)
 
     @property
     def wait(self) -> Integers:
-        """From submission to start."""
+        """Time from submission to start."""
         waits: Integers = self.start_time - self.submit_time
         return waits
 
 
 class EndedJobs(JobTimes):
-    """The jobs of a run that have ended, and what they asked for."""
+    """The ended jobs of a run, with their requests."""
 
     def __init__(self, plan: RunPlan, schedule: Integers) -> None:
         job_number, submit_time, start_time, end_time, self.processors, _ = schedule.T

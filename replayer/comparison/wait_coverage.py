@@ -1,4 +1,4 @@
-"""Waits beside the bounds that were told at submission, and how sure their coverage is."""
+"""Waits next to the bounds predicted at submission, and confidence intervals of the coverage of these bounds."""
 
 from array import array
 from collections.abc import Iterable, Mapping
@@ -14,7 +14,7 @@ NO_BOUND = -1
 
 
 class BoundedWaits:
-    """Remembers of each job whose wait is known its submission, its wait and the bounds for the whole cluster."""
+    """An observer that records the submit time, wait and whole-cluster bounds of each job with a known wait."""
 
     def __init__(self) -> None:
         self._groupings: dict[str, int] = {}
@@ -23,7 +23,7 @@ class BoundedWaits:
         self._rows = array("q")
 
     def __call__(self, envelope: Envelope) -> None:
-        """Take in an envelope."""
+        """Record the event of an envelope."""
         event = envelope.event
         if isinstance(event, JobSubmitted) and envelope.wait_bounds:
             bounds = {
@@ -40,7 +40,7 @@ class BoundedWaits:
             if not event.trial:
                 self._reveal(event.job_number)
         elif isinstance(event, JobEnded) and not event.requeued:
-            self._reveal(event.job_number)  # the job may have been on trial
+            self._reveal(event.job_number)  # the start of a job on trial counts only here
 
     def _reveal(self, job_number: int) -> None:
         start_time = self._started.pop(job_number, None)
@@ -49,7 +49,7 @@ class BoundedWaits:
             self._rows.extend((submit_time, start_time - submit_time, *found_bounds))
 
     def by_grouping(self) -> Mapping[str, Integers]:
-        """Return for each grouping submit times, waits and bounds in seconds, (n, 3), of the jobs that had a bound."""
+        """Return for each grouping the jobs with a bound, shape (n, 3): submit time, wait and bound, in seconds."""
         rows = np.array(self._rows, dtype=np.int64).reshape(-1, 2 + len(self._groupings))
         rows = rows[np.argsort(rows[:, 0], kind="stable")]
         return {
@@ -60,7 +60,7 @@ class BoundedWaits:
     def coverage(self, key: int) -> Mapping[str, Interval]:
         """Return for each grouping the share of waits within their bounds, with a 95 % interval of the block bootstrap.
 
-        `key` is that of the draws of chance.
+        `key` is the key of the seeded random numbers.
         """
         return {
             grouping: mean_over_time((rows[:, 1] <= rows[:, 2]).astype(np.float64), rows[:, 0], key).within(0, 1)
@@ -70,12 +70,14 @@ class BoundedWaits:
 
 
 def coverage_told(rows: Iterable[Mapping[str, Any]]) -> str:
-    """Return which bounds cover fewer waits than they state, and where that may be chance; nothing without intervals.
+    """Return a sentence on bounds that cover fewer waits than stated, and whether that may be chance.
+
+    The text is empty without intervals.
 
     Parameters
     ----------
     rows
-        Of `wait_bounds` in the JSON of a comparison.
+        Rows of `wait_bounds` in the JSON document of a comparison.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The part of a replay that meets the world: Kafka, clocks, Ctrl-C."""
+"""External interfaces of a replay: Kafka, clocks, Ctrl-C."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""Ctrl-C at a moment at which it is sure to be heard."""
+"""Ctrl-C, delayed to a moment at which it is handled reliably."""
 
 import signal
 import time
@@ -8,10 +8,10 @@ from shadowtime.shared.messages import Envelope
 
 
 class Interruption:
-    """Raises `KeyboardInterrupt` between two events of a replay, or while it sleeps.
+    """An observer that raises `KeyboardInterrupt` between two events of a replay, or while the replay sleeps.
 
-    Python raises it wherever the signal falls; inside a compiled kernel or a validator it is lost, or comes out as
-    another error. A second signal does not wait. To be entered in the main thread, and told of every envelope.
+    By default, Python raises it at any moment. Inside a compiled kernel or a validator it is lost, or turned into
+    another error. A second signal raises at once. Enter it in the main thread, and pass it every envelope.
     """
 
     def __init__(self) -> None:
@@ -26,12 +26,12 @@ class Interruption:
         signal.signal(signal.SIGINT, self._before)
 
     def __call__(self, envelope: Envelope) -> None:
-        """Take in an envelope."""
+        """Raise `KeyboardInterrupt` if there was a signal."""
         if self._noted:
             raise KeyboardInterrupt
 
     def sleep(self, seconds: float) -> None:
-        """Sleep as `time.sleep` does."""
+        """Sleep as `time.sleep` does. A signal raises `KeyboardInterrupt` at once."""
         self._asleep = True
         try:
             if self._noted:

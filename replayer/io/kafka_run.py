@@ -1,4 +1,4 @@
-"""The messages of one run in Kafka: what was published of it, what is published now, and what is answered."""
+"""The Kafka messages of one run: those published before, those to publish, and the answers."""
 
 import logging
 from asyncio import get_running_loop
@@ -15,19 +15,19 @@ from shadowtime.shared.streaming import clients as bus
 log = logging.getLogger("shadowtime.replay")
 
 BATCH = 200
-"""Messages that go out together at most."""
+"""Maximum number of messages that are sent together."""
 
 UNCONFIRMED = 20
-"""Batches, or messages of small ones, that may be under way to Kafka."""
+"""Number of unconfirmed deliveries from which `flush` waits for confirmation."""
 
 CLOSED = b"ClusterClosed"
-"""Kind of event in the last envelope of a run."""
+"""Event kind of the last envelope of a run, as in the message bytes."""
 
 
 class KafkaRun:
-    """Publishes to `jobs`, and hears what comes on `decisions` and `scores`; `connect` it before use.
+    """A run's Kafka connection. It publishes to `jobs` and reads `decisions` and `scores`. `connect` it before use.
 
-    `published` is what an earlier process of this run has published.
+    `published` has the envelopes that an earlier process of this run published.
     """
 
     def __init__(self, run: str, opened: ClusterOpened, settings: Settings) -> None:
@@ -38,19 +38,19 @@ class KafkaRun:
         self._settings = settings
         self._clients: RunClients | None = None
         self._feed: PartitionFeed | None = None
-        self._own: PartitionFeed | None = None  # of a run that is resumed, which hears what lies there first
+        self._own: PartitionFeed | None = None  # own feed of a resumed run, read from the beginning
         self._buffer: list[bytes] = []
         self._under_way: list[Awaitable[object]] = []
 
     async def connect(self) -> None:
-        """Go to where this run's answers begin; a Kafka that goes meanwhile is waited for.
+        """Connect, and seek to the beginning of this run's answers. Retry if Kafka becomes unavailable meanwhile.
 
         Raises
         ------
         BusError
             If Kafka cannot be used.
         ReplayError
-            If the log knows the run under other settings.
+            If the run is in the log with other settings.
         """
         loop = get_running_loop()
         until = loop.time() + self._settings.connect_seconds
@@ -72,7 +72,7 @@ class KafkaRun:
                     await self.stop()
 
     async def _begin(self, clients: RunClients) -> None:
-        """Read what has been published of the run, and go to where its answers begin."""
+        """Read the published envelopes of the run, and seek to the beginning of its answers."""
         self._partition = bus.partition_of(self._run, clients.partitions)
         self.published.clear()
         for record in await clients.published(self._key, self._partition):
@@ -83,7 +83,7 @@ class KafkaRun:
         if self.published:
             log.info("resuming run", extra={"run": self._run, "sequence": len(self.published)})
             first = self.published[0].event
-            if isinstance(first, ClusterOpened):  # what people call it stays as it was
+            if isinstance(first, ClusterOpened):  # names for people stay as in the first process
                 self.opened = self.opened.model_copy(update={"name": first.name, "experiment": first.experiment})
             if first != self.opened:
                 then, now = first.model_dump(), self.opened.model_dump()
@@ -100,13 +100,13 @@ class KafkaRun:
             self._feed.expect(self._key)
 
     async def publish(self, envelope: Envelope) -> None:
-        """Publish an event of the run behind those before it, with those that follow it until `flush`."""
+        """Queue an event of the run. It is sent with others, when `BATCH` events are queued or at `flush`."""
         self._buffer.append(envelope.to_bytes())
         if len(self._buffer) >= BATCH:
             await self.flush()
 
     async def flush(self) -> None:
-        """Let go out what is to be published."""
+        """Send the queued messages."""
         values, self._buffer = self._buffer, []
         if values and self._clients is not None:
             self._under_way += await self._clients.sender.send(
@@ -116,7 +116,7 @@ class KafkaRun:
             await self._arrivals()
 
     async def confirm(self) -> None:
-        """Wait until Kafka has all that was published."""
+        """Send the queued messages, and wait until Kafka has confirmed all messages."""
         await self.flush()
         await self._arrivals()
 
@@ -126,9 +126,9 @@ class KafkaRun:
             await delivery
 
     async def answers(self) -> AsyncIterator[tuple[str, Envelope | None]]:
-        """Yield topic and envelope of whatever is answered, for ever; also again what was answered before.
+        """Yield the topic and envelope of every answer, for ever. Answers to an earlier process are yielded again.
 
-        Of the scores only those of the end are read: there is none with any other.
+        Only final scores are parsed. Other scores have the envelope None.
         """
         if self._feed is None:
             raise ReplayError(f"run {self._run!r} is not connected")
@@ -141,7 +141,7 @@ class KafkaRun:
                     yield record.topic, envelope
 
     async def stop(self) -> None:
-        """Let go of all connections."""
+        """Release all connections."""
         if self._feed is not None:
             self._feed.forget(self._key)
         if self._own is not None:

@@ -1,8 +1,8 @@
-"""The pipeline over Kafka: publish the events of a source, and obey what comes back.
+"""Replay over Kafka: publish the events of a source, and apply the decisions that come back.
 
-A closed replay is a barrier: what follows an instant is published only after its `Decided`. It runs ahead past an
-instant only where that must be empty, so order and sequence are those of the strict barrier. A replay that was killed
-resumes: the source is driven again with the decisions that lie in the log, and what lies there is not published again.
+A closed replay is a barrier: events after an instant are published only after its `Decided`. The replay runs ahead past
+an instant only if its decision must be empty, so order and sequence are as with a strict barrier. A killed replay can
+resume: it drives the source again with the decisions in the Kafka log, and does not publish logged events again.
 """
 
 import asyncio
@@ -29,11 +29,11 @@ class StreamedReplay:
     Parameters
     ----------
     opened, source, observers
-        As for an embedded replay; observers see every envelope of the `decisions` topic, in order and once.
+        As for an embedded replay. Observers see every envelope of the `decisions` topic once, in order.
     run
-        Name of the run; it is resumed if the log knows it.
+        Name of the run. The run is resumed if it is in the Kafka log.
     starts_only
-        Whether the policy decides nothing when nothing fits, so that the replay may run ahead.
+        Whether the policy's decision is empty if no job fits, so that the replay may run ahead.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class StreamedReplay:
         self._starts_only = starts_only
         self._pace = pace
         self.sequence = 0
-        """That of the next event."""
+        """Sequence number of the next event."""
         self._kafka = KafkaRun(run, opened, settings)
         self._seen = -1
         self._heard = 0
@@ -65,13 +65,13 @@ class StreamedReplay:
         self._must_be_empty: set[int] = set()
 
     async def run_to_end(self) -> Envelope:
-        """Replay, and return the envelope that bears the scores.
+        """Replay the run, and return its last envelope, which has the scores.
 
         Raises
         ------
         ReplayError
-            If an event was rejected, a decision cannot be carried out, no answer comes, or the log of a resumed run
-            was made under other settings.
+            If an event was rejected, a decision cannot be applied, no answer arrives, or the log of a resumed run
+            has other settings.
         BusError
             If Kafka cannot be used.
         """
@@ -95,7 +95,7 @@ class StreamedReplay:
         await self._tell(self._kafka.opened)
         time = self._opened.time
         while (due := self._source.next_time()) is not None:
-            resumed = self.sequence < len(self._kafka.published)  # what was told is not told again
+            resumed = self.sequence < len(self._kafka.published)  # events in the log are not published again
             if self._pace is not None and not resumed:
                 await self._kafka.flush()
                 await asyncio.sleep(max(0.0, self._pace.ahead(due)))
@@ -131,7 +131,7 @@ class StreamedReplay:
         return await self._wait_for(awaited, f"the decision at sequence {point}")
 
     async def _wait_for(self, awaited: "asyncio.Future[Result]", what: str) -> Result:
-        """Wait for an answer as long as anything is answered: stages may be far behind a recorded replay."""
+        """Wait for an answer. Time out only without any answer at all: stages may be far behind a recorded replay."""
         patience = self._settings.barrier_seconds
         while not awaited.done():
             heard = self._heard
@@ -145,7 +145,7 @@ class StreamedReplay:
         return awaited.result()
 
     async def _tell(self, event: Event) -> None:
-        """Publish the next event of the run, unless the log has it already."""
+        """Publish the next event of the run, unless it is in the log already. Raise if the log has another event."""
         sequence, self.sequence = self.sequence, self.sequence + 1
         if sequence < len(published := self._kafka.published):
             if published[sequence].event != event:
@@ -157,7 +157,7 @@ class StreamedReplay:
         await self._kafka.publish(Envelope(run=self.run, cluster=self._opened.cluster, sequence=sequence, event=event))
 
     async def _listen(self) -> None:
-        """Take in decisions and the scores, each sequence once."""
+        """Process decisions, each sequence once, and the final scores."""
         async for topic, envelope in self._kafka.answers():
             self._heard += 1
             if envelope is None:

@@ -1,9 +1,9 @@
-"""Timing of a replay. Its clocks stand still while kernels load, which the first run of a process does."""
+"""Timing of a replay. Its clocks stop while compiled kernels load, as in the first run of a process."""
 
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from time import perf_counter  # far cheaper than `process_time`, and it is read twice per event
+from time import perf_counter  # far cheaper than `process_time`; read twice per event
 from typing import Any
 
 from shadowtime.shared.errors import SettingsError
@@ -13,19 +13,19 @@ from shadowtime.shared.stages import RunLog, Stage, StageHandler
 
 
 class Clocks:
-    """One of time and one of cpu, in seconds."""
+    """A pair of clocks in seconds: wall time and CPU time."""
 
     def __init__(self) -> None:
         self._stood = 0.0, 0.0
         Kernel.first_call_within = self._stopped
 
     def now(self) -> tuple[float, float]:
-        """Return the seconds on both."""
+        """Return the time on both clocks."""
         wall, cpu = self._stood
         return time.perf_counter() - wall, time.process_time() - cpu
 
     def since(self, began: tuple[float, float]) -> tuple[float, float]:
-        """Return the seconds on both since then."""
+        """Return the time passed on both clocks since `began`."""
         wall, cpu = self.now()
         return wall - began[0], cpu - began[1]
 
@@ -42,22 +42,22 @@ class Clocks:
 CLOCKS = Clocks()
 
 
-# What a stage of an embedded replay takes of the time that passes.
+# Time taken by one stage of an embedded replay.
 
 
 class Stopwatch:
-    """Adds up the seconds of real time that one stage took; the replay knows nothing of it."""
+    """The total wall time of one stage, in seconds. The replay itself is not affected."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
 
     def around(self, stage: Stage) -> Stage:
-        """Return the same stage, measured."""
+        """Return the same stage with time measurement."""
         return Stage(stage.name, stage.reads, stage.writes, lambda opened: _Measured(stage, opened, self))
 
 
 class _Measured(StageHandler):
-    """A run in a stage, all of whose state is that of the handler within."""
+    """A stage handler that measures another handler. All of its state is that of the inner handler."""
 
     def __init__(self, stage: Stage, opened: ClusterOpened, stopwatch: Stopwatch) -> None:
         began = perf_counter()
@@ -67,12 +67,12 @@ class _Measured(StageHandler):
         super().__init__(opened)
 
     def share(self, log: RunLog) -> None:
-        """Have the handler within read `log`."""
+        """Share `log` with the inner handler, too."""
         super().share(log)
         self._within.share(log)
 
     def handle(self, envelope: Envelope) -> Envelope:
-        """Return the answer of the handler within."""
+        """Return the answer of the inner handler, and measure the time."""
         began = perf_counter()
         try:
             return self._within.handle(envelope)
@@ -80,28 +80,28 @@ class _Measured(StageHandler):
             self._stopwatch.seconds += perf_counter() - began
 
     def snapshot(self) -> dict[str, Any]:
-        """Return the state of the handler within; seconds are no part of a run."""
+        """Return the state of the inner handler. Measured seconds are not part of a run's state."""
         return self._within.snapshot()
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Take on what `snapshot` returned."""
+        """Restore the state that `snapshot` returned."""
         self._within.restore(state)
 
 
-# Real time: hold a replay back so that its clock runs a factor faster than the wall's.
+# Real time: slow a replay down so that trace time runs at a factor of wall time.
 
 MIN_FACTOR = 1e-3
 
 
 class Pace:
-    """Wait until an instant of the trace is due.
+    """The pace of a replay in real time: it waits until an instant of the trace is due.
 
     Parameters
     ----------
     factor
         Seconds of trace time per second of real time.
     clock, sleep
-        Where real time comes from; tests pass their own.
+        Source of real time. Tests pass their own.
 
     Examples
     --------
@@ -132,7 +132,7 @@ class Pace:
             self._sleep(ahead)
 
     def ahead(self, elapsed: float) -> float:
-        """Return the real seconds until `elapsed` seconds of trace time are due; below zero when late."""
+        """Return the real seconds until `elapsed` seconds of trace time are due; negative if late."""
         now = self._clock()
         if self._began is None:
             self._began = now - elapsed / self._factor

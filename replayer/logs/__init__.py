@@ -1,4 +1,4 @@
-"""Logs of archives and sites as workloads: formats, reading whole or in pieces, checks of their quality."""
+"""Logs of archives and sites as workloads: formats, reading as a whole or in pieces, quality checks."""
 
 from typing import TYPE_CHECKING
 

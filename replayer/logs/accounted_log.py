@@ -1,4 +1,4 @@
-"""The log that the rows of an accounting file make, a job for each life."""
+"""Conversion of the rows of an accounting file into a log, with one job for each life."""
 
 import numpy as np
 
@@ -26,20 +26,20 @@ from shadowtime.shared.errors import TraceError
 from shadowtime.shared.kernels import Flags, Integers
 
 DATED = 10**8
-"""Seconds before which instants are of the log's own time line: so they are in a log that `convert` has written."""
+"""Limit below which times are seconds of the log, not Unix times. Logs written by `convert` have such times."""
 
 
 def trace_of(name: str, rows: AccountingRows, reading: Reading, names: Names, parts: MachineParts | None) -> Trace:
-    """Return the log that rows make. O(rows log rows).
+    """Return the log of accounting rows. O(rows log rows).
 
-    A job waits from the moment in which it is eligible. Each requeue is a job of its own, of a number higher by `LIFE`;
-    the tasks of an array and the parts of a heterogeneous job are jobs. What cannot be used is left out,
-    counted by reason, with the first example.
+    A job waits from the time at which it is eligible. Each requeue is a separate job, with a number higher by `LIFE`.
+    Tasks of an array and parts of a heterogeneous job are separate jobs, too. Unusable rows are left out and counted
+    by reason, with the first example.
 
     Raises
     ------
     TraceError
-        If nothing is left.
+        If no row is left.
     """
     lives = in_order_of_time(rows, Instants(zone_of(reading.time_zone)))
     pool = _pools(rows, parts, lives.started)
@@ -94,7 +94,7 @@ def trace_of(name: str, rows: AccountingRows, reading: Reading, names: Names, pa
         words = rows.words(kind)
         codes = words.codes[order]
         different, places = np.unique(codes, return_index=True)
-        come = different[np.argsort(places)]  # in the order in which they come, whatever that of the file
+        come = different[np.argsort(places)]  # in order of the jobs, not of the file
         texts = list(words.values)
         numbered = np.full(len(texts), UNKNOWN, dtype=np.int64)
         numbered[come] = names.numbers(kind, [texts[code] for code in come.tolist()])
@@ -124,7 +124,7 @@ def trace_of(name: str, rows: AccountingRows, reading: Reading, names: Names, pa
 
 
 def _pools(rows: AccountingRows, parts: MachineParts | None, started: Flags) -> Integers:
-    """Return the pool of each row, `UNKNOWN` where it is in none."""
+    """Return the pool of each row, `UNKNOWN` if it belongs to none."""
     if parts is None:
         return np.full(len(rows), UNKNOWN, dtype=np.int64)
     nodes, partitions = rows.words("node_list"), rows.words("partition")
@@ -153,7 +153,7 @@ def _columns(
     pool: Integers | None,
     zero: int,
 ) -> tuple[dict[str, Integers], dict[str, Integers]]:
-    """Return the columns of the Standard Workload Format, and those that it does not have; -1 where unknown."""
+    """Return the columns of the Standard Workload Format and the additional columns; -1 if unknown."""
     started = lives.started
     table = {
         "job_number": own,
@@ -184,7 +184,7 @@ def _example(rows: AccountingRows, row: int) -> str:
 
 
 def _peak(table: dict[str, Integers], order: Integers) -> int:
-    """Return the most processors that jobs held at one time."""
+    """Return the maximum number of processors in use at any time, but at least the largest request."""
     begun = order[table["wait_time"][order] >= 0]
     begun = begun[table["run_time"][begun] > 0]
     start = table["submit_time"][begun] + table["wait_time"][begun]

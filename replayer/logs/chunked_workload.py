@@ -1,4 +1,4 @@
-"""The jobs of a log that is read while it is replayed, for logs that do not fit into memory."""
+"""A workload that is read in pieces during the replay, for logs that do not fit into memory."""
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -23,10 +23,10 @@ SUBMIT_TIME = FIELDS.index("submit_time")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LongWorkload(Workload):
-    """A workload of which some thousand jobs are in memory at a time; `read` reads it from its beginning.
+    """A workload with only some thousand jobs in memory at a time. `read` reads it from its beginning.
 
-    Its columns are not there: who asks for them, as they need all jobs at once, is told so by a `TraceError`. To go to
-    a row costs O(rows before it).
+    It has no columns, which would need all jobs at once: access to them raises `TraceError`. Access to a row costs
+    O(rows before it).
     """
 
     whole: ClassVar[bool] = False
@@ -35,7 +35,7 @@ class LongWorkload(Workload):
     read: Callable[[], Iterator[Workload]] = tuple[Workload, ...]().__iter__
 
     def __post_init__(self) -> None:
-        """Leave the columns as they are."""
+        """Leave the columns alone: `Workload` would copy them, which `NotWhole` refuses."""
 
     def __len__(self) -> int:
         return self.jobs
@@ -45,7 +45,7 @@ class LongWorkload(Workload):
         return self.jobs_at([row])[row]
 
     def blocks(self) -> Iterator[Workload]:
-        """Yield the jobs with their columns, some thousands at a time."""
+        """Yield the jobs in blocks with columns, some thousand jobs at a time."""
         return self.read()
 
     def jobs_from(self, row: int) -> Iterator[Job]:
@@ -55,7 +55,7 @@ class LongWorkload(Workload):
             row = max(row - len(block), 0)
 
     def jobs_at(self, rows: Collection[int]) -> dict[int, Job]:
-        """Return the jobs of rows, by row."""
+        """Return the jobs of these rows, by row. O(rows up to the last of them)."""
         left, jobs, before = sorted(rows, reverse=True), dict[int, Job](), 0
         for block in self.read() if left else ():
             while left and left[-1] < before + len(block):
@@ -67,7 +67,7 @@ class LongWorkload(Workload):
 
 
 class NotWhole(Mapping[str, Integers]):
-    """Columns of a log that is read in pieces."""
+    """The missing columns of a log that is read in pieces. Any access raises `TraceError`."""
 
     def __init__(self, log: str) -> None:
         self._log = log
@@ -94,23 +94,23 @@ def read_in_pieces(
     limit: int | None = None,
     recorded: bool = False,
 ) -> tuple[LongWorkload, tuple[str, ...]]:
-    """Return the jobs of a log that can be replayed, and remarks for its reader.
+    """Return the jobs of a log that can be replayed, and remarks for the user.
 
-    The log is read once to be checked, and again by each replay.
+    The log is read once for checks, and again in each replay.
 
     Parameters
     ----------
     path
-        A log in the Standard Workload Format, its jobs in order of submission and numbered in that order.
+        A log in the Standard Workload Format, with jobs sorted and numbered by submit time.
     processors, oversized, requests, limit, recorded
-        As `prepare` takes them.
+        As in `prepare`.
 
     Raises
     ------
     TraceError
-        As `read_swf` and `prepare`, or if a job is out of order; names the line.
+        As in `read_swf` and `prepare`, or if a job is out of order. The error names the line.
     SettingsError
-        As `prepare`.
+        As in `prepare`.
 
     Examples
     --------
@@ -153,7 +153,7 @@ def _pieces(
     *,
     recorded: bool,
 ) -> Iterator[tuple[SwfBlock, Workload]]:
-    """Yield what is read of a log, and the jobs in it that are replayed, until there are enough."""
+    """Yield each block of a log with the jobs in it to replay, until `limit` jobs are found."""
     header: dict[str, str] = {}
     last = np.full((1, len(FIELDS)), -1, dtype=np.int64)
     last[0, SUBMIT_TIME] = -MAX_TIME
@@ -170,7 +170,7 @@ def _pieces(
 
 
 def _require_order(path: Path, piece: SwfBlock, last: Integers) -> None:
-    """Raise if a job comes before its predecessor, of which `last` has the last one before these, shape (1, 18)."""
+    """Raise if jobs are out of order. `last` is the last row of the block before, shape (1, 18)."""
     table = np.concatenate((last, piece.table))
     for what, column in (("job number", 0), ("submit time", SUBMIT_TIME)):
         steps = np.diff(table[:, column])

@@ -1,4 +1,4 @@
-"""All formats of logs by name, told apart by how a file begins."""
+"""All log formats by name, recognised by the beginning of a file."""
 
 import gzip
 import zlib
@@ -14,7 +14,7 @@ from shadowtime.shared.errors import SettingsError
 
 
 class Format(NamedTuple):
-    """How a file of a format begins, and what reads it."""
+    """A log format: a test of the first line of a file, and the function that reads the file."""
 
     begins: Callable[[bytes], bool]
     read: Callable[[Path, Reading], AccountingRows]
@@ -25,18 +25,18 @@ STANDARD = (".swf", ".swf.gz")
 AS_READ = Reading()
 
 NUMERIC = b"0123456789+-. \t\r"
-"""All that stands in a line of a log in the standard format."""
+"""All characters that a job line in the Standard Workload Format may have."""
 
 
 def read_trace(path: Path, reading: Reading = AS_READ) -> Trace:
-    """Return the log in a file of any of the formats.
+    """Return the log of a file in any known format.
 
     Raises
     ------
     TraceError
-        If the file cannot be read, or is none of the format that it begins as.
+        If the file cannot be read, or does not continue in the format that its beginning shows.
     SettingsError
-        If what is said of it does not go with its format.
+        If `reading` has options that do not apply to the format.
 
     Examples
     --------
@@ -72,7 +72,7 @@ def read_trace(path: Path, reading: Reading = AS_READ) -> Trace:
 
 
 def format_of(path: Path) -> Format | None:
-    """Return the format that a file begins as; None for the Standard Workload Format, and what is none at all."""
+    """Return the format that a file's first line shows; None for the Standard Workload Format and unknown formats."""
     try:
         with path.open("rb") as file:
             line = file.peek(2)[:MAX_LINE_LENGTH]
@@ -80,7 +80,7 @@ def format_of(path: Path) -> Format | None:
                 with gzip.GzipFile(fileobj=file) as unpacked:
                     line = unpacked.readline(MAX_LINE_LENGTH)
     except (OSError, EOFError, ValueError, zlib.error):
-        return None  # who reads it says what is wrong
+        return None  # the reader raises a better error
 
     line = line.removeprefix(BYTE_ORDER_MARK).split(b"\n", 1)[0]
     if line.startswith(b";") or not line.strip(NUMERIC):
@@ -92,7 +92,7 @@ def format_of(path: Path) -> Format | None:
 
 
 def formats() -> dict[str, Format]:
-    """Return the formats of accounting by name, imported once one is needed; a table is what is none of the others."""
+    """Return the accounting formats by name, imported on first use. `table` is last: it is the fallback."""
     from shadowtime.shared.accounting import pbs, sacct, table
 
     return {reader.NAME: Format(reader.begins, reader.read) for reader in (sacct, pbs, table)}

@@ -1,4 +1,4 @@
-"""Tables as files: Parquet where the name says so, else comma-separated values."""
+"""Tables as files: Parquet if the name ends in `.parquet`, else comma-separated values."""
 
 import csv
 from collections.abc import Mapping, Sequence
@@ -12,13 +12,13 @@ Columns = Mapping[str, Sequence[Any]]
 
 
 def require_parquet(*paths: Path | None) -> None:
-    """Raise `ModuleNotFoundError` if one of these files is to be Parquet and the extra `frames` is not installed."""
+    """Raise `ModuleNotFoundError` if one of these files is Parquet and the extra `frames` is not installed."""
     if any(path is not None and path.name.endswith(PARQUET) for path in paths):
         import pyarrow  # noqa: F401
 
 
 def write_columns(file: BinaryIO, path: Path, columns: Columns) -> None:
-    """Write columns of equal length into a file of this name; what is None in all rows is a number that is missing."""
+    """Write columns of equal length in the format of `path`. A column with only None is a column of missing numbers."""
     if not path.name.endswith(PARQUET):
         text = StringIO()
         lines = csv.writer(text, lineterminator="\n")
@@ -27,7 +27,7 @@ def write_columns(file: BinaryIO, path: Path, columns: Columns) -> None:
         file.write(text.getvalue().encode())
         return
 
-    import pyarrow  # here, for it takes a third of a second
+    import pyarrow  # here: the import takes a third of a second
     from pyarrow import parquet
 
     arrays = {

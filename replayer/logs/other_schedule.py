@@ -1,4 +1,4 @@
-"""When each job of a log started by another simulator: an SWF, a table of values, or Parquet."""
+"""Start times of a log's jobs by another simulator, read from SWF, comma-separated values or Parquet."""
 
 import csv
 from collections.abc import Iterable, Iterator
@@ -17,17 +17,17 @@ from shadowtime.shared.errors import TraceError
 from shadowtime.shared.kernels import Integers
 
 COLUMNS = ("job_number", "submit_time", "start_time", "processors")
-"""Those that are read of a table, as `--schedule` writes it."""
+"""Columns that are read from a table, as written by `--schedule`."""
 
 
 def read_starts(path: Path, workload: Workload) -> Integers:
-    """Return the start of each job of a workload in seconds, in its order, as a file has it.
+    """Return the start time of each job of a workload from a file, in seconds, in the order of the workload.
 
     Raises
     ------
     TraceError
-        If the file cannot be read, has other jobs, other submissions, a start before the submission, or at some time
-        more processors in use than the machine has; the message names the first job.
+        If the file cannot be read, or has other jobs, other submit times, a start before the submission, or more
+        processors in use than the machine has. The error names the first such job.
     """
     rows = _swf(path) if path.name.endswith((".swf", ".swf.gz")) else _table(path)
     columns = workload.columns
@@ -98,7 +98,7 @@ def _table(path: Path) -> Integers:
 
 
 def _values(reader: "csv.DictReader[str]") -> Iterator[list[str]]:
-    """Yield the values of each line; a line or a head of which they could be others' is none."""
+    """Yield the `COLUMNS` of each line. Raise `ValueError` if a heading repeats or a line has too many values."""
     if len(set(names := reader.fieldnames or ())) < len(names):
         raise ValueError("a column is there twice")
     for row in reader:
@@ -108,7 +108,7 @@ def _values(reader: "csv.DictReader[str]") -> Iterator[list[str]]:
 
 
 def _whole(value: Any) -> int:
-    """Return a value as the whole number that it is."""
+    """Return a value as a whole number. Raise `ValueError` if it is not whole or too large."""
     number = int(value)
     if abs(number) > MAX_INTEGER or (number != value and not isinstance(value, str)):
         raise ValueError(f"{value} is none")
@@ -116,7 +116,7 @@ def _whole(value: Any) -> int:
 
 
 def _require_room(path: Path, workload: Workload, started: Integers) -> None:
-    """Raise if more processors are in use than there are; at a second, jobs end before others start."""
+    """Raise if more processors are in use than the machine has. Within a second, jobs end before others start."""
     columns = workload.columns
     sizes = columns["processors"]
     ended = started + np.minimum(columns["run_time"], columns["requested_time"])
@@ -129,16 +129,16 @@ def _require_room(path: Path, workload: Workload, started: Integers) -> None:
         )
 
 
-# When the jobs of a log really started.
+# Start times as recorded in the log itself.
 
 
 def real_starts(workload: Workload) -> Integers:
-    """Return when each job really started, in seconds.
+    """Return the recorded start time of each job, in seconds.
 
     Raises
     ------
     TraceError
-        If the log does not say so of every job.
+        If a job of the log has no recorded wait.
     """
     waits = workload.columns["wait_time"]
     if (waits < 0).any():

@@ -10,18 +10,18 @@ from shadowtime.replayer.logs.trace import Trace
 from shadowtime.replayer.logs.workload import Workload
 from shadowtime.shared.kernels import Flags, Integers
 
-# What jobs that run at one time hold together.
+# Processors in use by concurrent jobs.
 
 
 def processors_in_use(start: Integers, end: Integers, processors: Integers) -> Integers:
-    """Return of each job how many processors are held once it has started. O(jobs log jobs).
+    """Return for each job the number of processors in use just after its start. O(jobs log jobs).
 
-    At a second, jobs end before others start, and of those that start together the smallest comes first.
+    Within a second, jobs end before others start. Of jobs that start in the same second, the smallest is first.
 
     Parameters
     ----------
     start, end, processors
-        Of each job, shape (jobs,); times in seconds.
+        Values of each job, shape (jobs,). Times are in seconds.
 
     >>> processors_in_use(np.array([0, 5, 5]), np.array([5, 9, 9]), np.array([4, 3, 2])).tolist()
     [4, 5, 2]
@@ -37,25 +37,25 @@ def processors_in_use(start: Integers, end: Integers, processors: Integers) -> I
 DAY, WEEK = 86_400, 604_800
 
 FLURRY = 3.0
-"""Times what all users submit in a mean week, beyond which a week of one user is a flurry."""
+"""A week of one user is a flurry if it has more jobs than this factor times the mean week of all users."""
 
 LEAST_FLURRY = 100
-"""Jobs of a flurry at the least."""
+"""A flurry has more jobs than this."""
 
 GRACE = 120
-"""Seconds beyond its limit for which a machine may let a job run on without anybody wondering."""
+"""Seconds that a job may run beyond its limit without being reported."""
 
 JUMP = 3_600
-"""Seconds by which submissions go back from one job number to the next where a clock was set, or numbers began anew."""
+"""Seconds. If submit time goes back by more to the next job number, a clock was set or numbering began anew."""
 
 SILENCE = 14 * DAY
-"""Seconds without a submission: the log, or the machine, was away."""
+"""Seconds. A longer gap between submissions means that the log or the machine was down."""
 
 Columns = Mapping[str, Integers]
 
 
 class Lack(NamedTuple):
-    """A fact that a log gives for no job, and what is therefore not shown or not done."""
+    """A fact that a log gives for no job, and the consequence for a replay or report."""
 
     what: str
     therefore: str
@@ -82,11 +82,11 @@ LACKS: tuple[tuple[str, str, str], ...] = (
     ("left_time", "cancelled jobs that never started", "queues look shorter than they were"),
     ("handed_in", "when jobs became eligible", "waits count from submission, holds and dependencies among them"),
 )
-"""Column, what it is, and what follows if a log does not have it."""
+"""Column, description, and consequence if a log lacks it."""
 
 
 def lacks_of(columns: Columns) -> list[Lack]:
-    """Return what a log does not tell, by the columns of its jobs; -1 is unknown.
+    """Return the facts that a log lacks, from the columns of its jobs. -1 means unknown.
 
     >>> [lack.what for lack in lacks_of({name: np.array([1]) for name, *_ in LACKS if name != "gpus"})]
     ['GPUs']
@@ -99,7 +99,7 @@ def lacks_of(columns: Columns) -> list[Lack]:
 
 
 def columns_replayed(workload: Workload) -> dict[str, Integers]:
-    """Return the columns of the jobs that a replay uses, memory of the standard format by our name."""
+    """Return the columns of the jobs that a replay uses. `requested_memory` of SWF is named `memory`."""
     columns = dict(workload.columns)
     if "memory" not in columns and "requested_memory" in workload.unused:
         columns["memory"] = workload.unused["requested_memory"]
@@ -108,7 +108,7 @@ def columns_replayed(workload: Workload) -> dict[str, Integers]:
 
 
 def columns_of(trace: Trace) -> dict[str, Integers]:
-    """Return the columns of a log by name; memory of the standard format, and its cancelled jobs, by ours."""
+    """Return the columns of a log by name. For SWF, `memory` and `left_time` (of cancelled jobs) are added."""
     columns = dict(zip(FIELDS, trace.table.T, strict=True))
     if not trace.more:
         columns["memory"] = columns["requested_memory"]
@@ -118,13 +118,13 @@ def columns_of(trace: Trace) -> dict[str, Integers]:
 
 
 def processors_of_jobs(columns: Columns) -> Integers:
-    """Return how many processors each job had, or else asked for."""
+    """Return the processors of each job: allocated ones if known, else requested ones."""
     allocated = columns["allocated_processors"]
     return np.where(allocated > 0, allocated, columns["requested_processors"])
 
 
 def oddities_of(trace: Trace, processors: int) -> list[Oddity]:
-    """Return what is odd about a log on a machine of a size. O(jobs log jobs)."""
+    """Return the oddities of a log on a machine with this number of processors. O(jobs log jobs)."""
     columns = columns_of(trace)
     oddities = [Oddity(f"left out: {reason}", count, example) for reason, (count, example) in trace.left_out.items()]
     for look in ODD if trace.more else ODD + ODD_IN_ARCHIVES:
@@ -133,7 +133,7 @@ def oddities_of(trace: Trace, processors: int) -> list[Oddity]:
 
 
 def _of_rows(what: str, columns: Columns, rows: Flags, tell: Callable[[int], str]) -> Iterator[Oddity]:
-    """Yield an oddity of jobs, with the first of them by job number's place in the log."""
+    """Yield an oddity of the flagged jobs, if any, with the first of them in the log as its example."""
     if (there := np.flatnonzero(rows)).size:
         first = int(there[0])
         yield Oddity(what, len(there), f"job {columns['job_number'][first]}: {tell(first)}")
@@ -170,7 +170,7 @@ def _impossible(columns: Columns, processors: int) -> Iterator[Oddity]:
 
 
 def overlaps(columns: Columns, processors: int) -> Iterator[Oddity]:
-    """Yield starts at which more processors were held than there are, by what is recorded."""
+    """Yield an oddity of starts at which more processors were in use than the machine has, as recorded."""
     ran = np.flatnonzero((columns["wait_time"] >= 0) & (columns["run_time"] > 0))
     size = processors_of_jobs(columns)
     start = columns["submit_time"][ran] + columns["wait_time"][ran]
@@ -188,7 +188,7 @@ def overlaps(columns: Columns, processors: int) -> Iterator[Oddity]:
 
 
 def _flurries(columns: Columns, _: int) -> Iterator[Oddity]:
-    """Yield weeks in which one user submits more than `FLURRY` times what all do in a mean week (Tsafrir 2006)."""
+    """Yield an oddity of weeks in which one user submits more than `FLURRY` mean weeks of all users (Tsafrir 2006)."""
     submit, user = columns["submit_time"], columns["user_id"]
     if not len(submit) or (user < 0).all():
         return
@@ -206,7 +206,7 @@ def _flurries(columns: Columns, _: int) -> Iterator[Oddity]:
 
 
 def _clock(columns: Columns, _: int) -> Iterator[Oddity]:
-    """Yield submissions that go back from one job number to the next."""
+    """Yield an oddity of submit times that jump back from one job number to the next."""
     numbers, submit = columns["job_number"], columns["submit_time"]
     order = np.argsort(numbers, kind="stable")
     back = np.flatnonzero(np.diff(submit[order]) < -JUMP)
@@ -220,7 +220,7 @@ def _clock(columns: Columns, _: int) -> Iterator[Oddity]:
 
 
 def _silence(columns: Columns, _: int) -> Iterator[Oddity]:
-    """Yield long times without a submission."""
+    """Yield an oddity of long gaps between submissions."""
     numbers, gaps = columns["job_number"], np.diff(columns["submit_time"])
     silent = np.flatnonzero(gaps > SILENCE)
     if silent.size:
@@ -232,14 +232,14 @@ def _silence(columns: Columns, _: int) -> Iterator[Oddity]:
 
 
 def _users(columns: Columns, _: int) -> Iterator[Oddity]:
-    """Yield jobs of no user, and numbers of users between the least and the greatest who have no job."""
+    """Yield oddities of jobs without a user, and of gaps in the user numbers."""
     user = columns["user_id"]
     known = np.unique(user[user >= 0])
     if not known.size:
         return
     yield from _of_rows("without a user, unlike others", columns, user < 0, lambda row: f"user {user[row]}")
     missing = int(known[-1] - known[0] + 1 - len(known))
-    if 0 < missing <= len(known):  # numbers that are none of a list, as those of the system, tell nothing
+    if 0 < missing <= len(known):  # sparse numbers, like system user ids, are no list: gaps mean nothing
         first = int(known[np.flatnonzero(np.diff(known) > 1)[0]]) + 1
         yield Oddity("user number without a job: users may have been taken out", missing, f"user {first}")
 
@@ -249,7 +249,7 @@ def _of(columns: Columns, name: str) -> Integers:
 
 
 ODD = (_impossible, overlaps, _flurries, _silence)
-"""Looks at any log."""
+"""Checks of any log."""
 
 ODD_IN_ARCHIVES = (_clock, _users)
-"""Looks at others than accounting files, where tasks of arrays are numbered as they start, and users as they come."""
+"""Checks of archived logs only. Accounting files number array tasks as they start, and users as they appear."""

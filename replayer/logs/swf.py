@@ -1,4 +1,4 @@
-"""Logs in the Standard Workload Format: 18 numbers to a job, `; Key: value` in comments."""
+"""Logs in the Standard Workload Format: 18 numbers per job, `; Key: value` in comments."""
 
 import os
 import re
@@ -37,13 +37,13 @@ FIELDS = (
     "preceding_job_number",
     "think_time",
 )
-"""Names of the 18 fields, in the order of the format; times in seconds."""
+"""Names of the 18 fields, in the order of the format. Times are in seconds."""
 
 BLOCK = 4096
-"""Jobs that are written at a time."""
+"""Number of jobs that are written at a time."""
 
 MAX_VALUES = np.array([MAX_TIME if name in ("submit_time", "wait_time") else MAX_INTEGER for name in FIELDS])
-"""Of each field; a float holds every integer up to there."""
+"""Maximum value of each field. A float represents every integer up to it exactly."""
 
 _HEADER = re.compile(r";\s*([A-Z]\w*):(?:\s+(.*))?$")
 _NUMBER = re.compile(rb"[+-]?(\d+\.?\d*|\.\d+)")
@@ -56,18 +56,18 @@ def read_swf(path: str | os.PathLike[str]) -> Trace:
     Parameters
     ----------
     path : str or os.PathLike
-        The file; its name without `.swf` and `.gz` becomes the name of the trace.
+        Path of the file. Its name without `.swf` and `.gz` becomes the name of the trace.
 
     Returns
     -------
     Trace
-        Every job of the log, sorted; fractions of a second are cut off.
+        Every job of the log, sorted by submit time and job number. Fractions of a second are cut off.
 
     Raises
     ------
     TraceError
         If the file cannot be read, holds no job, repeats a job number, or has a line that is neither a
-        comment nor 18 numbers; names the file, the line and what is wrong with it.
+        comment nor 18 numbers. The error names the file, the line and the fault.
 
     Examples
     --------
@@ -87,21 +87,21 @@ def read_swf(path: str | os.PathLike[str]) -> Trace:
 
 
 class SwfBlock(NamedTuple):
-    """Jobs of a log that were read at once: their lines, and their numbers of shape (n, 18)."""
+    """A block of jobs of a log: their line numbers, and their values of shape (n, 18)."""
 
     lines: Integers
     table: Integers
     longer: int
-    """Lines with more than 18 numbers."""
+    """Number of lines with more than 18 values."""
 
 
 def read_pieces(path: Path, header: dict[str, str]) -> Iterator[SwfBlock]:
-    """Yield the jobs of a log in the order of the file, some thousands at a time; its comments go into `header`.
+    """Yield the jobs of a log in blocks of some thousand, in the order of the file. Comments are added to `header`.
 
     Raises
     ------
     TraceError
-        As `read_text`, but for repeated job numbers.
+        As in `read_text`, except for repeated job numbers.
     """
     of_header, last, empty = 0, 0, True
     for lines in lines_of(path):
@@ -135,7 +135,8 @@ def read_text(path: Path) -> tuple[dict[str, str], Integers, tuple[str, ...]]:
     Raises
     ------
     TraceError
-        If the file cannot be read, holds no job, or a line of it is not a job or out of bounds; names the line.
+        If the file cannot be read, holds no job, repeats a job number, or has an invalid line. The error names the
+        line.
     """
     header: dict[str, str] = {}
     pieces = list(read_pieces(path, header))
@@ -148,7 +149,7 @@ def read_text(path: Path) -> tuple[dict[str, str], Integers, tuple[str, ...]]:
 
 
 def notes_on(longer: int) -> tuple[str, ...]:
-    """Return what a reader is told of lines that are longer than they should be."""
+    """Return a note for the user if lines had too many fields, else nothing; `longer` counts these lines."""
     if not longer:
         return ()
     return (f"{longer} lines had more than {len(FIELDS)} fields; the rest of them is ignored",)
@@ -157,16 +158,16 @@ def notes_on(longer: int) -> tuple[str, ...]:
 def write_swf(path: str | os.PathLike[str], header: Mapping[str, str], table: Integers) -> None:
     """Write a trace in the Standard Workload Format, compressed if the name ends in `.gz`.
 
-    The same contents make the same bytes: no time stamp is stored. The file appears whole or not at all.
+    The same contents give the same bytes: no time stamp is stored. The file is written atomically.
 
     Parameters
     ----------
     path : str or os.PathLike
-        File to write or to replace.
+        File to write or replace.
     header : Mapping[str, str]
-        Written as `; Key: value`, in its order; line breaks in a value become spaces.
+        Written as `; Key: value` in its order. Line breaks in a value become spaces.
     table : numpy.ndarray
-        (n, 18) integers, -1 where unknown; columns as in `FIELDS`, times in seconds.
+        (n, 18) integers, -1 if unknown. Columns are as in `FIELDS`, times in seconds.
 
     Raises
     ------
@@ -191,7 +192,7 @@ def write_swf(path: str | os.PathLike[str], header: Mapping[str, str], table: In
 
 
 def table_of(columns: Mapping[str, Integers]) -> Integers:
-    """Return columns of equal length by their names as (n, 18), in order of `FIELDS`, -1 for those that are not there.
+    """Return named columns of equal length as (n, 18), in the order of `FIELDS`. Missing columns are -1.
 
     >>> table_of({"job_number": np.array([7])}).tolist()[0][:3]
     [7, -1, -1]
@@ -201,11 +202,11 @@ def table_of(columns: Mapping[str, Integers]) -> Integers:
 
 
 def write_jobs(file: BinaryIO, header: Mapping[str, str], table: Integers, *, compressed: bool) -> None:
-    """Write what `write_swf` writes into an open file, some thousands of jobs at a time."""
+    """Write a trace into an open file as `write_swf` does, some thousand jobs at a time."""
     if table.ndim != 2 or table.shape[1] != len(FIELDS):
         msg = f"a table of shape {table.shape}; a trace has (n, {len(FIELDS)})"
         raise ValueError(msg)
-    packed = zlib.compressobj(6, wbits=zlib.MAX_WBITS | 16) if compressed else None  # 9 saves 3 % in twice the time
+    packed = zlib.compressobj(6, wbits=zlib.MAX_WBITS | 16) if compressed else None  # 9: 3 % less, time doubled
     for text in _texts(header, table):
         file.write(text if packed is None else packed.compress(text))
     if packed is not None:
@@ -219,9 +220,9 @@ def _texts(header: Mapping[str, str], table: Integers) -> Iterator[bytes]:
 
 
 def _table(path: Path, numbers: list[int], rows: list[bytes], *, hint: bool) -> tuple[Integers, int]:
-    """Return job lines as a table of shape (n, 18), and how many of them had further fields.
+    """Return job lines as a table of shape (n, 18), and the number of lines with extra fields.
 
-    `hint` says that the first line is the first of the file, which may be none of a log.
+    `hint`: the first line is the first job line of the file. Its error then suggests that the file is not SWF.
     """
     widths = [len(row.split()) for row in rows]
     longer = sum(width > len(FIELDS) for width in widths)
@@ -237,12 +238,12 @@ def _table(path: Path, numbers: list[int], rows: list[bytes], *, hint: bool) -> 
 
 
 def _numbers(text: bytes) -> Floats | None:
-    """Return all numbers of a text that holds nothing else, or None."""
+    """Return all numbers of a text; None if it holds anything else."""
     if text.translate(None, _NUMERIC_BYTES):  # also keeps out nan, inf and hexadecimal numbers
         return None
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("error", DeprecationWarning)  # numpy's way to say that it stopped early
+            warnings.simplefilter("error", DeprecationWarning)  # numpy warns if it stopped early
             values = np.fromstring(text.decode(), dtype=np.float64, sep=" ")
     except (DeprecationWarning, ValueError):
         return None
@@ -251,7 +252,7 @@ def _numbers(text: bytes) -> Floats | None:
 
 
 def _refuse(path: Path, numbers: list[int], rows: list[bytes], *, hint: bool) -> NoReturn:
-    """Raise for the first line that is not a job."""
+    """Raise `TraceError` for the first invalid job line."""
     asked = "; is this a Standard Workload Format file?"
     for number, row in zip(numbers, rows, strict=True):
         why = asked if hint and number == numbers[0] else ""
@@ -275,7 +276,7 @@ def _refuse(path: Path, numbers: list[int], rows: list[bytes], *, hint: bool) ->
 
 
 def _refuse_repeated(path: Path, numbers: Integers, job_numbers: Integers) -> None:
-    """Raise if a job number is missing or comes twice: it is the identity of a job everywhere else."""
+    """Raise if a job number is negative or repeated: it identifies a job everywhere else."""
     order = np.argsort(job_numbers, kind="stable")
     ranked = job_numbers[order]
     if ranked[0] < 0:

@@ -1,4 +1,4 @@
-"""The jobs of a log that a replay uses, on a machine of a size."""
+"""The jobs of a log that a replay uses, on a machine of a given size."""
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, fields
@@ -19,25 +19,24 @@ from shadowtime.shared.messages import Pool
 MAX_MACHINE = 10_000_000
 
 UNUSED = ("average_cpu_time", "used_memory", "requested_memory", "preceding_job_number", "think_time")
-"""Fields of a log that no replay uses; a schedule that is written as a log has them again."""
+"""Fields of a log that no replay uses. A schedule written as a log contains them again."""
 
 BLOCK = 512
-"""Jobs that are made objects at once, where all are wanted in turn."""
+"""Number of jobs that are converted to objects at a time during iteration."""
 
 YEAR_2000 = 946_684_800
-"""Stores of time series do not reach back to 1970."""
+"""Unix time of 1 January 2000, the start of logs without a date: time series databases do not reach back to 1970."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Workload:
     """The jobs that a replay uses, in order of submit time and job number, as a sequence of `Job`.
 
-    `columns` has one read-only int64 array of shape (n,) per field of `Job`, -1 where unknown: about 100
-    bytes a job; of the fields `OF_ACCOUNTING` only those that the log has. `unused` has the same of fields that no
-    replay uses. `skipped` counts the jobs left out by reason, `aligned` those cut to the machine's size.
-    `unix_start_time` is the Unix time of the log's second 0, where its header tells. `pools` are the parts
-    of the machine, and `resized` has job number, time and processors of each new size of a running job, shape
-    (3, changes), where the log tells them.
+    `columns` has one read-only int64 array of shape (n,) per field of `Job`, -1 if unknown: about 100 bytes per job.
+    Of the fields `OF_ACCOUNTING`, it has only those of the log. `unused` has arrays of the fields that no replay uses.
+    `skipped` counts the jobs left out by reason, `aligned` the jobs cut to the machine's size. `unix_start_time` is the
+    Unix time of the log's second 0, if its header has it. If known, `pools` are the parts of the machine, and `resized`
+    has the job number, time and processors of each size change of a running job, shape (3, changes).
     """
 
     name: str
@@ -51,7 +50,7 @@ class Workload:
     resized: IntegerTable | None = None
 
     whole: ClassVar[bool] = True
-    """Whether all of it is in memory, and `columns` are there."""
+    """Whether all jobs are in memory, so that `columns` exist."""
 
     def __post_init__(self) -> None:
         for name in ("columns", "unused"):
@@ -61,7 +60,7 @@ class Workload:
             object.__setattr__(self, name, MappingProxyType(dict(columns)))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Let it be pickled, as mappings that can only be read cannot be."""
+        """Support pickling: read-only mappings cannot be pickled themselves."""
         values = (getattr(self, field.name) for field in fields(self))
         return type(self), tuple(dict(value) if isinstance(value, MappingProxyType) else value for value in values)
 
@@ -75,17 +74,17 @@ class Workload:
         return self.jobs_from(0)
 
     def jobs_from(self, row: int) -> Iterator[Job]:
-        """Yield the jobs from a row on; O(1) each: fast, yet never all of them as objects at once."""
+        """Yield the jobs from a row on, O(1) each. At most `BLOCK` of them are objects at a time, to save memory."""
         for start in range(row, len(self), BLOCK):
             rows = [column[start : start + BLOCK].tolist() for column in self.columns.values()]
             yield from [job_of(values, self._more) for values in zip(*rows, strict=True)]
 
     def jobs_at(self, rows: Collection[int]) -> dict[int, Job]:
-        """Return the jobs of rows, by row."""
+        """Return the jobs of these rows, by row."""
         return {row: self[row] for row in rows}
 
     def blocks(self) -> Iterator["Workload"]:
-        """Yield the jobs with their columns, as many at a time as are in memory: here all."""
+        """Yield the jobs in blocks with columns: here one block with all jobs."""
         yield self
 
     @property
@@ -109,22 +108,23 @@ def prepare(
     trace : Trace
         The log.
     processors : int, optional
-        Size of the machine; the one of the log's header by default.
+        Size of the machine; by default from the log.
     oversized : {"drop", "align"}
         Whether jobs larger than the machine are left out or cut to its size.
     requests : {"as-logged", "actual", "doubled"}
-        `actual`: each job requests its run time. `doubled`: twice its request, for the same work. Both first
-        cut the run time at the request, as the machine does in any case (docs/algorithms.md#end-at-the-limit).
+        `actual`: each job requests its run time. `doubled`: each job requests twice its requested time, for the same
+        work. Both first cut the run time at the original request, as the machine does in any case
+        (docs/algorithms.md#end-at-the-limit).
     limit : int, optional
         Keep this many jobs, the earliest submitted.
     recorded
-        Whether jobs start as they did. Then those of an accounting file are kept that never started, or ran for less
-        than a second: how long they would have run elsewhere nobody knows.
+        Whether jobs start as recorded. Then jobs of an accounting file that never started, or ran for less than a
+        second, are kept. A closed replay drops them, because their run time under another schedule is unknown.
 
     Raises
     ------
     TraceError
-        If the log does not say how large its machine was, or no job is left.
+        If the log does not give the size of its machine, or no job is left.
     SettingsError
         If an option is out of its range.
 
@@ -149,13 +149,13 @@ def prepare(
 
 
 def none_left(workload: Workload) -> TraceError:
-    """Return the error of a log of which no job can be replayed."""
+    """Return the error for a log without a job that can be replayed."""
     counts = ", ".join(f"{count} {reason}" for reason, count in workload.skipped.items())
     return TraceError(f"{workload.name}: no job left to replay on {workload.processors} processors; skipped: {counts}")
 
 
 def machine_of(trace: Trace, processors: int | None) -> int:
-    """Return how large the machine of a replay is; raises as `prepare`."""
+    """Return the size of the machine of a replay, in processors. Raise as `prepare` does."""
     if processors is not None and trace.pools is not None:
         msg = f"processors {processors}: the pools of {trace.name} give its processors already; leave this out"
         raise SettingsError(msg)
@@ -175,7 +175,7 @@ def machine_of(trace: Trace, processors: int | None) -> int:
 def selected(
     trace: Trace, machine: int, oversized: Oversized, requests: Requests, limit: int | None, *, recorded: bool
 ) -> Workload:
-    """Return the jobs of a trace that can be replayed, perhaps none; as `prepare`."""
+    """Return the jobs of a trace that can be replayed, as `prepare` does, but also without any job left."""
     for option, value, known in (("oversized", oversized, Oversized), ("requests", requests, Requests)):
         if value not in get_args(known):
             msg = f"{option} {value!r}: not one of {', '.join(get_args(known))}"

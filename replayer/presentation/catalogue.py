@@ -17,7 +17,7 @@ from shadowtime.shared.plugins import Plugins
 from shadowtime.shared.quoting import quote
 
 KEY = re.compile(r",(?=\w+=)")
-"""Where a SPEC may go on in the next line: between quotes it may have a space there."""
+"""A comma between two keys of a SPEC. A quoted SPEC may have a space there, and so the table may wrap there."""
 
 Entry = tuple[str, str, str, list[SpecKey]]
 
@@ -26,12 +26,12 @@ LISTED = KINDS | {"orders": "order"}
 
 
 def everything() -> list[Entry]:
-    """Return option, name, one sentence and keys of all that there is."""
+    """Return the option, name, summary sentence and keys of every component and mode."""
     return [*entries(), *(("mode", name, sentence_of(source), []) for name, source in SOURCES.items())]
 
 
 def orders() -> list[Entry]:
-    """Return the same of all orders of waiting jobs."""
+    """Return the same tuple as `everything` for each order of waiting jobs."""
     return [("order", name, sentence_of(key), []) for name, key in ORDERS.items()]
 
 
@@ -48,12 +48,12 @@ def faults() -> list[str]:
 
 
 def print_catalogue(names: Sequence[str]) -> None:
-    """Print everything that a SPEC can name, or the keys of some of it.
+    """Print every name that a SPEC can use. If `names` is not empty, print only those, with their keys.
 
     Raises
     ------
     SettingsError
-        If there is no such name.
+        If a name is unknown.
     """
     entries = everything()
     if unknown := set(names) - {name for _, name, _, _ in entries}:
@@ -71,12 +71,12 @@ def print_catalogue(names: Sequence[str]) -> None:
 
 
 def print_names(kind: str | None, name: str | None) -> None:
-    """Print the names of a kind, of all kinds if none is given; of one name the keys.
+    """Print the names of a kind, or of all kinds if `kind` is None. With `name`, print only that name, with its keys.
 
     Raises
     ------
     SettingsError
-        If there is no such kind or name.
+        If the kind or the name is unknown.
     """
     console = Console(highlight=False, markup=False)
     _warn()

@@ -1,4 +1,4 @@
-"""When predictions did not hold, as a table in the terminal and as JSON."""
+"""Drift episodes, the periods in which predictions did not hold, as a table in the terminal."""
 
 from collections.abc import Sequence
 
@@ -9,11 +9,11 @@ from shadowtime.shared.messages import DriftEpisode, DriftScores, describe_drift
 from shadowtime.shared.text import TableColumn
 
 MOST = 20
-"""Episodes of a run that the table shows; JSON has all."""
+"""Maximum number of episodes of a run in the table. The JSON output lists the others too."""
 
 
 def drift_table(title: str, scores: Sequence[tuple[str, DriftScores]], unix_start: int = 0) -> FittedTable:
-    """Return one row per episode, those of all jobs first, of runs by their names."""
+    """Return a table with one row per episode. Runs stay in order; in each, episodes of the whole cluster are first."""
     rows = [(name, episode) for name, drifts in scores for episode in shown(drifts.episodes)]
     more = sum(len(drifts.episodes) + drifts.left_out for _, drifts in scores) - len(rows)
     lasts = ["lasts" if row.until is None else clock(row.until, unix_start)[:-9] for _, row in rows]
@@ -38,12 +38,12 @@ def drift_table(title: str, scores: Sequence[tuple[str, DriftScores]], unix_star
 
 
 def shown(episodes: Sequence[DriftEpisode]) -> list[DriftEpisode]:
-    """Return those to be shown: those of all jobs first, each kind as they came."""
+    """Return the first `MOST` episodes: those of the whole cluster, then the others, both in the given order."""
     return sorted(episodes, key=lambda episode: episode.scope != "cluster")[:MOST]
 
 
 def drift_tables(results: Sequence[RunResult]) -> list[FittedTable]:
-    """Return the table of results, none where all predictions held."""
+    """Return the drift table of the results in a list. The list is empty if all predictions held."""
     drifting = [
         (result.plan.label, drifts) for result in results if (drifts := result.scores.drifts) and drifts.episodes
     ]

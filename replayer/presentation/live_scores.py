@@ -1,4 +1,4 @@
-"""How a run on the stream stands, as tables in the terminal."""
+"""Live scores of a run on the stream, as tables in the terminal."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -11,7 +11,7 @@ from shadowtime.shared.text import TableColumn, numbers, seconds, shares
 
 
 def tables(run: str, scores: Scores) -> Iterator[FittedTable]:
-    """Yield what is told of a run: its jobs, run times, bounds on waits, and the site's own word on starts."""
+    """Yield the score tables of a run: jobs, run times, wait bounds, starts, cuts, drift and site expectations."""
     jobs, run_time = scores.policy, scores.run_time
     fared = [numbers("ended", [jobs.jobs], 0), seconds("mean wait", [jobs.mean_wait])]
     fared += [seconds("longest", [jobs.max_wait]), shares("at once", [jobs.zero_wait_share])]

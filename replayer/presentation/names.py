@@ -1,14 +1,16 @@
-"""Short names for the rows of a table; its legend says what each stands for."""
+"""Short names for the rows of a table. Its legend explains each name."""
 
 from collections import Counter
 from collections.abc import Iterable
 
 MAX_NAME = 18
-"""Characters of a name in a row."""
+"""Maximum length of a name in a row, in characters."""
 
 
 def short_names(labels: Iterable[str]) -> dict[str, str]:
-    """Return what each SPEC is called in a row: itself if it is short, else its name, with a number if others share it.
+    """Return the row name of each SPEC.
+
+    A short SPEC stays as it is. A long SPEC becomes its NAME and `…`, with a number if several share that.
 
     >>> list(short_names(["easy", "wfp:adjustment=percentile(percentile=85)"]).values())
     ['easy', 'wfp…']

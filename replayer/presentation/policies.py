@@ -15,9 +15,9 @@ from shadowtime.shared.text import NOTHING, Measure, TableColumn, numbers, secon
 
 
 def comparison_table(results: Sequence[RunResult], *, baseline: str | None = None, exact: bool = False) -> FittedTable:
-    """Return one row per result, all of one trace, by mean bounded slowdown; with `exact`, times are in seconds.
+    """Return a table with one row per result, sorted by mean bounded slowdown. All results are of one trace.
 
-    Slowdowns are compared with that of the policy that is called `baseline`.
+    Slowdowns are compared with that of the policy labelled `baseline`. With `exact`, times are in seconds.
     """
     plan = results[0].plan
     short = short_names(result.plan.label for result in results)
@@ -58,7 +58,7 @@ def comparison_table(results: Sequence[RunResult], *, baseline: str | None = Non
 
 
 def forecast_table(results: Sequence[RunResult], *, exact: bool = False) -> FittedTable:
-    """Return one row per result whose policy forecast waits, by error; with `exact`, times are in seconds."""
+    """Return one row per result that has wait forecasts, sorted by their error. With `exact`, times are in seconds."""
     short = short_names(forecaster(result.plan) for result in results)
     known = [(row.plan, forecast) for row in results if (forecast := row.scores.wait_forecast) is not None]
     rows = sorted(known, key=lambda row: least(row[1].error_share))
@@ -82,15 +82,15 @@ def forecast_table(results: Sequence[RunResult], *, exact: bool = False) -> Fitt
 
 
 def forecaster(plan: RunPlan) -> str:
-    """Return what was run ahead: of a recorded log the label tells nothing of it."""
+    """Return the name of the forecaster: the run's label, or its policy and runtime predictor for a recorded log."""
     chosen = plan.configuration
     return plan.label if plan.obeyed else f"{parse(chosen.policy).name}, by {parse(chosen.runtime).name}"
 
 
 def wait_bound_table(results: Sequence[RunResult], *, exact: bool = False, whole: bool = False) -> FittedTable:
-    """Return one row per queue and grouping of the bounds on waits.
+    """Return a table with one row per queue and grouping of the wait bounds.
 
-    With `exact`, times are in seconds; with `whole`, only the bounds for the cluster as a whole are shown.
+    With `exact`, times are in seconds. With `whole`, only the bounds for the cluster as a whole are shown.
     """
     plan = results[0].plan
     rows = [row for row in wait_bound_rows(results[0]) if row["queue"] == "all" or not whole]
@@ -122,7 +122,7 @@ def wait_bound_table(results: Sequence[RunResult], *, exact: bool = False, whole
 
 
 def under(plan: RunPlan) -> str:
-    """Return under which policy predictions were made, where jobs start as it decides."""
+    """Return " under POLICY" if the policy decided the starts, else an empty string."""
     return f" under {parse(plan.label).name}" if plan.obeyed else ""
 
 
@@ -131,17 +131,17 @@ def _interval(low: float | None, high: float | None) -> str:
 
 
 def jobs_of(plan: RunPlan) -> str:
-    """Return how much was replayed."""
+    """Return the size of the replay in words: its jobs and the processors of the machine."""
     return f"{len(plan.workload):,} jobs on {plan.workload.processors:,} processors"
 
 
 def legend(names: Iterable[tuple[str, Spelled]]) -> dict[str, Spelled]:
-    """Return what names stand for that do not say it all themselves."""
+    """Return the SPEC behind each name. A plain NAME without chosen keys is left out."""
     return {name: spec for name, spec in names if spec.chosen or name != spec.name}
 
 
 def least(value: float | None) -> float:
-    """Return what to sort by: what is not known comes last."""
+    """Return the value as a sort key. An unknown value (None) sorts last."""
     return inf if value is None else value
 
 

@@ -1,4 +1,4 @@
-"""Predictions, scored against a log, as a table in the terminal."""
+"""Scores of predictions against a log, as a table in the terminal."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -18,7 +18,7 @@ BASELINE = "what users ask for, taken as run times: what a predictor must beat"
 
 
 class _Row(NamedTuple):
-    """A predictor's row: its predictions, None for requests alone, and an adjustment."""
+    """The row of a predictor and an adjustment; `runtime` is None in the row of the plain requests."""
 
     runtime: Spelled | None
     adjustment: Spelled
@@ -31,9 +31,9 @@ class _Row(NamedTuple):
 
 
 def prediction_table(results: Sequence[RunResult], *, exact: bool = False) -> FittedTable:
-    """Return one row per predictor and adjustment, scored against one log, and one of the requests alone.
+    """Return a table with one row per predictor and adjustment, and one row for the plain requests, all of one log.
 
-    They are in order of the error of run times, then of the accuracy of adjusted requests. With `exact`, times are in
+    Rows are sorted by the error of run times, then by the accuracy of adjusted requests. With `exact`, times are in
     seconds.
     """
     plan = results[0].plan

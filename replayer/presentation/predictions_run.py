@@ -1,4 +1,4 @@
-"""Predictions at submission, scored beside a comparison of policies: run times, waits and bounds on waits."""
+"""Scores of predictions at submission, next to a comparison of policies: run times, waits and wait bounds."""
 
 from collections.abc import Sequence
 
@@ -10,16 +10,16 @@ from shadowtime.replayer.presentation.predictions import prediction_table
 from shadowtime.services.catalogue import canonical, configure
 
 POLICY = "easy:forecast=yes,plan=requested,runtime=empirical"
-"""Decides as EASY does, by requests; its forecasts go by predicted run times."""
+"""EASY that decides by requests and forecasts waits from predicted run times."""
 
 
 def predictions_plan(plan: RunPlan) -> RunPlan:
-    """Return the replay of the same jobs under EASY in which everything is predicted that can be."""
+    """Return the plan to replay the same jobs under EASY with all predictions: run times, waits and wait bounds."""
     return plan._replace(label=POLICY, configuration=configure(POLICY), wait_bound=canonical("wait-bound", "bmbp"))
 
 
 def tables(result: RunResult, *, exact: bool = False) -> Sequence[RenderableType]:
-    """Return how predictions of one replay fared; with `exact`, times are in seconds."""
+    """Return the tables of prediction scores of one replay. With `exact`, times are in seconds."""
     return [
         prediction_table([result], exact=exact),
         forecast_table([result], exact=exact),

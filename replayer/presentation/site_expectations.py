@@ -1,4 +1,4 @@
-"""Against the site's own word: what its scheduler expected, beside our own forecasts and bounds of the same jobs."""
+"""Start times expected by the site's own scheduler, next to our forecasts and bounds for the same jobs."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
@@ -13,7 +13,7 @@ from shadowtime.shared.text import NOTHING, Measure, TableColumn, Values, number
 
 
 class ExpectationRow(NamedTuple):
-    """An author of expected starts, the number of jobs, and the scores: `ForetoldScores`, or a bound that held."""
+    """A source of expected starts, its number of jobs, and its `ForetoldScores` or the share of bounds that held."""
 
     whose: str
     jobs: int
@@ -24,9 +24,9 @@ class ExpectationRow(NamedTuple):
 
 
 def words(row: Mapping[str, Any]) -> Iterator[ExpectationRow]:
-    """Yield what is told of the jobs of a row of `expected_starts`.
+    """Yield the table rows of one row of `expected_starts`.
 
-    The site's words of the jobs that were forecast come again where these are fewer.
+    If we forecast fewer jobs than the site did, the site's scores are repeated for exactly the forecast jobs.
     """
     first, paired, bounded = row["first"], row["paired"], row["bounded"]
     within = row.get("within") or {}
@@ -48,7 +48,7 @@ def words(row: Mapping[str, Any]) -> Iterator[ExpectationRow]:
 
 
 def expected_table(results: Sequence[RunResult], *, exact: bool = False) -> FittedTable:
-    """Return one row per result, queue and word about starts; with `exact`, times are in seconds."""
+    """Return one row per result, queue and source of expected starts. With `exact`, times are in seconds."""
     short = short_names(forecaster(result.plan) for result in results)
     rows = [
         (short[forecaster(result.plan)], str(row["queue"]), word)
@@ -60,7 +60,7 @@ def expected_table(results: Sequence[RunResult], *, exact: bool = False) -> Fitt
 
 
 def starts_table(cluster: str, rows: Sequence[tuple[str, str, ExpectationRow]], *, exact: bool = False) -> FittedTable:
-    """Return the table of words by policy and queue; the policy is named if there are several."""
+    """Return the table of expectations by policy and queue. The policy column is there only if policies differ."""
     words = [word for _, _, word in rows]
 
     def values(key: str) -> Values:
@@ -93,7 +93,7 @@ def starts_table(cluster: str, rows: Sequence[tuple[str, str, ExpectationRow]], 
 
 
 def _durations(heading: str, values: Values) -> TableColumn:
-    """Return times each in its own unit: the first word may be hours off, and the last one seconds."""
+    """Return a column of times, each in its own unit: a first expectation may be hours off, a last one seconds."""
     return TableColumn(heading, "", [duration(value) for value in values])
 
 

@@ -1,4 +1,4 @@
-"""Distributions of starts, scored against the starts that came, as a table in the terminal."""
+"""Scores of predicted start distributions against the actual starts, as a table in the terminal."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -15,7 +15,7 @@ NAMES = {"sampled": "sampled futures", "point": "forecast alone", "bounds": "tab
 
 
 def start_table(results: Sequence[RunResult], *, exact: bool = False) -> FittedTable:
-    """Return a row per distribution of the wait that a result was told of; with `exact`, times are in seconds."""
+    """Return a table with one row per result and predicted wait distribution. With `exact`, times are in seconds."""
     short = short_names(forecaster(result.plan) for result in results)
     forecasts = [
         (short[forecaster(result.plan)], forecast) for result in results for forecast in result.scores.starts or ()
@@ -32,7 +32,7 @@ def start_table(results: Sequence[RunResult], *, exact: bool = False) -> FittedT
 
 
 def start_columns(rows: Sequence[StartDistributionScores], *, exact: bool = False) -> list[TableColumn]:
-    """Return the figures of distributions of the wait; with `exact`, times are in seconds."""
+    """Return the columns of scores of wait distributions. With `exact`, times are in seconds."""
     measure: Measure = seconds if exact else partial(times, like=[row.mean_wait for row in rows])
     held = {
         level: [next((interval for interval in row.intervals if interval.level == level), None) for row in rows]
@@ -57,7 +57,7 @@ def start_columns(rows: Sequence[StartDistributionScores], *, exact: bool = Fals
 
 
 def cut_told(cuts: ProbabilityScores) -> str:
-    """Return in words how probabilities of being cut at the request fared."""
+    """Return in words the scores of the probabilities that a job is cut at its requested time."""
     return (
         f"cut at the request: {percent(cuts.came_share)} of jobs, {percent(cuts.mean_probability)} by their predicted"
         f" run times; Brier {cuts.brier:.3f}"

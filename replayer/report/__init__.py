@@ -1,4 +1,4 @@
-"""The report of a replay: one page of HTML with every chart and its numbers."""
+"""The report of a replay: one HTML page with all charts and the numbers behind them."""
 
 from typing import TYPE_CHECKING
 

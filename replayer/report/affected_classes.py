@@ -1,4 +1,4 @@
-"""For whom a policy is better and for whom worse: jobs by shape, each against itself."""
+"""Effects of a policy by job shape: the paired difference of each job's wait between two policies."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -16,7 +16,7 @@ from shadowtime.shared.statistics import Interval, mean_over_time
 
 
 class JobClass(NamedTuple):
-    """Jobs of one shape: how many, and how much longer they wait under a policy than under another, in seconds."""
+    """Jobs of one shape: their number, and their extra wait under one policy against another, in seconds."""
 
     shape: str
     jobs: int
@@ -24,12 +24,12 @@ class JobClass(NamedTuple):
 
     @property
     def surely_worse(self) -> bool:
-        """Whether they wait longer beyond what chance may do."""
+        """Whether the jobs wait longer with 95 % confidence."""
         return self.longer.low is not None and self.longer.low > 0
 
 
 def groups(first: RunRecord, other: RunRecord) -> list[JobClass]:
-    """Return how jobs of each shape fare under the other policy against the same jobs under the first."""
+    """Return the extra wait of each shape under the other policy, compared with the same jobs under the first."""
     a, b = first.jobs, other.jobs
     _, here, there = np.intersect1d(a.job_number, b.job_number, assume_unique=True, return_indices=True)
     shapes = shape_of(a.requested_time[here], a.requested_processors[here], medians_of(first.plan.workload.columns))
@@ -47,7 +47,7 @@ def groups(first: RunRecord, other: RunRecord) -> list[JobClass]:
 
 
 def whom_table(runs: Sequence[RunRecord], base: int) -> str:
-    """Return how much longer jobs of each shape wait under each policy than under that at the place `base`."""
+    """Return a table of the extra wait of each shape under each policy, compared with the policy at index `base`."""
     first = runs[base]
     compared = [(run.plan.label, groups(first, run)) for place, run in enumerate(runs) if place != base]
     _, some = compared[0]

@@ -1,4 +1,4 @@
-"""Axes of charts: where a value lies, and which marks are round."""
+"""Axes of charts: the positions of values, and round tick marks."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -16,11 +16,11 @@ TIMES = {
 }
 
 SHARES = [(share / 5, f"{share * 20} %") for share in range(6)]
-"""Marks of an axis of shares."""
+"""Tick marks of an axis of shares."""
 
 
 class Axis(NamedTuple):
-    """Where values are on an axis, and its marks."""
+    """An axis: the function from values to positions, the tick marks, and a name."""
 
     place: Callable[[float], float]
     marks: Sequence[tuple[float, str]]
@@ -28,7 +28,7 @@ class Axis(NamedTuple):
 
 
 def linear(low: float, high: float, start: float, end: float) -> Callable[[float], float]:
-    """Return the place between `start` and `end` of a value between `low` and `high`.
+    """Return a function that maps values from `low`..`high` linearly to positions from `start`..`end`.
 
     >>> linear(0, 10, 100, 200)(5)
     150.0
@@ -37,7 +37,7 @@ def linear(low: float, high: float, start: float, end: float) -> Callable[[float
 
 
 def logarithmic(low: float, high: float, start: float, end: float) -> Callable[[float], float]:
-    """Return the place of a value on a logarithmic axis; what is below `low` is at `start`.
+    """Return a function that maps values to positions on a logarithmic axis. Values below `low` are at `start`.
 
     >>> round(logarithmic(1, 100, 0, 200)(10)), logarithmic(1, 100, 0, 200)(0)
     (100, 0.0)
@@ -46,7 +46,7 @@ def logarithmic(low: float, high: float, start: float, end: float) -> Callable[[
 
 
 def round_marks(low: float, high: float, most: int = 6) -> list[tuple[float, str]]:
-    """Return round numbers from `low` to `high`, at most so many, with what they are called.
+    """Return at most `most` + 1 round numbers from `low` to `high`, each with its label.
 
     >>> [name for _, name in round_marks(0, 93)], [name for _, name in round_marks(0, 5_000, 2)]
     (['0', '20', '40', '60', '80'], ['0', '5,000'])
@@ -59,7 +59,10 @@ def round_marks(low: float, high: float, most: int = 6) -> list[tuple[float, str
 
 
 def logarithmic_marks(low: float, high: float) -> list[tuple[float, str]]:
-    """Return marks of a logarithmic axis: 1, 2 and 5 times powers of ten, or these alone, or round numbers if few fit.
+    """Return tick marks of a logarithmic axis.
+
+    The marks are powers of ten if four of them fit, else 1, 2 and 5 times powers of ten. If fewer than three of these
+    fit, the marks are round numbers.
 
     >>> [name for _, name in logarithmic_marks(1, 40)], [name for _, name in logarithmic_marks(52, 68)]
     (['1', '2', '5', '10', '20'], ['55', '60', '65'])
@@ -73,7 +76,7 @@ def logarithmic_marks(low: float, high: float) -> list[tuple[float, str]]:
 
 
 def time_marks(low: float, high: float) -> list[tuple[float, str]]:
-    """Return marks of a logarithmic axis of seconds.
+    """Return tick marks of a logarithmic axis of seconds.
 
     >>> time_marks(10, 7200)
     [(10, '10 s'), (60, '1 min'), (600, '10 min'), (3600, '1 h')]

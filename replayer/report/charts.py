@@ -1,7 +1,7 @@
-"""Charts drawn by hand as SVG: no script, sharp in print, and coloured by the page's own style, light or dark.
+"""Charts drawn directly as SVG: no script, sharp in print, and coloured by the page's own style, light or dark.
 
-A chart is a few hundred lines of text where a library for the browser is megabytes of program; and whoever reads the
-report on a phone, on paper or with a screen reader has the same of it.
+A browser library for charts would add megabytes of script to a page. Readers on a phone, on paper or with a screen
+reader get the same charts.
 """
 
 import math
@@ -16,13 +16,13 @@ COLOURS = (*POLICY_COLOURS.values(), *OTHER_COLOURS)
 DASHES = ("none", "7 3", "3 2", "9 3 2 3", "12 4", "5 2 2 2 2 2", "5 2 1 2", "2 5")
 
 SYMBOLS = ("M-4.5 0a4.5 4.5 0 1 0 9 0a4.5 4.5 0 1 0-9 0z", "M-4-4h8v8h-8z", "M0-6L6 0L0 6L-6 0z", "M0-5L5 4H-5z")
-"""A disc, a square, a diamond, a triangle around the origin."""
+"""SVG paths of a disc, a square, a diamond and a triangle around the origin."""
 
 PANEL = 270, 180
-"""Width and height of one of several small charts."""
+"""Width and height of a small chart in a row of several."""
 
 LETTER = 6.8
-"""Width of a letter in the units of a chart, on a phone."""
+"""Width of a letter on a phone, in chart units."""
 
 
 STYLE = "".join(
@@ -33,7 +33,7 @@ STYLE = "".join(
 
 
 def numbered(names: Iterable[str]) -> list[int]:
-    """Return the number of each series, which says how it looks: policies have their own, others come behind.
+    """Return the style number of each series. Known policies have fixed numbers; other names get the next ones.
 
     >>> numbered(["best", "R/L-NG", "easy", "shaped"])
     [1, 9, 0, 10]
@@ -44,19 +44,19 @@ def numbered(names: Iterable[str]) -> list[int]:
 
 
 def series(number: int) -> str:
-    """Return the class of the style that a series has; a seventeenth line or bar looks like the first."""
+    """Return the CSS class of a series. Styles repeat after `len(COLOURS)` series."""
     return f"s{number % len(COLOURS)}"
 
 
 class Chart:
-    """One chart: axes, then what is drawn on them.
+    """One chart: axes and the shapes drawn on them.
 
     Parameters
     ----------
     label
-        What it shows, in a sentence, for whoever does not see it.
+        Description of the chart in one sentence, for screen readers.
     width, height
-        In its own units; the page scales it to the room there is.
+        Size in chart units. The page scales the chart to the available space.
     """
 
     def __init__(self, label: str, width: int = 440, height: int = 300) -> None:
@@ -71,7 +71,7 @@ class Chart:
         self._parts: list[str] = []
 
     def axes(self, x: Axis, y: Axis, *, upright: bool = True) -> None:
-        """Draw both axes with their marks and names; with or without upright lines at the marks."""
+        """Draw both axes with their marks and names. With `upright`, draw vertical grid lines at the marks of `x`."""
         for value, name in x.marks:
             at = x.place(value)
             self._parts.append(
@@ -92,14 +92,14 @@ class Chart:
         )
 
     def line(self, points: Iterable[tuple[float, float]], style: str, steps: bool = False) -> None:
-        """Draw a line through places on the chart; with `steps`, along first and up then."""
+        """Draw a line through positions on the chart. With `steps`, each step is first horizontal, then vertical."""
         corners = list(points)
         rest = "".join(f"H{x:.1f}V{y:.1f}" if steps else f"L{x:.1f} {y:.1f}" for x, y in corners[1:])
         if corners:
             self._parts.append(f'<path class="line {style}" d="M{corners[0][0]:.1f} {corners[0][1]:.1f}{rest}"/>')
 
     def steps(self, edges: Sequence[float], values: Sequence[float | None], style: str) -> None:
-        """Draw a value from each edge to the next, each a place on the chart; nothing where there is none."""
+        """Draw each value as a horizontal line between two edges, with a gap for None. All are chart positions."""
         drawn = ""
         for place, y in enumerate(values):
             if y is not None:
@@ -108,7 +108,7 @@ class Chart:
         self._parts.append(f'<path class="line {style}" d="{drawn}"/>')
 
     def area(self, edges: Sequence[float], low: Sequence[float], high: Sequence[float], style: str) -> None:
-        """Fill what is between two values from each edge to the next, all places on the chart."""
+        """Fill the area between `low` and `high` from each edge to the next. All values are chart positions."""
         there = "".join(f"V{y:.1f}H{x:.1f}" for x, y in zip(edges[1:], high, strict=True))
         back = "".join(f"V{y:.1f}H{x:.1f}" for x, y in zip(edges[-2::-1], low[::-1], strict=True))
         self._parts.append(f'<path class="{style}" d="M{edges[0]:.1f} {low[0]:.1f}{there}{back}z"/>')
@@ -119,21 +119,21 @@ class Chart:
         self._parts.append(f'<path class="cloud {style}" d="{path}"/>')
 
     def dot(self, x: float, y: float, number: int, name: str) -> None:
-        """Draw the dot of a series, that says its name under the pointer."""
+        """Draw a dot of a series, with its name as a tooltip."""
         self._parts.append(_dot(x, y, number, f"<title>{escape(name)}</title>"))
 
     def bar(self, x: float, y: float, width: float, height: float, style: str, name: str = "") -> None:
-        """Draw a rectangle from its upper left corner, that says its name under the pointer."""
+        """Draw a rectangle from its upper left corner, with its name as a tooltip."""
         title = f"<title>{escape(name)}</title>" if name else ""
         size = f'width="{max(width, 0.4):.1f}" height="{max(height, 0):.1f}"'
         self._parts.append(f'<rect class="{style}" x="{x:.1f}" y="{y:.1f}" {size}>{title}</rect>')
 
     def text(self, x: float, y: float, text: str, anchor: str = "start") -> None:
-        """Write beside a mark."""
+        """Draw a text at a chart position."""
         self._parts.append(f'<text class="name" x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{escape(text)}</text>')
 
     def svg(self) -> str:
-        """Return the chart."""
+        """Return the chart as an SVG element."""
         return (
             f'<svg viewBox="0 0 {self.width} {self.height}" role="img" aria-label="{escape(self._label)}">'
             f"{''.join(self._parts)}</svg>"
@@ -148,7 +148,7 @@ def histogram(
     axes: tuple[str, str],
     size: Sequence[int] = PANEL,
 ) -> str:
-    """Return a chart of shares of groups, up to `high`; `axes` names its axes, that of groups first."""
+    """Return a bar chart of the share of each group, up to `high`. `axes` names the group axis, then the share axis."""
     chart = Chart(label, *size)
     y = linear(0, high, chart.bottom, chart.top)
     room = (chart.right - chart.left) / len(groups)
@@ -162,7 +162,7 @@ def histogram(
 
 
 def sparse(names: Sequence[str], room: float) -> int:
-    """Return of how many names at equal distances one is to be written, so that none touch.
+    """Return the step between shown names, so that equally spaced names do not overlap: 3 shows every third name.
 
     >>> sparse(["Sep 1996"] * 12, 360)
     3
@@ -171,22 +171,22 @@ def sparse(names: Sequence[str], room: float) -> int:
 
 
 def panels(drawn: Iterable[tuple[str, str]]) -> str:
-    """Return small charts beside each other, each under its name."""
+    """Return small charts in a row, each below its name."""
     return f'<div class="panels">{"".join(f"<div><h5>{escape(name)}</h5>{svg}</div>" for name, svg in drawn)}</div>'
 
 
 def others(base: int, count: int) -> list[int]:
-    """Return the places of policies but for that with which they are compared; of one, its own."""
+    """Return the indices of all policies but `base`; of a single policy, its own index."""
     return [place for place in range(count) if place != base] or [base]
 
 
 def beside(base: str) -> str:
-    """Return what such panels show."""
+    """Return a sentence that explains panels with the line of the policy `base` in each."""
     return f"Each policy has a panel, and in all of them is the line of {base}."
 
 
 def legend(names: Sequence[tuple[str, str]]) -> str:
-    """Return what the styles of a chart mean: pairs of the class of a style and a name.
+    """Return the legend of a chart from pairs of a CSS class and a name.
 
     >>> "easy</li>" in legend([("line s1", "easy")])
     True

@@ -1,4 +1,4 @@
-"""One day of a machine: which it is, on which processors its jobs are drawn, and how many wait."""
+"""One day of a machine: the choice of the day, the processors to draw its jobs on, and means over time."""
 
 from bisect import insort
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from shadowtime.shared.kernels import Floats, Integers
 
 
 class Day(NamedTuple):
-    """A day of the log: when it begins, what it is called, and what its hours are."""
+    """A day of the log: its first second, its name, and the label of its hours."""
 
     start: int
     name: str
@@ -21,22 +21,22 @@ class Day(NamedTuple):
 
 
 def day_that_most_waited(jobs: EndedJobs, midnight: int) -> int:
-    """Return when the day begins on which jobs waited most, summed over all that waited.
+    """Return the first second of the day with the largest total wait of all jobs.
 
     Parameters
     ----------
     midnight
-        Any second at which a day begins.
+        Any second of the log at which a day begins.
     """
     from_, to = jobs.submit_time - midnight, jobs.start_time - midnight
     days = np.unique(np.concatenate((from_, to)) // DAY)
-    days = np.union1d(days, days + 1)  # until the next of them, each day is like the one before
+    days = np.union1d(days, days + 1)  # on the days between these, the same jobs wait all day
     waited = [_sum_up_to(to, edges) - _sum_up_to(from_, edges) for edges in (days * DAY, (days + 1) * DAY)]
     return int(days[(waited[1] - waited[0]).argmax()]) * DAY + midnight
 
 
 def _sum_up_to(times: Integers, edges: Integers) -> Integers:
-    """Return for each edge the sum of all times, those beyond it counted as the edge itself."""
+    """Return for each edge the sum of all times, with later times cut to the edge."""
     times = np.sort(times)
     before = np.searchsorted(times, edges)
     sums: Integers = np.concatenate(([0], np.cumsum(times)))[before] + (len(times) - before) * edges
@@ -44,7 +44,7 @@ def _sum_up_to(times: Integers, edges: Integers) -> Integers:
 
 
 class JobBar(NamedTuple):
-    """Processors from `low` up to `high` that a job has on the chart."""
+    """Processors of a job on the chart, from `low` up to but without `high`."""
 
     job: int
     low: int
@@ -52,15 +52,15 @@ class JobBar(NamedTuple):
 
 
 def processor_bars(starts: Integers, ends: Integers, processors: Integers) -> list[JobBar]:
-    """Return where jobs are drawn, each on the lowest processors that are free at its start, in one bar or several.
+    """Return the bars of jobs: each job is drawn on the lowest processors free at its start, in one bar or several.
 
-    The log does not tell which processors a job had; that there are enough of them is all that is meant.
+    The log does not say which processors a job had. The bars only show how many were in use.
 
     >>> [tuple(bar) for bar in processor_bars(np.array([0, 0, 5]), np.array([5, 9, 9]), np.array([1, 1, 2]))]
     [(0, 0, 1), (1, 1, 2), (2, 0, 1), (2, 2, 3)]
     """
     bars: list[JobBar] = []
-    held: list[tuple[int, list[JobBar]]] = []  # by end
+    held: list[tuple[int, list[JobBar]]] = []  # sorted by end
     free: list[tuple[int, int]] = [(0, 2**62)]
     for job in np.lexsort((np.arange(len(starts)), starts)).tolist():
         while held and held[0][0] <= starts[job]:
@@ -94,14 +94,14 @@ def _joined(free: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def choose(run: RunRecord) -> Day:
-    """Return the day on which jobs waited most."""
+    """Return the day with the largest total wait in a run."""
     unix = run.plan.workload.unix_start_time
     start = day_that_most_waited(run.jobs, 0 if unix is None else -(unix % DAY))
     return Day(start, clock_of(unix)(start), "hour of the log's day" if unix is None else "hour (UTC)")
 
 
 def means(from_: Integers, to: Integers, weights: Integers, edges: Integers) -> Floats:
-    """Return the mean between each edge and the next of the weights of what is there from one second to another.
+    """Return the mean total weight between each edge and the next of items that last from `from_` to `to`.
 
     >>> means(np.array([0, 5]), np.array([10, 10]), np.array([2, 4]), np.array([0, 10, 20]))
     array([4., 0.])
@@ -112,7 +112,7 @@ def means(from_: Integers, to: Integers, weights: Integers, edges: Integers) -> 
 
 
 def _area_up_to(begins: Integers, weights: Integers, edges: Integers) -> Integers:
-    """Return for each edge the area under weights that begin at such seconds and never end."""
+    """Return for each edge the integral up to it of the total weight of items that begin at `begins` and never end."""
     order = np.argsort(begins, kind="stable")
     begins, weights = begins[order], weights[order]
     before = np.searchsorted(begins, edges)

@@ -17,11 +17,14 @@ from shadowtime.shared.kernels import Integers
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 1.0)
 MAX_IN_ONE = 6
-"""Lines that are told apart in one chart."""
+"""Maximum number of lines in one chart that a reader can tell apart."""
 
 
 def wait_distribution(runs: Sequence[RunRecord], base: int) -> str:
-    """Return how many jobs wait no longer than so long (Nissimov 2007, Figure 2); of many policies, each beside one."""
+    """Return the distribution function of waits (Nissimov 2007, Figure 2).
+
+    With more than `MAX_IN_ONE` runs, each other run has a panel, together with the line of the run at index `base`.
+    """
     waits = [np.sort(run.jobs.wait) for run in runs]
     names = [run.plan.label for run in runs]
     styles = list(map(series, numbered(names)))
@@ -55,14 +58,14 @@ def wait_distribution(runs: Sequence[RunRecord], base: int) -> str:
 
 
 def _quantiles(waits: Integers) -> list[int]:
-    """Return the waits within which at least such shares of the jobs started, from sorted ones."""
+    """Return the `QUANTILES` of sorted waits: at least that share of the jobs waited no longer."""
     places = np.ceil(np.array(QUANTILES) * len(waits)).astype(np.int64) - 1
     quantiles: list[int] = waits[np.maximum(places, 0)].tolist()
     return quantiles
 
 
 def frontier(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Return mean slowdown against longest wait of the policies compared; nothing beats those on the line."""
+    """Return the chart of mean slowdown against longest wait. No policy dominates a policy on the line."""
     points = [(max(row["max_wait"] / 3600, 1 / 60), row["mean_bounded_slowdown"]) for row in rows]
     best = undominated(points)
     chart = Chart("Mean bounded slowdown against longest wait, a dot for each policy; the numbers follow as a table")
@@ -98,14 +101,14 @@ def frontier(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _around(values: Sequence[float]) -> tuple[float, float]:
-    """Return the ends of a logarithmic axis with a little room at either side."""
+    """Return the ends of a logarithmic axis, with a small margin at both sides."""
     low, high = max(min(values), 1 / 60), max(*values, 1 / 60)
     room = max(high / low, 1.1) ** 0.1
     return low / room, high * room
 
 
 def by_shape(runs: Sequence[RunRecord]) -> str:
-    """Return the slowdown of the four shape groups (Perković 2000, Figure 4)."""
+    """Return the chart of slowdowns of the four job shapes (Perković 2000, Figure 4)."""
     values, counts = [], np.zeros(len(SHAPES), dtype=np.int64)
     medians = medians_of(runs[0].plan.workload.columns)
     for run in runs:
@@ -144,5 +147,5 @@ def by_shape(runs: Sequence[RunRecord]) -> str:
 
 
 def slowdown_told(value: float | None) -> str:
-    """Return a slowdown as a person reads it."""
+    """Return a slowdown as text with two digits; `-` if it is None."""
     return "-" if value is None else f"{value:,.2f}"

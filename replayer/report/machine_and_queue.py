@@ -1,4 +1,4 @@
-"""A day as machine and queue: what ran, above what waited; policies above each other on the same axes."""
+"""A chart of one day for each policy, on the same axes: running jobs above, the queue below."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -14,10 +14,10 @@ from shadowtime.shared.formatting import DAY, duration, percent
 from shadowtime.shared.kernels import Floats, Integers
 
 MAX_BARS = 1_000
-"""Rectangles of a chart; of a day with more, all policies are shown as areas of busy processors."""
+"""Maximum number of rectangles in a chart. If a day has more, all policies are drawn as areas of busy processors."""
 
 STEP = 300
-"""Seconds over which the queue and such areas are means."""
+"""Seconds over which the queue and the areas of busy processors are averaged."""
 
 WAITED = (
     (0, "started at once"),
@@ -26,26 +26,26 @@ WAITED = (
     (7 * DAY, "up to 7 d"),
     (2**62, "longer"),
 )
-"""The longest wait of each shade of the chart."""
+"""Maximum wait of each shade of the chart, in seconds, with its legend."""
 
 EDGES = np.arange(0, DAY + STEP, STEP)
 
 
 class OneDay(NamedTuple):
-    """A day under one policy; times in seconds since the day began."""
+    """A day under one policy. Times are in seconds since the day began."""
 
     policy: str
     running: Mapping[str, Integers]
     busy: Floats
     """By shade and step, (5, 288): processors in use."""
     asked: Floats
-    """By step: processors that waiting jobs ask for."""
+    """By step: processors that waiting jobs request."""
     waiting: Floats
-    """By step: jobs that wait."""
+    """By step: number of waiting jobs."""
 
 
 def one_day(run: RunRecord, day: Day) -> OneDay:
-    """Return what ran and what waited on a day of a run."""
+    """Return the running and the waiting jobs on a day of a run."""
     jobs = run.jobs
     submit, start, end = (times - day.start for times in (jobs.submit_time, jobs.start_time, jobs.end_time))
     here = (end > 0) & (start < DAY)
@@ -68,7 +68,7 @@ def one_day(run: RunRecord, day: Day) -> OneDay:
 
 
 def machine_and_queue(runs: Sequence[RunRecord], day: Day) -> str:
-    """Return when the jobs of that day ran and which waited, a picture for each run above the other."""
+    """Return the figure of a day: a chart of running and waiting jobs for each run, one above the other."""
     machine = runs[0].plan.workload.processors
     days = [one_day(run, day) for run in runs]
     bars = [processor_bars(*(timeline.running[key] for key in ("from", "to", "processors"))) for timeline in days]
@@ -129,7 +129,7 @@ def _drawn(one_day: OneDay, bars: Sequence[JobBar] | None, day: Day, tops: tuple
 
 
 def _marks(machine: int, top: int) -> list[tuple[float, str]]:
-    """Return round numbers and the size of the machine, none so near to it that they touch.
+    """Return tick marks at round numbers and at the size of the machine. Labels do not overlap.
 
     >>> [name for _, name in _marks(128, 128)]
     ['0', '50', '100', '128']

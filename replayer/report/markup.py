@@ -1,15 +1,15 @@
-"""The parts of a page that are text: tables, figures around charts, bars; whatever names are in them stays text."""
+"""HTML parts of a page: tables, figures around charts, bars. Names from a log are escaped."""
 
 import html
 import unicodedata
 from collections.abc import Sequence
 
 UNSEEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
-"""Categories of characters that show nothing, or turn what is around them: controls, formats, halves of pairs."""
+"""Unicode categories of invisible or direction-changing characters: controls, formats, surrogates, unassigned."""
 
 
 def escape(text: str) -> str:
-    r"""Return a text as HTML shows it, whatever names are in it; nothing is lost of what cannot be seen.
+    r"""Return a text escaped for HTML. Invisible characters are shown as escape sequences.
 
     >>> print(escape("kth\x1b[2J\u202e <b>95 %</b>\n"))
     kth\x1b[2J\u202e &lt;b&gt;95 %&lt;/b&gt;\n
@@ -25,16 +25,16 @@ def escape(text: str) -> str:
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]], label: str, note: str = "") -> str:
-    """Return a table that scrolls in itself where it is wider than the page.
+    """Return an HTML table, which scrolls by itself if it is wider than the page.
 
     Parameters
     ----------
     head
         The names of the columns.
     rows
-        Cells, as HTML; the first names its row.
+        Rows of cells, as HTML. The first cell is the heading of its row.
     label, note
-        What it is, for whoever does not see it, and what is to be said before it.
+        Description of the table for screen readers, and a text to show above it.
     """
     heads = "".join(f'<th scope="col">{escape(name)}</th>' for name in head)
     body = "".join(
@@ -48,7 +48,7 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]], label: str, note: 
 
 
 def figure(title: str, caption: str, picture: str, numbers: str, *, wide: bool = False) -> str:
-    """Return a chart with its title, what it tells, and the numbers behind it as a table to unfold."""
+    """Return a chart with its title, its caption, and the numbers behind it in a folded table."""
     return (
         f"<figure{' class=full' if wide else ''}>"
         f"<figcaption><h4>{escape(title)}</h4><p>{escape(caption)}</p></figcaption>{picture}"
@@ -57,7 +57,7 @@ def figure(title: str, caption: str, picture: str, numbers: str, *, wide: bool =
 
 
 def cell(value: float | None, shown: str) -> str:
-    """Return a value as a person reads it; the exact one is in the markup.
+    """Return a value in a readable form as HTML. The markup also holds the exact value.
 
     >>> cell(6834.6, "1.9 h")
     '<data value="6834.6">1.9 h</data>'
@@ -73,11 +73,11 @@ def bars(
     Parameters
     ----------
     rows
-        Of each bar its name, its length, and what is written behind it.
+        Name, length, and text after the bar, for each bar.
     styles
-        Of each bar the class that colours it.
+        CSS class of each bar.
     longest
-        The length that has all the room; if not given, that of the longest bar.
+        Length that fills the whole width; if None, the length of the longest bar.
     """
     longest = longest or max((value or 0 for _, value, _ in rows), default=0) or 1
     drawn = "".join(

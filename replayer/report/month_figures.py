@@ -1,4 +1,4 @@
-"""Waits and slowdowns by month."""
+"""Charts of waits and slowdowns by month."""
 
 from collections.abc import Sequence
 
@@ -13,11 +13,14 @@ from shadowtime.replayer.report.statistics import Month, by_class, month_of, mon
 from shadowtime.shared.formatting import duration
 
 FAR_APART = 10
-"""Times that a mean wait is longer than another where a linear axis shows the longer one only."""
+"""Ratio of mean waits from which the axis is logarithmic: a linear one would show the longer waits only."""
 
 
 def by_month(runs: Sequence[RunRecord], base: int) -> str:
-    """Return mean wait and mean slowdown of each month (Tang 2013, Figures 14 to 17), each policy beside one."""
+    """Return charts of mean wait and mean slowdown by month (Tang 2013, Figures 14 to 17).
+
+    Each policy is drawn next to the policy at index `base`.
+    """
     workload = runs[0].plan.workload
     submit_times = workload.columns["submit_time"]
     every = months(int(submit_times[0]), int(submit_times[-1]), workload.unix_start_time)
@@ -69,7 +72,7 @@ def _month_panels(
     unit: str,
     floor: float,
 ) -> str:
-    """Return a small chart for each policy, with the line of another for comparison; all have the same axes."""
+    """Return a chart for each policy, with the line of the base policy for comparison. All have the same axes."""
     high = (
         max(2 * floor, 1.05 * max((value for row in values for value in row if value is not None), default=0.0)) or 1.0
     )
@@ -81,7 +84,7 @@ def _month_panels(
     for place in shown:
         label = f"{unit[0].upper()}{unit[1:]} of each month under {names[place]}; the numbers follow as a table"
         chart = Chart(label, *(PANEL if len(shown) > 1 else ()))
-        chart.bottom = chart.height - 26  # below them are months only
+        chart.bottom = chart.height - 26  # less space: the x axis has labels, but no name
         x, y = linear(0, len(every), chart.left, chart.right), scale(floor, high, chart.bottom, chart.top)
         step = sparse(short, chart.right - chart.left)
         marked = [(at + 0.5, name) for at, name in enumerate(short) if at % step == 0]

@@ -1,4 +1,4 @@
-"""Names on the page: a long SPEC has a short name everywhere, and is spelled out once."""
+"""Names on the page. A long SPEC has a short name everywhere and is spelled out once."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,13 +10,13 @@ from shadowtime.replayer.report.markup import escape, table
 
 Document = Mapping[str, Any]
 WAITS = ("wait_forecasts", "wait_bounds", "expected_starts")
-"""Scores of waits; the last where the site's own scheduler stated expected starts."""
+"""Keys of scores of waits. The last exists only if the site's own scheduler stated expected starts."""
 
 
 def named(document: Document, runs: Sequence[RunRecord]) -> tuple[Document, list[RunRecord]]:
-    """Return a document of `--json` and its records with policies, predictors and schemes under their short names.
+    """Return a `--json` document and its run records with short names of policies, predictors and schemes.
 
-    `spelled_out` of the document as it was says what they stand for.
+    `spelled_out`, called with the original document, explains the short names.
     """
     policies, others = _policies(document), _kinds(document)
     decided = [policies[row["policy"]] for row in document["policies"]] if document["settings"]["obeyed"] else []
@@ -36,7 +36,7 @@ def named(document: Document, runs: Sequence[RunRecord]) -> tuple[Document, list
     }
     schemes = named_rows["walltime_adjustments"]
     alike = Counter(row["scheme"] for row in schemes)
-    for row, policy in zip(schemes, decided, strict=False):  # of a recorded log nobody decided
+    for row, policy in zip(schemes, decided, strict=False):  # `decided` is empty for a recorded log
         if alike[row["scheme"]] > 1:
             row["scheme"] += f" under {policy}"
     settings = document["settings"]
@@ -45,7 +45,10 @@ def named(document: Document, runs: Sequence[RunRecord]) -> tuple[Document, list
 
 
 def spelled_out(document: Document) -> str:
-    """Return what each name stands for: policies where they decided; predictors and schemes that none of them has."""
+    """Return a table of short names and their SPECs; empty without names to explain.
+
+    Policies are listed if they decided the starts. Predictors and schemes are listed if no listed policy has them.
+    """
     policies = _policies(document)
     rows = [*document["policies"], *document["wait_forecasts"]] if document["settings"]["obeyed"] else []
     configured = list({policies[row["policy"]]: row["configuration"] for row in rows}.items())
@@ -67,13 +70,13 @@ def spelled_out(document: Document) -> str:
 
 
 def _policies(document: Document) -> dict[str, str]:
-    """Return the names of policies, by how they were typed."""
+    """Return the short name of each policy, by its name as typed."""
     rows = (row for key in ("policies", *WAITS) for row in document.get(key, ()))
     return short_names(dict.fromkeys(row["policy"] for row in rows))
 
 
 def _kinds(document: Document) -> dict[str, dict[str, str]]:
-    """Return the names of predictors and of schemes, each by its SPEC."""
+    """Return the short names of predictors and of schemes, by SPEC."""
     return {
         "predictor": _numbered(row["predictor"] for row in document["run_time_predictions"]),
         "scheme": _numbered(row["scheme"] for row in document["walltime_adjustments"]),
@@ -81,7 +84,7 @@ def _kinds(document: Document) -> dict[str, dict[str, str]]:
 
 
 def _numbered(specs: Iterable[str]) -> dict[str, str]:
-    """Return what each SPEC is called: the name that it begins with, and a number where several begin so.
+    """Return the short name of each SPEC: the part before `(`, with a number if several SPECs share it.
 
     >>> _numbered(["empirical(window=60)", "requested", "hmm(states=2)", "hmm(states=3)"])
     {'empirical(window=60)': 'empirical', 'requested': 'requested', 'hmm(states=2)': 'hmm 1', 'hmm(states=3)': 'hmm 2'}

@@ -1,4 +1,4 @@
-"""The figures of what was predicted, each with the numbers behind it as a table."""
+"""The figures of predictions, each with the numbers behind it as a table."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -14,14 +14,14 @@ from shadowtime.shared.formatting import duration, percent
 from shadowtime.shared.kernels import Integers
 
 MAX_DOTS = 1_500
-"""Jobs of which a cloud of dots is made; of more, every second, third and so on is shown."""
+"""Maximum number of jobs in a cloud of dots. Of more jobs, every second, third and so on is drawn."""
 
 MAX_DOTS_IN_ALL = 15_000
-"""Such jobs of all charts of a log: where there are many charts, each has fewer."""
+"""Maximum number of drawn jobs in all charts of a log together. With many charts, each has fewer."""
 
 
 def calibration(row: Mapping[str, Any]) -> str:
-    """Return whether the probabilities of delaying the head came true under a policy."""
+    """Return the calibration chart of a policy's stated probabilities of delaying the head of the queue."""
     policy, scores = row["policy"], row["calibration"]
     chart = Chart(f"Share of candidates that would have delayed the head, by stated probability, under {policy}")
     x, y = linear(0, 1, chart.left, chart.right), linear(0, 1, chart.bottom, chart.top)
@@ -62,7 +62,7 @@ def calibration(row: Mapping[str, Any]) -> str:
 
 
 def transforms(document: Mapping[str, Any]) -> str:
-    """Return the histograms of the probability integral transform of run-time predictors, if any has one."""
+    """Return histograms of the probability integral transform of run-time predictors; empty if no predictor has one."""
     known = [row for row in document["run_time_predictions"] if row["pit"]]
     if not known:
         return ""
@@ -92,14 +92,14 @@ def transforms(document: Mapping[str, Any]) -> str:
 
 
 def bounds_over_time(run: RunRecord, policy: str, charts: int) -> str:
-    """Return waits and their bounds over time, a figure for each grouping (Brevik 2006, Figures 1 and 2).
+    """Return figures of waits and their bounds over time, one for each grouping (Brevik 2006, Figures 1 and 2).
 
     Parameters
     ----------
     policy
-        What it is called in the titles; empty where there is one only.
+        Name of the policy in the titles; empty if there is only one.
     charts
-        How many such figures the page has in all.
+        Total number of these figures on the page.
     """
     most = max(1, min(MAX_DOTS, MAX_DOTS_IN_ALL // charts))
     clock = clock_of(run.plan.workload.unix_start_time)

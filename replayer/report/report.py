@@ -1,4 +1,4 @@
-"""The report of a comparison: one self-contained page that needs no network and runs no script."""
+"""The report of a comparison: one self-contained HTML page without network access or scripts."""
 
 import platform
 import shlex
@@ -23,7 +23,7 @@ from shadowtime.shared.chance import key_of
 
 STYLE = Path(__file__).with_name("style.css").read_text() + charts.STYLE
 MAX_IN_PAIRS = 5
-"""Policies of which each is compared with each; of more, all are compared with the baseline."""
+"""Maximum number of policies that are compared pairwise. More policies are compared with the baseline only."""
 
 LIBRARIES = ("numpy", "scipy", "numba", "pydantic", "orjson")
 
@@ -31,16 +31,16 @@ LIBRARIES = ("numpy", "scipy", "numba", "pydantic", "orjson")
 def page(
     documents: Sequence[Mapping[str, Any]], arguments: Sequence[str], runs: Sequence[Sequence[RunRecord]] = ()
 ) -> str:
-    """Return the page as HTML.
+    """Return the page of a report as HTML.
 
     Parameters
     ----------
     documents
-        What `--json` gives, one per trace.
+        Documents as written by `--json`, one per trace.
     arguments
-        The command line that made them, for whoever wants to repeat it.
+        Command line that produced them, printed for readers who want to repeat it.
     runs
-        For each document the record of each of its runs, in order; without them there are tables only.
+        Records of the runs of each document, in order. Without records, the page has tables only.
     """
     recorded = not any(document["settings"]["obeyed"] for document in documents)
     compared = any(len(document["policies"]) > 1 for document in documents)
@@ -66,7 +66,7 @@ def page(
 
 
 def whole(title: str, contents: str, main: str) -> str:
-    """Return a page of this title as HTML, from the items of its list of contents and what stands in it."""
+    """Return a complete HTML page from its title, the items of its table of contents, and its main part."""
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">"
@@ -79,7 +79,7 @@ def whole(title: str, contents: str, main: str) -> str:
 
 def _cluster(place: int, document: Mapping[str, Any], runs: Sequence[RunRecord], names: str) -> str:
     rows, recorded = document["policies"], not document["settings"]["obeyed"]
-    schedules = runs[:1] if recorded else runs  # the recorded one is the same in every pass
+    schedules = runs[:1] if recorded else runs  # a recorded schedule is the same in every run
     ended = bool(schedules) and all(len(run.jobs) for run in schedules)
     compared, base = len(rows) > 1, baseline(document)
     conclusion = verdict(document, runs if ended else [])
@@ -109,10 +109,10 @@ def _cluster(place: int, document: Mapping[str, Any], runs: Sequence[RunRecord],
 
 
 def _with_told(document: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a document whose predictions are those of the replay beside the policies, and others that these made.
+    """Return a document with the predictions of the separate prediction replay, and predictors that only policies used.
 
-    What was learned depends on when jobs end, so a predictor has other scores under each policy: shown are those that
-    the terminal shows.
+    Predictors learn from job ends, so their scores differ between policies. The report shows the scores that the
+    terminal shows.
     """
     predicted = document["told_at_submission"]
     if predicted is None:
@@ -142,7 +142,7 @@ def _left_out(document: Mapping[str, Any]) -> str:
 
 
 def _lacks(document: Mapping[str, Any]) -> str:
-    """Return what the log does not tell and what is therefore not shown, folded; aloud, what contradicts itself."""
+    """Return the contradictions in the log, then a folded list of missing data and its consequences."""
     over = "".join(
         f"<p>{remark['times']:,} jobs {escape(remark['what'])}; first {escape(remark['example'])}.</p>"
         for remark in document["overlaps"]

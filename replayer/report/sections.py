@@ -1,4 +1,4 @@
-"""The section on portfolios: which member decided when, and the last standings of the best members."""
+"""Two sections of the report: portfolios, with their changes and standings, and the site's expected starts."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -8,20 +8,20 @@ from shadowtime.replayer.report.markup import cell, escape, table
 from shadowtime.shared.formatting import clock, duration, percent, signed_duration
 
 MOST = 10
-"""Rows of a table."""
+"""Maximum number of rows in a table."""
 
 Row = Mapping[str, Any]
 
 
 def who_decided(rows: Sequence[Row], unix_start: int = 0) -> str:
-    """Return the tables of each policy that moves between several configurations; nothing of others.
+    """Return the tables of each policy that switches between several configurations. Other policies have none.
 
     Parameters
     ----------
     rows
-        What `--json` has under `policies`.
+        Rows under `policies` in the `--json` document.
     unix_start
-        Unix time of second 0 of the log; 0 where that is not known.
+        Unix time of second 0 of the log; 0 if unknown.
     """
     return "".join(
         _changes(row["policy"], row["portfolio"], unix_start) + _standings(row["policy"], row["portfolio"])
@@ -45,7 +45,7 @@ def _changes(policy: str, portfolio: Row, unix_start: int) -> str:
     note = f"{policy} had {count:,} turn{'s' * (count != 1)} of its members" + (
         f"; the first {len(changes):,} are known" if portfolio["left_out"] else ""
     )
-    if portfolio["left_out"]:  # nobody knows when the last of those that are known was over
+    if portfolio["left_out"]:  # the end of the last known change is unknown
         body[-1][-1] = "-"
     note += f"; here are the last {MOST} of these." if len(changes) > MOST else "."
     return table(["from", "decided", "for"], body, f"Who decided, {policy}", note)
@@ -81,7 +81,7 @@ def _standings(policy: str, portfolio: Row) -> str:
     )
 
 
-# What the site's own scheduler expected of starts, beside our forecasts and bounds of the same jobs.
+# Starts expected by the site's own scheduler, next to our forecasts and bounds for the same jobs.
 
 CAPTION = (
     "First and last are what the site's own scheduler said of a waiting job, the forecast is ours, at its submission; "
@@ -92,7 +92,7 @@ CAPTION = (
 
 
 def own_word(document: Mapping[str, Any]) -> str:
-    """Return how the site's word fared, and ours; nothing where the site said none."""
+    """Return the table of errors of the site's expected starts and of ours; empty if the site stated none."""
     rows = document.get("expected_starts", [])
     several = len({(row["policy"], row["runtime"]) for row in rows}) > 1
     body = [

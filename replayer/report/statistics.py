@@ -1,4 +1,4 @@
-"""Statistics of the report, from the times of the jobs of its runs; times in seconds."""
+"""Statistics of the report, computed from job times. Times are in seconds."""
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -14,14 +14,14 @@ from shadowtime.shared.kernels import Floats, Integers
 from shadowtime.shared.statistics import Interval, bounded_slowdown, mean_over_time
 
 MAX_MONTHS = 600
-"""Months that a chart has room for, and a table."""
+"""Maximum number of months in a chart or table."""
 
 CALENDAR_ENDS = 253_370_764_800
-"""Unix time of the last year whose dates can be told, 9999."""
+"""Unix time at which the year 9999 begins, the last one that `datetime` can represent."""
 
 
 def slowdowns(jobs: JobTimes) -> Floats:
-    """Return each job's bounded slowdown, over its own run time (docs/algorithms.md#bounded-slowdown)."""
+    """Return each job's bounded slowdown, relative to its own run time (docs/algorithms.md#bounded-slowdown)."""
     run_times = jobs.own_run_time
     waits = jobs.end_time - jobs.submit_time - run_times
     values = map(bounded_slowdown, waits.tolist(), run_times.tolist())
@@ -29,14 +29,14 @@ def slowdowns(jobs: JobTimes) -> Floats:
 
 
 FEW = 20
-"""Jobs that a user has at least whose mean wait says something."""
+"""Minimum number of jobs of a user for a meaningful mean wait."""
 
 NOTICED = 60
-"""Seconds by which a user's mean wait is longer at least where he is worse off."""
+"""Seconds by which the mean wait of a user must grow for the user to count as worse off."""
 
 
 def by_user(values: NDArray[np.generic], users: Integers) -> Floats:
-    """Return the mean of the values of each user who has `FEW` jobs at least; of all who are not named together none.
+    """Return the mean value of each user with at least `FEW` jobs. Jobs of unknown users (negative) are ignored.
 
     >>> by_user(np.arange(40), np.repeat([7, -1], 20))
     array([9.5])
@@ -48,20 +48,20 @@ def by_user(values: NDArray[np.generic], users: Integers) -> Floats:
 
 
 class PairedDifferences(NamedTuple):
-    """Differences of jobs from the same jobs in the first run."""
+    """Paired differences between the jobs of a run and the same jobs in the first run."""
 
     wait: Interval
     slowdown: Interval
     sooner: float
     later: float
     users_worse: float | None
-    """Share of the users whose mean wait is longer by more than `NOTICED`; None if none has `FEW` jobs."""
+    """Share of users whose mean wait grew by more than `NOTICED`; None if no user has `FEW` jobs."""
     worst_user: float | None
-    """Seconds by which the mean wait of a user is longer at most."""
+    """Largest growth of a user's mean wait, in seconds; None if no user has `FEW` jobs."""
 
 
 def paired(first: JobTimes, other: JobTimes, key: int) -> PairedDifferences:
-    """Return the differences of the jobs of a run from the same jobs in the first one."""
+    """Return the paired differences between the jobs of `other` and the same jobs in `first`."""
     _, here, there = np.intersect1d(first.job_number, other.job_number, assume_unique=True, return_indices=True)
     submit_times = first.submit_time[here]
     wait = other.wait[there] - first.wait[here]
@@ -78,22 +78,22 @@ def paired(first: JobTimes, other: JobTimes, key: int) -> PairedDifferences:
 
 
 def medians_of(columns: Mapping[str, Integers]) -> Borders:
-    """Return the medians of the jobs of a workload, from its columns."""
+    """Return the median requested time and processors of a workload, from its columns."""
     return Borders(int(np.median(columns["requested_time"])), int(np.median(columns["processors"])))
 
 
 class Month(NamedTuple):
-    """A month of the calendar, or of 30 days where the log knows no calendar, and when it ends."""
+    """A calendar month, or a period of days if the log has no dates, with its end in seconds of the log."""
 
     name: str
     end: int
 
 
 def months(first: int, last: int, unix_start_time: int | None) -> list[Month]:
-    """Return the months from one second of the log to another; the calendar is that of UTC.
+    """Return the months from second `first` to second `last` of the log, in UTC.
 
-    Where the log knows no calendar, or goes on for longer than `MAX_MONTHS` or than calendars do, they are of so many
-    days each.
+    Without a start date, with more than `MAX_MONTHS` months or with dates after 9998, the months are periods of 30 days
+    or a multiple of that.
 
     >>> [month.name for month in months(0, 40 * DAY, 843480031)], [month.name for month in months(0, 40 * DAY, None)]
     (['Sep 1996', 'Oct 1996', 'Nov 1996'], ['days 1 to 30', 'days 31 to 60'])
@@ -115,12 +115,12 @@ def months(first: int, last: int, unix_start_time: int | None) -> list[Month]:
 
 
 def month_of(submit_times: Integers, all_months: Sequence[Month]) -> Integers:
-    """Return the place of the month of each submission."""
+    """Return the index of the month of each submission."""
     return np.searchsorted([month.end for month in all_months], submit_times, side="right").astype(np.int64)
 
 
 def undominated(points: Sequence[tuple[float, float]]) -> list[bool]:
-    """Return of each point whether no other is better in one figure and at least as good in the other; less is better.
+    """Return for each point whether it is on the Pareto front: no other is as low in both figures and lower in one.
 
     >>> undominated([(1.0, 3.0), (2.0, 2.0), (2.0, 3.0), (3.0, 1.0), (3.0, 1.0)])
     [True, True, False, True, True]
@@ -129,7 +129,7 @@ def undominated(points: Sequence[tuple[float, float]]) -> list[bool]:
 
 
 def by_class(values: NDArray[np.generic], classes: Integers, count: int) -> list[float | None]:
-    """Return the mean of the values of each class; None of one that has none.
+    """Return the mean value of each class; None for a class without values.
 
     >>> by_class(np.array([1.0, 3.0]), np.array([0, 0]), 2)
     [2.0, None]
@@ -145,7 +145,7 @@ Clock = Callable[[int], str]
 
 
 def clock_of(unix_start_time: int | None) -> Clock:
-    """Return what a second of the log is called: its date, or its day where the log knows no calendar.
+    """Return a function that names a second of the log: its date, or its day number if the log has no dates.
 
     >>> clock_of(843480031)(0), clock_of(None)(3 * DAY)
     ('1996-09-23', 'day 4')

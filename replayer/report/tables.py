@@ -1,4 +1,4 @@
-"""The tables of the report, from what `--json` gives."""
+"""The tables of the report, made from the `--json` document."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -25,14 +25,14 @@ WASTE: Mapping[str, Callable[[Values], TableColumn]] = {
     "killed": lambda values: numbers("runs in vain", values, 0).unmarked(),
     "wasted_processor_seconds": lambda values: TableColumn("work wasted", "", [work(amount or 0) for amount in values]),
 }
-"""Shown where any policy ran jobs in vain."""
+"""Columns that are shown only if a policy ran jobs in vain."""
 
 BARS = {"mean_wait": "Mean wait", "mean_bounded_slowdown": "Mean bounded slowdown", "max_wait": "Longest wait"}
 Row = Mapping[str, Any]
 
 
 def comparison(rows: Sequence[Row]) -> str:
-    """Return the scores of each policy."""
+    """Return the table of scores of each policy."""
     wanted = {**COLUMNS, **(WASTE if any(row["killed"] for row in rows) else {})}
     columns = {key: column([row[key] for row in rows]) for key, column in wanted.items()}
     body = [
@@ -58,7 +58,7 @@ def _marked(shown: str, *, best: bool) -> str:
 
 
 def at_a_glance(rows: Sequence[Row]) -> str:
-    """Return the three figures to look at first, as bars."""
+    """Return bars of the three most important figures: mean wait, slowdown and longest wait."""
     names = [row["policy"] for row in rows]
     styles = list(map(series, numbered(names)))
     lines = []
@@ -72,7 +72,7 @@ def at_a_glance(rows: Sequence[Row]) -> str:
 
 
 def differences(pairs: Sequence[tuple[str, PairedDifferences]], baseline: str) -> str:
-    """Return how jobs fared under a policy, compared with the same jobs under another, first of all the baseline."""
+    """Return the table of paired differences between jobs under two policies, for each pair of policies."""
     body = [
         [
             escape(name),
@@ -97,7 +97,7 @@ def differences(pairs: Sequence[tuple[str, PairedDifferences]], baseline: str) -
 
 
 def interval_cell(value: Interval, show: Callable[[float], str]) -> str:
-    """Return a mean, and under it in brackets where it lies."""
+    """Return a mean, with its confidence interval in brackets below it."""
     mean = cell(value.mean, show(value.mean))
     if value.low is None or value.high is None:
         return f"{mean}<br><small>too few blocks for an interval</small>"
@@ -105,7 +105,7 @@ def interval_cell(value: Interval, show: Callable[[float], str]) -> str:
 
 
 def run_times(document: Row) -> str:
-    """Return how run-time predictors fared, where there is more than the request to speak of; else nothing."""
+    """Return the scores of run-time predictors; empty if there were no predictions but the requests."""
     rows = [row for row in document["run_time_predictions"] if row["predictions"]]
     if not rows:
         return ""
@@ -136,13 +136,13 @@ def run_times(document: Row) -> str:
 
 
 def adjustments(document: Row) -> str:
-    """Return how walltime adjustments fared, where any was asked for; else nothing."""
+    """Return the scores of walltime adjustments; empty if no scheme was chosen."""
     rows = [row for row in document["walltime_adjustments"] if not row["scheme"].startswith("none")]
     if not rows:
         return ""
     keys = ("mean_accuracy_requested", "mean_accuracy", "none", "over", "under", "bad")
     cells = ((escape(row["scheme"]), *(cell(row[key], _share(row[key])) for key in keys)) for row in rows)
-    body = list(dict.fromkeys(cells))  # a recorded log has the same in every pass
+    body = list(dict.fromkeys(cells))  # a recorded log has the same scores in every run
     caption = (
         "Accuracy: run time over request, or the other way round where that is less. What adjustments turned out to "
         "be: none, too long, too short, or bad: too short by half an hour."
@@ -152,7 +152,7 @@ def adjustments(document: Row) -> str:
 
 
 def forecasts(document: Row) -> str:
-    """Return how forecasts of waits fared, where a policy made any; else nothing."""
+    """Return the scores of wait forecasts; empty if no policy made any."""
     if not document["wait_forecasts"]:
         return ""
     body = [
@@ -173,7 +173,7 @@ def forecasts(document: Row) -> str:
 
 
 def wait_bounds(rows: Sequence[Row]) -> str:
-    """Return how bounds on waits fared."""
+    """Return the scores of wait bounds."""
     several = len({row["policy"] for row in rows}) > 1
     body = [
         [

@@ -1,4 +1,4 @@
-"""The verdict of a report: what was better, by how much, how certain that is, and what the report does not show."""
+"""The verdict of a report: the best policy, its advantage and certainty, and the limits of the results."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -14,14 +14,14 @@ Row = Mapping[str, Any]
 
 
 def verdict(document: Row, runs: Sequence[RunRecord]) -> str:
-    """Return two sentences on what came out; nothing where there is nothing to compare.
+    """Return the verdict in two sentences; empty if a policy has no mean slowdown.
 
     Parameters
     ----------
     document
-        What `--json` gives of one log.
+        `--json` document of one log.
     runs
-        The records of its runs, in the same order; without them nothing is said of how sure it is, nor of shapes.
+        Records of its runs, in the same order. Without records, the verdict lacks confidence intervals and job shapes.
     """
     rows = document["policies"]
     if not document["settings"]["obeyed"]:
@@ -42,14 +42,14 @@ def verdict(document: Row, runs: Sequence[RunRecord]) -> str:
 
 
 def baseline(document: Row) -> int:
-    """Return the place of the policy with which others are compared."""
+    """Return the index of the baseline policy."""
     return [row["policy"] for row in document["policies"]].index(document["settings"]["baseline"])
 
 
 def contenders(rows: Sequence[Row], base: int) -> tuple[int, int]:
-    """Return the places of two policies to look at closely: what is compared with, and the lowest mean slowdown.
+    """Return the indices of two policies to compare: the baseline `base`, and the one with the lowest mean slowdown.
 
-    Where the baseline, that at `base`, itself has the lowest, it is compared with the next.
+    If the baseline itself has the lowest slowdown, the first index is that of the policy with the next lowest.
 
     >>> means = {"fcfs": 9, "easy": 4, "lwf": 3}
     >>> rows = [{"policy": name, "mean_bounded_slowdown": mean} for name, mean in means.items()]
@@ -61,7 +61,7 @@ def contenders(rows: Sequence[Row], base: int) -> tuple[int, int]:
 
 
 def limits(document: Row) -> str:
-    """Return a sentence on what the results of a log do not show."""
+    """Return a sentence on the limits of the results of a log."""
     settings = document["settings"]
     if not settings["obeyed"]:
         return (
@@ -118,7 +118,7 @@ def _in_order(rows: Sequence[Row]) -> list[int]:
 
 
 def _paired(runs: Sequence[RunRecord], base: int, other: int) -> PairedDifferences | None:
-    """Return how jobs fared differently under the other policy; None without records."""
+    """Return the paired differences between two policies; None without records."""
     if not runs or not all(len(runs[place].jobs) for place in (base, other)):
         return None
     plan = runs[0].plan
@@ -126,13 +126,13 @@ def _paired(runs: Sequence[RunRecord], base: int, other: int) -> PairedDifferenc
 
 
 def _sure(runs: Sequence[RunRecord], base: int, lowest: int) -> str:
-    """Return in brackets how much less the slowdown is at least and at most; nothing without records."""
+    """Return the interval of the slowdown difference in parentheses; empty without records."""
     comparison = _paired(runs, base, lowest)
     return _bounds(comparison.slowdown, _slowdown) if comparison else ""
 
 
 def _bounds(more: Interval, show: Callable[[float], str]) -> str:
-    """Return in brackets between which bounds the size of a difference lies, and whether it may be chance."""
+    """Return the interval of a difference's size in parentheses, and whether the difference may be chance."""
     if more.low is None or more.high is None:
         return " (the log is too short to say how sure that is)"
     low, high = (more.low, more.high) if more.mean > 0 else (-more.high, -more.low)
@@ -145,7 +145,7 @@ def _longer(seconds: float) -> str:
 
 
 def _and(parts: Sequence[str]) -> str:
-    """Return parts of a sentence as one.
+    """Return the parts joined with commas and "and".
 
     >>> _and(["a", "b", "c"])
     'a, b and c'

@@ -1,4 +1,4 @@
-"""Sources of events: a simulated machine that obeys, a log as it happened, and the embedded pipeline."""
+"""Event sources, a simulated machine and a recorded log, and the embedded pipeline."""
 
 from typing import TYPE_CHECKING
 

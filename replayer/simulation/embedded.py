@@ -1,4 +1,4 @@
-"""The whole pipeline in one process: no broker, no server."""
+"""The whole pipeline in one process, without broker or server."""
 
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -19,20 +19,20 @@ KINDS = frozenset(get_args(Event))
 
 
 class EmbeddedReplay:
-    """One run: a source, and a chain of stages through which each of its events passes.
+    """One run: a source, and a chain of stages that process each of its events.
 
     Parameters
     ----------
     opened
         The settings of the run.
     source
-        Where its events come from.
+        Source of its events.
     observers
         Called with every envelope that leaves the last stage.
     run
         Name of the run.
     stages
-        The data flow; a stage that has nothing to add in this run is passed over.
+        Stages in order. A stage without a task in this run is skipped.
     """
 
     def __init__(
@@ -50,21 +50,21 @@ class EmbeddedReplay:
         self._opened = opened
         self._observers = observers
         self.stages = [StageRun(stage) for stage in stages]
-        """The data flow in this run; from its first event on without those that have nothing to add."""
+        """Stages of this run. After the first event, stages without a task are removed."""
         self.sequence = 0
-        """That of the next event."""
+        """Sequence number of the next event."""
         self._pending: deque[Event] = deque()
         self._faults_named = named_errors(source)
         self._checked: Envelope | None = None
-        """One whose run and cluster were checked, of which others are made."""
+        """A validated envelope, from which later ones are copied: their run and cluster need no check."""
 
     def step(self) -> bool:
-        """Tell the next event, and carry out what is decided at it; return False once the run is closed.
+        """Process the next event, and apply the decision on it. Return False once the run is closed.
 
         Raises
         ------
         ReplayError
-            If a stage rejected the event, a decision cannot be carried out, or an event is out of bounds.
+            If a stage rejected the event, a decision cannot be applied, or an event is out of bounds.
         """
         if self.closed:
             return False
@@ -96,11 +96,11 @@ class EmbeddedReplay:
         return ClusterClosed(time=self.last.event.time if self.last else self._opened.time)
 
     def next_time(self) -> int | None:
-        """Return the time of the next event in seconds; None when only the close is left."""
+        """Return the time of the next event in seconds; None if only the closing event is left."""
         return self._pending[0].time if self._pending else self.source.next_time()
 
     def run_to_end(self) -> Envelope:
-        """Tell everything that is left and return the last envelope, which bears the scores."""
+        """Process all remaining events, and return the last envelope, which has the scores."""
         while self.step():
             pass
         if self.last is None:
@@ -108,7 +108,7 @@ class EmbeddedReplay:
         return self.last
 
     def _push(self, event: Event) -> Event:
-        if self._checked is not None and type(event) in KINDS:  # it was checked when it was made
+        if self._checked is not None and type(event) in KINDS:  # validated when it was created
             envelope = self._checked.replaced(sequence=self.sequence, event=event)
         else:
             envelope = Envelope(run=self.run, cluster=self._opened.cluster, sequence=self.sequence, event=event)
@@ -147,12 +147,12 @@ class EmbeddedReplay:
         return orjson.dumps(state)
 
     def restore(self, snapshot: bytes) -> None:
-        """Take on what `snapshot` returned; the source must be over the same trace.
+        """Restore the state that `snapshot` returned. The source must be over the same trace.
 
         Raises
         ------
         SnapshotMismatch
-            If the snapshot is damaged, or of a run under other settings.
+            If the snapshot is damaged, or belongs to a run with other settings.
         """
         state = read_snapshot(snapshot, self.run)
         settings = fingerprint(self._opened)

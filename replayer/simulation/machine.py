@@ -1,7 +1,7 @@
 """Closed replay: a machine that runs the jobs of a trace as the scheduler decides (docs/algorithms.md#closed-replay).
 
-It alone knows the actual run times. A job ends when its work is done or at the limit of its start, whichever comes
-first (docs/algorithms.md#end-at-the-limit).
+Only the machine knows the actual run times. A job ends when its work is done or at the limit of its start, whichever
+comes first (docs/algorithms.md#end-at-the-limit).
 """
 
 from collections.abc import Callable, Sequence
@@ -34,11 +34,11 @@ from shadowtime.shared.messages import (
 )
 
 SAME = (1, 1)
-"""The ratio of run times where a job has the processors that it asked for."""
+"""Ratio of run times of a job on exactly the requested processors."""
 
 
 class Machine(ReplaySource):
-    """A source that obeys: jobs arrive as logged and start when the scheduler says.
+    """A closed-loop source: jobs arrive as logged and start when the scheduler decides.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ class Machine(ReplaySource):
     capacity
         Changes of the machine's size, in order of time.
     traits
-        What may be done to its jobs.
+        Whether jobs may be restarted or run on other processor counts, and how they scale then.
     """
 
     name = "closed"
@@ -85,12 +85,12 @@ class Machine(ReplaySource):
         self._make: Callable[..., JobSubmitted] = unchecked if checked else JobSubmitted
 
     def next_time(self) -> int | None:
-        """Return the time of the next end, arrival or change of capacity, or at which the policy is to be asked again.
+        """Return the time of the next job end, arrival, capacity change or requested pass; None if none is left.
 
         Raises
         ------
         ReplayError
-            If nothing will ever happen again although jobs wait.
+            If jobs wait but no event is left.
         """
         if (time := self._soonest()) is not None:
             return time
@@ -119,12 +119,12 @@ class Machine(ReplaySource):
         return soonest
 
     def next_instant(self) -> Sequence[Event]:
-        """Return the events of the next instant; what the decision at its scheduling point causes, `apply` returns.
+        """Return the events of the next instant. Events that its decision causes are returned by `apply`.
 
         Raises
         ------
         ReplayError
-            If that is later than an event can be.
+            If the instant is later than the latest time of an event.
         """
         time = self.next_time()
         if time is None:
@@ -137,7 +137,7 @@ class Machine(ReplaySource):
 
         self._time = time
         self._again = None
-        events: list[Event] = []  # as `shared/cluster/event_order.py` has them
+        events: list[Event] = []  # in the order of `shared/cluster/event_order.py`
         while self._ends and self._ends[0][0] == time:
             events.append(self._end(heappop(self._ends)[1]))
         while self._changed < len(self._capacity) and self._capacity[self._changed].time == time:
@@ -156,12 +156,12 @@ class Machine(ReplaySource):
         return events
 
     def apply(self, decided: Decided) -> Sequence[Event]:
-        """Kill, then start, as decided; note when the policy is to be asked again.
+        """Kill, then start jobs as decided, and record when to ask the policy again. Return the resulting events.
 
         Raises
         ------
         ReplayError
-            If a decision cannot be carried out; names the job.
+            If a decision cannot be applied. The error names the job.
         """
         events: list[Event] = []
         self._again = decided.again
@@ -178,7 +178,7 @@ class Machine(ReplaySource):
         return events
 
     def can_start(self) -> bool:
-        """Return whether any waiting job fits into what is free. O(waiting jobs)."""
+        """Return whether any waiting job fits into the free resources. O(waiting jobs)."""
         return any(not self._left.lacking(job, job.processors) for _, job in self._waiting.values())
 
     def _start(self, start: Start) -> JobStarted:
@@ -232,7 +232,7 @@ class Machine(ReplaySource):
         }
 
     def restore(self, state: Any) -> None:
-        """Take on what `snapshot` returned."""
+        """Restore the state that `snapshot` returned."""
         self._time, self._arrived, self._changed = state["time"], state["arrived"], state["changed"]
         self._again = state["again"]
         self._arrivals = self._workload.jobs_from(self._arrived)

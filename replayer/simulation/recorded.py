@@ -1,4 +1,4 @@
-"""Recorded replay: the log as it happened, for predictions to be scored against real waits, and for shadow mode.
+"""Recorded replay: jobs start as logged, to score predictions against real waits, and for shadow mode.
 
 The rule: docs/algorithms.md#recorded-replay.
 """
@@ -30,15 +30,16 @@ _OF_JOBS = (_END, _START, _LEFT)
 
 
 class Recorded(ReplaySource):
-    """A source that tells submit, start and end as logged; decisions are advice.
+    """A source with submissions, starts and ends as logged; decisions are only advice.
 
-    A start before its submission moves to it. Run times stay as logged, also beyond the request, so that running jobs
-    may hold more processors than the machine has. What was over in the second in which it began is told a second late.
+    A start before the submission is moved to it. Run times stay as logged, also beyond the request, so running jobs may
+    hold more processors than the machine has. An end in the second of the start, or a withdrawal in the second of the
+    submission, is emitted one second later.
 
     Raises
     ------
     TraceError
-        If the log does not say how long its jobs waited, or one of them ends later than an event can.
+        If no job of the log has a known wait, or a job ends later than the latest time of an event.
     """
 
     name = "recorded"
@@ -62,22 +63,22 @@ class Recorded(ReplaySource):
         self._arrivals = workload.jobs_from(0)
         self._next = next(self._arrivals, None)
         self._arrived = 0
-        self._jobs: dict[int, Job] = {}  # those in the system, by row
+        self._jobs: dict[int, Job] = {}  # jobs in the system, by row
         self._ahead: list[tuple[int, int, int]] = []
-        """Coming events of jobs and of the machine: time, kind, and row of its kind; a heap."""
+        """Pending events of jobs and of the machine, as a heap: time, kind, and row within the kind."""
         self._ahead += [(change.time, _CAPACITY, at) for at, change in enumerate(capacity)]
         self._ahead += [(time, _RESIZED, at) for at, (_, time, _) in enumerate(self._resized)]
         heapify(self._ahead)
 
     def next_time(self) -> int | None:
-        """Return the time of the next event of the log."""
+        """Return the time of the next event of the log; None if none is left."""
         times = [self._next.submit_time] if self._next is not None else []
         if self._ahead:
             times.append(self._ahead[0][0])
         return min(times, default=None)
 
     def next_instant(self) -> Sequence[Event]:
-        """Return the events of the next instant; O(log jobs in the system) each."""
+        """Return the events of the next instant. O(log jobs in the system) for each event."""
         time = self.next_time()
         if time is None:
             return ()
@@ -91,7 +92,7 @@ class Recorded(ReplaySource):
         return in_order(events)
 
     def _arrive(self, job: Job) -> None:
-        """Foresee what becomes of a job, and go on to the next one."""
+        """Add the pending events of an arrived job, and advance to the next job."""
         row, self._arrived = self._arrived, self._arrived + 1
         self._jobs[row] = job
         if job.left_time is not None:
@@ -100,16 +101,16 @@ class Recorded(ReplaySource):
             start = job.submit_time + max(job.wait_time or 0, 0)
             end = start + job.run_time + (job.suspended or 0)
             heappush(self._ahead, (start, _START, row))
-            heappush(self._ahead, (max(end, start + 1), _END, row))  # ends come first at an instant
+            heappush(self._ahead, (max(end, start + 1), _END, row))  # in an instant, ends precede starts
 
         self._next = next(self._arrivals, None)
 
     def apply(self, decided: Decided) -> Sequence[Event]:
-        """Do nothing: what happens is what happened."""
+        """Do nothing: decisions do not change recorded events."""
         return ()
 
     def can_start(self) -> bool:
-        """Return False: no decision starts anything here."""
+        """Return False: decisions start no job in recorded mode."""
         return False
 
     def _event(self, kind: int, row: int, time: int) -> Event:
@@ -133,11 +134,11 @@ class Recorded(ReplaySource):
         )
 
     def snapshot(self) -> Any:
-        """Return how many jobs have arrived, and what is to come of those in the system and of the machine."""
+        """Return the number of arrived jobs, and the pending events of jobs in the system and of the machine."""
         return {"arrived": self._arrived, "ahead": self._ahead}
 
     def restore(self, state: Any) -> None:
-        """Go to where `snapshot` was taken."""
+        """Restore the state that `snapshot` returned."""
         self._arrived, self._ahead = state["arrived"], [(time, kind, row) for time, kind, row in state["ahead"]]
         self._jobs = self._workload.jobs_at({row for _, kind, row in self._ahead if kind in _OF_JOBS})
         self._arrivals = self._workload.jobs_from(self._arrived)
@@ -145,7 +146,7 @@ class Recorded(ReplaySource):
 
 
 def _waits_told(workload: Workload) -> int:
-    """Return of how many jobs it is told when they left the queue; raises if one ends later than an event can."""
+    """Return the number of jobs whose start or withdrawal is known. Raise if a job ends after `MAX_TIME`."""
     columns = workload.columns
     wait = columns["wait_time"]
     left = np.broadcast_to(columns.get("left_time", UNKNOWN), wait.shape)
@@ -161,7 +162,7 @@ def _waits_told(workload: Workload) -> int:
 
 
 def _resized(workload: Workload) -> list[list[int]]:
-    """Return job number, time and processors of each new size of a job that the workload has."""
+    """Return the job number, time and processors of each size change of a job in the workload."""
     if workload.resized is None:
         return []
     resized: list[list[int]] = workload.resized.T[np.isin(workload.resized[0], workload.columns["job_number"])].tolist()

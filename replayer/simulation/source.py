@@ -1,4 +1,4 @@
-"""Where the events of a run come from: the seam between a cluster, or a log of one, and the pipeline."""
+"""Event sources of replays: the interface between a cluster, or a log of one, and the pipeline."""
 
 from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
@@ -16,7 +16,7 @@ from shadowtime.shared.stages import described
 
 
 class JobTraits(NamedTuple):
-    """Traits that a replay may give to every job of a log."""
+    """Traits that a replay assigns to every job of a log."""
 
     restartable: bool = True
     moldable: bool = True
@@ -27,7 +27,7 @@ DEFAULT_TRAITS = JobTraits()
 
 
 class ReplaySource(Source, Protocol):
-    """A log; what is to come of it lies there.
+    """A source whose events come from a log, so that all later events are known.
 
     Parameters
     ----------
@@ -36,27 +36,27 @@ class ReplaySource(Source, Protocol):
     capacity
         Changes of the machine's size, in order of time.
     traits
-        What may be done to its jobs.
+        Whether jobs may be restarted or run on other processor counts, and how they scale then.
     """
 
     closed_loop: ClassVar[bool]
-    """Whether it does what is decided; if not, decisions are advice, and jobs run as they did."""
+    """Whether decisions are applied. If not, decisions are only advice, and jobs run as recorded."""
 
     def __init__(
         self, workload: Workload, capacity: Sequence[CapacityChanged] = (), traits: JobTraits = DEFAULT_TRAITS
     ) -> None: ...
 
     def apply(self, decided: Decided) -> Sequence[Event]:
-        """Do what was decided at the last instant, and return what that caused."""
+        """Apply the decision at the last instant, and return the events that it caused."""
         ...
 
     def can_start(self) -> bool:
-        """Return whether any waiting job would fit on the free processors at the last instant told."""
+        """Return whether any waiting job fits on the free processors at the last emitted instant."""
         ...
 
 
 class named_errors:  # noqa: N801 - reads as a verb; a class, entered twice an event, costs less than a generator
-    """Let whatever a source raises name it: it may be a plug-in."""
+    """Raise unexpected exceptions of a source as `ReplayError` with its name: the source may be a plug-in."""
 
     def __init__(self, source: ReplaySource | type[ReplaySource]) -> None:
         self.source = source
@@ -76,9 +76,9 @@ class named_errors:  # noqa: N801 - reads as a verb; a class, entered twice an e
 def submission(
     job: Job, traits: JobTraits = DEFAULT_TRAITS, make: Callable[..., JobSubmitted] = JobSubmitted
 ) -> JobSubmitted:
-    """Return what the pipeline is told of a job at its submission: everything but its future.
+    """Return the submission event of a job: all of its fields except its future.
 
-    `make` makes it: `unchecked` of jobs of a workload that is `in_bounds`.
+    `make` creates the event. Use `unchecked` for the jobs of a workload that is `in_bounds`.
     """
     return make(
         time=job.submit_time,
@@ -104,18 +104,18 @@ def submission(
 
 
 REQUIRED = ("job_number", "submit_time", "run_time", "requested_time", "processors")
-"""Fields of a job that it cannot be without."""
+"""Fields that every job must have."""
 
 
 def unchecked(**fields: Any) -> JobSubmitted:
-    """Return a submission whose fields were checked together with those of all others."""
+    """Return a submission without validation: `in_bounds` has checked its fields together with all others."""
     return construct_unchecked(JobSubmitted, **fields)
 
 
 def in_bounds(columns: Mapping[str, Integers], traits: JobTraits) -> bool:
-    """Return whether all submissions of the jobs in columns are messages that can be sent. O(jobs), of arrays.
+    """Return whether the submissions of all jobs in columns are valid messages. O(jobs), vectorised.
 
-    What each field may be is all between two numbers: so it is where the least and the largest of each are.
+    The valid values of each field are an interval, so a check of its minimum and maximum suffices.
     """
     known = [column if name in REQUIRED else column[column != UNKNOWN] for name, column in columns.items()]
     try:

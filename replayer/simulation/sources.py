@@ -1,4 +1,4 @@
-"""All sources of events by name, as `--mode` has them."""
+"""All event sources by name, for `--mode`."""
 
 from shadowtime.replayer.simulation.machine import Machine
 from shadowtime.replayer.simulation.recorded import Recorded

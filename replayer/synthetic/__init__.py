@@ -1,4 +1,4 @@
-"""Synthetic workloads: jobs by the Lublin model, users, requests."""
+"""Synthetic workloads: jobs of the Lublin model, with users and requests."""
 
 from typing import TYPE_CHECKING
 

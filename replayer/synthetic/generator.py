@@ -1,4 +1,4 @@
-"""Generated logs: the model of `replayer.lublin`, with the users of `replayer.population`, who repeat themselves."""
+"""Generated logs: jobs of the model in `synthetic.lublin`, submitted by the recurring users of `synthetic.users`."""
 
 import math
 
@@ -19,25 +19,25 @@ START = 1_704_067_200  # Monday 1 January 2024, 00:00 UTC: the bucket weights co
 
 
 def generate(jobs: int, processors: int, seed: int, load: float = DEFAULT_LOAD) -> tuple[dict[str, str], Integers]:
-    """Return the header and the table of a generated trace, the same for the same arguments.
+    """Return the header and the table of a generated trace. The same arguments give the same trace.
 
     Parameters
     ----------
     jobs, processors : int
-        Number of jobs, and size of the machine that they are for.
+        Number of jobs, and size of the machine in processors.
     seed : int
         Not negative.
     load : float
-        Offered load: the work of all jobs (processors times seconds) as a share of what the machine can do
-        from the midnight at which the trace starts to the last submission. Arrivals are spread to meet it.
+        Offered load: the work of all jobs (processors times seconds) as a share of the machine's capacity from
+        the start of the trace, at midnight, to the last submission. Arrivals are spread to reach this load.
 
     Returns
     -------
     header : dict of str to str
-        Values of the SWF header; `Note` has the command that makes the trace.
+        Values of the SWF header. `Note` holds the command that generates the trace.
     table : numpy.ndarray
-        (jobs, 18) integers as in `replayer.logs.swf.FIELDS`, sorted by submit time. Wait times are unknown (-1):
-        a model of the workload does not know the scheduler; the command line adds those of EASY.
+        (jobs, 18) integers as in `replayer.logs.swf.FIELDS`, sorted by submit time. Wait times are unknown (-1)
+        because a workload model has no scheduler. The command line adds the waits of EASY.
 
     Raises
     ------
@@ -55,7 +55,7 @@ def generate(jobs: int, processors: int, seed: int, load: float = DEFAULT_LOAD) 
 
     References
     ----------
-    The model is that of `replayer.lublin`; users, applications and requests are ours.
+    The model is in `synthetic.lublin`. Users, applications and requests are our own addition.
     """
     for name, value, low, high in (
         ("jobs", jobs, 1, MAX_COUNT),
@@ -115,5 +115,5 @@ def generate(jobs: int, processors: int, seed: int, load: float = DEFAULT_LOAD) 
 
 
 def _stream(seed: int, purpose: int) -> Generator:
-    """Return a stream of chance of its own for each purpose, so that one may change and leave the others."""
+    """Return a separate random number generator for a purpose, so that a change of one purpose leaves the others."""
     return Generator(PCG64([seed, purpose]))

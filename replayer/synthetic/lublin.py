@@ -1,6 +1,6 @@
-"""The workload model of Lublin and Feitelson: how large jobs are, how long they run and when they come.
+"""The workload model of Lublin and Feitelson: sizes, run times and arrivals of jobs.
 
-The constants are those of the model that does not tell batch from interactive jobs.
+The constants are those of the model variant without separate batch and interactive jobs.
 
 References
 ----------
@@ -32,9 +32,9 @@ DAY_STARTS_AT_BUCKET = 11
 
 
 def draw_sizes(rng: Generator, count: int, processors: int) -> Integers:
-    """Return sizes in processors, shape (count,), of jobs for a machine.
+    """Return job sizes in processors, shape (count,), for a machine of this size.
 
-    A job is serial, or of a size whose logarithm is uniform in two stages, mostly rounded to a power of two.
+    A job is serial, or the logarithm of its size is two-stage uniform, mostly rounded to a power of two.
 
     Examples
     --------
@@ -57,10 +57,10 @@ def draw_sizes(rng: Generator, count: int, processors: int) -> Integers:
 
 
 def draw_run_times(rng: Generator, sizes: Integers) -> Floats:
-    """Return run times in seconds, at most exp(12), for jobs of given sizes; both of shape (n,).
+    """Return run times in seconds, at most exp(12), for jobs of the given sizes. Both have shape (n,).
 
-    The logarithm of the run time is of one of two gamma distributions; the larger the job, the more likely of
-    the one of long jobs.
+    The logarithm of the run time has one of two gamma distributions, one for short and one for long jobs. A larger
+    job is more likely to be long.
 
     Examples
     --------
@@ -81,7 +81,7 @@ def draw_run_times(rng: Generator, sizes: Integers) -> Floats:
 
 
 def bucket_weights() -> Floats:
-    """Return the relative rate of arrivals in each half hour from midnight on, shape (48,), of mean 1.
+    """Return the relative arrival rate in each half hour from midnight on, shape (48,), with mean 1.
 
     Examples
     --------
@@ -89,7 +89,7 @@ def bucket_weights() -> Floats:
     >>> int(weights.argmax()), int(weights.argmin())
     (27, 10)
     """
-    from scipy.special import gammainc  # here, for it takes a moment, which a replay of a log need not
+    from scipy.special import gammainc  # here: the import is slow, and a replay of a log does not need it
 
     shape, scale = DAILY_CYCLE_GAMMA
     half_hours = np.arange(DAY_STARTS_AT_BUCKET, DAY_STARTS_AT_BUCKET + BUCKETS)
@@ -101,10 +101,10 @@ def bucket_weights() -> Floats:
 
 
 def draw_arrivals(rng: Generator, count: int, span: float) -> Integers:
-    """Return `count` times of arrival in seconds from midnight on, the last of them `span`.
+    """Return `count` arrival times in seconds from midnight on. The last one is `span`.
 
-    Inter-arrival times are drawn in points; a half hour costs its weight in points, so that the busy hours
-    take more arrivals. Scaling the points, not the seconds, leaves the daily cycle alone at any load.
+    Inter-arrival times are drawn in points. A half hour spans as many points as its weight, so that busy hours get
+    more arrivals. The points are scaled, not the seconds: this keeps the daily cycle at any load.
 
     Examples
     --------
@@ -118,7 +118,7 @@ def draw_arrivals(rng: Generator, count: int, span: float) -> Integers:
         log_points[again] = rng.gamma(shape, scale, size=len(again))
     points = np.cumsum(np.exp(log_points))
 
-    paid = np.append(0.0, np.cumsum(bucket_weights()))  # points of a day up to each half hour
+    paid = np.append(0.0, np.cumsum(bucket_weights()))  # cumulative points of a day at each half hour
     seconds = np.arange(BUCKETS + 1) * float(BUCKET_SECONDS)
     day, rest = divmod(span, seconds[-1])
     points *= (day * paid[-1] + np.interp(rest, seconds, paid)) / points[-1]

@@ -1,8 +1,8 @@
-"""Users of a generated trace: each submits jobs again and again, with requests of their own.
+"""Users of a generated trace. Each user submits similar jobs repeatedly, with their own requested times.
 
-Lublin's model leaves that out, but predictors live on repetition: a user runs the same few applications in
-sessions, with run times alike, and requests for each about the same, far more than it takes. The shares and
-spreads below are ours, of the order seen in archived logs; no paper states them.
+Lublin's model has no users, but predictors need repetition. Here a user runs a few applications in sessions. The jobs
+of an application have similar run times and about the same request, far above the run time. The shares and spreads
+below are our own choice, of the order seen in archived logs. No paper states them.
 """
 
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from shadowtime.shared.kernels import Floats, Integers
 JOBS_PER_USER = 75
 USERS_PER_GROUP = 8
 JOBS_PER_SESSION = 3
-OPEN_SESSIONS = 12  # at any time, so that the jobs of several users alternate
+OPEN_SESSIONS = 12  # open at any time, so that the jobs of several users alternate
 
 FAILED, COMPLETED, CANCELLED = 0, 1, 5  # values of SWF's status
 FAILED_EARLY_SHARE = 0.08
@@ -26,15 +26,15 @@ MEDIAN_OVERESTIMATE = 3.0
 POPULAR_REQUESTS = np.array(
     [300, 600, 900, 1800, *(3600 * hours for hours in (1, 2, 3, 4, 6, 8, 12, 18, 24, 36, 48))], dtype=np.int64
 )
-"""Requests that people type, in seconds."""
+"""Round requested times that users type, in seconds."""
 
 QUEUE_LIMITS = np.array([3600, 12 * 3600], dtype=np.int64)
-"""Longest request of queue 1 (short) and of queue 2 (medium), in seconds; queue 3 takes the rest."""
+"""Maximum requested time of queues 1 (short) and 2 (medium), in seconds. Longer requests go to queue 3."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Population:
-    """The user of each of n jobs, shape (n,), and of each application, shape (a,); all from 0 on."""
+    """User, group and application of n jobs, shape (n,), and the user of each application, shape (a,); all from 0."""
 
     user: Integers
     group: Integers
@@ -45,8 +45,8 @@ class Population:
 def populate(rng: Generator, jobs: int) -> Population:
     """Return the users, groups and applications behind a stream of jobs.
 
-    A few users submit most jobs (Zipf), each in sessions, in which one application is submitted again and
-    again; several sessions are open at a time.
+    A few users submit most jobs (Zipf). In a session, a user submits one application repeatedly. Several sessions
+    are open at a time.
 
     Examples
     --------
@@ -70,7 +70,7 @@ def populate(rng: Generator, jobs: int) -> Population:
     session_user = np.searchsorted(np.cumsum(activity), rng.random(sessions)).clip(max=users - 1)
     applications = 1 + np.ceil(np.sqrt(sessions * activity)).astype(np.int64)
     first_application = np.cumsum(applications) - applications
-    # The square favours the first applications of a user: some are run daily, others once.
+    # The square favours a user's first applications: some run daily, others once.
     choice = (applications[session_user] * rng.random(sessions) ** 2).astype(np.int64)
     session_application = first_application[session_user] + choice
 
@@ -92,13 +92,13 @@ def draw_jobs(
     Parameters
     ----------
     rng : numpy.random.Generator
-        Source of chance.
+        Random number generator.
     population : Population
-        Who submits what.
+        User, group and application of each job.
     typical_run_time : numpy.ndarray
         Median run time of each application, seconds, shape (a,).
     longest : float
-        Longest run time of all, seconds.
+        Maximum run time of any job, seconds.
     """
     jobs, applications = len(population.user), len(typical_run_time)
     users = int(population.application_user[-1]) + 1
@@ -107,7 +107,7 @@ def draw_jobs(
     caution = user_caution[population.application_user] + rng.normal(0, 0.4, size=applications)
     estimate = typical_run_time * np.exp(caution)
     request = popular_request(estimate)[population.application]
-    # Now and then people type another value for the same work.
+    # A tenth of the jobs requests another value for the same application.
     another = popular_request(estimate * rng.choice([0.5, 2.0, 4.0], size=applications))
     request = np.where(rng.random(jobs) < 0.1, another[population.application], request)
 
@@ -128,7 +128,7 @@ def draw_jobs(
 
 
 def popular_request(estimate: Floats) -> Integers:
-    """Return the next popular request at or above each estimate, in seconds, or the longest one.
+    """Return the smallest popular request at or above each estimate, in seconds; the longest one if all are below it.
 
     Examples
     --------
@@ -141,7 +141,7 @@ def popular_request(estimate: Floats) -> Integers:
 
 
 def queue_of(requested_time: Integers) -> Integers:
-    """Return the queue that takes a request: 1 short, 2 medium, 3 long.
+    """Return the queue number of each request: 1 short, 2 medium, 3 long.
 
     Examples
     --------

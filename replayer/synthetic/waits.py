@@ -1,7 +1,7 @@
-"""The waits of a generated trace: those that EASY would have given its jobs.
+"""The waits of a generated trace, as under EASY.
 
-A workload model knows no scheduler, but a log has waits: recorded replay and everything that learns from waits need
-them. So the jobs are replayed once, closed, through the project's own pipeline.
+A workload model has no scheduler, but recorded replay and every component that learns from waits need waits. So the
+jobs are replayed once in closed mode through the project's own pipeline.
 """
 
 from collections.abc import Mapping
@@ -14,15 +14,15 @@ from shadowtime.shared.messages import Envelope, JobStarted
 
 
 def easy_waits(header: Mapping[str, str], table: Integers) -> Integers:
-    """Return the wait in seconds, shape (n,), of each job of a trace under EASY with requests as run times.
+    """Return the wait in seconds, shape (n,), of each job of a trace under EASY, which plans with requested times.
 
     Parameters
     ----------
     header : Mapping[str, str]
-        Values of the SWF header; `MaxProcs` is the size of the machine.
+        Values of the SWF header. `MaxProcs` is the size of the machine.
     table : numpy.ndarray
-        (n, 18) integers as in `replayer.logs.swf.FIELDS`, sorted by submit time. A job that no replay can use keeps the
-        wait that it has.
+        (n, 18) integers as in `replayer.logs.swf.FIELDS`, sorted by submit time. A job that `prepare` drops keeps
+        its wait from the table.
 
     Examples
     --------

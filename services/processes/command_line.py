@@ -1,7 +1,7 @@
-"""Readers of the stream, and what looks after it: `shadowtime watch`, `ask`, `rebuild`, ….
+"""Readers and administration of the stream: `shadowtime watch`, `ask`, `rebuild`, ….
 
-The options alone; what they lead to is imported once it is wanted, so that help comes at once, and in an installation
-without the stream, too.
+This module has only the options. A command imports its implementation when it runs. So help is fast, and it also works
+in an installation without the packages for streaming.
 """
 
 import logging
@@ -54,7 +54,7 @@ def watch(
     beginning: Annotated[bool, typer.Option("--beginning", help="From the first message, not from now on.")] = False,
     count: Annotated[int | None, typer.Option(metavar="N", min=1, help="End after N messages.")] = None,
 ) -> None:
-    """Show the messages of a topic as they come: sentences on a terminal, JSON lines elsewhere."""
+    """Show the messages of a topic as they arrive: sentences on a terminal, JSON lines elsewhere."""
     known = (*topics.FLOW, topics.DEAD_LETTERS)
     if topic not in known:
         raise SettingsError(f"unknown topic {quote(topic)}; known: {', '.join(known)}")
@@ -77,9 +77,9 @@ def watch(
     printer: Printer = JsonLines(sys.stdout.buffer, topic) if as_json else Sentences(console, topic)
     try:
         asyncio.run(watch_topic(settings, topic, wanted, printer, beginning=beginning, count=count))
-    except KeyboardInterrupt:  # the way to end it, which needs no remark
+    except KeyboardInterrupt:  # the normal way to end it, so there is no message
         sys.exit(INTERRUPTED)
-    except BrokenPipeError:  # whoever read has seen enough; typer would end with status 1
+    except BrokenPipeError:  # the reader of the pipe has left; typer would end with status 1
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
@@ -89,7 +89,7 @@ def rebuild_stage(
     stage: Annotated[str, typer.Argument(help="One of: " + ", ".join(topics.WRITTEN_BY))],
     run: Annotated[str | None, typer.Option(metavar="NAME", help="Only this run; else all of the topic.")] = None,
 ) -> None:
-    """Make the state of a stage anew from the beginning of its topic; stop its workers first."""
+    """Rebuild the state of a stage from the beginning of its topic; stop its workers first."""
     if stage not in topics.WRITTEN_BY:
         raise SettingsError(f"unknown stage {quote(stage)}; known: {', '.join(topics.WRITTEN_BY)}")
     with lasting_imports():
@@ -137,9 +137,9 @@ def ask(
     port: Annotated[int, typer.Option(metavar="PORT", min=0, max=65_535, help="Its port; 0 for a free one.")] = 6090,
     allow: Allow = None,
 ) -> None:
-    """How long would a job wait at most that one might submit now, what to ask for, or why does one wait: from Redis.
+    """Answer from Redis how long a new job would wait at most, what it should request, or why a job waits.
 
-    No worker is asked. With --job, --cluster and --run say which job; what one might submit is nothing to that.
+    No worker is involved. With --job, --cluster and --run select the job; options that describe a new job do not apply.
     """
     with lasting_imports():
         import asyncio
@@ -178,9 +178,9 @@ def ask(
 
 @app.command("topics", context_settings=TAKES_SETTINGS, epilog=SEE_SETTINGS)
 def create_topics(context: typer.Context) -> None:
-    """Create the topics that are missing, which is an administrator's work where Kafka has access control.
+    """Create the missing topics. Where Kafka has access control, an administrator must do this.
 
-    With --retention-hours those that are there are kept for so long, too.
+    With --retention-hours, the retention of existing topics is set, too.
     """
     with lasting_imports():
         import asyncio
@@ -227,6 +227,6 @@ async def _interruptible(work: Coroutine[Any, Any, None]) -> None:
 
 
 def main() -> None:
-    """Run the command line; what it writes is its user's alone."""
+    """Run the command line. Other users cannot read the files that it writes."""
     os.umask(0o077)
     run_app(app)

@@ -1,6 +1,6 @@
 """The live page: `shadowtime live`, with the shadows of clusters beside their runs.
 
-The options alone; what they lead to is imported once it is wanted, so that help comes at once.
+This module has only the options. The command imports its implementation when it runs, so help is fast.
 """
 
 from typing import Annotated
@@ -20,9 +20,9 @@ def live(
     port: Annotated[int, typer.Option(metavar="PORT", min=0, max=65_535, help="Its port; 0 for a free one.")] = 6080,
     allow: Allow = None,
 ) -> None:
-    """Serve a page that shows runs as they go: queue, machine, decisions with their reasons, bounds.
+    """Serve a live page of runs: queue, machine, decisions with their reasons, bounds.
 
-    It gives advice, and shows shadows beside their cluster, where Redis can be used.
+    Where Redis can be used, the page also gives advice, and shows the shadows of a cluster beside it.
     """
     with lasting_imports():
         import asyncio

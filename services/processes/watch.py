@@ -17,14 +17,14 @@ from shadowtime.shared.stages import DEAD_LETTERS
 from shadowtime.shared.streaming import Message, Settings, subscribe
 from shadowtime.shared.text import UNKNOWN, RunContext, sentences
 
-# Which messages of a topic are wanted, and about which jobs.
+# The selection of messages, and of the jobs in them.
 
 PREDICTIONS = ("run_time", "adjustment", "wait_bounds", "forecast", "coverage", "change_points", "drifts")
-"""Fields of an envelope that stages fill with what they predict, or with how earlier predictions fared."""
+"""Fields of an envelope that hold predictions, or that evaluate earlier predictions."""
 
 
 class MessageFilter(NamedTuple):
-    """A filter of messages; None in a field lets any through."""
+    """The criteria for messages. A field that is None matches every message."""
 
     run: str | None = None
     cluster: str | None = None
@@ -35,17 +35,17 @@ class MessageFilter(NamedTuple):
 
 
 class SelectedMessage(NamedTuple):
-    """A message that is wanted, and the jobs about which it is; None for all that it tells."""
+    """A selected message, and the selected jobs in it. None selects the whole message."""
 
     message: Message
     jobs: frozenset[int] | None = None
 
 
 class Filter:
-    """Chooses the messages that are wanted, and of each what is.
+    """Selects messages, and the jobs in each message.
 
-    Only submissions name a user: of what comes later, that is let through which is about a job that was seen to be
-    submitted. The jobs of the user that have not ended are all that is kept.
+    Only submissions name a user. So a later message about a job of a user is selected only if the job's submission was
+    seen. The filter remembers only those jobs of the user that have not ended.
     """
 
     def __init__(self, wanted: MessageFilter) -> None:
@@ -53,13 +53,16 @@ class Filter:
         self._jobs: set[tuple[str, int]] = set()
 
     def __call__(self, message: Message) -> SelectedMessage | None:
-        """Return what is wanted of a message, or None; one that no stage could read is not, unless all are."""
+        """Return the selection from a message, or None if it does not match.
+
+        A message that no stage could read is selected only if the filter has no criteria.
+        """
         if self._wanted == MessageFilter():
             return SelectedMessage(message)
         try:
             return self._chosen(message, orjson.loads(message.value))
         except (orjson.JSONDecodeError, KeyError, TypeError, AttributeError):
-            return None  # it is a dead letter of the next stage
+            return None  # the next stage sends it to the dead letters
 
     def _chosen(self, message: Message, envelope: Mapping[str, Any]) -> SelectedMessage | None:
         wanted, event = self._wanted, envelope["event"]
@@ -79,7 +82,7 @@ class Filter:
         return SelectedMessage(message, jobs) if fits and (jobs is None or jobs) else None
 
     def _of_user(self, run: str, kind: str, event: Mapping[str, Any], jobs: frozenset[int]) -> frozenset[int]:
-        """Return which of the jobs of an event are the user's."""
+        """Return those jobs of an event that are the user's. Remember them from submission to end."""
         if kind == "JobSubmitted" and event.get("user_id") == self._wanted.user:
             self._jobs |= {(run, number) for number in jobs}
         named = frozenset(number for number in jobs if (run, number) in self._jobs)
@@ -107,22 +110,22 @@ STYLES = {
     "rejected": "bold red",
     "closed": "bold",
 }
-"""Colours of sentences, by kind; what is not here has none."""
+"""Colours of sentences, by kind. Other kinds have no colour."""
 
 WIDEST = 16
-"""Columns for the name of a cluster, at most; as many as the longest name so far takes."""
+"""The maximum width of the place, in columns. The column is as wide as the longest place so far."""
 
 MAX_RUNS = 1_000
-"""Runs whose beginnings are remembered, and clusters."""
+"""The maximum number of remembered runs, and of remembered clusters."""
 
 KINDS: tuple[str, ...] = tuple(argument.model_fields["kind"].default for argument in get_args(Event))
 
 
 class Printer(Protocol):
-    """Where wanted messages go, those that come together at once."""
+    """An output for selected messages. Messages that arrive together are printed together."""
 
     def note(self, message: Message) -> None:
-        """Take in a message, wanted or not."""
+        """Note the context that a message gives, selected or not."""
         ...
 
     def show(self, messages: Sequence[SelectedMessage]) -> None:
@@ -131,9 +134,9 @@ class Printer(Protocol):
 
 
 class JsonLines:
-    """One line for each message: an envelope as it came, a dead letter as its headers and its text.
+    """An output of one line per message: an envelope unchanged, a dead letter as its headers and its text.
 
-    What came is passed on as it is if it is one line of JSON; JSON of several lines as one, anything else as its text.
+    JSON of one line is written unchanged, and JSON of several lines as one. Any other value is written as its text.
     """
 
     def __init__(self, output: BinaryIO, topic: str) -> None:
@@ -141,20 +144,20 @@ class JsonLines:
         self._of = _dead_letter if topic == DEAD_LETTERS else _as_it_came
 
     def note(self, message: Message) -> None:
-        """Nothing is to be known of other messages."""
+        """Do nothing: a line needs no context."""
 
     def show(self, messages: Sequence[SelectedMessage]) -> None:
-        """Write messages, and let them be seen at once."""
+        """Write messages, and flush the output."""
         for message, _ in messages:
             self._output.write(self._of(message) + b"\n")
         self._output.flush()
 
 
 class Sentences:
-    """A line for whatever happened: when, where, and a sentence; none for empty decisions and other jobs.
+    """An output of one line per sentence: time, place and sentence.
 
-    Times are dates if the beginning of the run was seen, else days since then. A cluster is called by its name until
-    a second run of it is seen.
+    Empty decisions, and jobs that are not selected, have no line. Times are dates if the beginning of the run was seen,
+    else days since second 0. The place is the cluster's name, or the run's name once a second run of it is seen.
     """
 
     def __init__(self, console: Console, topic: str) -> None:
@@ -165,7 +168,7 @@ class Sentences:
         self._widest = 0
 
     def note(self, message: Message) -> None:
-        """Remember when runs began."""
+        """Remember the beginning of a run."""
         if b'"ClusterOpened"' not in message.value:
             return
         envelope = Envelope.read(message.value)
@@ -233,7 +236,7 @@ def _dead_letter(message: Message) -> bytes:
 async def watch(
     settings: Settings, topic: str, wanted: MessageFilter, printer: Printer, *, beginning: bool, count: int | None
 ) -> None:
-    """Show the messages of a topic, for ever or up to `count`.
+    """Show the messages of a topic, for ever or until `count` of them were shown.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""The start of a worker that a command names, once its servers answer."""
+"""The start of a worker: it checks that its servers answer, then runs a stage or the writer of metrics."""
 
 import asyncio
 
@@ -51,7 +51,7 @@ async def require_servers(settings: Settings) -> None:
 
 
 async def require_all(settings: Settings) -> None:
-    """Raise an error of ours if a server does not answer soon, or another process has the port of the web pages."""
+    """Raise a `ShadowtimeError` if a server does not answer soon, or the port of the web pages is taken."""
     if settings.web_port:
         try:
             await require_port(settings.web_host, settings.web_port)

@@ -1,6 +1,6 @@
 """Workers, one command each: `shadowtime serve`.
 
-The commands alone; what they run is imported once it is wanted, so that help comes at once.
+This module has only the commands. A command imports its implementation when it runs, so help is fast.
 """
 
 import os
@@ -41,6 +41,6 @@ def metrics(context: typer.Context) -> None:
 
 
 def main() -> None:
-    """Run the command line; what it writes is its user's alone."""
+    """Run the command line. Other users cannot read the files that it writes."""
     os.umask(0o077)
     run_app(app)

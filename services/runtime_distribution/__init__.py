@@ -1,4 +1,4 @@
-"""How long will this job run: a prediction for every job at its submission."""
+"""Run-time predictions for every job at its submission."""
 
 from shadowtime.services.runtime_distribution.handler import PREDICTORS, RuntimeDistribution
 from shadowtime.services.runtime_distribution.history import remembered

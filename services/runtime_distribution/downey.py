@@ -1,4 +1,4 @@
-"""Downey's model: run times of a queue are spread evenly over the logarithm of time."""
+"""Downey's model: the run times of a queue are log-uniform."""
 
 import math
 from abc import abstractmethod
@@ -17,7 +17,7 @@ from shadowtime.shared.kernels import Floats, kernel
 from shadowtime.shared.messages import JobSubmitted, RunTimePrediction
 
 Logarithms = Floats
-"""Of run times of at least one second, rising; shape (jobs,)."""
+"""Logarithms of run times of at least one second, ascending; shape (jobs,)."""
 
 MAX_EXPONENT = 700.0
 """Largest exponent of a finite floating-point number."""
@@ -30,14 +30,14 @@ def fit(logarithms: Floats, omitted: float) -> tuple[float, float]:
     Parameters
     ----------
     logarithms
-        Rising; the i-th of n has the value (i - 1/2) / n.
+        Logarithms of run times, ascending. The distribution function at the i-th of n is (i - 1/2) / n.
     omitted
         Share of the jobs that is left out at either end.
 
     Returns
     -------
     tuple
-        Two numbers; beta1 is 0 where no two different run times are left.
+        Two numbers; both are 0 if fewer than two different run times are left.
 
     >>> beta0, beta1 = fit(np.log([60.0, 120.0, 600.0, 3600.0, 7200.0]), 0.1)
     >>> round(beta0, 4), round(beta1, 4)
@@ -59,13 +59,14 @@ def fit(logarithms: Floats, omitted: float) -> tuple[float, float]:
         sxy += off * (i + 0.5) / n
 
     beta1 = sxy / sxx
-    return 0.5 - beta1 * mean, beta1  # what is left is symmetric about the middle of all, where the function is 1/2
+    return 0.5 - beta1 * mean, beta1  # equally many jobs are omitted at both ends: the mean of the function is 1/2
 
 
 def domain(beta0: float, beta1: float, age: float) -> tuple[float, float] | None:
-    """Return the age and the longest run time between which a job's run time lies, in seconds; None if it is outlived.
+    """Return the age of a job and the longest run time of the model, in seconds: the run time lies between them.
 
-    The age counts as at least the shortest run time of the model.
+    The age is raised to the shortest run time of the model. None if the job has outlived the longest run time, if that
+    is not a finite number, or if the distribution function does not rise.
     """
     if beta1 <= 0 or (1 - beta0) / beta1 > MAX_EXPONENT:
         return None
@@ -75,10 +76,9 @@ def domain(beta0: float, beta1: float, age: float) -> tuple[float, float] | None
 
 
 def conditional_median(beta0: float, beta1: float, age: float) -> float | None:
-    """Return the median run time in seconds, in all, of a job that has run for `age` seconds.
+    """Return the median of the total run time in seconds of a job that has run for `age` seconds.
 
-    It is None where the model does not reach: a distribution function that does not rise, or a job that has outlived
-    the longest run time.
+    None if the model does not apply, see `domain`.
 
     >>> round(conditional_median(-0.2, 0.12, 600.0), 6), conditional_median(-0.2, 0.12, 1e6)
     (3635.365109, None)
@@ -88,7 +88,9 @@ def conditional_median(beta0: float, beta1: float, age: float) -> float | None:
 
 
 def conditional_mean(beta0: float, beta1: float, age: float) -> float | None:
-    """Return the mean run time in seconds, in all, of a job that has run for `age` seconds; None as for the median.
+    """Return the mean of the total run time in seconds of a job that has run for `age` seconds.
+
+    None if the model does not apply, see `domain`.
 
     >>> round(conditional_mean(-0.2, 0.12, 600.0), 5)
     5946.72425
@@ -98,15 +100,15 @@ def conditional_mean(beta0: float, beta1: float, age: float) -> float | None:
 
 
 class DowneyRunTimes(WindowedPredictor):
-    """Predict from the logarithmic distribution of the run times of the job's queue.
+    """Predict from the log-uniform distribution of the run times of the job's queue.
 
-    Jobs of no known queue are a queue of their own. Memory is bounded by `history`; either step is O(history), which is
-    some tens of microseconds.
+    Jobs without a known queue form one queue. Memory is bounded by `history`. A prediction and an end are O(history),
+    which is some tens of microseconds.
     """
 
     Settings = RememberingSettings
     omitted: ClassVar[float] = 0.1
-    """Share of the jobs, shortest and longest, that is not fitted, as Downey has it."""
+    """Share of the shortest jobs, and of the longest jobs, that is left out of the fit, as in Downey's paper."""
 
     def __init__(self, settings: RememberingSettings) -> None:
         super().__init__(settings.history)
@@ -114,12 +116,12 @@ class DowneyRunTimes(WindowedPredictor):
 
     @abstractmethod
     def lifetime(self, beta0: float, beta1: float, age: float) -> float | None:
-        """Return the run time in seconds that is predicted of a job of this age; None outside the model."""
+        """Return the predicted total run time in seconds of a job of this age, or None if the model does not apply."""
 
     def predict_one(self, x: JobSubmitted, elapsed: int = 0) -> RunTimePrediction | None:
-        """Return the prediction for a job that has run for `elapsed` seconds, or None where the model does not reach.
+        """Return the prediction for a job that has run for `elapsed` seconds, or None if the model does not apply.
 
-        The stage asks at submission.
+        The stage asks at submission, with `elapsed` 0.
         """
         logarithms = self._logarithms.get(remembered(x).queue_number)
         if logarithms is None:
@@ -130,13 +132,13 @@ class DowneyRunTimes(WindowedPredictor):
         return RunTimePrediction(point=as_predicted(remaining, x, elapsed), observations=len(logarithms))
 
     def add(self, job: RememberedJob) -> None:
-        """Take in the newest job."""
+        """Add the newest job."""
         known = self._logarithms.get(job.queue_number, np.empty(0))
         logarithm = math.log(max(job.run_time, 1))
         self._logarithms[job.queue_number] = np.insert(known, np.searchsorted(known, logarithm), logarithm)
 
     def remove(self, job: RememberedJob) -> None:
-        """Let go of the oldest job."""
+        """Remove the oldest job."""
         known = self._logarithms[job.queue_number]
         left = np.delete(known, np.searchsorted(known, math.log(max(job.run_time, 1))))
         if len(left):
@@ -146,7 +148,7 @@ class DowneyRunTimes(WindowedPredictor):
 
 
 class DowneyMean(DowneyRunTimes):
-    """Predict the mean of the logarithmic distribution that fits the run times of the job's queue.
+    """Predict the mean of the log-uniform distribution that fits the run times of the job's queue.
 
     Examples
     --------
@@ -170,7 +172,7 @@ class DowneyMean(DowneyRunTimes):
 
 
 class DowneyMedian(DowneyRunTimes):
-    """Predict the median of the logarithmic distribution that fits the run times of the job's queue.
+    """Predict the median of the log-uniform distribution that fits the run times of the job's queue.
 
     Examples
     --------
@@ -183,7 +185,7 @@ class DowneyMedian(DowneyRunTimes):
 
     References
     ----------
-    As of `DowneyMean`.
+    See `DowneyMean`.
     """
 
     name = "downey-median"

@@ -1,4 +1,4 @@
-"""The user's last run times, as they were."""
+"""Predictors from histograms of the user's last run times."""
 
 from pydantic import Field
 
@@ -20,9 +20,9 @@ class EmpiricalSettings(SpecSettings):
 
 
 class Empirical(SimilarJobs):
-    """Predict the histogram of the user's last ended run times, and a little of everybody's.
+    """Predict the histogram of the run times of the user's last ended jobs, mixed with a little of all users' jobs.
 
-    A user of whom no job has ended gets the histogram of all jobs; before any job has ended, nobody gets a prediction.
+    A user without an ended job gets the histogram of all jobs. Before any job has ended, nobody gets a prediction.
     Memory is bounded by users times window. A prediction is O(window + bins), an end O(window).
 
     Examples
@@ -49,7 +49,7 @@ class Empirical(SimilarJobs):
         super().__init__(settings.window, [Weighting(settings.prior)], settings.forgetting, 1, settings.beyond)
 
 
-# The user's last run times, those of jobs with a like request first.
+# The user's last run times, with more weight on jobs like the new one.
 
 LIKE = "weight of a job with another {}, where one with the same weighs 1"
 
@@ -76,11 +76,12 @@ class EmpiricalRequestSettings(SpecSettings):
 
 
 class EmpiricalRequest(SimilarJobs):
-    """Predict from the user's last jobs, weighted by request, size, executable and age, and from everybody's like them.
+    """Predict from the user's last jobs, weighted by request, size, executable and age, and from all users' like jobs.
 
-    Backing off is smooth: a user's jobs with another request count little, yet more than nothing; with no evidence of
-    the user's own, jobs of the same class of request and size speak, behind them those of like request, behind them
-    all. Memory is bounded by users times window and by the classes. A prediction is O(window + bins), an end O(window).
+    Backing off is smooth. The user's jobs with another request have a small weight, but not zero. For a user without
+    jobs, the class of like request and size decides. That class is backed by the class of like request, which is backed
+    by all jobs. Memory is bounded by users times window and by the classes. A prediction is O(window + bins), an end
+    O(window).
 
     Examples
     --------
@@ -97,7 +98,7 @@ class EmpiricalRequest(SimilarJobs):
     References
     ----------
     docs/algorithms.md#similar-jobs-of-a-user (Nadaraya 1964, for weights by likeness; Tsafrir 2007, section 3: recent
-    jobs of the same user tell most).
+    jobs of the same user are the most informative).
     """
 
     name = "empirical-request"

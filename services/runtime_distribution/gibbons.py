@@ -1,4 +1,4 @@
-"""Gibbons' profiler: six ways of being alike, from the closest on, the first that knows enough."""
+"""Gibbons' profiler: six templates of like jobs, tried from closest to widest. The first with enough jobs predicts."""
 
 from collections.abc import Iterable
 
@@ -16,10 +16,10 @@ from shadowtime.shared.kernels import Floats
 from shadowtime.shared.messages import JobSubmitted, RunTimePrediction
 
 MIN_VARIANCE = 1.0
-"""Square seconds; no smaller variance is believed, so that equal run times do not outweigh all others."""
+"""Smallest variance in square seconds. It keeps equal run times from outweighing all others."""
 
 MIN_ENDED = 2
-"""Ended jobs without which a mean is not taken, nor the variance known by which it is weighed."""
+"""Fewest ended jobs for a mean, and for the variance that weights it."""
 
 Key = tuple[int, ...]
 
@@ -31,9 +31,9 @@ class GibbonsSettings(RememberingSettings):
 
 
 class RangeSums:
-    """Jobs of one range of processors: how many, and the sums of processors, run times and squared run times.
+    """The number of jobs in one range of processors, and the sums of processors, run times and squared run times.
 
-    They are whole numbers, so that what is added and taken away again leaves no trace.
+    All are integers, so adding and removing a job leaves no rounding error.
     """
 
     __slots__ = ("count", "processors", "run_times", "squares")
@@ -42,7 +42,7 @@ class RangeSums:
         self.count = self.processors = self.run_times = self.squares = 0
 
     def add(self, job: RememberedJob, sign: int) -> None:
-        """Take in a job, or with `sign` -1 let go of one."""
+        """Add a job, or remove it with `sign` -1."""
         self.count += sign
         self.processors += sign * job.requested_processors
         self.run_times += sign * job.run_time
@@ -56,7 +56,7 @@ class RangeSums:
 
 
 def range_of(processors: int) -> int:
-    """Return the number of the range that holds so many processors: 1, 2 to 3, 4 to 7, 8 to 15 and so on.
+    """Return the number of the range that contains `processors`: 1, 2 to 3, 4 to 7, 8 to 15 and so on.
 
     >>> [range_of(value) for value in (1, 2, 3, 4, 7, 8)]
     [1, 2, 2, 3, 3, 4]
@@ -65,7 +65,9 @@ def range_of(processors: int) -> int:
 
 
 def weighted_fit(x: Floats, y: Floats, weights: Floats, degree: int) -> Floats:
-    """Return the coefficients, highest power first, of the polynomial that fits best; shapes (n,), n > degree.
+    """Return the coefficients of the weighted least-squares polynomial, highest power first.
+
+    The arguments have shape (n,), n > degree; the result has shape (degree + 1,).
 
     >>> weighted_fit(np.array([1.0, 2.0, 3.0]), np.array([11.0, 21.0, 90.0]), np.array([1.0, 1.0, 1e-12]), 1).round(3)
     array([10.,  1.])
@@ -76,12 +78,12 @@ def weighted_fit(x: Floats, y: Floats, weights: Floats, degree: int) -> Floats:
 
 
 class Gibbons(WindowedPredictor):
-    """Predict from the same user and executable, else the same executable, else all: a mean, else a regression.
+    """Predict from jobs of the same user and executable, else of the same executable, else from all jobs.
 
-    In each of the three the mean run time of the same range of processors comes first; if it has too few jobs, the
-    regression of the mean run times of all ranges on their mean processors, weighted by one over the variance. So there
-    are six templates, and the first that can says something. An executable or user that is not known counts as a value
-    like any other, so that a log without executables is predicted by user.
+    In each of these three groups, the mean run time of the same range of processors is tried first. If the range has
+    too few jobs, a regression is tried: the mean run times of all ranges on their mean processors, weighted by the
+    inverse of the variance. The first of these six templates with enough jobs predicts. An unknown executable or user
+    counts as a value like any other. A log without executables is therefore predicted by user.
 
     Memory is bounded by `history`; a prediction is O(log processors), an end O(1).
 
@@ -106,12 +108,13 @@ class Gibbons(WindowedPredictor):
     def __init__(self, settings: GibbonsSettings) -> None:
         super().__init__(settings.history)
         self._degree = settings.degree
-        self._sums: dict[Key, dict[int, RangeSums]] = {}  # by what jobs have in common, and by range of processors
+        self._sums: dict[Key, dict[int, RangeSums]] = {}  # by key of a group (`keys_of`), and by range of processors
 
     def predict_one(self, x: JobSubmitted, elapsed: int = 0) -> RunTimePrediction | None:
         """Return the first valid prediction for a job that has run for `elapsed` seconds; None if there is none.
 
-        The stage asks at submission. Of a running job only those tell that ran for longer; finding them is O(history).
+        The stage asks at submission, with `elapsed` 0. For a running job, only jobs that ran longer than `elapsed`
+        count; finding them is O(history).
         """
         job = remembered(x)
         if elapsed:
@@ -133,7 +136,7 @@ class Gibbons(WindowedPredictor):
 
             known = [
                 statistics for _, statistics in sorted(ranges.items()) if statistics.count >= MIN_ENDED
-            ]  # sums round alike at any age
+            ]  # sorted: the fit must round the same whatever the order of insertion
             if len(known) > self._degree:
                 fit = weighted_fit(*_points(known), self._degree)
                 fitted = float(np.polyval(fit, job.requested_processors))
@@ -144,12 +147,12 @@ class Gibbons(WindowedPredictor):
         return None
 
     def add(self, job: RememberedJob) -> None:
-        """Take in the newest job."""
+        """Add the newest job."""
         for key in keys_of(job):
             self._sums.setdefault(key, {}).setdefault(range_of(job.requested_processors), RangeSums()).add(job, 1)
 
     def remove(self, job: RememberedJob) -> None:
-        """Let go of the oldest job."""
+        """Remove the oldest job."""
         number = range_of(job.requested_processors)
         for key in keys_of(job):
             ranges = self._sums[key]
@@ -161,7 +164,7 @@ class Gibbons(WindowedPredictor):
 
 
 def keys_of(job: RememberedJob) -> tuple[Key, ...]:
-    """Return what a job has in common with others: user and executable, executable, nothing."""
+    """Return the keys of a job's groups: by user and executable, by executable, and the empty key of all jobs."""
     return (job.user_id, job.executable_number), (job.executable_number,), ()
 
 

@@ -1,4 +1,4 @@
-"""The stage: adds a run-time prediction to every submission, and learns from every end."""
+"""The stage that adds a run-time prediction to every submission and learns from every end."""
 
 from shadowtime.services.runtime_distribution.downey import DowneyMean, DowneyMedian
 from shadowtime.services.runtime_distribution.empirical import Empirical, EmpiricalRequest
@@ -12,7 +12,7 @@ from shadowtime.shared.spec import Registry, parse
 from shadowtime.shared.stages import PredictingStage, Predictor, RunningJob
 
 RunTimePredictor = Predictor[JobSubmitted, int, RunTimePrediction]
-"""A prediction is at least one second and at most the request (docs/algorithms.md#limits-of-a-prediction)."""
+"""A predictor of run times: at least one second, at most the request (docs/algorithms.md#limits-of-a-prediction)."""
 
 PREDICTORS: Registry[RunTimePredictor] = Registry(
     "run-time predictor",
@@ -39,7 +39,7 @@ PREDICTORS: Registry[RunTimePredictor] = Registry(
 
 
 class RuntimeDistribution(PredictingStage):
-    """One run: the predictor that `ClusterOpened.runtime` names."""
+    """Run-time predictions of one run, by the predictor that `ClusterOpened.runtime` names."""
 
     field = "run_time"
 
@@ -47,7 +47,7 @@ class RuntimeDistribution(PredictingStage):
         super().__init__(opened, PREDICTORS.build(parse(opened.runtime)))
 
     def on_ended(self, envelope: Envelope, ended: JobEnded, job: RunningJob) -> Envelope:
-        """Learn the run time, unless the scheduler cut the job short, which tells nothing of its length.
+        """Learn the run time, unless the scheduler requeued or killed the job: its length is unknown then.
 
         The rule: docs/algorithms.md#known-live.
         """
@@ -56,6 +56,6 @@ class RuntimeDistribution(PredictingStage):
         return envelope
 
     def run_time_of(self, job: JobSubmitted) -> RunTimePrediction | None:
-        """Return what would be predicted of a job if it were submitted now; None for nothing."""
+        """Return the prediction for a job as if it were submitted now, or None if there is none."""
         prediction: RunTimePrediction | None = self.predictor.predict_one(job)
         return prediction

@@ -1,4 +1,4 @@
-"""Predictors whose whole knowledge is the last so many ended jobs: each is taken in, and later let go."""
+"""Predictors that use a sliding window of ended jobs: each job is added when it ends, and removed later."""
 
 from abc import abstractmethod
 from collections import deque
@@ -15,7 +15,7 @@ UNKNOWN = -1
 
 
 class RememberedJob(NamedTuple):
-    """The known facts about a job; times in seconds, `UNKNOWN` where the log does not say."""
+    """The known facts about a job; times in seconds. A field that the log does not give is `UNKNOWN`."""
 
     run_time: int
     requested_time: int
@@ -29,7 +29,7 @@ class RememberedJob(NamedTuple):
 
 
 def remembered(job: JobSubmitted, run_time: int = UNKNOWN) -> RememberedJob:
-    """Return what is remembered of a job.
+    """Return the facts about a job that predictors store.
 
     >>> remembered(JobSubmitted(time=0, job_number=1, requested_processors=4, user_id=7), 60)[:4]
     (60, -1, 4, 7)
@@ -50,9 +50,9 @@ def remembered(job: JobSubmitted, run_time: int = UNKNOWN) -> RememberedJob:
 
 
 def as_predicted(run_time: float, job: JobSubmitted, elapsed: int = 0) -> float:
-    """Return a run time in seconds as it can be predicted of a job that has run for `elapsed`.
+    """Return a run time limited to the possible values of a job that has run for `elapsed`; all times in seconds.
 
-    The rule: docs/algorithms.md#limits-of-a-prediction.
+    It is at most the request, but at least `elapsed` + 1 (docs/algorithms.md#limits-of-a-prediction).
 
     >>> job = JobSubmitted(time=0, job_number=1, requested_processors=1, requested_time=60)
     >>> as_predicted(0.5, job), as_predicted(90.0, job), as_predicted(50.0, job, elapsed=70)
@@ -64,7 +64,7 @@ def as_predicted(run_time: float, job: JobSubmitted, elapsed: int = 0) -> float:
 
 
 class RememberingSettings(SpecSettings):
-    """Settings of all predictors that remember jobs."""
+    """Settings of all predictors that store jobs."""
 
     history: int = Field(20_000, ge=1, le=200_000, description="ended jobs that are remembered, the last ones")
 
@@ -72,8 +72,8 @@ class RememberingSettings(SpecSettings):
 class WindowedPredictor(Predictor[JobSubmitted, int, RunTimePrediction]):
     """A predictor that is a function of the last `history` ended jobs.
 
-    A subclass takes in the newest job and lets go of the oldest. What it makes of those between must not depend on
-    others that it knew before: a snapshot is the jobs alone, and memory is bounded by them.
+    A subclass adds the newest job and removes the oldest. Its predictions must not depend on removed jobs, because a
+    snapshot contains only the jobs of the window. They also bound the memory.
     """
 
     def __init__(self, history: int) -> None:
@@ -82,14 +82,14 @@ class WindowedPredictor(Predictor[JobSubmitted, int, RunTimePrediction]):
 
     @abstractmethod
     def add(self, job: RememberedJob) -> None:
-        """Take in the newest job."""
+        """Add the newest job."""
 
     @abstractmethod
     def remove(self, job: RememberedJob) -> None:
-        """Let go of the oldest job."""
+        """Remove the oldest job."""
 
     def learn_one(self, x: JobSubmitted, y: int) -> None:
-        """Remember the run time `y` in seconds."""
+        """Add a job with the run time `y` in seconds. Remove the oldest job if the window is full."""
         if len(self.jobs) == self._history:
             self.remove(self.jobs.popleft())
         self.jobs.append(remembered(x, y))
@@ -100,7 +100,7 @@ class WindowedPredictor(Predictor[JobSubmitted, int, RunTimePrediction]):
         return [list(job) for job in self.jobs]
 
     def restore(self, state: Any) -> None:
-        """Take on what `snapshot` returned."""
+        """Restore the state that `snapshot` returned."""
         while self.jobs:
             self.remove(self.jobs.popleft())
         for job in state:
@@ -108,17 +108,17 @@ class WindowedPredictor(Predictor[JobSubmitted, int, RunTimePrediction]):
             self.add(self.jobs[-1])
 
 
-# What is known of users and queues, of so many of them at most: who was heard of longest ago is forgotten.
+# Records of users and queues, evicted in least recently used order.
 
 MAX_OWNERS = 20_000
-"""Users, or queues, of which anything is remembered: twenty times those of any log of the archive."""
+"""Maximum number of users, or of queues, with a record: twenty times the number in any log of the archive."""
 
 Owner = TypeVar("Owner")
 Known = TypeVar("Known")
 
 
 def lru_put(known: dict[Owner, Known], owner: Owner, latest: Known, most: int = MAX_OWNERS) -> None:
-    """Note what is known of an owner now; with more than `most`, forget the one that was renewed longest ago. O(1).
+    """Store the latest record of an owner. With more than `most` owners, evict the least recently stored one. O(1).
 
     >>> known = {1: "a", 2: "b"}
     >>> lru_put(known, 1, "c", most=2)

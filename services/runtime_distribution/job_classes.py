@@ -1,4 +1,4 @@
-"""Histograms by class of job over all users, recent jobs first."""
+"""Histograms by class of job over all users. Recent jobs have more weight."""
 
 import math
 from collections.abc import Iterator
@@ -12,20 +12,20 @@ from shadowtime.shared.kernels import Floats, FloatTable, kernel
 from shadowtime.shared.messages import JobSubmitted
 
 BACKING = 20.0
-"""Pseudo-counts of the wider class in the narrower: how many jobs of its own make a class count as much as that."""
+"""Weight of the wider class in the narrower one, in jobs. With as many jobs of its own, a class has equal weight."""
 
 Class = tuple[int, ...]
 
 
 @kernel
 def backed(counts: FloatTable) -> Floats:
-    """Return the distribution of the last of nested classes, each backed by the one before; shape (bins,).
+    """Return the distribution of the narrowest of nested classes, each backed by the next wider one; shape (bins,).
 
     Parameters
     ----------
     counts
-        Shape (classes, bins), widest class first. That one has one more count, spread evenly over all bins up to its
-        last that is not empty.
+        Shape (classes, bins), widest class first. The widest class is smoothed by one more count, spread evenly over
+        all bins up to its last non-empty one.
 
     >>> backed(np.array([[0.0, 2.0, 0.0], [20.0, 0.0, 0.0]])).round(3).tolist()
     [0.583, 0.417, 0.0]
@@ -44,7 +44,9 @@ def backed(counts: FloatTable) -> Floats:
 
 @kernel
 def count(counts: Floats, keep: float, bin_: int, above: float) -> None:
-    """Count a job in a bin, in place; the share `above` of it in the next, and of those before it the share `keep`.
+    """Count a job in a bin, in place, after multiplying all earlier counts by `keep`.
+
+    The share `above` of the job goes to the next bin.
 
     >>> counts = np.array([0.0, 2.0, 0.0])
     >>> count(counts, 0.5, 1, 0.25)
@@ -59,16 +61,16 @@ def count(counts: Floats, keep: float, bin_: int, above: float) -> None:
 class JobClasses:
     """Histograms of all jobs, of those with a like request, and of those with a like request and size.
 
-    Requests are alike in the same bin of run times, sizes with the same power of two below. In each class, one job
-    takes the share `forgetting` from the weight of those before it. Memory is bounded by the grid: bins times bins
-    times powers of two.
+    Requests are alike in the same bin of run times. Sizes are alike from one power of two to the next. In each class,
+    a new job reduces the weight of all earlier jobs by the share `forgetting`. Memory is bounded by the grid: bins
+    times bins times powers of two.
 
     Parameters
     ----------
     forgetting
-        That share.
+        Share of the weight of earlier jobs that a new job removes.
     depth
-        How many of these three kinds of classes there are, the widest first.
+        Number of kinds of classes to use, 1 to 3, the widest first.
 
     Examples
     --------
@@ -88,12 +90,12 @@ class JobClasses:
         self._counts: dict[Class, Masses] = {}
 
     def masses(self, job: JobSubmitted) -> Masses:
-        """Return the distribution of the job's class, backed by wider ones; shape (BINS,)."""
+        """Return the distribution of the job's class, backed by wider classes; shape (BINS,)."""
         histograms = [self._counts.get(key) for key in islice(_classes(job), self._depth)]
         return backed(np.array([counts for counts in histograms if counts is not None] or [np.zeros(BINS)]))
 
     def learn(self, job: JobSubmitted, run_time: int, beyond: float = 0.0) -> None:
-        """Count an ended job in all of its classes; `beyond` is as for `similar_jobs.weighted_masses`."""
+        """Count an ended job in all of its classes; `beyond` is as for `weighted_jobs.weighted_masses`."""
         limit = math.inf if job.requested_time is None else job.requested_time
         bin_ = bin_of(min(run_time, limit))
         above = beyond if run_time >= limit else 0.0
@@ -108,7 +110,7 @@ class JobClasses:
         return [[key, counts.tolist()] for key, counts in self._counts.items()]
 
     def restore(self, state: Any) -> None:
-        """Take on what `snapshot` returned."""
+        """Restore the state that `snapshot` returned."""
         self._counts = {tuple(key): np.array(counts) for key, counts in state}
 
 

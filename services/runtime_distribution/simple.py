@@ -1,4 +1,4 @@
-"""No prediction: the request is all that is known."""
+"""Simple predictors: none, the user's last two jobs, the queue's maximum, and classes of a user's jobs."""
 
 import math
 from typing import Any, Literal
@@ -21,7 +21,7 @@ from shadowtime.shared.stages import Passthrough, Predictor
 
 
 class Requested(Passthrough):
-    """Predict nothing, so that every decision rests on the request, as batch systems do today."""
+    """Predict nothing. Every decision then uses the request, as batch systems do today."""
 
     name = "requested"
 
@@ -32,7 +32,8 @@ class Requested(Passthrough):
 class LastTwo(Predictor[JobSubmitted, int, RunTimePrediction]):
     """Predict the mean run time of the two jobs of the same user that ended last.
 
-    A user with fewer than two ended jobs gets no prediction. Memory is two numbers a user, of the last `MAX_OWNERS`.
+    A user with fewer than two ended jobs gets no prediction. Memory is two numbers for each of at most `MAX_OWNERS`
+    users.
 
     Examples
     --------
@@ -75,7 +76,7 @@ class LastTwo(Predictor[JobSubmitted, int, RunTimePrediction]):
         return [[user, *last] for user, last in self._last.items()]
 
     def restore(self, state: Any) -> None:
-        """Take on what `snapshot` returned."""
+        """Restore the state that `snapshot` returned."""
         self._last = {user: tuple(last) for user, *last in state}
 
 
@@ -83,9 +84,9 @@ class LastTwo(Predictor[JobSubmitted, int, RunTimePrediction]):
 
 
 class QueueMaximum(Predictor[JobSubmitted, int, RunTimePrediction]):
-    """Predict the longest run time of all ended jobs of the same queue: what is left of requests where none are made.
+    """Predict the longest run time of all ended jobs of the same queue, a substitute for requests in logs without them.
 
-    Jobs of no known queue are a queue of their own. Memory is two numbers a queue, of the last `MAX_OWNERS`.
+    Jobs without a known queue form one queue. Memory is two numbers for each of at most `MAX_OWNERS` queues.
 
     Examples
     --------
@@ -116,7 +117,7 @@ class QueueMaximum(Predictor[JobSubmitted, int, RunTimePrediction]):
         return RunTimePrediction(point=as_predicted(longest, x), observations=ended)
 
     def learn_one(self, x: JobSubmitted, y: int) -> None:
-        """Take in the run time `y` in seconds."""
+        """Record the run time `y` in seconds."""
         longest, ended = self._longest.get(x.queue_number, (0, 0))
         lru_put(self._longest, x.queue_number, (max(longest, y), ended + 1))
 
@@ -125,27 +126,27 @@ class QueueMaximum(Predictor[JobSubmitted, int, RunTimePrediction]):
         return [[queue, *known] for queue, known in self._longest.items()]
 
     def restore(self, state: Any) -> None:
-        """Take on what `snapshot` returned."""
+        """Restore the state that `snapshot` returned."""
         self._longest = {queue: (longest, ended) for queue, longest, ended in state}
 
 
-# Classes of jobs of the same user, as simple predictors make them.
+# Classes of jobs of the same user.
 
 Key = tuple[int, ...]
 
 MIN_ENDED = 2
-"""Ended jobs without which nothing is said of a class."""
+"""Fewest ended jobs for a prediction from a class."""
 
 
 class OwnerClassSettings(RememberingSettings):
-    """Settings of predictors that put jobs into such classes."""
+    """Settings of predictors from classes of a user's jobs."""
 
     key: Literal["user", "user+processors", "user+executable", "user+executable+processors"] = Field(
         "user+processors", description="what the jobs of a class have in common"
     )
 
     def class_of(self, job: RememberedJob) -> Key | None:
-        """Return the class of a job; None where that is not known of it.
+        """Return the class of a job, or None if one of the fields of `key` is unknown.
 
         >>> job = RememberedJob(60, -1, 4, 7, -1, -1, -1, -1)
         >>> OwnerClassSettings().class_of(job), OwnerClassSettings(key="user+executable").class_of(job)
@@ -156,12 +157,12 @@ class OwnerClassSettings(RememberingSettings):
         return None if UNKNOWN in key else key
 
 
-# The mean run time of a user's like jobs and one and a half standard deviations: rather too long than too short.
+# The mean run time of a user's like jobs plus 1.5 standard deviations: too long rather than too short.
 
 SIGMAS = 1.5
 
 Sums = tuple[int, int, int]
-"""Number of run times, their sum and the sum of their squares: whole numbers, so that nothing is lost."""
+"""Number of run times, their sum and the sum of their squares. Integers have no rounding error."""
 
 NOTHING: Sums = (0, 0, 0)
 
@@ -169,7 +170,8 @@ NOTHING: Sums = (0, 0, 0)
 class ClassMeanSigma(WindowedPredictor):
     """Predict the mean plus 1.5 standard deviations of the run times of like jobs.
 
-    A class with fewer than two ended jobs gets no prediction. Memory is bounded by `history`; either step is O(1).
+    A class with fewer than two ended jobs gets no prediction. Memory is bounded by `history`; a prediction and an end
+    are O(1).
 
     Examples
     --------
@@ -194,7 +196,7 @@ class ClassMeanSigma(WindowedPredictor):
         self._sums: dict[Key, Sums] = {}
 
     def predict_one(self, x: JobSubmitted) -> RunTimePrediction | None:
-        """Return the sum in seconds, at most the request, or None for a class of fewer than two ended jobs."""
+        """Return the prediction, at most the request, or None for a class with fewer than two ended jobs."""
         key = self._class_of(remembered(x))
         count, total, squares = NOTHING if key is None else self._sums.get(key, NOTHING)
         if count < MIN_ENDED:
@@ -203,11 +205,11 @@ class ClassMeanSigma(WindowedPredictor):
         return RunTimePrediction(point=as_predicted(total / count + SIGMAS * sigma, x), observations=count)
 
     def add(self, job: RememberedJob) -> None:
-        """Take in the newest job."""
+        """Add the newest job."""
         self._count(job, 1)
 
     def remove(self, job: RememberedJob) -> None:
-        """Let go of the oldest job."""
+        """Remove the oldest job."""
         self._count(job, -1)
 
     def _count(self, job: RememberedJob, sign: int) -> None:
@@ -228,10 +230,10 @@ SHARE = 0.9
 
 
 class ClassP90(WindowedPredictor):
-    """Predict the run time that nine tenths of the like jobs did not exceed: nearest rank, so it is one that occurred.
+    """Predict the 90th percentile of the run times of like jobs by nearest rank, so it is one of these run times.
 
-    A class with fewer than two ended jobs gets no prediction. Memory is bounded by `history`; either step is O(log
-    history).
+    A class with fewer than two ended jobs gets no prediction. Memory is bounded by `history`; a prediction and an end
+    are O(log history).
 
     Examples
     --------
@@ -256,7 +258,7 @@ class ClassP90(WindowedPredictor):
         self._run_times: dict[Key, SortedList] = {}
 
     def predict_one(self, x: JobSubmitted) -> RunTimePrediction | None:
-        """Return the percentile in seconds, at most the request, or None for a class of fewer than two ended jobs."""
+        """Return the percentile in seconds, at most the request, or None for a class with fewer than two ended jobs."""
         key = self._class_of(remembered(x))
         run_times = () if key is None else self._run_times.get(key, ())
         if len(run_times) < MIN_ENDED:
@@ -265,13 +267,13 @@ class ClassP90(WindowedPredictor):
         return RunTimePrediction(point=as_predicted(percentile, x), observations=len(run_times))
 
     def add(self, job: RememberedJob) -> None:
-        """Take in the newest job."""
+        """Add the newest job."""
         key = self._class_of(job)
         if key is not None:
             self._run_times.setdefault(key, SortedList()).add(job.run_time)
 
     def remove(self, job: RememberedJob) -> None:
-        """Let go of the oldest job."""
+        """Remove the oldest job."""
         key = self._class_of(job)
         if key is not None:
             self._run_times[key].remove(job.run_time)

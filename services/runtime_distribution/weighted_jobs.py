@@ -1,4 +1,4 @@
-"""Histograms of the user's last jobs, each weighted by its similarity to the new job."""
+"""Histograms of the user's last jobs, each job weighted by its similarity to the new job."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -13,12 +13,12 @@ from shadowtime.shared.messages import JobSubmitted, RunTimePrediction
 from shadowtime.shared.stages import Predictor
 
 Jobs = IntegerTable
-"""Ended jobs, last first, shape (jobs, 4): run time and request in seconds, processors, executable; -1 if unknown."""
+"""Ended jobs, latest first, shape (jobs, 4): run time and request in seconds, processors, executable; -1 if unknown."""
 
 UNKNOWN = -1
 
 MAX_JOBS = 1_200_000
-"""Ended jobs that are remembered of all users together, 32 bytes each."""
+"""Maximum number of ended jobs stored for all users together, 32 bytes each."""
 
 BEYOND = (
     "share of a job that was ended at its request that counts in the bin above: mass that a reader with `censor` puts "
@@ -27,20 +27,20 @@ BEYOND = (
 
 
 class Weighting(NamedTuple):
-    """How much an ended job of the same user counts.
+    """The weight of an ended job of the same user.
 
     Parameters
     ----------
     prior
-        Pseudo-counts of what everybody's jobs say.
+        Weight of the distribution of all users' jobs, in pseudo-counts.
     recency
-        Factor for each job of the user that ended since.
+        Factor for each later ended job of the user.
     request, processors, executable
-        Factor for a job that differs in this from the one that is predicted.
+        Factor for a job with another request, number of processors or executable than the predicted job.
     spread
-        Share of a job's weight that goes to either neighbouring bin, unless it was ended at its request.
+        Share of a job's weight that goes to each neighbouring bin, unless the job was ended at its request.
     scaled
-        1 if a run time under another request counts in proportion to the request, 0 if as it is.
+        1 to scale a run time by the ratio of the new job's request to its own, 0 to leave it unscaled.
     """
 
     prior: float = 2.0
@@ -56,21 +56,21 @@ class Weighting(NamedTuple):
 def weighted_masses(
     jobs: IntegerTable, like: Integers, weightings: FloatTable, prior: Floats, beyond: float
 ) -> FloatTable:
-    """Return the distribution that the jobs give under each weighting; shape (weightings, bins). O(weightings · jobs).
+    """Return the distribution of the jobs under each weighting; shape (weightings, bins). O(weightings · jobs).
 
     Parameters
     ----------
     jobs
-        Shape (jobs, 4), last first.
+        The user's ended jobs, latest first; see `Jobs`.
     like
-        The job to predict, shape (4,), of which the first number is not used.
+        The job to predict as a row of `Jobs`, shape (4,). Its run time is not used.
     weightings
-        Shape (weightings, 7), the columns those of `Weighting`.
+        Shape (weightings, 7); the columns are the fields of `Weighting`.
     prior
-        What everybody's jobs say, shape (bins,), adding up to 1.
+        Distribution of all users' jobs, shape (bins,), adding up to 1.
     beyond
-        A job that was ended at its request would have run longer: this share of its weight counts in the bin above that
-        of its request, the rest in that bin.
+        Share of the weight of a job ended at its request that counts in the bin above the request: the job would have
+        run longer. The rest counts in the bin of the request.
 
     >>> jobs = np.array([[60, 3600, 1, 7], [1800, 3600, 8, 7]])
     >>> prior = np.eye(20)[5]
@@ -112,7 +112,7 @@ def weighted_masses(
 
 @kernel
 def joined_by(jobs: IntegerTable, newest: Integers, most: int) -> IntegerTable:
-    """Return a job and the first of others, `most` in all.
+    """Return the newest job followed by the first of `jobs`, at most `most` rows in all.
 
     >>> joined_by(np.array([[1, 1], [2, 2]]), np.array([9, 9]), 2).tolist()
     [[9, 9], [1, 1]]
@@ -125,7 +125,10 @@ def joined_by(jobs: IntegerTable, newest: Integers, most: int) -> IntegerTable:
 
 
 class UserHistories:
-    """The last `window` ended jobs of every user, of the last `MAX_OWNERS` and no more than `MAX_JOBS` in all.
+    """The last `window` ended jobs of each user.
+
+    The user whose last job ended longest ago is evicted first. At most `MAX_OWNERS` users are kept, and at most
+    `MAX_JOBS` jobs in all.
 
     Examples
     --------
@@ -144,11 +147,11 @@ class UserHistories:
         self._none = np.zeros((0, 4), np.int64)
 
     def of(self, job: JobSubmitted) -> Jobs:
-        """Return the last jobs of the same user; none if the user is unknown."""
+        """Return the last ended jobs of the same user; no rows if the user is unknown."""
         return self._none if job.user_id is None else self._jobs.get(job.user_id, self._none)
 
     def learn(self, job: JobSubmitted, run_time: int) -> None:
-        """Remember an ended job; run time in seconds."""
+        """Record an ended job; run time in seconds."""
         if job.user_id is not None:
             jobs = joined_by(self.of(job), described(job, run_time), self._window)
             lru_put(self._jobs, job.user_id, jobs, self._most)
@@ -158,7 +161,7 @@ class UserHistories:
         return [[user, jobs.tolist()] for user, jobs in self._jobs.items()]
 
     def restore(self, state: Any) -> None:
-        """Take on what `snapshot` returned."""
+        """Restore the state that `snapshot` returned."""
         self._jobs = {user: np.array(jobs, np.int64) for user, jobs in state}
 
 
@@ -170,16 +173,16 @@ def described(job: JobSubmitted, run_time: int = UNKNOWN) -> Integers:
 
 
 class SimilarJobs(Predictor[JobSubmitted, int, RunTimePrediction]):
-    """Weighted histograms of the user's last jobs, with what everybody's jobs say as their prior.
+    """Weighted histograms of the user's last jobs, with the histograms of all users' jobs as prior.
 
     Parameters
     ----------
     window
-        Jobs that are remembered of each user.
+        Number of ended jobs stored for each user.
     weightings
-        One distribution is made with each; the first is the prediction.
+        Each yields one distribution. The first distribution is the prediction.
     forgetting, depth
-        Of the prior, as for `JobClasses`.
+        Parameters of the prior, as for `JobClasses`.
     beyond
         As for `weighted_masses`.
     """
@@ -205,26 +208,26 @@ class SimilarJobs(Predictor[JobSubmitted, int, RunTimePrediction]):
         return self._histories.of(x)
 
     def observations(self, x: JobSubmitted) -> int:
-        """Return how many ended jobs are behind a prediction: the user's own, or for a new user everybody's."""
+        """Return the number of ended jobs behind a prediction: the user's own, or for a new user those of all users."""
         return len(self._histories.of(x)) or self._ended
 
     def predict_one(self, x: JobSubmitted) -> RunTimePrediction | None:
-        """Return the distribution of the first weighting."""
+        """Return the distribution of the first weighting, or None before any job has ended."""
         masses = self.masses(x)
         return None if masses is None else RunTimePrediction.of(masses[0], x.requested_time, self.observations(x))
 
     def learn_one(self, x: JobSubmitted, y: int) -> None:
-        """Remember the run time `y` in seconds."""
+        """Record the run time `y` in seconds."""
         self._ended += 1
         self._histories.learn(x, y)
         self._classes.learn(x, y, self._beyond)
 
     def snapshot(self) -> Any:
-        """Return the user's jobs, everybody's histograms and the number of ended jobs."""
+        """Return the jobs by user, the histograms of all users' jobs and the number of ended jobs."""
         return {"histories": self._histories.snapshot(), "classes": self._classes.snapshot(), "ended": self._ended}
 
     def restore(self, state: Any) -> None:
-        """Take on what `snapshot` returned."""
+        """Restore the state that `snapshot` returned."""
         self._histories.restore(state["histories"])
         self._classes.restore(state["classes"])
         self._ended = state["ended"]

@@ -1,4 +1,4 @@
-"""How long will this job wait at most: a bound with a stated confidence."""
+"""Upper bounds on the waits of jobs, each with a stated confidence."""
 
 from shadowtime.services.wait_bound.binomial import lower_rank, two_sided_ranks, upper_rank
 from shadowtime.services.wait_bound.bounder import Bounder

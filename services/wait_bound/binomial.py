@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from shadowtime.shared.kernels import kernel
 
-# The binomial distribution, as far as ranks of observations ask for it.
+# Quantiles of the binomial distribution as ranks of observations.
 
 NEGLIGIBLE = 1e-20
 ROUNDING = 1e-12
@@ -14,11 +14,11 @@ ROUNDING = 1e-12
 
 @kernel
 def covering_rank(count: int, quantile: float, confidence: float) -> int:
-    """Return one more than the least number that a binomial variable exceeds with at most the doubt that is left.
+    """Return one more than the quantile at `confidence` of a binomial variable: `count` trials, probability `quantile`.
 
-    Probabilities are told in shares of the likeliest number's, each from the one beside it, to where they are
-    negligible; their sum is what they are shares of. As probable as `confidence` is what is so but for rounding: that
-    less than half of an odd number of observations lie below the median is so with one half.
+    Probabilities are computed relative to that of the mode, each from its neighbour, until they are negligible. Their
+    sum normalises them. A probability below `confidence` by no more than rounding counts as equal. For example, less
+    than half of an odd number of observations lie below the median with probability exactly 1/2.
     """
     odds = quantile / (1.0 - quantile)
     likeliest = min(int((count + 1) * quantile), count)
@@ -50,7 +50,7 @@ def minimum_history(quantile: float, confidence: float) -> int:
     Raises
     ------
     ValueError
-        If one of them is not between 0 and 1; the other functions too.
+        If `quantile` or `confidence` is not between 0 and 1. The functions that return ranks raise it too.
 
     Examples
     --------
@@ -60,18 +60,18 @@ def minimum_history(quantile: float, confidence: float) -> int:
     if not (0 < quantile < 1 and 0 < confidence < 1):
         raise ValueError(f"quantile {quantile} and confidence {confidence} must be between 0 and 1")
     least = max(math.ceil(math.log(1 - confidence) / math.log(quantile)) - 1, 1)
-    if 1 - quantile**least < confidence:  # rounding may have put it one off
+    if 1 - quantile**least < confidence:  # checked, because rounding may have put the quotient one off
         least += 1
     return least
 
 
 @lru_cache(maxsize=1 << 16)
 def upper_rank(count: int, quantile: float, confidence: float) -> int | None:
-    """Return the rank, from 1 at the least, of the observation that bounds `quantile` from above with `confidence`.
+    """Return the rank of the observation that bounds `quantile` from above with `confidence`, 1 for the smallest.
 
-    It is the smallest rank such that, of `count` observations, fewer lie below the quantile with at least that
-    probability; None where there are too few. The rule of the paper, as printed, picks the maximum always: its
-    equation 1 falls in k, so the largest k is meant. O(sqrt(count)).
+    It is the smallest rank such that, with probability at least `confidence`, fewer than that many of `count`
+    observations lie below the quantile. None if there are too few observations. The rule as printed in the paper always
+    picks the maximum. Its equation 1 decreases in k, so the largest k is meant. O(sqrt(count)).
 
     >>> upper_rank(59, 0.95, 0.95), upper_rank(200, 0.95, 0.95), upper_rank(58, 0.95, 0.95)
     (59, 196, None)
@@ -89,7 +89,7 @@ def upper_rank(count: int, quantile: float, confidence: float) -> int | None:
 def lower_rank(count: int, quantile: float, confidence: float) -> int | None:
     """Return the rank of the observation that bounds `quantile` from below with `confidence`; None with too few.
 
-    Seen from above, it bounds the opposite quantile.
+    Counted from the largest observation, it is the upper rank of the quantile 1 - `quantile`.
 
     >>> lower_rank(100, 0.05, 0.95), lower_rank(58, 0.05, 0.95)
     (2, None)
@@ -99,14 +99,14 @@ def lower_rank(count: int, quantile: float, confidence: float) -> int | None:
 
 
 class Ranks(NamedTuple):
-    """Ranks of the observations between which a quantile lies; None on a side with too few of them."""
+    """Ranks of the observations between which a quantile lies; None on a side with too few observations."""
 
     lower: int | None
     upper: int | None
 
 
 def two_sided_ranks(count: int, quantile: float, confidence: float) -> Ranks:
-    """Return the ranks between which `quantile` lies with `confidence`, half of the doubt on each side.
+    """Return the ranks between which `quantile` lies with `confidence`; each side has half of the error probability.
 
     >>> two_sided_ranks(100, 0.5, 0.95)
     Ranks(lower=40, upper=61)

@@ -1,4 +1,4 @@
-"""The seam of bounds on waits."""
+"""The interface of bounds on waits."""
 
 from typing import NamedTuple, Protocol
 
@@ -7,20 +7,20 @@ from shadowtime.shared.stages import Passthrough, Predictor
 
 
 class Updates(NamedTuple):
-    """News that a revealed wait has brought."""
+    """Messages that follow from a revealed wait."""
 
     coverage: tuple[Coverage, ...] = ()
     change_points: tuple[ChangePoint, ...] = ()
 
 
 class Bounder(Predictor[JobSubmitted, int, tuple[WaitBound, ...]], Protocol):
-    """A predictor that bounds waits, and is asked about jobs that have not been submitted."""
+    """A predictor of bounds on waits, also for jobs that have not been submitted."""
 
     updates: Updates = Updates()
-    """Changes that the last learned wait caused."""
+    """Messages that follow from the last learned wait."""
 
     def foretold(self, x: JobSubmitted, run_time: RunTimePrediction | None) -> None:
-        """Take in what is predicted of the run time of the job that is asked about next; most need not."""
+        """Record the predicted run time of the job whose bounds are asked for next. Most bounders ignore it."""
         return  # not abstract
 
     def bounds_at(self, x: JobSubmitted, now: int, quantile: float, confidence: float) -> tuple[WaitBound, ...]:
@@ -32,7 +32,7 @@ class Bounder(Predictor[JobSubmitted, int, tuple[WaitBound, ...]], Protocol):
 
 
 class Unbounded(Passthrough, Bounder):
-    """Say nothing about the wait."""
+    """Give no bound on the wait."""
 
     def bounds_at(self, x: JobSubmitted, now: int, quantile: float, confidence: float) -> tuple[()]:
         """Return no bounds."""

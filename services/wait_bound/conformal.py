@@ -1,4 +1,4 @@
-"""A bound whose level follows its own misses, so that it stays honest however waits drift."""
+"""A bound whose level adapts to its own misses, so that its coverage holds when waits drift."""
 
 import heapq
 import math
@@ -8,28 +8,28 @@ from typing import Any
 from shadowtime.services.wait_bound.wait_history import WaitHistory, at_rank
 
 MAX_AIM = 0.5
-"""The largest share of misses that is ever aimed at; twice the share wanted, where that is more."""
+"""Maximum of alpha, the share of misses that is aimed at. If twice the wanted share is larger, that is the maximum."""
 
 MIN_WAITS = 20
-"""Waits without which there is no bound."""
+"""Fewest waits for a bound."""
 
 
 class Conformal:
     """Adaptive conformal inference: after each miss the next bounds are a little higher, after each hit a little lower.
 
     The bound is the quantile 1 - alpha of the last waits, the largest of them at alpha 0. A job is scored once: at its
-    start, or when it has waited for longer than its bound, whichever comes first; so a queue that stands still is
-    noticed before anything starts. With the n-th score, alpha moves by gamma / sqrt(n) of the error: steps that stay
-    as large lose the debt of every time at alpha 0, and cover too little. O(log waits) for each job.
+    start, or when it has waited for longer than its bound, whichever happens first. So a queue that stands still is
+    noticed before a job starts. With the n-th score, alpha moves by gamma / sqrt(n) times the error. Constant steps
+    would cover too little: misses while alpha is held at 0 would never be made up for. O(log waits) for each job.
 
     Parameters
     ----------
     quantile
         The share of jobs that is to wait no longer than their bounds.
     gamma
-        By how much of the error the level moves with the first scored job.
+        Share of the error by which alpha moves with the first scored job.
     most
-        Waits that are remembered at most.
+        Maximum number of stored waits.
 
     Examples
     --------
@@ -59,13 +59,16 @@ class Conformal:
         """Deadline of each waiting job that has not been scored."""
 
     def bound(self, now: int) -> int | None:
-        """Return the bound in seconds, once all misses before `now` are counted; None with too few waits."""
+        """Return the bound in seconds, or None with too few waits.
+
+        All misses before `now` count, as if they were scored; the state does not change.
+        """
         count = len(self.history)
         if count < MIN_WAITS:
             return None
         alpha, scored = self._alpha, self._scored
         for _ in self._missed(now):
-            if alpha <= 0.0:  # where further misses leave it
+            if alpha <= 0.0:  # further misses do not change it
                 break
             scored += 1
             alpha = self._moved(alpha, 1, scored)
@@ -73,9 +76,9 @@ class Conformal:
         return at_rank([self.history], min(max(math.ceil((1 - alpha) * count - 1e-9), 1), count))
 
     def _missed(self, now: int) -> Iterator[int]:
-        """Yield the jobs that have waited longer than their bounds since the last event; O(their number)."""
+        """Yield the jobs that have waited longer than their bounds but are not scored yet; O(their number)."""
         missed, places = set[int](), [0]
-        while places:  # the top of a heap: no place below a deadline to come has one that has passed
+        while places:  # of a heap: below a deadline that has not passed, no deadline has passed
             place = places.pop()
             if place < len(self._deadlines) and self._deadlines[place][0] < now:
                 deadline, job_number = self._deadlines[place]
@@ -85,12 +88,12 @@ class Conformal:
                 places += (2 * place + 1, 2 * place + 2)
 
     def submit(self, job_number: int, time: int, bound: int) -> None:
-        """Take note of the bound of a job, in seconds."""
+        """Store the bound of a job submitted at `time`, both in seconds."""
         self._open[job_number] = time + bound
         heapq.heappush(self._deadlines, (time + bound, job_number))
 
     def advance(self, now: int) -> None:
-        """Score the jobs that have waited longer than their bounds before `now`."""
+        """Score as misses the jobs that have waited longer than their bounds before `now`."""
         while self._deadlines and self._deadlines[0][0] < now:
             deadline, job_number = heapq.heappop(self._deadlines)
             if self._open.get(job_number) == deadline:
@@ -98,17 +101,17 @@ class Conformal:
                 self._score(1)
 
     def withdraw(self, job_number: int, now: int) -> None:
-        """Forget the bound of a job that leaves without starting, unless it has waited longer before `now`."""
+        """Drop the bound of a job that leaves without starting. If it was outwaited before `now`, score it first."""
         self.advance(now)
         self._open.pop(job_number, None)
 
     def start(self, job_number: int, time: int, wait: int) -> None:
-        """Learn the wait of a job that starts, and score it, unless that was done."""
+        """Learn the wait of a job that starts, and score the job if it is not scored yet."""
         self.advance(time)
         if self._open.pop(job_number, None) is not None:
             self._score(0)
         self.history.add(wait)
-        if len(self._deadlines) > 2 * len(self._open) + 64:  # most are of jobs that have started
+        if len(self._deadlines) > 2 * len(self._open) + 64:  # most belong to jobs that have started
             self._sort_deadlines()
 
     def _score(self, miss: int) -> None:
@@ -128,7 +131,7 @@ class Conformal:
         }
 
     def restore(self, state: Any) -> None:
-        """Take on what `snapshot` returned."""
+        """Restore the state that `snapshot` returned."""
         self._alpha, self._scored = state["alpha"], state["scored"]
         self.history.restore(state["history"])
         self._open = dict(state["open"])

@@ -1,4 +1,4 @@
-"""How many of the last waits were within their bounds, and whether that is as many as there should be.
+"""Live coverage: the share of the last waits within their bounds, and whether it lies in the expected band.
 
 The rule: docs/algorithms.md#live-coverage.
 """
@@ -9,20 +9,20 @@ from functools import lru_cache
 from typing import Any, Literal
 
 LAST = 1000
-"""Waits that count."""
+"""Number of the last waits that count."""
 
 SPREADS = 3.0
-"""Standard deviations, of the share in as many independent waits, on each side of the band."""
+"""Half-width of the band, in standard deviations of the share among as many independent waits."""
 
 EVERY = 100
-"""Waits after which the share is told even if it has not left or entered its band."""
+"""Number of waits after which the share is published even if it has not left or entered its band."""
 
 Place = Literal["below", "within", "above"]
 
 
 @lru_cache(maxsize=4 * LAST)
 def band(quantile: float, count: int) -> tuple[float, float]:
-    """Return the least and the largest share of `count` waits that are as they should be.
+    """Return the expected band, least and largest, of the share of covered waits among `count`.
 
     >>> tuple(round(value, 3) for value in band(0.95, 1000))
     (0.929, 0.971)
@@ -47,7 +47,7 @@ class LiveCoverage:
         self.place: Place = "within"
 
     def add(self, *, covered: bool) -> bool:
-        """Take in a wait; return whether the share is to be told now."""
+        """Record a wait. Return whether the share is to be published now."""
         if len(self._last) == LAST:
             self._covered -= self._last[0]
         self._last.append(int(covered))
@@ -63,25 +63,25 @@ class LiveCoverage:
 
     @property
     def revealed(self) -> int:
-        """Return how many waits count."""
+        """Return the number of waits that count."""
         return len(self._last)
 
     @property
     def share(self) -> float:
-        """Return the share of them that was covered."""
+        """Return the share of these waits that was covered."""
         return self._covered / len(self._last)
 
     @property
     def band(self) -> tuple[float, float]:
-        """Return the least and the largest share that are as they should be."""
+        """Return the least and the largest expected share."""
         return band(self._quantile, max(len(self._last), 1))
 
     def snapshot(self) -> Any:
-        """Return the last waits as a string of 0 and 1, and what was told."""
+        """Return the last waits as a string of 0 and 1, the waits since the last publication, and the place."""
         return ["".join(map(str, self._last)), self._untold, self.place]
 
     def restore(self, state: Any) -> None:
-        """Take on what `snapshot` returned."""
+        """Restore the state that `snapshot` returned."""
         last, self._untold, self.place = state
         self._last = deque(map(int, last), maxlen=LAST)
         self._covered = sum(self._last)

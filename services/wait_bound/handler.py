@@ -1,4 +1,4 @@
-"""The stage: adds bounds on the wait to every submission, learns from every wait, and says how the bounds fare."""
+"""The stage that adds bounds to every submission, learns from every wait, and publishes the coverage of the bounds."""
 
 from shadowtime.services.wait_bound.bounder import Bounder, Unbounded
 from shadowtime.services.wait_bound.futures import FuturesBound
@@ -21,7 +21,7 @@ BOUNDERS: Registry[Bounder] = Registry(
 
 
 class WaitBounds(PredictingStage):
-    """One run: the bound that `ClusterOpened.wait_bound` names."""
+    """Wait bounds of one run, by the bounder that `ClusterOpened.wait_bound` names."""
 
     field = "wait_bounds"
     predictor: Bounder
@@ -31,25 +31,25 @@ class WaitBounds(PredictingStage):
         self.predictor.observe(opened)
 
     def on_submitted(self, envelope: Envelope, job: JobSubmitted) -> Envelope:
-        """Add the bounds, which may go by what was predicted of the run time."""
+        """Add the bounds, which may use the predicted run time."""
         self.predictor.foretold(job, envelope.run_time)
         return super().on_submitted(envelope, job)
 
     def on_wait(self, envelope: Envelope, job: JobSubmitted, wait: int) -> Envelope:
-        """Learn the wait; add what it brought to light."""
+        """Learn the wait, and add the messages that follow from it."""
         self.predictor.learn_one(job, min(wait, MAX_DURATION))
         if not any(self.predictor.updates):
             return envelope
         return envelope.model_copy(update=self.predictor.updates._asdict())
 
     def on_changed(self, envelope: Envelope, changed: JobChanged, old: JobSubmitted, new: JobSubmitted) -> Envelope:
-        """Let the bounds stand that the job was given when it was submitted."""
+        """Return the envelope as it is: a job keeps the bounds of its submission."""
         return envelope
 
     def noticed(self, changed: JobChanged, new: JobSubmitted | RunningJob) -> tuple[Event, ...]:
-        """Return a change as the bounder sees it: a job that changes queues leaves, and no bound is said of it anew."""
+        """Return a change as the bounder sees it. A waiting job that changes its queue leaves and gets no new bound."""
         return (changed,) if changed.queue_number is None else super().noticed(changed, new)[:1]
 
     def bounds_at(self, job: JobSubmitted, quantile: float, confidence: float) -> tuple[WaitBound, ...]:
-        """Return the bounds that a job would have if it were submitted now; none in a run without bounds."""
+        """Return the bounds for a job as if it were submitted now; empty in a run without bounds."""
         return self.predictor.bounds_at(job, self.time, quantile, confidence)

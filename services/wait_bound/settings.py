@@ -9,7 +9,7 @@ from shadowtime.shared.spec import SpecSettings
 
 
 class HistorySettings(SpecSettings):
-    """Settings that every bound has."""
+    """Settings of all bounds."""
 
     quantile: float = Field(
         0.95, ge=0.01, le=0.999, description="share of jobs that is to wait no longer than the bound"

@@ -8,7 +8,7 @@ from sortedcontainers import SortedList
 
 
 class WaitHistory:
-    """The last waits, at most `most` of them. Adding, letting go and looking up cost O(log n) comparisons each.
+    """The last waits, at most `most` of them. Adding, removing and looking up cost O(log n) comparisons each.
 
     >>> history = WaitHistory(most=3)
     >>> for wait in (50, 10, 40, 20):
@@ -27,7 +27,7 @@ class WaitHistory:
         return len(self.ordered)
 
     def add(self, wait: int) -> None:
-        """Take in a wait in seconds, and let go of the oldest if there are too many."""
+        """Add a wait in seconds. Remove the oldest wait if there are more than `most`."""
         self._waits.append(wait)
         self.ordered.add(wait)
         if len(self.ordered) > self._most:
@@ -38,7 +38,7 @@ class WaitHistory:
             self._first = 0
 
     def keep(self, count: int) -> None:
-        """Let go of all but the last `count`."""
+        """Remove all but the last `count` waits."""
         self.restore(self.last(count))
 
     def last(self, count: int) -> list[int]:
@@ -50,14 +50,14 @@ class WaitHistory:
         return self._waits[self._first :]
 
     def restore(self, state: Any) -> None:
-        """Take on what `snapshot` returned."""
+        """Restore the state that `snapshot` returned."""
         self._waits = list(state)
         self._first = 0
         self.ordered = SortedList(self._waits)
 
 
 def at_rank(histories: Sequence[WaitHistory], rank: int) -> int:
-    """Return the wait of a rank, from 1 at the least, among all of several histories.
+    """Return the wait of a rank, 1 for the shortest, among the waits of several histories together.
 
     O(histories² * log² waits).
 
@@ -70,7 +70,7 @@ def at_rank(histories: Sequence[WaitHistory], rank: int) -> int:
     kept: list[int] = []
     for history in histories:
         low, high = 0, len(history)
-        while low < high:  # the first of this history that so many of all do not exceed
+        while low < high:  # the first wait of this history that at least `rank` of all waits do not exceed
             middle = (low + high) // 2
             if sum(other.ordered.bisect_right(history.ordered[middle]) for other in histories) >= rank:
                 high = middle

@@ -1,6 +1,6 @@
-"""Conformance suites: what the project's own policies, predictors and sources keep, for those of others.
+"""Conformance suites: the properties of the project's own policies, predictors and sources, as tests for plug-ins.
 
-One line in a file of tests tries a plug-in, each property in a test of its own::
+One line in a test file tests a plug-in, with one test for each property::
 
     TestMine = conformance("policies", "mine")
 """

@@ -1,4 +1,4 @@
-"""The pipeline taken apart: what each stage reads and writes."""
+"""The stages of the pipeline as a chain that records the messages that each stage reads."""
 
 from collections.abc import Iterator
 
@@ -9,7 +9,7 @@ from shadowtime.shared.stages import StageRun
 
 
 class Chain:
-    """One run through all stages, of which `read` keeps the envelopes that each has been given."""
+    """One run through all stages. `read` keeps the envelopes that each stage has read."""
 
     def __init__(self, opened: ClusterOpened) -> None:
         self.opened = opened
@@ -18,7 +18,7 @@ class Chain:
         self.sequence = 0
 
     def push(self, event: Event) -> Envelope:
-        """Return what the last stage makes of the next event of the run."""
+        """Push the next event of the run through all stages, and return the envelope of the last stage."""
         envelope = Envelope(run="r", sequence=self.sequence, event=event)
         for name, stage in self.stages.items():
             self.read[name].append(envelope)
@@ -31,7 +31,7 @@ class Chain:
         return envelope
 
     def play(self, source: ReplaySource) -> Iterator[tuple[Event, Envelope]]:
-        """Yield every event of the run as the source tells it, with what the last stage makes of it."""
+        """Yield every event of the run as the source emits it, with the envelope of the last stage."""
         yield self.opened, self.push(self.opened)
         time = self.opened.time
         while events := source.next_instant():

@@ -1,4 +1,4 @@
-"""How many examples a property tries: the hypothesis profile decides."""
+"""The number of examples that a property tries, which depends on the hypothesis profile."""
 
 from math import ceil
 from typing import Any
@@ -6,15 +6,15 @@ from typing import Any
 from hypothesis import HealthCheck, settings
 
 USUAL = 100
-"""Examples that hypothesis tries where no profile says otherwise."""
+"""Examples that hypothesis tries by default."""
 
 
 def examples(number: int, **others: Any) -> settings:
-    """Return the settings of a property whose examples are much dearer or much cheaper than most.
+    """Return the settings of a property whose examples are much more or much less expensive than most.
 
     It tries `number` examples under the usual profile, and a third of `number` under a profile that has a third of
     `USUAL`. No example has a deadline: its duration depends on the machine's load. A property of a suite may run in
-    several classes, which hypothesis would otherwise warn of.
+    several classes; the health check against this is suppressed.
     """
     profile = settings()
     return settings(

@@ -1,4 +1,4 @@
-"""Scheduling instances as plain lists, drawn at random, and the tables that policies take."""
+"""Random scheduling instances as plain lists, and their conversion to the tables that policies read."""
 
 from random import Random
 from typing import NamedTuple
@@ -10,7 +10,7 @@ from shadowtime.services.scheduler import NEVER, Histograms, PlannedTimes, Polic
 
 
 class WaitingJob(NamedTuple):
-    """A row of the queue; times in seconds; an adjusted time of None stands for the request."""
+    """A row of the queue. Times are in seconds. An adjusted time of None stands for the request."""
 
     job_number: int
     submit_time: int
@@ -22,7 +22,7 @@ class WaitingJob(NamedTuple):
 
 
 class StartedJob(NamedTuple):
-    """A row of the running jobs; times in seconds; an adjusted time of None stands for the request."""
+    """A row of the running jobs. Times are in seconds. An adjusted time of None stands for the request."""
 
     job_number: int
     submit_time: int
@@ -35,18 +35,18 @@ class StartedJob(NamedTuple):
 
 
 def times_of(job: WaitingJob | StartedJob) -> PlannedTimes:
-    """Return the times of a job as its row has them."""
+    """Return the planned times of a job, as in its row of a table."""
     adjusted_time = job.requested_time if job.adjusted_time is None else job.adjusted_time
     predicted_time = job.predicted_time
     return PlannedTimes(job.requested_time, adjusted_time, predicted_time, min(predicted_time, adjusted_time))
 
 
 UNUSED = PolicySettings(adjust_queue=False, adjust_candidates=False, distribution="ignore")
-"""Nothing is made of adjusted requests."""
+"""Settings under which adjusted requests are not used."""
 
 
 class Instance(NamedTuple):
-    """A question to a policy: the waiting and running jobs in order of (submit time, job number)."""
+    """The input of one scheduling pass: the waiting and running jobs in order of (submit time, job number)."""
 
     now: int
     free: int
@@ -56,7 +56,7 @@ class Instance(NamedTuple):
     uses: PolicySettings = UNUSED
 
     def tables(self) -> tuple[Queue, Running]:
-        """Return the same as tables."""
+        """Return the instance as tables."""
         histograms = Histograms()
         queue, running = Queue(histograms, self.uses), Running(self.corrections, histograms, self.uses)
         for waiting in self.queue:
@@ -66,7 +66,7 @@ class Instance(NamedTuple):
         return queue, running
 
     def on_requests(self) -> "Instance":
-        """Return the same with nothing predicted and nothing adjusted."""
+        """Return the instance without predictions and without adjusted requests."""
         return self._replace(
             queue=[job._replace(predicted_time=job.requested_time) for job in self.queue],
             running=[job._replace(predicted_time=job.requested_time) for job in self.running],
@@ -75,7 +75,7 @@ class Instance(NamedTuple):
 
 
 def contents(queue: Queue, running: Running) -> list[list[float]]:
-    """Return copies of all that is in both tables."""
+    """Return a copy of the contents of both tables."""
     rows = [*queue.snapshot(), *running.snapshot()]
     columns = [running.corrections, *queue.histograms.masses.tolist()]
     return [*rows, *(np.asarray(column).tolist() for column in columns)]
@@ -84,20 +84,20 @@ def contents(queue: Queue, running: Running) -> list[list[float]]:
 TIMES = range(1, 31)
 REQUESTED = st.sampled_from([*TIMES, *15 * (400, NEVER)])
 CUT = st.sampled_from([*30 * (None,), *TIMES])
-"""Upper limit of a prediction or an adjusted request; half the time there is none."""
+"""Upper limit of a prediction or an adjusted request. Half of the time there is none."""
 
 MASSES = (0.0, 1.0, 0.5, 0.25, 0.1, 0.0)
 
 
 def as_histogram(code: int) -> tuple[float, ...]:
-    """Return up to nine shares that add up to 1; which ones, the digits of a number say."""
+    """Return up to nine shares that add up to 1, encoded in the digits of a number; none if all digits stand for 0."""
     code, more = divmod(code, 9)
     masses = [MASSES[code // 6**place % 6] for place in range(1 + more)]
     return tuple(mass / sum(masses) for mass in masses) if any(masses) else ()
 
 
 HISTOGRAMS = st.just(()) | st.integers(0, 9 * 6**9 - 1).map(as_histogram)
-"""Distributions of run times up to a minute; often none."""
+"""Distributions of run times up to two minutes; often none."""
 
 USES = st.one_of(
     st.just(UNUSED),
@@ -109,7 +109,8 @@ USES = st.one_of(
         distribution=st.sampled_from(["ignore", "limit"]),
     ),
 )
-"""Uses of adjusted requests; half the time none. A prior is weighed before there is an instance."""
+"""Uses of adjusted requests; half of the time none. A prior is not among them: it is applied before an instance is
+built."""
 
 
 FREE = st.integers(-3, 12)
@@ -121,10 +122,10 @@ RUNNING = st.tuples(REQUESTED, CUT, CUT, SECONDS, SECONDS, st.integers(1, 6), HI
 
 @st.composite
 def instances(draw: st.DrawFn, max_waiting: int = 8, max_running: int = 6) -> Instance:
-    """Return instances in which little fits.
+    """Return instances in which few jobs fit.
 
-    Small machines, many ties, missing requests, outlived predictions and adjusted requests. What is drawn is few
-    numbers from strategies that stand: an example costs what hypothesis spends on each draw.
+    They have small machines, many ties, missing requests, outlived predictions and adjusted requests. Only few numbers
+    are drawn, from strategies that are built once: hypothesis' work for each draw dominates the cost of an example.
     """
     now, mixed = draw(SECONDS), draw(st.integers(0, 999))
     numbers = list(range(1, max_waiting + max_running + 1))

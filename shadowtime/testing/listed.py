@@ -1,4 +1,4 @@
-"""Everything that a SPEC can name: the default keys of each, and each choice of its keys that have choices."""
+"""SPECs of all classes: each with its default keys, and with each further choice of a key that has choices."""
 
 from typing import Literal, get_args, get_origin
 
@@ -16,7 +16,7 @@ def specs(option: str) -> list[str]:
 
 
 def choices(option: str, spec: str) -> list[str]:
-    """Return a SPEC with every key spelled out, and one more for each further choice of a key that it leaves open."""
+    """Return a SPEC with all its keys, and one more for each further choice of a key that it does not set."""
     chosen = parse(spec)
     specs = [canonical(option, spec)]
     for key, field in REGISTRIES[option].classes[chosen.name].Settings.model_fields.items():

@@ -1,4 +1,4 @@
-"""The suite of a plug-in within the pipeline, beside all other stages."""
+"""The tests of a plug-in within the pipeline, together with all other stages."""
 
 from collections.abc import Callable
 from typing import ClassVar
@@ -19,20 +19,20 @@ from shadowtime.testing.examples import examples
 from shadowtime.testing.workloads import TraceRow, workload, workloads
 
 MORE = 7
-"""Seconds by which a job runs longer in another future."""
+"""Seconds by which a job runs longer in the alternative future."""
 
 
 def played(of: RunPlan) -> list[Envelope]:
-    """Return what the last stage says of every event of a run."""
+    """Replay a run, and return the last stage's envelope for every event."""
     envelopes: list[Envelope] = []
     of.replay([envelopes.append]).run_to_end()
     return envelopes
 
 
 def foresees_nothing(plan: Callable[[Workload], RunPlan], jobs: Workload, share: float) -> None:
-    """See that a run is told the same up to an instant, whatever comes after it.
+    """Assert that a run's output up to an instant does not depend on later events.
 
-    In the other future nobody else submits a job, and what has not ended runs longer.
+    The run is repeated with an alternative future: no more jobs are submitted, and jobs that have not ended run longer.
     """
     envelopes = played(plan(jobs))[:-1]
     now = envelopes[int(share * (len(envelopes) - 1))].event.time
@@ -64,7 +64,10 @@ def foresees_nothing(plan: Callable[[Workload], RunPlan], jobs: Workload, share:
 
 
 def by_wire(envelopes: list[Envelope], every: int) -> list[Envelope]:
-    """Return what the stages say of a run again, each message as bytes, each state saved and taken up on the way."""
+    """Repeat a run through the stages, with serialized messages, and return the last stage's envelopes.
+
+    After every `every` events the state of each stage is saved and restored into a new stage.
+    """
     runs = [StageRun(stage) for stage in STAGES]
     answers = []
     for result in envelopes:
@@ -84,12 +87,12 @@ def by_wire(envelopes: list[Envelope], every: int) -> list[Envelope]:
 
 
 class InPipeline:
-    """The suite that policies, predictors, adjusters and bounders pass in the pipeline."""
+    """The tests that policies, predictors, adjusters and bounders must pass in the pipeline."""
 
     option: ClassVar[str]
 
     def plan(self, spec: str, jobs: Workload) -> RunPlan:
-        """Return a closed run under a SPEC, all else by default."""
+        """Return a closed run under a SPEC, with defaults for all other options."""
         chosen = {**DEFAULTS, self.option: spec}
         configuration = configure(chosen["policy"], chosen["runtime"], chosen["adjustment"])
         return RunPlan("tried", "c", jobs, configuration, wait_bound=chosen["wait-bound"])

@@ -1,4 +1,4 @@
-"""The suite that every policy passes."""
+"""The tests that every policy must pass."""
 
 import orjson
 import pytest
@@ -37,7 +37,7 @@ def policy_of(spec: str) -> Policy:
 
 
 def decide(policy: Policy, instance: Instance) -> list[Output]:
-    """Return the decisions, having seen that the tables were left alone."""
+    """Return the decisions of a policy, and assert that it has not changed the tables."""
     tables = instance.tables()
     before = contents(*tables)
     decisions = list(policy.schedule(instance.now, *tables, instance.free))
@@ -46,7 +46,7 @@ def decide(policy: Policy, instance: Instance) -> list[Output]:
 
 
 class Occupancy:
-    """Follows a replay: what was decided is started at once, as decided, on processors that are there."""
+    """Observer of a replay. It asserts that decided jobs start at once, as decided, on free processors."""
 
     def __init__(self, processors: int) -> None:
         self.free = processors
@@ -75,7 +75,7 @@ class Occupancy:
 
 
 class Policies(InPipeline):
-    """The suite that a policy passes, by itself and in the pipeline."""
+    """The tests that a policy must pass, by itself and in the pipeline."""
 
     option = "policy"
 

@@ -1,4 +1,4 @@
-"""The suite that every run-time predictor, walltime adjustment and wait bound passes."""
+"""The tests that every run-time predictor, walltime adjustment and wait bound must pass."""
 
 from collections.abc import Callable, Iterator
 from itertools import islice
@@ -14,7 +14,7 @@ from shadowtime.shared.spec import Registry, parse
 from shadowtime.shared.stages import Predictor
 from shadowtime.testing.pipeline import InPipeline
 
-# What of a state grew, in a sentence.
+# Description of the part of a state that grew, for messages of failed tests.
 
 
 def bytes_of(state: Any) -> int:
@@ -23,7 +23,7 @@ def bytes_of(state: Any) -> int:
 
 
 def what_grew(before: Any, after: Any) -> str:
-    """Return which part of a state grew most.
+    """Return a sentence about the part of a state that grew most.
 
     >>> what_grew({"shares": [[1, 0.5]], "count": 1}, {"shares": [[1, 0.5], [2, 0.25]], "count": 2})
     "['shares'] grew from 1 to 2 entries"
@@ -35,7 +35,7 @@ def what_grew(before: Any, after: Any) -> str:
 
 
 def _grown(place: str, before: Any, after: Any) -> Iterator[tuple[int, str]]:
-    """Yield by how many bytes each part grew that has no smaller part to blame, and the sentence of it."""
+    """Yield the growth in bytes, with a sentence, of each smallest part of a state that can be compared."""
     more, where = bytes_of(after) - bytes_of(before), place or "the whole"
     if type(before) is type(after) and isinstance(after, dict | list):
         if len(before) == len(after):
@@ -51,7 +51,7 @@ def _grown(place: str, before: Any, after: Any) -> Iterator[tuple[int, str]]:
 
 
 SETTLED = 2_000
-"""Jobs after which a state has what it will have: all 20 users, 40 executables and 3 queues have come by then."""
+"""Jobs after which a state should stop growing: all 20 users, 40 executables and 3 queues have appeared by then."""
 MOST_GROWTH = 1.25
 
 AnyPredictor = Predictor[JobSubmitted, Any, Any]
@@ -59,7 +59,10 @@ Observation = tuple[JobSubmitted, Any]
 
 
 class TimedPredictor:
-    """A predictor that is told outcomes in seconds, whatever it learns from; time goes on with each job."""
+    """A wrapper through which all predictors learn outcomes in seconds.
+
+    An adjustment learns from, and then observes, an end event with this run time, a day after the submission.
+    """
 
     def __init__(self, option: str, predictor: AnyPredictor) -> None:
         self._learns_ends = option == "adjustment"
@@ -79,7 +82,10 @@ def maker(option: str, spec: str) -> Callable[[], TimedPredictor]:
 
 
 def observations(seed: int = 1, gap: int = 60) -> Iterator[Observation]:
-    """Yield jobs of 20 users with their outcomes in seconds, for ever; some fields unknown, some outcomes huge."""
+    """Yield random jobs of 20 users with their outcomes in seconds, a million of them less one.
+
+    Some fields are unknown, and some outcomes exceed the request. `gap` is the time between submissions in seconds.
+    """
     chance = Generator(PCG64([seed]))
     for job_number in range(1, 1_000_000):
         user, executable, queue, size, request, outcome = chance.integers(
@@ -124,11 +130,11 @@ def check_range(job: JobSubmitted, answer: object) -> None:
 
 
 class Predictors(InPipeline):
-    """The suite that an online estimator passes, by itself and in the pipeline."""
+    """The tests that an online estimator must pass, by itself and in the pipeline."""
 
     option = "runtime"
     history: ClassVar[int] = 500
-    """Outcomes that are remembered at most where growth is measured."""
+    """Maximum number of outcomes that an estimator remembers in the test of memory growth."""
 
     def make(self, spec: str) -> TimedPredictor:
         return maker(self.option, spec)()
@@ -169,7 +175,7 @@ class Predictors(InPipeline):
 
     def test_memory_does_not_grow_with_the_jobs(self, spec: str) -> None:
         if "window=all" in spec:
-            return  # it is asked to remember all
+            return  # its SPEC asks it to remember all jobs
         predictor = maker(self.option, spec.replace("history=20000", f"history={self.history}"))()
         learning = observations(gap=86_400)
         for job, outcome in islice(learning, SETTLED):
@@ -212,16 +218,16 @@ class Predictors(InPipeline):
 
 
 class Adjusters(Predictors):
-    """The suite that a walltime adjustment passes."""
+    """The tests that a walltime adjustment must pass."""
 
     option = "adjustment"
 
 
 class Bounders(Predictors):
-    """The suite that a bound on waits passes."""
+    """The tests that a bound on waits must pass."""
 
     option = "wait-bound"
-    history = 200  # each group of jobs remembers as many of its own, also a rare one after `SETTLED` jobs
+    history = 200  # each group of jobs remembers so many; after `SETTLED` jobs even a rare group has them
 
     def test_it_is_asked_at_any_quantile_and_stays_as_it_is(self, spec: str) -> None:
         bounder = BOUNDERS.build(parse(spec))

@@ -1,4 +1,4 @@
-"""The suite that every source passes."""
+"""The tests that every source must pass."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -26,7 +26,7 @@ def plan(mode: str, jobs: Workload) -> RunPlan:
 
 
 class Sources:
-    """The suite that a source passes."""
+    """The tests that a source must pass."""
 
     def test_its_name_is_that_of_its_mode(self, spec: str) -> None:
         assert SOURCES[spec].name == spec

@@ -1,4 +1,4 @@
-"""The suites, by kind of plug-in."""
+"""The suites of tests, by kind of plug-in."""
 
 from collections.abc import Iterable
 
@@ -23,19 +23,20 @@ SUITES: dict[str, type] = {
 
 
 def conformance(kind: str, *names: str) -> type:
-    """Return the tests of a kind of plug-in, to be bound to a name that pytest collects: `TestMine = conformance(…)`.
+    """Return a class of tests for a kind of plug-in. Assign it to a name that pytest collects, such as `TestMine`.
 
     Parameters
     ----------
     kind
         `policies`, `predictors`, `adjusters`, `bounders` or `sources`, as in the group of entry points.
     names
-        Names or SPECs; with each goes every choice of the keys that it leaves open. Without any, all that are there.
+        Names or SPECs. Each is tested with every choice of the keys that it does not set. Without names, all are
+        tested.
 
     Raises
     ------
     SettingsError
-        If there is no such kind, or none of such a name.
+        If the kind or a name is unknown.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Small workloads, by hand and at random."""
+"""Small workloads, written by hand or random."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -10,7 +10,7 @@ from shadowtime.replayer.logs import FIELDS, Trace, Workload, prepare
 
 
 class TraceRow(NamedTuple):
-    """A job as a trace has it; times in seconds, -1 where unknown."""
+    """A job as in a trace. Times are in seconds; unknown values are -1."""
 
     job_number: int
     submit_time: int
@@ -23,7 +23,7 @@ class TraceRow(NamedTuple):
 
 
 def workload(processors: int, rows: Iterable[TraceRow]) -> Workload:
-    """Return a workload of these jobs for a machine of this size."""
+    """Return a workload of jobs for a machine with so many processors."""
     unknown = dict.fromkeys(FIELDS, -1)
     full = [unknown | row._asdict() | {"requested_processors": row.processors} for row in rows]
     table = np.array([[row[field] for field in FIELDS] for row in full], dtype=np.int64)
@@ -33,14 +33,16 @@ def workload(processors: int, rows: Iterable[TraceRow]) -> Workload:
 def workloads(
     max_jobs: int = 25, processors: int = 8, *, beyond_request: bool = True, waits: bool = False
 ) -> st.SearchStrategy[Workload]:
-    """Return random workloads, crowded enough to queue: many ties, a few users, all sizes up to the machine's.
+    """Return a strategy for random workloads, crowded enough that jobs queue.
+
+    They have many ties, a few users, and jobs of all sizes up to the machine's.
 
     Parameters
     ----------
     beyond_request
-        Whether jobs may want to run longer than they request.
+        Whether run times may exceed the requested times.
     waits
-        Whether the log says how long its jobs waited.
+        Whether the log has the waits of its jobs.
     """
     job = st.tuples(
         st.integers(0, 6),  # seconds since the submission before it

@@ -1,4 +1,4 @@
-"""Records of accounting files, of Slurm, PBS and tables, as job lives and columns."""
+"""Accounting records of Slurm, PBS and job tables, as columns and as job lives."""
 
 from typing import TYPE_CHECKING
 

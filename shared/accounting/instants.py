@@ -1,4 +1,4 @@
-"""Instants as accounting files write them: seconds of Unix, or dates with or without a zone."""
+"""Instants as accounting files write them: Unix times in seconds, or dates with or without a time zone."""
 
 from datetime import UTC, datetime, tzinfo
 from functools import lru_cache
@@ -10,7 +10,7 @@ from shadowtime.shared.errors import SettingsError
 from shadowtime.shared.quoting import quote
 
 UNTOLD = {"", "unknown", "none", "n/a", "(null)", "invalid"}
-"""Words that files write in its place, in small letters."""
+"""Words that files write in place of a missing value, in lower case."""
 
 DIGITS = len(str(MAX_INTEGER))
 
@@ -19,12 +19,12 @@ MAX_UNIX = 253_402_300_799
 
 
 def zone_of(name: str | None) -> tzinfo:
-    """Return a time zone by its name; UTC without one.
+    """Return the time zone of a name; UTC if the name is None.
 
     Raises
     ------
     SettingsError
-        If there is none of that name.
+        If no time zone has that name.
     """
     try:
         return UTC if name is None else ZoneInfo(name)
@@ -33,12 +33,12 @@ def zone_of(name: str | None) -> tzinfo:
 
 
 class Instants:
-    """Reads instants; remembers whether any came without a zone.
+    """Parser of instants. It counts the dates that have no time zone.
 
     Parameters
     ----------
     zone
-        Of dates that tell of none.
+        Time zone of dates that do not name one.
 
     Examples
     --------
@@ -56,13 +56,14 @@ class Instants:
 
     @property
     def assumed(self) -> bool:
-        """Whether dates came without a zone, and nobody said which: they were taken for UTC."""
+        """Whether UTC was assumed: some dates had no time zone, and the user named none."""
         return self.without_zone > 0 and self.zone is UTC
 
     def __call__(self, text: str) -> int | None:
-        """Return the second of Unix that a text tells, `UNKNOWN` if it says that it does not; None for anything else.
+        """Return the Unix time of a text, in seconds.
 
-        Of an hour that summer time gives twice the first is taken, see `twice`.
+        `UNKNOWN` if the text stands for a missing value, None if it is unreadable. At the end of summer time one local
+        hour occurs twice. A date in it is taken for the first occurrence, see `twice`.
         """
         if (seconds := whole_number(text)) is not None:
             return seconds if seconds <= MAX_UNIX else None
@@ -81,7 +82,9 @@ class Instants:
         return int(seconds) if 0 <= seconds <= MAX_UNIX else None
 
     def twice(self, instant: int) -> int:
-        """Return an instant an hour later, if its local time came twice as summer time ended; else as it is.
+        """Return the second occurrence of an instant's local time, an hour later, when summer time ends.
+
+        An instant with an unambiguous local time is returned unchanged.
 
         >>> read = Instants(zone_of("Europe/Berlin"))
         >>> [read.twice(read(date)) - read(date) for date in ("2026-10-25T02:10:00", "2026-10-25T03:10:00")]
@@ -94,7 +97,7 @@ class Instants:
 
 
 def whole_number(text: str) -> int | None:
-    """Return a whole number that a message can carry, written in plain digits; None for anything else.
+    """Return the whole number of a text in ASCII digits; None for other texts and for numbers above `MAX_INTEGER`.
 
     >>> whole_number("17"), whole_number("9007199254740993"), whole_number("1.0"), whole_number("\u0661")
     (17, None, None, None)
@@ -106,7 +109,7 @@ def whole_number(text: str) -> int | None:
 
 
 def seconds_of(text: str) -> int | None:
-    """Return the seconds of [[HOURS:]MINUTES:]SECONDS or DAYS-HOURS[:MINUTES[:SECONDS]]; None for anything else.
+    """Return the seconds of [[HOURS:]MINUTES:]SECONDS or DAYS-HOURS[:MINUTES[:SECONDS]]; None for other texts.
 
     >>> seconds_of("1-02:00:00"), seconds_of("1-12"), seconds_of("05:30.250"), seconds_of("soon")
     (93600, 129600, 330, None)

@@ -1,4 +1,4 @@
-"""The lives of jobs: each time that one waited, and ran or was cancelled, is one."""
+"""The lives of jobs. A life is one wait of a job, with the run or the cancellation that ended the wait."""
 
 from itertools import pairwise, product
 from operator import itemgetter
@@ -14,11 +14,11 @@ from shadowtime.shared.cluster import KILLED, RESIZED
 from shadowtime.shared.kernels import Flags, Integers
 
 NOWHERE = "none assigned"
-"""The nodes of a job that never started, of which some versions of Slurm print the end as its start."""
+"""Node list of a job that never started. Some versions of Slurm print the end of this job as its start, too."""
 
 
 class Lives(NamedTuple):
-    """Rows by columns: instants in seconds of Unix, `UNKNOWN` where they are not."""
+    """Columns with one value a row: Unix times in seconds, `UNKNOWN` if missing, and durations in seconds."""
 
     submit: Integers
     eligible: Integers
@@ -29,13 +29,17 @@ class Lives(NamedTuple):
 
     @property
     def started(self) -> Flags:
-        """Whether each started."""
+        """Whether the job of each row started, shape (n,)."""
         started: Flags = self.start != UNKNOWN
         return started
 
 
 def in_order_of_time(rows: AccountingRows, instants: Instants) -> Lives:
-    """Return the instants of rows, with hours that summer time gives twice put right."""
+    """Return the instants and durations of rows.
+
+    At the end of summer time a local hour occurs twice. The occurrence is chosen that fits the run time, or that keeps
+    submit, eligible, start and end in order.
+    """
     submit, eligible, start, end = (rows.column(name) for name in ("submit", "eligible", "start", "end"))
     run_time, suspended = rows.column("run_time"), np.maximum(rows.column("suspended"), 0)
     nodes = rows.words("node_list")
@@ -63,19 +67,19 @@ def in_order_of_time(rows: AccountingRows, instants: Instants) -> Lives:
 def joined_sizes(
     numbers: Integers, lives: Lives, status: Integers, limit: Integers, processors: Integers, known: Flags
 ) -> tuple[list[tuple[int, int, int]], Flags]:
-    """Join the rows of each resized job into the first of them, in place; one job has a row for each size.
+    """Join the rows of each resized job into its first row, in place. The file has one row for each size of a job.
 
     Parameters
     ----------
-    told
-        Which rows count.
+    known
+        Whether a row is considered, shape (n,).
 
     Returns
     -------
     changes
-        Row, time and processors of each new size, in order of time.
+        First row of the job, time and processors of each new size, in order of time.
     joined
-        Which rows are parts of jobs that rows before them are of.
+        Whether a row continues the job of an earlier row, shape (n,).
     """
     joined = np.zeros(len(numbers), dtype=np.bool_)
     changes: list[tuple[int, int, int]] = []
@@ -103,7 +107,10 @@ def joined_sizes(
 
 
 def repeated(numbers: Integers, lives: Lives) -> Flags:
-    """Return which rows were told before: the same job, submitted and started at the same time, or not over yet."""
+    """Return which rows repeat another row of the same job and submit time, shape (n,).
+
+    Two rows are the same if their start and end are equal. A row without an end repeats any other row of its life.
+    """
     going_on = lives.end == UNKNOWN
     order = np.lexsort((lives.end, lives.start, going_on, lives.submit, numbers))
     same = (numbers[order][1:] == numbers[order][:-1]) & (lives.submit[order][1:] == lives.submit[order][:-1])
@@ -114,10 +121,10 @@ def repeated(numbers: Integers, lives: Lives) -> Flags:
 
 
 def own_numbers(numbers: Integers, lives: Lives, since: Integers, kept: Flags, steps: Integers) -> Integers:
-    """Return numbers of which each is one job's: the second life of a job is numbered higher, by a power of ten.
+    """Return a unique number for each life: every further life of a job has a number higher by one step.
 
-    It waits from the end of the life before at the earliest, which is written into `since`. `steps` has by how much it
-    is numbered higher, `UNKNOWN` where that is left to this function.
+    `steps` holds the step of each row. Where it is `UNKNOWN`, the step is a power of ten above all numbers. A further
+    life waits from the end of the life before at the earliest: `since` is raised to that time, in place.
     """
     rows = np.flatnonzero(kept)
     rows = rows[np.lexsort((lives.start[rows], lives.submit[rows], numbers[rows]))]

@@ -1,4 +1,4 @@
-"""The pools of a machine: from a file of our own, or from what `scontrol show node` and `show partition` print."""
+"""The pools of a machine, from a file of our own or from the output of `scontrol show node` and `show partition`."""
 
 import re
 import tomllib
@@ -13,10 +13,10 @@ from shadowtime.shared.errors import TraceError, first_of
 from shadowtime.shared.messages import FrozenModel, Pool
 
 MAX_SIZE = 2**27
-"""Bytes of such a file."""
+"""Maximum size of a file of pools, in bytes."""
 
 AS_FIRST = re.compile(r"\[(\d+)[^\]]*\]")
-"""Numbers of hosts in brackets, of which the first is taken."""
+"""A range or list of host numbers in brackets. The group is the first number."""
 
 _PAIR = re.compile(r"(\w+)=(\S*)")
 _SOCKETS = re.compile(r"\([^)]*\)")
@@ -26,16 +26,16 @@ NONE = "(null)"
 
 
 class MachineParts(NamedTuple):
-    """The pools, and which of them, counted from 0, each partition and each node is in."""
+    """The pools of a machine, and the pool of each partition and of each node, counted from 0."""
 
     pools: tuple[Pool, ...]
     of_partition: Mapping[str, int]
     of_node: Mapping[str, int]
 
     def pool_of(self, node_list: str, partitions: str) -> int | None:
-        """Return the pool of a job: of the first node that it ran on, or else of the first of its partitions known.
+        """Return the pool of the first node that a job ran on, or else of its first known partition.
 
-        A machine of one pool that names neither has every job there.
+        None if neither is known. If a machine has one pool without names of nodes or partitions, all jobs belong to it.
 
         >>> parts = MachineParts((), {"batch": 0, "gpu": 1}, {"n01": 0, "n02": 1})
         >>> parts.pool_of("n[02,04-07]", "batch"), parts.pool_of("old9", "debug,gpu"), parts.pool_of("", "secret")
@@ -59,7 +59,7 @@ def first_node(node_list: str) -> str:
 
 
 class _Described(FrozenModel):
-    """A pool as our own file has it."""
+    """A pool as it is written in a file of our own."""
 
     name: StrictStr
     processors: StrictInt
@@ -71,18 +71,19 @@ class _Described(FrozenModel):
 
 
 def read_parts(path: Path) -> MachineParts:
-    """Return the pools that a file tells of.
+    """Return the pools that a file describes.
 
     Parameters
     ----------
     path
-        TOML with a table `[[pool]]` for each (name, processors, and where wanted nodes, memory in MiB, gpus,
-        partitions, node_names), or the output of `scontrol show node` and, behind it, `scontrol show partition`.
+        Either TOML with a table `[[pool]]` for each pool, or the output of `scontrol show node` followed by that of
+        `scontrol show partition`. Keys of a table are name and processors. Optional keys are nodes, memory in MiB,
+        gpus, partitions and node_names.
 
     Raises
     ------
     TraceError
-        If the file cannot be read, or is neither; names what is wrong.
+        If the file cannot be read or has neither format. The message says why.
 
     References
     ----------
@@ -140,12 +141,12 @@ def _as_slurm_tells(text: str) -> MachineParts:
 
 
 def parts_of_nodes(nodes: Iterable[tuple[str, Sequence[str], Mapping[str, int]]]) -> MachineParts:
-    """Return pools of nodes that partitions share: two partitions with a node in common are one pool.
+    """Return the pools that nodes form: partitions with a node in common are one pool.
 
     Parameters
     ----------
     nodes
-        Of each its name, its partitions, and how many processors, MiB of memory and GPUs it has.
+        Name, partitions and resources of each node: processors, MiB of memory and GPUs.
 
     >>> has = {"processors": 4, "nodes": 1, "memory": 4000, "gpus": 0}
     >>> parts = parts_of_nodes([("n1", ["batch", "debug"], has), ("n2", ["batch"], has), ("n3", ["gpu"], has)])
@@ -184,7 +185,7 @@ def parts_of_nodes(nodes: Iterable[tuple[str, Sequence[str], Mapping[str, int]]]
 
 
 def _resources_of(node: Mapping[str, str]) -> dict[str, int]:
-    """Return what a node has.
+    """Return the resources of a node; memory is in MiB.
 
     >>> _resources_of({"CPUTot": "4", "RealMemory": "4000", "Gres": "gpu:2080ti:4(S:0-1),gpu:1g.5gb:7,craynetwork:1"})
     {'processors': 4, 'nodes': 1, 'memory': 4000, 'gpus': 11}
@@ -198,7 +199,7 @@ def _resources_of(node: Mapping[str, str]) -> dict[str, int]:
 
 
 def gpus_of(devices: str) -> int:
-    """Return how many GPUs generic resources tell of.
+    """Return the number of GPUs in Slurm's text of generic resources (GRES).
 
     >>> gpus_of("gpu:2080ti:4(S:0-1),gpu:1g.5gb:7,craynetwork:1"), gpus_of("(null)")
     (11, 0)

@@ -1,4 +1,4 @@
-"""Names of users, accounts, jobs, partitions and QOS as whole numbers; what a name is, only the mapping tells."""
+"""Names of users, accounts, jobs, partitions and QOS as whole numbers. Only the mapping has the names."""
 
 import hmac
 from collections.abc import Sequence
@@ -18,28 +18,28 @@ KINDS = {
     "partition": "queue_number",
     "qos": "qos_number",
 }
-"""Kinds of names, with the field of a job that has their numbers."""
+"""Kinds of names, with the field of a job that holds the number."""
 
 DIGITS = 16
-"""Of a name that is hidden."""
+"""Hexadecimal digits of a hidden name."""
 
 SMALLEST_KEY = 16
-"""Bytes of a key."""
+"""Minimum length of a key, in bytes."""
 
 CHECK = "key"
-"""In a mapping, what tells with which key it was made."""
+"""Entry of a mapping that identifies the key of its hashes."""
 
 MAX_SIZE = 2**28
-"""Bytes of a mapping."""
+"""Maximum size of a mapping, in bytes."""
 
 
 class Names:
-    """Numbers of names, by kind, from 1 on in the order in which they came; stored, they stay the same over logs.
+    """Numbers of names, by kind, counted from 1 in order of appearance. A stored mapping keeps them across logs.
 
     Parameters
     ----------
     key
-        With one, names are hidden: what is remembered is their keyed hash.
+        Hides the names: only their keyed hashes are kept. None keeps the names themselves.
 
     Examples
     --------
@@ -56,7 +56,7 @@ class Names:
         self.of: dict[str, dict[str, int]] = {kind: {} for kind in KINDS}
 
     def numbers(self, kind: str, names: Sequence[str]) -> Integers:
-        """Return the number of each name, -1 where it is empty; new ones get the next."""
+        """Return the number of each name, -1 for an empty name. A new name gets the next number."""
         known = self.of[kind]
         return np.array(
             [known.setdefault(self.shown(kind, name), len(known) + 1) if name else -1 for name in names],
@@ -64,29 +64,29 @@ class Names:
         )
 
     def shown(self, kind: str, name: str) -> str:
-        """Return a name as it is remembered."""
+        """Return a name as the mapping stores it: hashed if there is a key."""
         name = name.encode(errors="surrogateescape").decode(errors="backslashreplace")
         return name if self._key is None else _hashed(self._key, f"{kind}:{name}")
 
     @property
     def key_check(self) -> str | None:
-        """A check that tells one key from another; None without a key."""
+        """A hash that identifies the key; None without a key."""
         return None if self._key is None else _hashed(self._key, CHECK)
 
     def write(self, path: Path) -> None:
-        """Write the mapping as JSON; raises `OutputError` if that cannot be done."""
+        """Write the mapping as JSON. Raises `OutputError` if it cannot be written."""
         with result_file(path) as file:
             entries = {CHECK: self.key_check, **self.of}
             file.write(orjson.dumps(entries, option=orjson.OPT_INDENT_2) + b"\n")
 
 
 def read_names(path: Path | None, key_file: Path | None) -> Names:
-    """Return the names of a mapping that was stored, if it was, to go on with.
+    """Return the names of a stored mapping, to which more can be added. Without such a file, there are none yet.
 
     Raises
     ------
     TraceError
-        If the mapping is none, or the key cannot be read or is short; names the file.
+        If the mapping is invalid or has another key, or the key cannot be read or is too short. Names the file.
     """
     names = Names(None if key_file is None else read_key(key_file))
     if path is None or not path.exists():
@@ -106,7 +106,7 @@ def read_names(path: Path | None, key_file: Path | None) -> Names:
 
 
 def _is_mapping(stored: object) -> bool:
-    """Return whether each name of each kind has a number of its own, from 1 on."""
+    """Return whether the names of each kind are numbered uniquely, from 1 on without gaps."""
     return isinstance(stored, dict) and all(
         kind in KINDS
         and isinstance(of, dict)
@@ -121,7 +121,7 @@ def _hashed(key: bytes, text: str) -> str:
 
 
 def read_key(path: Path) -> bytes:
-    """Return the key that a file holds; raise `TraceError` if it cannot be read or is short."""
+    """Return the key in a file. Raises `TraceError` if the file cannot be read or the key is too short."""
     try:
         key = path.read_bytes().strip()
     except OSError as error:

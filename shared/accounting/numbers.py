@@ -1,16 +1,16 @@
-"""The numbers of jobs: of the tasks of arrays, and of jobs that wait anew."""
+"""Job numbers for the tasks of arrays and for requeued jobs."""
 
 from shadowtime.shared.accounting.instants import whole_number
 
 LIFE = 10**8
-"""Increase of a job's number each time it waits anew; Slurm's numbers are below it."""
+"""Increase of a job's number each time it is requeued. Slurm's own numbers are smaller."""
 
 TASKS = 2**22
-"""More than any array of Slurm has; the number of a task that waits anew is higher by so many times `LIFE`."""
+"""A number of tasks that no Slurm array reaches. A requeued task's number increases by `TASKS` times `LIFE`."""
 
 
 def number_of(job: int, task: int | None = None, life: int = 0) -> int:
-    """Return the number of a job of Slurm, or of a task of an array, in one of its lives.
+    """Return the number of a Slurm job or array task in one of its lives, counted from 0.
 
     >>> number_of(4711), number_of(4711, life=1), number_of(85, task=4), number_of(85, task=4, life=1)
     (4711, 100004711, 500000085, 419430900000085)
@@ -19,7 +19,7 @@ def number_of(job: int, task: int | None = None, life: int = 0) -> int:
 
 
 def tasks_of(text: str) -> list[int] | None:
-    """Return the tasks that the part of a job's name behind `_` tells of; None if it tells none.
+    """Return the array tasks in the part of a JobID after `_`; None if it is not a list of tasks.
 
     >>> tasks_of("4"), tasks_of("[0-2,7%4]"), tasks_of("[0-20:10]"), tasks_of("soon")
     ([4], [0, 1, 2, 7], [0, 10, 20], None)

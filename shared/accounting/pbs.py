@@ -1,4 +1,4 @@
-"""Accounting files of OpenPBS and PBS Pro: a record for whatever happens to a job."""
+"""Accounting files of OpenPBS and PBS Pro: one record for each event of a job."""
 
 from pathlib import Path
 
@@ -12,20 +12,20 @@ NAME = "PBS"
 
 
 def begins(line: bytes) -> bool:
-    """Return whether a file that begins with this line is such a file."""
+    """Return whether a file with this first line is a PBS accounting file."""
     return RECORD.match(line.decode(errors="replace")) is not None
 
 
 def read(path: Path, reading: Reading) -> AccountingRows:
-    """Return what the file says of jobs: those that ended (E), were run again (R), or deleted while they waited (D, A).
+    """Return the jobs that ended (E), were rerun (R), or were deleted while they waited (D, A, K).
 
-    Of what is told, `ctime` is when a job was submitted, `etime` from when on it may run, `start` and `end` when it
-    ran; all are seconds of Unix. A record's own date is that of the clock on the wall.
+    A record's attributes have Unix times in seconds. `ctime` is the submission, `etime` the time from which the job may
+    run, and `start` and `end` are those of the run. The date of the record itself is local wall-clock time.
 
     Raises
     ------
     TraceError
-        If a line is no record; names it.
+        If a line is not a record. Names the line.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""Accounting records of OpenPBS and PBS Pro, one for whatever happens to a job, and what they tell together."""
+"""Accounting records of OpenPBS and PBS Pro, one for each event of a job, and their combination into job lives."""
 
 import re
 from collections.abc import Mapping
@@ -12,19 +12,19 @@ from shadowtime.shared.cluster import KILLED, LIMIT
 from shadowtime.shared.quoting import quote
 
 RECORD = re.compile(r"(\d\d)/(\d\d)/(\d{4}) (\d\d:\d\d:\d\d);([A-Za-z]+);([^;]*);?(.*)\Z")
-"""Date and time of the machine that wrote it, type, job, and what is told."""
+"""A record: date and local time on the machine that wrote it, type, job, and message."""
 
 KILLED_BY_SIGNAL = 256
-"""Exit statuses from here on are signals; negative ones are of the server: -29 is the limit of the run time."""
+"""Exit statuses from this number on are signals. Negative ones come from the server: -29 is the run time limit."""
 
 LIMIT_EXIT = -29
 RERUN_EXITS = range(-14, -10)
 
 DELETED = {"D", "A", "K"}
-"""Types of records of jobs that somebody or the server took away: waiting ones, or running ones, which end then."""
+"""Types of records of jobs that a person or the server deleted, waiting or running. A running job then also ends."""
 
 HANDLED = {"Q", "S", "E", "R", "M"} | DELETED
-"""Types of records that are looked at."""
+"""Types of records that are read."""
 
 _PAIR = re.compile(r"(?<![\w.])([\w.]+)=(\"[^\"]*\"|'[^']*'|\S*)")
 _JOB = re.compile(r"([0-9]{1,12})(?:\[([0-9]{0,7})\])?(?:\.|\Z)")
@@ -34,7 +34,7 @@ _KIB = {"": 1 / 1024, "k": 1.0, "m": 1024.0, "g": 1024.0**2, "t": 1024.0**3, "p"
 
 
 class PbsWaiting(NamedTuple):
-    """A job that has been queued or started: the line, when, and what was told of it."""
+    """A queued or running job: line of its last record, Unix times, and the attributes of all its records."""
 
     line: int
     queued: int
@@ -54,7 +54,7 @@ class PbsLife(NamedTuple):
 
 
 class PbsJobs:
-    """Takes records one by one, and knows of jobs that are not over what was told of them.
+    """Reader of records, one by one. It keeps the attributes of jobs that have not ended.
 
     >>> from zoneinfo import ZoneInfo
     >>> jobs = PbsJobs(Instants(ZoneInfo("UTC")))
@@ -68,16 +68,18 @@ class PbsJobs:
     def __init__(self, instants: Instants) -> None:
         self.waiting: dict[str, PbsWaiting] = {}
         self.time = 0
-        """Of the last record."""
+        """Unix time of the last record."""
         self._instants = instants
 
     def take(self, text: str, line: int = 0) -> PbsLife | None:
-        """Return what a record and those before it tell of its job; None if it is about no job, or tells nothing new.
+        """Return the facts from a record and the earlier records of its job.
+
+        None if the line is empty, its type is not read, it is about an array as a whole, or a running job is deleted.
 
         Raises
         ------
         ValueError
-            If the line is no record.
+            If the line is not a record of a job.
         """
         text = text.strip()
         if not text:
@@ -86,7 +88,7 @@ class PbsJobs:
         if match is None:
             raise ValueError(f"no record of PBS: {quote(text)}")
         month, day, year, clock, kind, job, message = match.groups()
-        if kind not in HANDLED or "[]" in job:  # an array as a whole is no job
+        if kind not in HANDLED or "[]" in job:  # an array as a whole is not a job
             return None
         time = self._instants(f"{year}-{month}-{day}T{clock}")
         if time is None or not _JOB.match(job):
@@ -99,7 +101,7 @@ class PbsJobs:
             queued, started = (time, UNKNOWN) if kind == "Q" else (before.queued, time)
             self.waiting[job] = known = PbsWaiting(line, queued, started, {**before.attributes, **attributes})
         elif kind in DELETED and known is not None and known.started != UNKNOWN:
-            self.waiting[job] = known  # its end is told too
+            self.waiting[job] = known  # a record of its end follows
             return None
         elif kind == "R":
             self.waiting[job] = PbsWaiting(line, time, UNKNOWN, {**(known.attributes if known else {}), **attributes})
@@ -110,7 +112,7 @@ class PbsJobs:
 def _told_of(
     job: str, kind: str, time: int, attributes: Mapping[str, str], known: PbsWaiting | None
 ) -> tuple[dict[str, int], dict[str, str]]:
-    """Return what a record says of a life, with what was told before."""
+    """Return the numbers and words of a life, from a record and the earlier records of the job."""
     asked = {**(known.attributes if known else {}), **attributes}
     over = kind not in ("Q", "S")
     start = UNKNOWN if kind == "Q" else _whole(attributes, "start")
@@ -159,7 +161,7 @@ def _status(kind: str, code: int | None) -> int:
 
 
 def numbered(job: str) -> tuple[int, int | None]:
-    """Return the number of a job, and that of its task if it is one of an array.
+    """Return the number of a job, and the number of the task if it is an array task, else None.
 
     >>> numbered("1234.server"), numbered("1234[7].server")
     ((1234, None), (1234, 7))
@@ -171,7 +173,7 @@ def numbered(job: str) -> tuple[int, int | None]:
 
 
 def _slots(hosts: str) -> int:
-    """Return how many processors a list of hosts has; `UNKNOWN` where there is none.
+    """Return the number of processors in a list of hosts; `UNKNOWN` for an empty list.
 
     >>> _slots("n1/0*4+n2/0*4"), _slots("n1/0+n1/1"), _slots("")
     (8, 2, -1)
@@ -193,7 +195,7 @@ def _span(text: str | None, *, unlimited: bool = False) -> int:
 
 
 def _mebibytes(text: str) -> int:
-    """Return a size in MiB, rounded up; `UNKNOWN` where it is none.
+    """Return a size in MiB, rounded up; `UNKNOWN` if the text is not a size or too large.
 
     >>> _mebibytes("4gb"), _mebibytes("1048577kb"), _mebibytes("")
     (4096, 1025, -1)

@@ -1,4 +1,4 @@
-"""How an accounting file is to be read, and what is found in it."""
+"""Options for reading an accounting file, and the rows that were read."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,13 +9,13 @@ import numpy as np
 from shadowtime.shared.kernels import Integers
 
 UNKNOWN = -1
-"""In the place of a number that the file does not tell."""
+"""Placeholder for a number that the file does not have."""
 
 NUMBERS = (
     *("job_number", "submit", "eligible", "start", "end", "run_time", "suspended", "limit"),
     *("processors", "nodes", "memory", "gpus", "whole_nodes", "status"),
 )
-"""Fields of a job that are whole numbers: seconds of Unix, seconds, MiB, or a status; `UNKNOWN` where not."""
+"""Fields of a job that are whole numbers: Unix times, seconds, counts, MiB or a status. Missing ones are `UNKNOWN`."""
 
 TEXTS = ("user", "account", "job_name", "partition", "qos", "node_list")
 """Fields of a job that are words."""
@@ -23,7 +23,7 @@ TEXTS = ("user", "account", "job_name", "partition", "qos", "node_list")
 
 @dataclass(frozen=True)
 class Reading:
-    """The user's description of a file: columns of a table by our names, its zone, the pools, and a place for names."""
+    """The user's options for a file: columns of a table by our names, time zone, and files of pools, names and key."""
 
     columns: Mapping[str, str] = field(default_factory=dict)
     time_zone: str | None = None
@@ -33,7 +33,7 @@ class Reading:
 
 
 class Words:
-    """A column of words, each different one kept once; `codes` has the place of each row's in `values`."""
+    """A column of words. `values` has each distinct word once, with its code; `codes` has the code of each row."""
 
     def __init__(self) -> None:
         self.values: dict[str, int] = {}
@@ -46,7 +46,7 @@ class Words:
 
     @property
     def codes(self) -> Integers:
-        """Of each row, shape (n,)."""
+        """Code of each row's word, shape (n,)."""
         return np.concatenate(self._codes or [np.empty(0, dtype=np.int32)]).astype(np.int64)
 
 
@@ -64,7 +64,7 @@ class AccountingRows:
     def __init__(self) -> None:
         self.notes: list[str] = []
         self.left_out: dict[str, tuple[int, str]] = {}
-        """Number of rows that were left out for a reason, and the first of them."""
+        """Number of rows left out, by reason, with a description of the first of these rows."""
         self._lines: list[Integers] = []
         self._numbers: dict[str, list[Integers]] = {}
         self._words: dict[str, Words] = {}
@@ -75,7 +75,7 @@ class AccountingRows:
     def extend(
         self, lines: Sequence[int], numbers: Mapping[str, Sequence[int]], words: Mapping[str, Iterable[str]]
     ) -> None:
-        """Add rows, with the line of each; every time the same columns."""
+        """Add rows, with the line of each. All calls must have the same columns."""
         self._lines.append(np.array(lines, dtype=np.int64))
         for name, values in numbers.items():
             self._numbers.setdefault(name, []).append(np.array(values, dtype=np.int64))
@@ -83,21 +83,21 @@ class AccountingRows:
             self._words.setdefault(name, Words()).extend(texts)
 
     def leave_out(self, reason: str, count: int, example: str) -> None:
-        """Note that rows are left out."""
+        """Record that `count` rows are left out for a reason. `example` describes the first of them."""
         before, first = self.left_out.get(reason, (0, example))
         self.left_out[reason] = before + count, first
 
     def has(self, name: str) -> bool:
-        """Return whether the file has that column."""
+        """Return whether the file has a column."""
         return name in self._numbers or name in self._words
 
     def column(self, name: str) -> Integers:
-        """Return a column of numbers, shape (n,), all `UNKNOWN` where the file has none."""
+        """Return a column of numbers, shape (n,). All are `UNKNOWN` if the file does not have it."""
         values = self._numbers.get(name)
         return np.concatenate(values) if values else np.full(len(self), UNKNOWN, dtype=np.int64)
 
     def words(self, name: str) -> Words:
-        """Return a column of words, all empty where the file has none."""
+        """Return a column of words. All are empty if the file does not have it."""
         if name not in self._words:
             self._words[name] = Words()
             self._words[name].extend([""] * len(self))
@@ -105,5 +105,5 @@ class AccountingRows:
 
     @property
     def lines(self) -> Integers:
-        """Where each row stands in the file, shape (n,)."""
+        """Line of each row in the file, shape (n,)."""
         return np.concatenate(self._lines or [np.empty(0, dtype=np.int64)])

@@ -1,4 +1,4 @@
-"""Slurm's accounting as text: what `sacct -aPXD` prints."""
+"""Slurm's accounting as text: the output of `sacct -aPXD`."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -17,15 +17,15 @@ FIELDS = (
     *("ReqCPUS", "AllocCPUS", "NNodes", "ReqTRES", "AllocTRES", "NodeList", "User", "Account", "Partition", "QOS"),
     "JobName",
 )
-"""Fields to ask for. The name of a job comes last, since it may contain anything."""
+"""Fields to request from sacct. The job name comes last, since it may contain any character."""
 
 REQUIRED = ("JobIDRaw", "State", "Submit", "Start", "End", "TimelimitRaw", "ReqCPUS", "AllocCPUS")
 
 COMMAND = f"SLURM_TIME_FORMAT=%s sacct -aPXD --noconvert -S 2025-01-01 -o {','.join(FIELDS)}"
-"""Command that prints such a file."""
+"""Command that prints a file in this format."""
 
 FREE_TEXT = {"JobName", "Comment", "AdminComment", "SystemComment", "WorkDir", "SubmitLine"}
-"""Fields in which the delimiter may stand."""
+"""Fields that may contain the delimiter."""
 
 STATES = {
     "COMPLETED": 1,
@@ -46,17 +46,17 @@ NAME = "sacct"
 
 
 def begins(line: bytes) -> bool:
-    """Return whether a file that begins with this line is such a file."""
+    """Return whether a file with this first line is output of sacct."""
     return b"|" in line and b"JobID" in line
 
 
 def read(path: Path, reading: Reading) -> AccountingRows:
-    """Return what the file says of jobs; steps of jobs are left out.
+    """Return the jobs in the file. Steps of jobs are left out.
 
     Raises
     ------
     TraceError
-        If a field is missing, or a line is none of a job; names the line and the field.
+        If a field is missing, or a line cannot be read as a job. Names the line and the field.
 
     References
     ----------
@@ -89,7 +89,7 @@ class _Reader:
                     head = text
                     continue
 
-                if text == head:  # of one more window
+                if text == head:  # the header of another time window's output, appended to the file
                     continue
                 if "|" not in text and not text.isdecimal() and self.names[-1] == "JobName" and number > 2:
                     self.accepted.leave_out("rest of a job name of several lines", 1, f"line {number}")
@@ -128,7 +128,10 @@ class _Reader:
             raise TraceError(f"{self.path}: field {', '.join(sorted(twice))} comes twice")
 
     def _split(self, text: str, number: int) -> list[str]:
-        """Return the fields of a line; what is too many is part of the one field that may have the delimiter in it."""
+        """Return the fields of a line. Surplus delimiters belong to the one field of free text.
+
+        Raises `TraceError` if the line has surplus delimiters, but not exactly one field of free text.
+        """
         fields = text.split("|")
         more = len(fields) - len(self.names)
         if more == 1 and fields[-1] == "":  # -p, not -P
@@ -153,7 +156,7 @@ class _Reader:
         )
 
     def _take(self, lines: Sequence[int], columns: dict[str, list[str]]) -> None:
-        """Take in some lines."""
+        """Add the jobs of some lines to the accepted rows."""
         states = [text.split(" ", 1)[0] if text else "" for text in columns["State"]]
         strange = {
             state: f"in state {quote(state)}, which is not known" for state in {*states} - STATES.keys() - GOING_ON
@@ -179,7 +182,7 @@ class _Reader:
         started = every("Start", self.instants)
         requested, allocated = every("ReqCPUS", whole), every("AllocCPUS", whole)
         run_times = every("ElapsedRaw", whole)
-        for at, state in enumerate(states):  # where it is not told on which nodes, by this
+        for at, state in enumerate(states):  # recognise jobs that never started even without NodeList
             if run_times[at] == 0 == allocated[at] and state not in GOING_ON:
                 started[at] = UNKNOWN
         asked, had = (columns.get(name, [""] * len(lines)) for name in ("ReqTRES", "AllocTRES"))
@@ -233,7 +236,7 @@ class _Reader:
 def _with_tasks(
     lines: Sequence[int], columns: dict[str, list[str]], states: list[str]
 ) -> tuple[Sequence[int], dict[str, list[str]], list[str], list[int | None]]:
-    """Return the same with a row for each task of an array, and the numbers of tasks; None of other jobs."""
+    """Return lines, columns and states with a row for each array task, and the task's job number (else None)."""
     numbers: list[int | None] = [None] * len(lines)
     if "JobID" not in columns or not any("_" in text for text in columns["JobID"]):
         return lines, columns, states, numbers

@@ -21,13 +21,15 @@ EXPECTED = {
 
 
 def whole(text: str) -> int | None:
-    """Return a whole number; `UNKNOWN` where none is told, None where it is none."""
+    """Return a whole number; `UNKNOWN` if the text stands for a missing value, None if it is no number."""
     number = whole_number(text)
     return UNKNOWN if number is None and text.strip().lower() in UNTOLD else number
 
 
 def limit_of(text: str) -> int | None:
-    """Return a limit in seconds, `MAX_DURATION` where there is none.
+    """Return the seconds of a limit in minutes.
+
+    `MAX_DURATION` if there is no limit, `UNKNOWN` if the text stands for a missing value, None if it is unreadable.
 
     >>> [limit_of(text) for text in ("10", "UNLIMITED", "", "1 h")]
     [600, 549755813888, -1, None]
@@ -40,7 +42,7 @@ def limit_of(text: str) -> int | None:
 
 
 def resources_of(text: str) -> tuple[int, int]:
-    """Return memory in MiB and GPUs that trackable resources tell of, `UNKNOWN` where they do not.
+    """Return the memory in MiB and the GPUs among trackable resources (TRES); `UNKNOWN` if not listed.
 
     >>> resources_of("billing=2,cpu=2,gres/gpu:a100=2,gres/gpu=2,mem=1.50G,node=1"), resources_of("cpu=1")
     ((1536, 2), (-1, -1))
@@ -59,7 +61,7 @@ def resources_of(text: str) -> tuple[int, int]:
 
 
 def nodes_of(text: str) -> int:
-    """Return the nodes that trackable resources tell of, `UNKNOWN` where they do not.
+    """Return the number of nodes among trackable resources (TRES); `UNKNOWN` if not listed.
 
     >>> nodes_of("billing=2,cpu=2,node=3"), nodes_of("cpu=1")
     (3, -1)

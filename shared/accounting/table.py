@@ -1,4 +1,4 @@
-"""Tables of jobs, comma-separated or Parquet, with columns of any names."""
+"""Tables of jobs, comma-separated or Parquet. The columns may have any names."""
 
 import gzip
 import re
@@ -27,7 +27,7 @@ PARQUET = b"PAR1"
 INSTANTS = ("submit", "eligible", "start", "end", "handed_in")
 SPANS = ("run_time", "suspended", "limit")
 NAMES = (*NUMBERS, "wait", "handed_in", "state", *TEXTS)
-"""Names that `--columns` takes."""
+"""Names that `--columns` accepts."""
 
 REQUIRED = ("submit", "limit", "processors")
 
@@ -41,25 +41,27 @@ OTHERWISE = {
     "partition": "queue_number",
     "qos": "qos_number",
 }
-"""Further names of a column: as tables are that `convert` has written."""
+"""Alternative names of columns, as in the tables that `convert` writes."""
 
 NONE = str(UNKNOWN)
 
 _DECIMAL = re.compile(r"[0-9]{1,16}(\.[0-9]{0,9})?\Z")
 
 BATCH = 65_536
-"""Rows that are read at a time."""
+"""Rows read at a time."""
 
 NAME = "table"
 
 
 def begins(line: bytes) -> bool:
-    """Return whether a file that begins with this line is such a file."""
+    """Return whether a file with this first line is a table, Parquet or comma-separated."""
     return line.startswith(PARQUET) or b"," in line
 
 
 def parse_columns(texts: Iterable[str]) -> dict[str, str]:
-    """Return the mapping that texts such as `submit=submitted_at,limit=wanted` spell.
+    """Return the columns by our names, from texts such as `submit=submitted_at,limit=wanted`.
+
+    Raises `SettingsError` if a text is malformed, or a name is unknown or has two columns.
 
     >>> parse_columns(["submit=submitted_at,limit=wanted"])
     {'submit': 'submitted_at', 'limit': 'wanted'}
@@ -77,21 +79,21 @@ def parse_columns(texts: Iterable[str]) -> dict[str, str]:
 
 
 def read(path: Path, reading: Reading) -> AccountingRows:
-    """Return what a table says of jobs, one a row.
+    """Return the jobs of a table, one a row.
 
-    A column is found by the name that `reading.columns` gives for it, or else by ours. Instants are seconds of Unix,
-    dates or timestamps; spans are seconds, or [DAYS-]HOURS:MINUTES:SECONDS; an empty limit is none.
+    A column has the name in `reading.columns`, or else our own name. Instants are Unix times in seconds, dates or
+    timestamps. Spans are seconds or [DAYS-]HOURS:MINUTES:SECONDS. An empty limit means no limit.
 
     Raises
     ------
     TraceError
-        If it cannot be read, lacks a column, or a value of it is none of its kind; names the column and the row.
+        If the table cannot be read, lacks a column, or has a value of the wrong kind. Names the column and the row.
 
     References
     ----------
     docs/accounting.md#tables.
     """
-    import pyarrow  # here, for it takes a third of a second
+    import pyarrow  # here, since this import takes a third of a second
 
     rows, instants = AccountingRows(), Instants(zone_of(reading.time_zone))
     try:
@@ -145,7 +147,7 @@ def _batches(path: Path) -> "Iterator[pyarrow.RecordBatch]":
 
 
 def _named(path: Path, there: list[str], mapping: Mapping[str, str]) -> dict[str, str]:
-    """Return the column of each of our names that the table has."""
+    """Return the table's columns by our names. Names without a column are absent."""
     for name in mapping:
         if name not in NAMES:
             raise SettingsError(f"columns: {quote(name)} is none of {', '.join(NAMES)}")
@@ -243,7 +245,7 @@ def _span(value: object, instants: Instants) -> int | None:
 
 
 def _number(value: object, _: Instants) -> int | None:
-    """Return a whole number; fractions of a second are cut off."""
+    """Return a whole number, without fractions of a second; `UNKNOWN` if missing, None if it is no valid number."""
     if value in (None, "", NONE) or value is False:
         return UNKNOWN
     if isinstance(value, str):

@@ -1,4 +1,4 @@
-"""The lines of a log, plain or compressed, however it was made: read in pieces, none of it beyond its bounds."""
+"""The lines of a log, plain or compressed, with any kind of line end. Logs are read in pieces and have bounds."""
 
 import gzip
 import zlib
@@ -11,16 +11,16 @@ from shadowtime.shared.bounds import MAX_LINE_LENGTH, MAX_LINES, MAX_LOG_SIZE
 from shadowtime.shared.errors import TraceError
 
 PIECE = 1 << 20
-"""Bytes that are unpacked at a time: what is held of a log at once, beside what is kept of it."""
+"""Bytes unpacked at a time. Only this much of a log's text is in memory at once."""
 
 GZIP = b"\x1f\x8b"
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 def lines_of(path: Path) -> Iterator[list[bytes]]:
-    r"""Yield the lines of a log, some thousands at a time, without their ends.
+    r"""Yield the lines of a log, some thousands at a time, without their line ends.
 
-    Lone carriage returns are line ends too: else a whole old file would pass for one long job line.
+    Lone carriage returns are line ends, too. Otherwise a whole old file would look like one long line.
 
     Raises
     ------
@@ -55,7 +55,7 @@ def lines_of(path: Path) -> Iterator[list[bytes]]:
 
 
 def ends_with_a_line(path: Path) -> bool:
-    """Return whether a file ends with the end of a line; of a packed one that is taken for granted."""
+    """Return whether a file ends with a line end. For compressed and empty files this is assumed."""
     with path.open("rb") as file:
         if file.read(len(GZIP)) == GZIP or not file.seek(0, SEEK_END):
             return True
@@ -78,5 +78,5 @@ def _pieces(path: Path) -> Iterator[bytes]:
         raise TraceError(f"{path}: truncated or damaged gzip file: {error}") from error
     except OSError as error:
         raise TraceError(f"{path}: cannot be read: {error.strerror}") from error
-    except ValueError as error:  # a name that no file can have
+    except ValueError as error:  # a path that no file can have
         raise TraceError(f"{path}: cannot be read: {error}") from error

@@ -1,4 +1,4 @@
-"""The base of all commands: start-up, errors on one line, logs, places, tables in the terminal."""
+"""The base of all commands: start-up, errors on one line, logs, paths, tables in the terminal."""
 
 from typing import TYPE_CHECKING
 

@@ -13,7 +13,7 @@ from shadowtime.shared.errors import ShadowtimeError, first_of
 from shadowtime.shared.quoting import one_line
 
 TAKES_SETTINGS = {"allow_extra_args": True, "ignore_unknown_options": True}
-"""Options that a command does not know go to the settings, which check them."""
+"""Context settings of a command that passes unknown options on to the settings, which check them."""
 
 
 SEE_SETTINGS = "Takes every setting as a flag, too: see `shadowtime settings`."
@@ -31,44 +31,44 @@ def say(text: str) -> None:
 
 
 def application(command: Callable[..., object]) -> typer.Typer:
-    """Return the command line of one command, for `run_app`."""
+    """Return the typer application of one command, for `run_app`."""
     app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
     app.command()(command)
     return app
 
 
 def run_app(app: Callable[[], object], interrupted: str = "interrupted") -> None:
-    """Run a command line to its end, and the process with it if that was no good one.
+    """Run a command line, then exit the process.
 
-    Exit codes are 2 after an error, 130 after Ctrl-C, 0 where nobody reads standard output any more.
+    The exit status is 2 after an error, 130 after Ctrl-C, and 0 if standard output has been closed by its reader.
     """
     try:
         ended = _command(app)(standalone_mode=False, prog_name=_program()) if isinstance(app, typer.Typer) else app()
-        if ended == INTERRUPTED:  # what typer makes of Ctrl-C
+        if ended == INTERRUPTED:  # typer returns this after Ctrl-C
             raise KeyboardInterrupt
         sys.exit(ended if isinstance(ended, int) else 0)
     except ShadowtimeError as error:
         _fail(str(error))
     except ValueError as error:
-        from pydantic import ValidationError  # here, for it takes a moment, which help need not
+        from pydantic import ValidationError  # here, since this import is slow and `--help` does not need it
 
-        if not isinstance(error, ValidationError):  # what was made of somebody's input is out of bounds
+        if not isinstance(error, ValidationError):  # only a ValidationError is about the user's input
             raise
         _fail(first_of(error))
     except USAGE_ERROR as error:
-        if text := error.format_message():  # without one its help is shown already
+        if text := error.format_message():  # if there is no message, the help has been shown already
             _fail(text[0].lower() + text[1:].removesuffix(".").replace("Value error, ", ""))
         sys.exit(2)
     except MemoryError:
         _fail("out of memory")
     except RuntimeError as error:
-        if not isinstance(error.__cause__, KeyboardInterrupt):  # which Python 3.11 wraps where it makes a class
+        if not isinstance(error.__cause__, KeyboardInterrupt):  # Python 3.11 wraps Ctrl-C during a class's creation
             raise
         _interrupted(interrupted)
     except _interruptions():
         _interrupted(interrupted)
     except OSError as error:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is still buffered goes nowhere
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # discard buffered output
         if isinstance(error, BrokenPipeError):
             sys.exit(0)
         say(f"error: standard output cannot be written: {error.strerror}")
@@ -76,11 +76,11 @@ def run_app(app: Callable[[], object], interrupted: str = "interrupted") -> None
 
 
 def _command(app: typer.Typer) -> Any:
-    """Return the command of a command line, or its group of commands, with flags that are shown without a type."""
+    """Return the command, or group of commands, of a typer application. Help shows its flags without a type."""
     command: Any = typer.main.get_command(app)
     for member in (command, *getattr(command, "commands", {}).values()):
         asks_for_help = member.get_help_option(typer.Context(member))
-        asks_for_help.default = False  # with none, typer loads pydantic to make sure that it is no flag
+        asks_for_help.default = False  # without a default, typer loads pydantic to find out if it is a flag
         for parameter in (*member.params, asks_for_help):
             if getattr(parameter, "is_flag", False):
                 parameter.metavar = ""
@@ -89,12 +89,12 @@ def _command(app: typer.Typer) -> Any:
 
 
 def _interruptions() -> tuple[type[BaseException], ...]:
-    """Return what is raised at Ctrl-C, by asyncio only where it is loaded: that takes a moment, which help need not."""
+    """Return the exceptions that Ctrl-C raises. asyncio's is included only if it is loaded: importing it is slow."""
     return (KeyboardInterrupt, *([sys.modules["asyncio"].CancelledError] if "asyncio" in sys.modules else []))
 
 
 def _program() -> str | None:
-    """Return what a user called, if that was `shadowtime` with a sub-command."""
+    """Return the words that the user typed if they are `shadowtime` with a sub-command, else None."""
     return sys.argv[0] if sys.argv[0].split(" ")[0] == "shadowtime" else None
 
 

@@ -1,4 +1,4 @@
-"""Tables that fit the terminal: what is least important is left out, and what is best of a column is marked."""
+"""Tables that fit the terminal: the least important columns are left out, and the best of a column is marked."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
@@ -15,28 +15,28 @@ from shadowtime.shared.text import NOTHING, TableColumn
 
 BEST = "bold green"
 MAX_LEGEND = 1_000
-"""Characters of a SPEC in the legend; `--json` has the whole."""
+"""Characters of each key of a SPEC in the legend; `--json` has the whole key."""
 
 WIDE = 10_000
-"""Columns of a terminal on which everything would fit."""
+"""Width of a terminal on which every table fits, in characters."""
 
 
 class FittedTable:
-    """Names and figures in rows, with what they mean beneath.
+    """A table of names and figures, with notes and a legend beneath.
 
     Parameters
     ----------
     title
-        What the table is of.
+        Title above the table.
     names
-        Columns of names by their headings: they are always shown.
+        Columns of names by their headings. They are always shown.
     columns
-        Columns of figures, the most important first: from the end they are left out until the table fits, all but
-        the first. One without any figure is not shown.
+        Columns of figures, the most important first. The last columns are left out until the table fits. The first
+        column always stays; any other column without figures is not shown.
     notes
         Lines beneath the table.
     legend
-        What names in it stand for.
+        Meanings of names in the table.
     ends
         Rows that end a section.
     """
@@ -58,7 +58,7 @@ class FittedTable:
         self._ends = ends
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
-        """Yield title, table, notes and legend, as rich asks for them."""
+        """Yield title, table, notes and legend for rich."""
         coloured = console.color_system is not None and not console.no_color
         shown = self._columns
         while len(shown) > 1 and self._width(console, options, shown, coloured=coloured) > options.max_width:
@@ -113,7 +113,7 @@ def _figure(column: TableColumn, row: int, *, coloured: bool) -> Text:
 
 
 def _meaning(stands_for: Spelled | str) -> Text:
-    """Return a SPEC with spaces where its line may end; typed between quotes it is still one."""
+    """Return a SPEC with spaces where its line may be broken. In quotes it is still a valid SPEC."""
     if isinstance(stands_for, str):
         return Text(one_line(stands_for))
     keys = [_cut(one_line(key)).replace(",", ", ") for key in (*stands_for.chosen, *stands_for.defaults)]

@@ -1,4 +1,4 @@
-"""Log lines that name the run, sequence, partition and offset they are about, as text or as JSON."""
+"""Log lines, as text or as JSON, with fields for the run, sequence, partition and offset that they concern."""
 
 import logging
 import sys
@@ -9,7 +9,7 @@ FIELDS = ("stage", "run", "sequence", "partition", "offset")
 
 
 class StructuredFormatter(logging.Formatter):
-    """Formats a record with the fields that were given as `extra`."""
+    """Formatter of records that adds the fields given as `extra`."""
 
     def __init__(self, *, json: bool, stage: str | None = None) -> None:
         super().__init__("%(asctime)s %(levelname)s %(name)s: %(message)s")
@@ -17,7 +17,7 @@ class StructuredFormatter(logging.Formatter):
         self._stage = stage
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return one line; a traceback follows it, or is a field of it."""
+        """Return one line. A traceback follows the line as text; in JSON it is a field."""
         about = {"stage": self._stage} | {name: getattr(record, name) for name in FIELDS if hasattr(record, name)}
         about = {name: value for name, value in about.items() if value is not None}
         if not self._json:
@@ -41,7 +41,7 @@ class StructuredFormatter(logging.Formatter):
 
 
 def _printable(text: str) -> str:
-    r"""Return a text with line breaks, and whatever else a terminal would obey, written out: names come from anywhere.
+    r"""Return a text with line breaks and control characters escaped: names come from untrusted sources.
 
     >>> print(_printable("kth\x1b[2J\n"))
     kth\x1b[2J\n
@@ -52,7 +52,7 @@ def _printable(text: str) -> str:
 
 
 def start_logging(log_format: str, stage: str | None = None, level: int = logging.INFO) -> None:
-    """Send everything from `level` on to standard error."""
+    """Log everything from `level` on to standard error."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(StructuredFormatter(json=log_format == "json", stage=stage))
     handler.addFilter(of_use)
@@ -62,9 +62,9 @@ def start_logging(log_format: str, stage: str | None = None, level: int = loggin
 
 
 def of_use(record: logging.LogRecord) -> bool:
-    """Return whether a record tells a user anything: not where a broker asks to be asked again, and is.
+    """Return whether a record is of use to a user. Retriable errors of Kafka's client are not.
 
-    So it does while a topic or a group is being made, and Kafka's client calls that an error.
+    A broker answers with such an error while a topic or a group is being created. The client logs it and retries.
     """
     arguments = record.args if isinstance(record.args, tuple) else ()
     again = any(getattr(error, "retriable", False) and getattr(error, "errno", None) is not None for error in arguments)
@@ -72,11 +72,11 @@ def of_use(record: logging.LogRecord) -> bool:
 
 
 MAX_LINES = 20
-"""Lines a minute of each logger that others can bring about; of more there is only a count."""
+"""Lines a minute of each logger that outside input can trigger. Further lines are only counted."""
 
 
 class FewAMinute(logging.Filter):
-    """Lets so many lines of each minute through, and tells how many it left out.
+    """Filter that limits the lines of each minute, and reports the number of lines left out.
 
     Examples
     --------
@@ -98,7 +98,7 @@ class FewAMinute(logging.Filter):
         self._passed = 0
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Return whether a record is to be written."""
+        """Return whether a record is to be written. A remark about left-out lines may be added to it."""
         left_out = 0
         if (minute := record.created // 60) != self._minute:
             left_out, self._minute, self._passed = max(0, self._passed - self._most - 1), minute, 0

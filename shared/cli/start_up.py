@@ -1,4 +1,4 @@
-"""The first moment of a command: Ctrl-C while its modules are imported, which takes a second, ends it with one line."""
+"""The start of a command. Ctrl-C during its imports, which take a second, ends it with one line."""
 
 import gc
 import os
@@ -14,16 +14,16 @@ from typing import NoReturn
 INTERRUPTED = 128 + signal.SIGINT
 
 STREAM = {"aiohttp", "aiokafka", "faust", "prometheus_client", "pydantic_settings", "redis", "uvloop"}
-"""Libraries that the extra `stream` brings."""
+"""Libraries that the extra `stream` installs."""
 
 EXTRAS = {"stream": STREAM, "frames": {"pandas", "pyarrow"}, "campaign": {"dask", "distributed", "pyarrow"}}
-"""Libraries of each extra that a command may ask for."""
+"""Libraries of each extra that a command may need."""
 
 
 def run(module: str) -> None:
     """Import a module and run its `main`.
 
-    After it nobody is there to catch `KeyboardInterrupt`, and all is done: Ctrl-C just ends the process.
+    After `main` all work is done and nothing catches `KeyboardInterrupt`. Ctrl-C then ends the process at once.
     """
     interruptible = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     sys.unraisablehook = _unraisable
@@ -40,10 +40,10 @@ def run(module: str) -> None:
 
 @contextmanager
 def lasting_imports() -> Iterator[None]:
-    """Import without the collector of garbage, which need not look at what stays: 5 % of a start, and of a replay.
+    """Disable garbage collection during imports, and freeze the imported objects: saves 5 % of a start and of a replay.
 
-    Ctrl-C ends the process at once, as nothing is begun yet: what imports a module may take `KeyboardInterrupt` for a
-    fault of the module, and a kernel that is being loaded loses it.
+    Ctrl-C ends the process at once, as no work has begun. An exception would not do: importing code may take
+    `KeyboardInterrupt` for a fault of the module, and it is lost while a kernel is being loaded.
     """
     interruptible = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     if interruptible:
@@ -59,9 +59,9 @@ def lasting_imports() -> Iterator[None]:
 
 
 def _lacks(error: ModuleNotFoundError, module: str) -> NoReturn:
-    """End with a line that names the extra which brings a library to a command; raises the error if none does.
+    """Exit with a line that names the extra with a missing library. Raises the error if no extra has it.
 
-    Of several it is the one that is called as the folder in which the command is.
+    If several extras have it, the extra with the name of the command's folder is named.
     """
     library = (error.name or "").partition(".")[0]
     extras = [name for name, libraries in EXTRAS.items() if library in libraries]
@@ -73,7 +73,7 @@ def _lacks(error: ModuleNotFoundError, module: str) -> NoReturn:
 
 
 def _unraisable(lost: "sys.UnraisableHookArgs") -> None:
-    """Let Ctrl-C come again, a moment later, where it came while an object was let go, where nothing can be raised."""
+    """Repeat Ctrl-C a moment later if it arrived in a finalizer, where no exception can be raised."""
     if lost.exc_type is KeyboardInterrupt:
         threading.Timer(0.01, signal.pthread_kill, (threading.main_thread().ident, signal.SIGINT)).start()
     else:

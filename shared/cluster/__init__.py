@@ -1,4 +1,4 @@
-"""The vocabulary of a cluster: a job, its execution, the order of events, a source of them."""
+"""The vocabulary of a cluster: a job, its execution, the order of events, a source of events."""
 
 from typing import TYPE_CHECKING
 

@@ -1,10 +1,10 @@
 """The order of events at one instant, for every source (docs/algorithms.md#order-of-events-at-an-instant).
 
-What has ended or stopped frees its processors before anything else, so that the scheduler sees them; then who leaves
-the queue, leaves, the machine takes on its new size, what stopped goes on, what changes, changes, who arrives,
-arrives, and the site's own scheduler says what it expects of who waits. The scheduling point follows what the scheduler
-is to know, and starts follow the scheduling point. Events of one kind keep the order in which they are given. What a
-decision itself causes, kills and then starts, is told after its instant, as it was decided.
+Jobs that end or are suspended free their processors first, so that the scheduler sees them as free. Then jobs are
+withdrawn, the machine's capacity changes, suspended jobs resume, jobs change, and new jobs are submitted. Expectations
+of the site's own scheduler come next. The scheduling point follows all that the scheduler is to know, and starts follow
+the scheduling point. Events of one kind keep their given order. The effects of a decision, kills and then starts, are
+emitted after its instant, in the order of the decision.
 """
 
 from collections.abc import Iterable
@@ -37,11 +37,11 @@ EVENT_ORDER = (
 )
 
 PLACE: dict[type, int] = {kind: place for place, kind in enumerate(EVENT_ORDER)}
-"""The place of each kind of event in it."""
+"""The place of each kind of event in `EVENT_ORDER`."""
 
 
 def in_order(events: Iterable[Event]) -> list[Event]:
-    """Return the events of one instant in the order in which they are told.
+    """Return the events of one instant in the order in which they are emitted.
 
     >>> submitted = JobSubmitted(time=5, job_number=1, requested_processors=1, requested_time=60)
     >>> ended = JobEnded(time=5, job_number=2, run_time=3, outcome="completed")

@@ -1,4 +1,4 @@
-"""One job on a simulated machine: how long it runs there, and what ends it (docs/algorithms.md#end-at-the-limit)."""
+"""One job on a simulated machine: its run time and the cause of its end (docs/algorithms.md#end-at-the-limit)."""
 
 from typing import NamedTuple
 
@@ -8,9 +8,9 @@ from shadowtime.shared.messages import JobEnded, JobStarted, construct_unchecked
 
 
 class Execution(NamedTuple):
-    """A job that started; `limit` is None where nothing ends it early.
+    """A job that started. `limit` is None if nothing ends it early.
 
-    `by` is what its times are multiplied by, and divided, on this number of processors.
+    `by` is a fraction, numerator and denominator. It scales the job's times to this number of processors.
     """
 
     job: Job
@@ -26,12 +26,15 @@ class Execution(NamedTuple):
 
     @property
     def on_trial(self) -> bool:
-        """Whether it has less time than it requests: if it needs more it is to wait again."""
+        """Whether the limit is below the requested time. A job on trial that needs more time is requeued."""
         return self.limit is not None and self.limit < reshaped_time(self.job.requested_time, self.by)
 
     @property
     def cut(self) -> bool:
-        """Whether its limit ends it: on another size rounding may make a cut run as long as the whole."""
+        """Whether the limit ends the job.
+
+        A limit may equal the run time: on another processor count, both are rounded. Then the unscaled times decide.
+        """
         if self.limit is None:
             return False
         run_time = self.run_time
@@ -39,12 +42,12 @@ class Execution(NamedTuple):
 
     @property
     def end_time(self) -> int:
-        """When it ends, in seconds."""
+        """Time of the end, in seconds, unless the job is killed earlier."""
         run_time = self.run_time
         return self.start_time + (run_time if self.limit is None else min(run_time, self.limit))
 
     def started(self) -> JobStarted:
-        """Return its start as an event."""
+        """Return the start as an event."""
         return construct_unchecked(
             JobStarted,
             time=self.start_time,
@@ -55,7 +58,10 @@ class Execution(NamedTuple):
         )
 
     def ended(self, time: int, *, killed: bool = False, requeue: bool = False) -> JobEnded:
-        """Return its end at a time as an event: `killed` then by a decision, or as it had to; a trial waits again."""
+        """Return the end at a time as an event. A decision may have `killed` the job.
+
+        A job on trial that its limit ends is requeued.
+        """
         cut = self.cut
         if cut and not killed and self.on_trial:
             requeue = True

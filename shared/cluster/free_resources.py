@@ -8,9 +8,9 @@ from shadowtime.shared.messages import UNITS, CapacityChanged, MachineCapacity, 
 
 
 class FreeResources:
-    """Free amounts of each pool: processors, MiB of memory, GPUs; below zero where a pool has shrunk.
+    """Free amounts of each pool: processors, MiB of memory, GPUs. They may be negative after a pool has shrunk.
 
-    Of what a pool does not tell of there is no end.
+    A resource whose amount a pool does not state is unlimited.
 
     >>> left = FreeResources(8, [Pool(name="cpu", processors=6), Pool(name="gpu", processors=2, gpus=4)])
     >>> left.change(CapacityChanged(time=5, processors=1, pool=1))
@@ -26,7 +26,7 @@ class FreeResources:
         ]
 
     def change(self, event: CapacityChanged) -> None:
-        """Let a pool have so much from now on."""
+        """Set the capacity of a pool."""
         at = event.pool or 0
         before = self.rooms[at]
         self.rooms.change(at, PoolCapacity(event.processors, event.memory, event.gpus))
@@ -34,7 +34,7 @@ class FreeResources:
             self.free[at][resource] += (has or 0) - (had or 0)
 
     def take(self, job: Job, processors: int, times: int = 1) -> None:
-        """Let a job hold what it asks for, on so many processors; -1 times: give it back."""
+        """Allocate a job's resources, on so many processors. With `times` -1, release them."""
         free = self.free[job.pool or 0]
         free[0] -= times * processors
         if job.memory:
@@ -43,7 +43,7 @@ class FreeResources:
             free[2] -= times * job.gpus
 
     def lacking(self, job: Job, processors: int) -> str | None:
-        """Return what a job needs and how much of it there is, in words; None if it fits."""
+        """Return the first resource that a job lacks, with the amounts needed and free, in words; None if it fits."""
         free = self.free[job.pool or 0]
         if processors <= free[0] and not job.memory and not job.gpus:
             return None
@@ -55,7 +55,7 @@ class FreeResources:
         return None
 
     def describe(self, jobs: Sequence[Job]) -> str:
-        """Return which of some jobs does not fit, the largest of them, where nothing runs; if all fit, the largest."""
+        """Return the largest job that does not fit on the idle machine, in words; if all jobs fit, the largest job."""
         largest = sorted(jobs, key=lambda job: -job.processors)
         shortages = ((job, self.lacking(job, job.processors)) for job in largest)
         job, lacks = next((pair for pair in shortages if pair[1]), (largest[0], None))

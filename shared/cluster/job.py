@@ -1,4 +1,4 @@
-"""A job of a log, and which of its fields only some logs have."""
+"""A job of a log, and the fields that only some logs have."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -6,15 +6,15 @@ from typing import NamedTuple
 from shadowtime.shared.bounds import MAX_DURATION
 
 UNKNOWN = -1
-"""In the place of a number that the log does not say."""
+"""Placeholder for a number that the log does not have."""
 
 
 class Job(NamedTuple):
-    """One job of a trace; times in seconds, None where the log does not say.
+    """One job of a trace. Times are in seconds; a value that the log does not have is None.
 
-    `processors` is what was requested if that is positive, else what was allocated
+    `processors` is the requested number if that is positive, else the allocated number
     (docs/algorithms.md#processors). As in the log, a `run_time` may be longer than the `requested_time`, and a
-    `wait_time` negative. It waits from its `submit_time` on; what has no limit requests `MAX_DURATION`.
+    `wait_time` may be negative. The job waits from its `submit_time` on. Without a limit it requests `MAX_DURATION`.
     """
 
     job_number: int
@@ -46,15 +46,18 @@ class Job(NamedTuple):
 
 
 OF_ACCOUNTING = tuple(Job._field_defaults)
-"""Fields of a job that only accounting tells: when its user handed it in, if that was before its wait began, when it
-left the queue without having started, for how many seconds it was suspended, what it asked for beside processors."""
+"""Fields of a job that only accounting files have: the time of its submission if that was before its wait began, the
+time at which it left the queue without a start, seconds suspended, QOS, pool, and resources other than processors."""
 
 OF_ANY_LOG = len(Job._fields) - len(OF_ACCOUNTING)
-"""Fields before those."""
+"""Number of the fields that any log has. They come before the fields of accounting."""
 
 
 def job_of(row: Sequence[int], more: Sequence[str]) -> Job:
-    """Return a job of the values of its fields, those of any log and then those of the names in `more`; -1 is None."""
+    """Return a job from the values of its fields: the fields of any log, then the fields named in `more`.
+
+    An optional field with the value -1 becomes None.
+    """
     job_number, submit_time, wait_time, run_time, requested_time, processors, *labels = row
     known = [None if value == UNKNOWN else value for value in labels]
     further = dict(zip(more, known[OF_ANY_LOG - 6 :], strict=True)) if more else {}

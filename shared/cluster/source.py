@@ -1,4 +1,4 @@
-"""A source of events: what happens on a cluster, instant by instant."""
+"""A source of events: the events of a cluster, instant by instant."""
 
 from collections.abc import Sequence
 from typing import Any, ClassVar, Protocol
@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Protocol
 from shadowtime.shared.messages import Event, Outcome
 
 LIMIT, KILLED, RESIZED = 100, 101, 102
-"""Statuses that the Standard Workload Format does not have: ended at its limit, by the machine, goes on otherwise."""
+"""Statuses that the Standard Workload Format does not have: ended at the limit, killed by the system, resized."""
 
 
 OUTCOMES: dict[int | None, Outcome] = {0: "failed", 1: "completed", 5: "cancelled", LIMIT: "limit", KILLED: "killed"}
@@ -19,7 +19,7 @@ class Source(Protocol):
     name: ClassVar[str]
 
     def next_time(self) -> int | None:
-        """Return the time of the next instant in seconds; None if there is none, or not yet."""
+        """Return the time of the next instant in seconds; None if there is none, or it is not known yet."""
         ...
 
     def next_instant(self) -> Sequence[Event]:
@@ -27,14 +27,14 @@ class Source(Protocol):
         ...
 
     def snapshot(self) -> Any:
-        """Return what was told, as plain values; what it is told of is not part of it."""
+        """Return the state as plain values. The input of the source, such as a log, is not part of it."""
         ...
 
     def restore(self, state: Any) -> None:
-        """Take on the state that `snapshot` returned."""
+        """Restore the state that `snapshot` returned."""
         ...
 
 
 def none_if_now(instant: int | None, time: int) -> int | None:
-    """Return when something happened; None if it is told at that time, or nobody knows."""
+    """Return an instant, or None if it equals the event's `time` or is unknown."""
     return None if instant == time else instant

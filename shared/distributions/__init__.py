@@ -1,4 +1,4 @@
-"""Distributions of run times: bins, masses, samples, trees that predict them."""
+"""Distributions of run times: bins, masses, samples, and boosted trees that predict them."""
 
 from typing import TYPE_CHECKING
 

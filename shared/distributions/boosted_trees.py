@@ -1,4 +1,4 @@
-"""Gradient-boosted trees as tables of numbers: LightGBM grows them, and they are asked all at once."""
+"""Gradient-boosted trees as tables of numbers. LightGBM grows them; all trees are evaluated in one pass."""
 
 from importlib.util import find_spec
 from typing import Any, Final, NamedTuple
@@ -9,7 +9,8 @@ from shadowtime.shared.distributions.outcome_rows import Rows
 from shadowtime.shared.kernels import Floats, FloatTable, Integers, kernel
 
 FEATURE, THRESHOLD, BELOW, ABOVE = range(4)
-"""Columns of a node: what it asks for, -1 of a leaf; up to what it goes `BELOW`, or what a leaf says; nodes next."""
+"""Columns of a node: feature, or -1 for a leaf; threshold, or the value of a leaf; next node for feature values up to
+the threshold; next node for values above it."""
 
 ALWAYS: Final[dict[str, Any]] = {
     "num_threads": 1,
@@ -29,31 +30,32 @@ NOT_INSTALLED: Final = "it takes LightGBM, which is not installed: pip install '
 FULL: Final = (1 << 64) - 1
 
 LOWEST: Final = np.array([0, *((byte & -byte).bit_length() - 1 for byte in range(1, 256))])
-"""The lowest bit that is set in each byte."""
+"""Position of the lowest bit set in each byte."""
 
 
 def is_installed() -> bool:
-    """Return whether LightGBM is there."""
+    """Return whether LightGBM is installed."""
     return find_spec("lightgbm") is not None
 
 
 class Trees(NamedTuple):
-    """Trees as they are asked: the questions of all of them by feature, and what their leaves say.
+    """Trees in the form for evaluation: the questions of all trees by feature, and the values of their leaves.
 
     Parameters
     ----------
     begins
-        Where the questions about each feature begin, and the last ones end; shape (features + 1,).
+        Index of the first question about each feature, and the number of questions; shape (features + 1,).
     thresholds
-        Of each question, ascending within a feature; shape (questions,).
+        Threshold of each question, ascending within a feature; shape (questions,).
     asking
-        Which tree asks each; shape (questions,).
+        Tree of each question; shape (questions,).
     left
-        The leaves of that tree, as bits from the leftmost on, that are left where the feature is above the threshold.
+        Leaves of that tree that remain if the feature is above the threshold, as bits from the leftmost leaf on;
+        shape (questions,).
     roots
-        What the leaves of each tree say, from the left, one tree after the other: where each begins.
+        Index in `leaves` of the first leaf of each tree; shape (trees,).
     leaves
-        What all of them say.
+        Values of all leaves, tree by tree, from left to right.
     """
 
     begins: Integers
@@ -65,13 +67,13 @@ class Trees(NamedTuple):
 
 
 def asked(nodes: FloatTable, roots: Integers) -> Trees:
-    """Return trees of nodes, each of at most 64 leaves, as they are asked."""
+    """Return the trees of a table of nodes in the form for evaluation. Each tree has at most 64 leaves."""
     questions: list[tuple[int, float, int, int]] = []
     leaves: list[float] = []
     begins: list[int] = []
 
     def follow(node: int, tree: int) -> int:
-        """Take in what is below a node; return its leaves as bits."""
+        """Add the leaves and questions of a subtree. Return its leaves as bits."""
         feature, threshold, below, above = nodes[node].tolist()
         if feature < 0:
             leaves.append(threshold)
@@ -98,10 +100,10 @@ def asked(nodes: FloatTable, roots: Integers) -> Trees:
 
 @kernel
 def tree_scores(trees: Trees, classes: int, row: Floats) -> Floats:
-    """Return what trees say of a row of features, of each class the sum of its own; shape (classes,).
+    """Return the scores of a row of features: for each class the sum over its trees; shape (classes,).
 
-    Tree t is of class t mod classes. All questions are gone through by feature rather than tree after tree: each answer
-    of no strikes out leaves, and of a tree the leftmost that remains speaks. O(questions), in the order of memory.
+    Tree t belongs to class t mod classes. The questions are visited by feature, not tree by tree. Each feature above a
+    threshold removes leaves; the leftmost leaf that remains is the tree's value. O(questions), in memory order.
 
     >>> nodes = np.array([[0.0, 0.5, 1.0, 2.0], [-1.0, 10.0, 0.0, 0.0], [-1.0, 20.0, 0.0, 0.0]])
     >>> stump = asked(nodes, np.array([0]))
@@ -138,7 +140,7 @@ def grown(
     start: FloatTable | None = None,
     **settings: object,
 ) -> tuple[FloatTable, Integers]:
-    """Return the nodes, and the first of each tree, that LightGBM grows on these rows; the same for the same rows.
+    """Return the nodes, and the root node of each tree, that LightGBM grows on these rows. The result is deterministic.
 
     Parameters
     ----------
@@ -147,11 +149,11 @@ def grown(
     labels, weights
         Shape (jobs,).
     start
-        Scores that the trees are added to, shape (jobs, classes); 0 if there are none.
+        Initial scores that the trees are added to, shape (jobs, classes). None stands for 0.
     settings
-        LightGBM's, beside those that are always the same.
+        Further settings of LightGBM, beside `ALWAYS`.
     """
-    import lightgbm  # optional, and half a second to import
+    import lightgbm  # optional, and takes half a second to import
 
     first = None if start is None else start.flatten(order="F")
     data = lightgbm.Dataset(rows, labels, weight=weights, init_score=first)

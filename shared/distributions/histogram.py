@@ -1,4 +1,4 @@
-"""The logarithmic grid on which run times are distributed, the same for every predictor and reader.
+"""The logarithmic grid of run time distributions, the same for every predictor and reader.
 
 Bin 0 is [0, 1] seconds; bin j is (1.8 ** (j - 1), 1.8 ** j]. Within a bin the logarithm of the run time is uniform.
 """
@@ -14,10 +14,11 @@ from shadowtime.shared.kernels import Floats, kernel
 RATIO: Final = 1.8
 BINS: Final = 1 + math.ceil(math.log(MAX_DURATION) / math.log(RATIO))
 EDGES: Final = np.array([0.0, *(RATIO**j for j in range(BINS))])
-"""Seconds, shape (BINS + 1,); past the longest time that a message can carry (docs/algorithms.md#bins-of-run-times)."""
+"""Edges of the bins in seconds, shape (BINS + 1,). They reach past the longest time that a message can carry
+(docs/algorithms.md#bins-of-run-times)."""
 
 Masses = Floats
-"""Probability of each bin from bin 0 on; shape (bins,), bins at most BINS."""
+"""Probability of each bin from bin 0 on; shape (bins,), with at most BINS bins."""
 
 
 @kernel
@@ -40,7 +41,7 @@ def bin_of(run_time: float) -> int:
 
 @kernel
 def mean_run_time(masses: Floats, limit: float) -> float:
-    """Return the mean run time in seconds of jobs that are ended at `limit`; infinity bounds nothing.
+    """Return the mean run time in seconds of jobs that end at `limit` at the latest. It may be infinite.
 
     The masses need not add up to 1. O(bins).
 
@@ -83,7 +84,7 @@ def mass_before(masses: Floats, time: float) -> float:
 
 
 def cut_probability(masses: Floats, request: float) -> float:
-    """Return with which probability a job is cut at its request: it would run for longer. O(bins).
+    """Return the probability that a job is cut at its request, as it would run longer. O(bins).
 
     >>> cut_probability(np.array([0.0, 0.25, 0.25, 0.5]), 1.8**2), cut_probability(np.array([1.0]), math.inf)
     (0.5, 0.0)
@@ -93,7 +94,7 @@ def cut_probability(masses: Floats, request: float) -> float:
 
 @kernel
 def quantile_of(masses: Floats, probability: float) -> float:
-    """Return the run time in seconds below which a job runs with this probability; bin 0 stands for one second.
+    """Return the quantile of the run time, in seconds, at this probability. Bin 0 stands for one second.
 
     The masses need not add up to 1. O(bins).
 

@@ -11,7 +11,7 @@ Numbers = TypeVar("Numbers", int, Integers)
 
 
 class Borders(NamedTuple):
-    """Up to which request jobs are short, in seconds, and up to how many processors they are narrow."""
+    """Largest request of short jobs, in seconds, and largest number of processors of narrow jobs."""
 
     requested_time: int
     processors: int
@@ -22,11 +22,11 @@ class Borders(NamedTuple):
 
 
 HOUR_AND_EIGHT = Borders(3_600, 8)
-"""Where the whole log is not known yet, its medians are not either."""
+"""Fixed borders, for use before the whole log, and thus its medians, is known."""
 
 
 def shape_of(requested_time: Numbers, processors: Numbers, borders: Borders) -> Numbers:
-    """Return the place of a job in `SHAPES`, or of each of many.
+    """Return the index in `SHAPES` of a job, or of each of many jobs.
 
     >>> shape_of(60, 8, HOUR_AND_EIGHT), shape_of(7_200, 9, HOUR_AND_EIGHT)
     (0, 3)

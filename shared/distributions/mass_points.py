@@ -1,13 +1,13 @@
-"""Quantiles as the distribution that they stand for."""
+"""Conversion of a table of quantiles into a discrete distribution."""
 
 from collections.abc import Sequence
 from itertools import pairwise
 
 
 def point_masses(table: Sequence[tuple[float, int]]) -> list[tuple[float, int]]:
-    """Return a table of quantiles as the distribution that it stands for: masses, and seconds, rising.
+    """Return the discrete distribution of a table of quantiles: pairs of mass and seconds, in order of the seconds.
 
-    Each quantile has all that is nearer to its probability than to any other's.
+    Each quantile gets the mass of all probabilities that are nearer to its own probability than to any other.
 
     >>> point_masses([(0.25, 60), (0.75, 600)])
     [(0.5, 60), (0.5, 600)]

@@ -1,4 +1,4 @@
-"""Rows of the last jobs: their features at submission, and their outcomes."""
+"""Rows of the most recent jobs: their features at submission, and their outcomes."""
 
 import zlib
 from base64 import b64decode, b64encode
@@ -16,7 +16,7 @@ PACKED: Final = "zlib:"
 
 
 def packed(table: bytes) -> str:
-    """Return a table, mostly of zeros, as text.
+    """Return a table, mostly of zeros, as compressed text.
 
     >>> unpacked(packed(bytes(1000))) == bytes(1000), len(packed(bytes(1000)))
     (True, 33)
@@ -25,7 +25,7 @@ def packed(table: bytes) -> str:
 
 
 def unpacked(text: str) -> bytes:
-    """Return the table in a text that `packed` gave; raises `ValueError` for any other text."""
+    """Return the table from a text of `packed`. Raises `ValueError` for any other text."""
     if not text.startswith(PACKED):
         raise ValueError(f"a table of jobs cannot be unpacked: it does not begin with {PACKED!r}")
     try:
@@ -35,7 +35,7 @@ def unpacked(text: str) -> bytes:
 
 
 def packed_numbers(table: Any) -> list[Any]:
-    """Return an array of whole numbers, or of others, as plain values: shape, type and packed bytes.
+    """Return an array of integers or floats as plain values: shape, type and packed bytes.
 
     >>> unpacked_numbers(packed_numbers(np.array([[1, 2], [3, 4]]))).tolist()
     [[1, 2], [3, 4]]
@@ -45,7 +45,7 @@ def packed_numbers(table: Any) -> list[Any]:
 
 
 def unpacked_numbers(state: Any) -> Any:
-    """Return the array that `packed_numbers` gave, one of its own that may be written to."""
+    """Return the array from the result of `packed_numbers`, as a writable copy."""
     shape, kind, text = state
     return np.frombuffer(unpacked(text), kind).reshape(shape).astype(np.int64 if kind == "<i8" else np.float64)
 
@@ -54,7 +54,7 @@ Rows = npt.NDArray[np.float32]
 
 
 class OutcomeRows:
-    """A ring of the rows of jobs, the last `history` ones, each `width` numbers, with their outcomes. O(1) a job.
+    """A ring buffer of the last `history` jobs, each a row of `width` numbers with its outcomes. O(1) a job.
 
     >>> rows = OutcomeRows(history=2, width=1, outcomes=2)
     >>> for run_time in (10, 20, 30):
@@ -67,13 +67,13 @@ class OutcomeRows:
     def __init__(self, history: int, width: int, outcomes: int) -> None:
         self._history = history
         self._width = width
-        self._rows = np.zeros((0, width), np.float32)  # from `count` mod history on once it is full
+        self._rows = np.zeros((0, width), np.float32)  # once full, the oldest row is at `count` mod history
         self._outcomes = np.zeros((0, outcomes), np.int64)
         self.count = 0
-        """Jobs so far, also those that are forgotten."""
+        """Number of jobs so far, including those that have been overwritten."""
 
     def add(self, row: Rows, *outcome: int) -> None:
-        """Remember a job, and the whole numbers that came of it."""
+        """Add a job's row and its outcomes, which are whole numbers."""
         at = self.count % self._history
         if at == len(self._rows):
             more = min(max(at, 1_000), self._history - at)
@@ -85,7 +85,7 @@ class OutcomeRows:
         self.count += 1
 
     def in_order(self) -> tuple[Rows, IntegerTable]:
-        """Return rows, shape (jobs, width), and the outcome of each, shape (jobs, outcomes), oldest first."""
+        """Return the rows, shape (jobs, width), and their outcomes, shape (jobs, outcomes), oldest first."""
         order = np.arange(max(0, self.count - self._history), self.count) % self._history
         return self._rows[order], self._outcomes[order]
 
@@ -95,10 +95,10 @@ class OutcomeRows:
         return {"rows": packed_rows(rows), "outcomes": packed_numbers(outcomes), "count": self.count}
 
     def restore(self, state: Any) -> None:
-        """Take on what `snapshot` returned."""
+        """Restore the state that `snapshot` returned."""
         self.count = state["count"]
         rows, outcomes = unpacked_rows(state["rows"], self._width), unpacked_numbers(state["outcomes"])
-        first = self.count % len(rows) if self.count > len(rows) else 0  # where the oldest of a full ring lies
+        first = self.count % len(rows) if self.count > len(rows) else 0  # place of the oldest row in a full ring
         self._rows, self._outcomes = np.roll(rows, first, axis=0), np.roll(outcomes, first, axis=0)
 
 
@@ -108,5 +108,5 @@ def packed_rows(rows: Rows) -> str:
 
 
 def unpacked_rows(text: str, width: int) -> Rows:
-    """Return the rows in a text that `packed_rows` gave, shape (rows, width), that may be written to."""
+    """Return the rows from a text of `packed_rows`, shape (rows, width), as a writable copy."""
     return np.frombuffer(unpacked(text), "<f4").reshape(-1, width).astype(np.float32)

@@ -1,8 +1,8 @@
-"""Outcomes of a job under a histogram: they exclude each other, and one of them occurs.
+"""Outcomes of a job under a histogram. Outcomes are mutually exclusive, and one of them occurs.
 
-A job takes up the machine for its run time, ended at `limit`, its request (infinity where it has none); a run of no
-time counts as one second. With the limit in bin b, outcome j <= b is an end in bin j before the limit, and outcome
-b + 1 is the limit itself, an atom that bears all mass above it. Bins are those of `shared.distributions.histogram`.
+A job occupies the machine for its run time, but until `limit`, its request, at most (infinity if it has none). A run of
+no time counts as one second. With the limit in bin b, outcome j <= b is an end in bin j before the limit. Outcome b + 1
+is the limit itself, an atom with all mass above it. Bins are those of `shared.distributions.histogram`.
 """
 
 import math
@@ -14,12 +14,12 @@ from shadowtime.shared.distributions.histogram import EDGES, bin_of
 from shadowtime.shared.kernels import Floats, FloatTable, kernel
 
 LEAST_JUMP: Final = 1e-6
-"""Mass below which an atom is no jump of a transform: the last digit of a published probability."""
+"""Smallest mass of an atom that counts as a jump of a transform: the last digit of a published probability."""
 
 
 @kernel
 def occupied_time(run_time: float, limit: float) -> float:
-    """Return how long a job takes up the machine, in seconds.
+    """Return the time for which a job occupies the machine, in seconds.
 
     >>> occupied_time(0, 3600), occupied_time(4000, 3600)
     (1.0, 3600.0)
@@ -29,7 +29,7 @@ def occupied_time(run_time: float, limit: float) -> float:
 
 @kernel
 def outcome_of(run_time: float, limit: float) -> int:
-    """Return which outcome this run time was.
+    """Return the outcome of this run time, as an index.
 
     >>> outcome_of(1000, 3600), outcome_of(3599, 3600), outcome_of(3600, 3600)
     (12, 14, 15)
@@ -40,7 +40,7 @@ def outcome_of(run_time: float, limit: float) -> int:
 
 @kernel
 def reachable(masses: Floats, last: int) -> Floats:
-    """Return the masses up to that of the last bin, and of all that is above it together; shape (last + 2,).
+    """Return the masses of the bins up to bin `last`, and the sum of all masses above it; shape (last + 2,).
 
     >>> reachable(np.array([0.1, 0.2, 0.3, 0.4]), 1).round(9).tolist()
     [0.1, 0.2, 0.7]
@@ -53,7 +53,7 @@ def reachable(masses: Floats, last: int) -> Floats:
 
 @kernel
 def outcome_masses(masses: Floats, limit: float) -> Floats:
-    """Return the mass of each outcome; shape (bin of the limit + 2,). Their sum is that of the masses.
+    """Return the mass of each outcome; shape (bin of the limit + 2,). The total mass is preserved.
 
     >>> outcome_masses(np.array([0.0, 0.0, 0.0, 0.5, 0.25, 0.25]), 1.8**3.5).round(9).tolist()
     [0.0, 0.0, 0.0, 0.5, 0.125, 0.375]
@@ -70,7 +70,9 @@ def outcome_masses(masses: Floats, limit: float) -> Floats:
 
 @kernel
 def told_outcomes(masses: Floats, limit: float, at_limit: float) -> Floats:
-    """Return the mass of each outcome where that of the limit itself is told; all else ends before it.
+    """Return the mass of each outcome if the mass `at_limit` of the limit itself is given.
+
+    The other mass in and above the limit's bin is an end in that bin, before the limit.
 
     >>> told_outcomes(np.array([0.0, 0.0, 0.0, 0.5, 0.25, 0.25]), 1.8**3.5, 0.05).round(9).tolist()
     [0.0, 0.0, 0.0, 0.5, 0.45, 0.05]
@@ -85,10 +87,10 @@ def told_outcomes(masses: Floats, limit: float, at_limit: float) -> Floats:
 
 @kernel
 def transformed(outcomes: Floats, run_time: float, limit: float) -> tuple[float, float]:
-    """Return the probability integral transform of this run time: between which values it lies, alike but at an atom.
+    """Return the probability integral transform of this run time: the ends of an interval, equal unless at an atom.
 
-    `outcomes` are those of the job, shape (bin of the limit + 2,), adding up to 1. The atoms are one second and the
-    limit; within any other bin the logarithm is uniform, in that of the limit up to the limit.
+    `outcomes` are the masses of the job's outcomes, shape (bin of the limit + 2,), adding up to 1. The atoms are one
+    second and the limit. Within any other bin, up to the limit, the logarithm of the run time is uniform.
 
     >>> transformed(np.array([0.2, 0.0, 0.8, 0.0]), 1.0, 3.24), transformed(np.array([0.2, 0.6, 0.2]), 1.8, 1.8)
     ((0.0, 0.2), (0.8, 1.0))
@@ -106,7 +108,9 @@ def transformed(outcomes: Floats, run_time: float, limit: float) -> tuple[float,
 
 @kernel
 def count_transform(counts: Floats, begin: float, end: float) -> None:
-    """Count, in equal parts of 0 to 1, a transform that lies evenly between two values, or at one if they are alike.
+    """Add a transform to the counts of equal parts of [0, 1], in place.
+
+    Its weight of 1 is spread evenly between `begin` and `end`, or put into one part if they are nearly equal.
 
     >>> counts = np.zeros(4)
     >>> count_transform(counts, 0.25, 0.75)
@@ -123,15 +127,15 @@ def count_transform(counts: Floats, begin: float, end: float) -> None:
         counts[k] += max(overlap, 0.0) / (end - begin)
 
 
-# How a predicted run time is distributed within the bins, where quantiles are told beside their masses.
+# Distribution of a predicted run time within the bins, if quantiles are predicted beside the masses.
 #
-# Between its atoms, one second and the limit, a distribution is a row of pieces, in each of which the logarithm of the
-# run time is uniform: the bins, cut where there is a quantile. One at which several quantiles lie is an atom.
+# Between its atoms, one second and the limit, a distribution is a sequence of pieces: the bins, cut at the quantiles.
+# Within a piece the logarithm of the run time is uniform. A time at which several quantiles lie is an atom.
 #
 # - pieces, shape (any, 3): columns `LOW`, `HIGH`, in seconds, and `MASS`.
 
 LEVELS: Final = np.array([k / 20 for k in range(1, 20)])
-"""Probabilities of the quantiles that a prediction may tell."""
+"""Probabilities of the quantiles that a prediction may have."""
 
 NO_QUANTILES: Final = np.zeros(0)
 
@@ -145,10 +149,10 @@ def pieces(outcomes: Floats, quantiles: Floats, limit: float) -> FloatTable:
     Parameters
     ----------
     outcomes
-        As of `shared.distributions.outcomes`, adding up to 1.
+        Masses of the outcomes, adding up to 1.
     quantiles
-        Seconds, ascending, of `LEVELS`, or none. Masses of bins stay as they are told: a quantile outside the bin in
-        which its level lies is moved to the end of that.
+        Quantiles at `LEVELS`, in ascending seconds, or none. The masses of bins take precedence: a quantile outside
+        the bin of its level is moved to the nearer edge of that bin.
 
     >>> outcomes, quantiles = np.array([0.1, 0.8, 0.1]), np.array([1.0, 1.0, *[1.6] * 15, 1.7, 1.7])
     >>> pieces(outcomes, NO_QUANTILES, 1.7).round(2).tolist()
@@ -184,7 +188,7 @@ def pieces(outcomes: Floats, quantiles: Floats, limit: float) -> FloatTable:
 
 @kernel
 def transformed_in(pieces: FloatTable, outcomes: Floats, run_time: float, limit: float) -> tuple[float, float]:
-    """Return the probability integral transform of a run time: between which values it lies, alike but at an atom.
+    """Return the probability integral transform of a run time: the ends of an interval, equal unless at an atom.
 
     >>> outcomes = np.array([0.2, 0.6, 0.2])
     >>> transformed_in(pieces(outcomes, NO_QUANTILES, 1.7), outcomes, 0.0, 1.7)

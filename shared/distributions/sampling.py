@@ -1,4 +1,4 @@
-"""Run times drawn from what was predicted of jobs, given how long each has run and what it requests."""
+"""Run times drawn from the predicted distributions of jobs, given each job's elapsed time and request."""
 
 import numpy as np
 
@@ -12,18 +12,19 @@ def sampled_times(
 ) -> IntegerTable:
     """Return a run time in whole seconds for each draw and job, shape (draws, jobs). O(draws * jobs * log bins).
 
-    A draw is the share of the job's distribution that lies below its run time, of what is left of that once the job
-    has run for so long: within a bin the logarithm of the run time is uniform, bin 0 stands for one second. What lies
-    beyond the limit happens there, and a job runs for at least a second more.
+    A draw is a probability level. The run time is the quantile at that level of the job's distribution, conditional on
+    the time that the job has run. Within a bin the logarithm of the run time is uniform; bin 0 stands for one second.
+    A run time beyond the limit becomes the limit, and each job runs for at least one more second.
 
     Parameters
     ----------
     masses
-        Probability of each bin of `run_time_bins`, shape (jobs, bins); they need not add up to 1.
+        Probability of each bin of `histogram.EDGES`, shape (jobs, bins); they need not add up to 1.
     elapsed, limits
         Seconds that each job has run, and may run at most, shape (jobs,).
     otherwise
-        Seconds that a job runs of which nothing is predicted, or which has outlived its whole distribution.
+        Run time in seconds of a job without a prediction, or one that has outlived its whole distribution,
+        shape (jobs,).
     draws
         Numbers in [0, 1), shape (draws, jobs).
 
@@ -56,7 +57,7 @@ def sampled_times(
             if total > 0.0:
                 wanted = draws[sample, job] * total
                 first, last = 0, len(upto) - 1
-                while first < last:  # the first bin that ends above what is wanted
+                while first < last:  # find the first bin whose cumulative mass is above `wanted`
                     middle = (first + last) // 2
                     if upto[middle] > wanted:
                         last = middle

@@ -1,4 +1,4 @@
-"""Compiled kernels: how they are declared, compiled and cached, and the types of arrays."""
+"""Compiled kernels: their declaration, compilation and cache, and the types of arrays."""
 
 from typing import TYPE_CHECKING
 

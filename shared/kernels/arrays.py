@@ -1,4 +1,4 @@
-"""Types of arrays: elements and dimensions, in C order; `shared.kernels.decorator` compiles functions by them."""
+"""Types of arrays: elements and dimensions, in C order. `shared.kernels` compiles functions for these types."""
 
 from typing import Annotated
 

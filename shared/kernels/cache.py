@@ -1,8 +1,7 @@
-"""The cache of compiled kernels: a file for each, whose name is what it was compiled of.
+"""The cache of compiled kernels: one file for each, named by a hash of all that it was compiled from.
 
-Numba's own looks for changes in a kernel's file alone, in an index that a crash can leave ahead of its data. Where a
-callee in another file has changed, as after a pull, it would go on with machine code that has the old one compiled
-into it.
+Numba's own cache checks only the kernel's own file for changes, and a crash can leave its index ahead of its data. If a
+callee in another file has changed, as after a pull, it would keep using machine code that contains the old callee.
 """
 
 import logging
@@ -25,25 +24,25 @@ from numba.core.registry import cpu_target
 from numba.core.runtime.nrt import rtsys
 from numba.core.serialize import dumps
 
-# What is kept of a compiled kernel, and how it is loaded without what numba takes to compile one.
+# The stored form of a compiled kernel, which is loaded without the parts of numba that compile.
 #
-# Numba's own way takes 5 to 40 ms for a kernel and a quarter of a second for the first; this takes 2 to 7 ms.
+# Numba's own loading takes 5 to 40 ms for a kernel and a quarter of a second for the first; this takes 2 to 7 ms.
 
 FORMAT = 3
-"""Of what is kept; another number where that is changed."""
+"""Version of the stored form. Increase it if the form changes."""
 
 HASHES = b"_numba_hashsecret_"
 """Symbol in code that hashes strings or bytes."""
 
 
 class _Loaded(JITCodeLibrary):
-    """Machine code from the cache; what is compiled into callers is read only as one of them is compiled."""
+    """Machine code from the cache. Its bitcode, for linking into callers, is parsed only if a caller is compiled."""
 
     @classmethod
     def _unserialize(cls, codegen: Any, state: Any) -> "_Loaded":
         name, _, (code, bitcode) = state
         if HASHES in code:
-            import numba.cpython.hashing  # noqa: F401 - where the secret is that it hashes with
+            import numba.cpython.hashing  # noqa: F401 - defines the secret that the code hashes with
         made: Any = cls
         loaded: Any = made(codegen, name)
         loaded.enable_object_caching()
@@ -59,25 +58,26 @@ class _Loaded(JITCodeLibrary):
         return its._shared_module  # noqa: SLF001 - of numba
 
     def get_pointer_to_function(self, name: str) -> int:
-        """Return the address of a function that is in it."""
+        """Return the address of a function in this library."""
         its: Any = self
         return its._codegen._engine.get_function_address(name)  # type: ignore[no-any-return]  # noqa: SLF001 - of numba
 
 
 class Payload(CompileResultCacheImpl):
-    """The stored form of a kernel: as numba has it, but that no module of numba is imported to load it.
+    """The stored form of a kernel: numba's form, changed so that no module of numba is imported to load it.
 
-    What is called has an environment each, which has the globals of its module: for compiled code they are of no use.
+    Each called function has an environment with the globals of its module. Compiled code does not use these globals, so
+    only the name and the constants of an environment are stored.
     """
 
     def reduce(self, cres: Any) -> Any:
-        """Return what is kept."""
+        """Return the stored form of a compiled kernel."""
         numbas: Any = super()
         *rest, called = numbas.reduce(cres)
         return (*rest, [(function.env_name, list(function.consts)) for function in called])
 
     def rebuild(self, target_context: Any, payload: Any) -> Any:
-        """Return what was kept, ready to be called."""
+        """Return the compiled kernel from its stored form, ready to be called."""
         numbas: Any = super()
         *rest, called = payload
         codegen = target_context.codegen()
@@ -104,20 +104,20 @@ def _environment(name: str, constants: list[Any]) -> Any:
 log = logging.getLogger(__name__)
 
 DIGEST = 32
-"""Bytes at the head of a file that say what its others are."""
+"""Bytes at the head of a file with the SHA-256 digest of the rest."""
 
 _CONSTANT = (bool, int, float, complex, str, bytes, type(None))
 
 
 class CompiledBefore(UserProvidedCacheLocator):
-    """Reads compiled kernels from a `NUMBA_CACHE_DIR` that nobody may write, as in the image.
+    """Locator of compiled kernels in a `NUMBA_CACHE_DIR` that is read-only, as in the image.
 
-    Numba's own locators pass over a folder that cannot be written. Whoever may write there runs code in all who read:
-    the files are pickles. Chosen by `NUMBA_CACHE_LOCATOR_CLASSES`.
+    Numba's own locators skip a read-only folder. The files are pickles: a user who may write there can run code in all
+    processes that read them. `NUMBA_CACHE_LOCATOR_CLASSES` selects this locator.
     """
 
     def ensure_cache_path(self) -> None:
-        """Make the folder, unless it is there."""
+        """Create the folder if it does not exist."""
         os.makedirs(self.get_cache_path(), exist_ok=True)  # type: ignore[no-untyped-call]
 
 
@@ -135,13 +135,16 @@ class KernelCache(FunctionCache):
         of_its_own.__init__(function)
 
     def file(self, signature: Any) -> Path:
-        """Return where a kernel is: types, processor, numba and all that is compiled into it are in the name."""
+        """Return the file of a kernel. Its name hashes signature, processor, numba's version and all compiled code."""
         codegen: Any = cpu_target.target_context.codegen()
         key = FORMAT, numba.__version__, str(signature), codegen.magic_tuple(), digest(self._py_func)
         return Path(self._cache_path, f"{self._impl.filename_base}.{sha256(repr(key).encode()).hexdigest()[:32]}.nbc")
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """Return what was compiled, without the registries that numba fills to compile; None where there is none."""
+        """Return a compiled kernel from the cache, without filling numba's registries for compilation.
+
+        None if the cache has no readable file of it.
+        """
         try:
             kept = self.file(sig).read_bytes()
             if sha256(kept[DIGEST:]).digest() != kept[:DIGEST]:
@@ -149,7 +152,7 @@ class KernelCache(FunctionCache):
             payload = pickle.loads(kept[DIGEST:])  # noqa: S301 - as numba reads it: see CompiledBefore
         except FileNotFoundError:
             return None
-        except Exception as error:  # damaged, or of somebody else
+        except Exception as error:  # damaged, or written by another program
             log.warning("compiled kernel %s cannot be read: %r; it is compiled anew", self.file(sig), error)
             return None
 
@@ -158,14 +161,14 @@ class KernelCache(FunctionCache):
         return self._impl.rebuild(target_context, payload)
 
     def save_overload(self, sig: Any, data: Any) -> None:
-        """Keep what was compiled in the place of what was compiled of the kernel before."""
+        """Write a compiled kernel, and delete the older files of this kernel."""
         if not self._impl.check_cachable(data):
             return
         pickled: Any = dumps
         file, payload = self.file(sig), pickled(self._impl.reduce(data))
         try:
             self._impl.locator.ensure_cache_path()
-            # Whole or not at all, for all who may read there.
+            # Numba replaces the file atomically, so other processes never read half a file.
             with self._cache_file._open_for_write(str(file)) as new:  # noqa: SLF001 - of numba
                 new.write(sha256(payload).digest() + payload)
         except OSError as error:
@@ -179,7 +182,7 @@ class KernelCache(FunctionCache):
 
 
 def digest(function: Callable[..., Any]) -> str:
-    """Return a digest of a function's code, and of all that it reaches by global names: O(their size).
+    """Return a digest of a function's code and of all that it reaches by global names. O(their size).
 
     >>> first = eval("lambda: step(2)", {"step": eval("lambda x: x + 1")})
     >>> other = eval("lambda: step(2)", {"step": eval("lambda x: x + 2")})
@@ -191,7 +194,7 @@ def digest(function: Callable[..., Any]) -> str:
     left: list[tuple[str, Any]] = [("", function)]
     while left:
         name, value = left.pop()
-        value = getattr(value, "py_func", value)  # of a kernel
+        value = getattr(value, "py_func", value)  # unwrap a kernel
         code = getattr(value, "__code__", None)
         digest.update(name.encode())
         if isinstance(value, _CONSTANT):
@@ -208,7 +211,7 @@ def digest(function: Callable[..., Any]) -> str:
             names: set[str] = set()
             for part in _parts(code):
                 digest.update(part.co_code + repr(part.co_names).encode())
-                left += [("", constant) for constant in part.co_consts]  # code among them says nothing again
+                left += [("", constant) for constant in part.co_consts]  # nested code objects add nothing here
                 names |= set(part.co_names)
 
             left += [("", cell.cell_contents) for cell in value.__closure__ or ()]
@@ -224,7 +227,7 @@ def digest(function: Callable[..., Any]) -> str:
 
 
 def _parts(code: CodeType) -> Iterator[CodeType]:
-    """Yield a piece of code and those inside it."""
+    """Yield a code object and all code objects nested in it."""
     yield code
     for constant in code.co_consts:
         if isinstance(constant, CodeType):

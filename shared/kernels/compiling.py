@@ -1,4 +1,4 @@
-"""Compilation of a kernel by numba: machine code for one signature, from the cache if it is there."""
+"""Compilation of a kernel by numba: machine code for one signature, from the cache if possible."""
 
 import os
 from collections.abc import Callable
@@ -17,11 +17,11 @@ from numba.extending import register_jitable
 from shadowtime.shared.kernels.cache import KernelCache
 from shadowtime.shared.kernels.decorator import INLINED, Kernel, cache_folder
 
-cpu_target.target_context  # noqa: B018 - made now, as its lock comes before the compiler's
+cpu_target.target_context  # noqa: B018 - created now, as its lock must be taken before the compiler's
 
 
 def compiled(kernel: Kernel) -> Callable[..., Any]:
-    """Return what `numba.njit(signature, cache=True, nogil=True)` makes, with a cache of ours."""
+    """Return the function of `numba.njit(signature, cache=True, nogil=True)`, but with our own cache."""
     function = kernel.py_func
     if numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
         return function
@@ -44,11 +44,11 @@ def compiled(kernel: Kernel) -> Callable[..., Any]:
 
 
 def _number_apart() -> None:
-    """Have numba number the functions that it compiles from here on as no other process does.
+    """Make numba number its compiled functions from a random start, so that no two processes use the same numbers.
 
-    The number is part of a symbol's name. Every process of numba counts from 1, so two kernels that two processes
-    compiled can define one symbol with two bodies. The loader takes the body that it met first for both kernels, and
-    one of them then returns wrong numbers.
+    The number is part of a symbol's name. Every process of numba counts from 1. Kernels that two processes compiled can
+    thus define the same symbol with different bodies. The loader uses the first body for both kernels, and one of them
+    returns wrong numbers.
     """
     identity: Any = FunctionIdentity
     identity._unique_ids = count(int.from_bytes(os.urandom(6)) << 16)  # noqa: SLF001 - of numba
@@ -56,7 +56,7 @@ def _number_apart() -> None:
 
 def is_kept(kernel: Kernel) -> bool:
     """Return whether the cache has a kernel."""
-    with global_compiler_lock:  # which guards `CACHE_DIR` too
+    with global_compiler_lock:  # it guards `CACHE_DIR`, too
         return _cache(kernel.py_func).file(_signature(kernel.py_func)).exists()
 
 
@@ -67,7 +67,7 @@ def _signature(function: Callable[..., Any]) -> Any:
 
 
 def _cache(function: Callable[..., Any]) -> KernelCache:
-    """Return the cache of a kernel in `cache_folder()`, of ours alone: others in this process keep their own places."""
+    """Return the cache of a kernel in `cache_folder()`. The cache folder of other numba users in this process stays."""
     config: Any = numba.config
     before = config.CACHE_DIR
     config.CACHE_DIR = before or str(cache_folder())

@@ -1,4 +1,4 @@
-"""Hot loops, which numba compiles once into a cache on disk; numba itself is imported as the first is called."""
+"""Kernels: hot loops that numba compiles once into a cache on disk. Numba is imported when the first is called."""
 
 import gc
 import os
@@ -17,30 +17,33 @@ Function = TypeVar("Function", bound=Callable[..., object])
 
 
 def cache_folder() -> Path:
-    """Return where compiled kernels are, in a folder for each installation, unless `NUMBA_CACHE_DIR` names another."""
+    """Return the folder of compiled kernels. It is used unless `NUMBA_CACHE_DIR` names another.
+
+    Numba gives each installation a folder inside it.
+    """
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "shadowtime" / "kernels"
 
 
 class Kernel:
-    """A pure function over arrays, compiled for the one signature that its annotations say.
+    """A pure function over arrays, compiled for the one signature of its annotations.
 
-    It is read from the cache as it is first called, by a process or by another kernel that is compiled, and compiled
-    where the cache has none. A command needs few of a hundred, and none to say its first word.
+    It is loaded from the cache, or else compiled, when it is first called or when another kernel that calls it is
+    compiled. A command needs few of a hundred kernels, and none before its first output.
     """
 
     first_call_within: ClassVar[Callable[[], AbstractContextManager[object]]] = nullcontext
-    """Context of a first call while its kernel is loaded or compiled; for measurements."""
+    """Context manager around the loading or compilation at a first call; for measurements."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         update_wrapper(self, function)
         self.py_func = function
-        """As it was before it was compiled, for tests."""
+        """The plain Python function, for tests."""
         self.being_made: Any = None
-        """Dispatcher while numba compiles it, for a function that calls itself."""
+        """Numba's dispatcher during compilation, for a function that calls itself; None otherwise."""
         self._compiled: Callable[..., Any] | None = None
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
-        """Return what the function does; raises `TypeError` for arguments of other types."""
+        """Return the function's result. Raises `TypeError` for arguments of other types."""
         compiled = self._compiled
         if compiled is None:
             with Kernel.first_call_within():
@@ -49,11 +52,11 @@ class Kernel:
 
     @property
     def loaded(self) -> bool:
-        """Whether it has been."""
+        """Whether the compiled function has been loaded."""
         return self._compiled is not None
 
     def load(self) -> Any:
-        """Make it ready to be called, and return what is called in its place; Ctrl-C comes afterwards."""
+        """Load or compile the kernel, and return the compiled function. Ctrl-C is delayed until afterwards."""
         with _not_interrupted():
             compiling = _compiling()
             with compiling.global_compiler_lock:
@@ -63,17 +66,17 @@ class Kernel:
 
     @property
     def _numba_type_(self) -> Any:
-        """The type by which another kernel calls it."""
+        """Numba's type of this function, for another kernel that calls it."""
         return (self.being_made or self.load())._numba_type_
 
     def __reduce__(self) -> str:
-        """Have a pickle say its name."""
+        """Return the function's name: a pickle refers to the kernel by name."""
         return self.py_func.__qualname__
 
 
 @contextmanager
 def _not_interrupted() -> Iterator[None]:
-    """Let Ctrl-C wait: a module that is half imported stays so, and what LLVM calls back into Python loses it."""
+    """Delay Ctrl-C. It would leave a module half imported, and LLVM's callbacks into Python would lose it."""
     if (
         threading.current_thread() is not threading.main_thread()
         or signal.getsignal(signal.SIGINT) is not signal.default_int_handler
@@ -92,9 +95,9 @@ def _not_interrupted() -> Iterator[None]:
 
 
 def _compiling() -> ModuleType:
-    """Return what compiles: numba is half of a short command's time.
+    """Return the module that compiles. It is imported late, since numba is half of a short command's time.
 
-    As at a start, the collector of garbage need not look through what stays; in a command, nor afterwards.
+    As at start-up, garbage collection is off during the import. In a command, the imported objects are then frozen.
     """
     with _IMPORTING:
         if _COMPILING in sys.modules:
@@ -114,34 +117,34 @@ _COMPILING = "shadowtime.shared.kernels.compiling"
 _IMPORTING = threading.RLock()
 MADE: list[Kernel] = []
 INLINED: list[Callable[..., object]] = []
-"""Functions that kernels may call and that numba does not know yet."""
+"""Inlined functions that are not registered with numba yet."""
 
 
 def kernel(function: Function) -> Function:
-    """Have a function compiled as it is first called: a `Kernel`.
+    """Return a `Kernel` of a function, which is compiled when it is first called.
 
-    What it takes and returns are numbers, arrays of `shared.kernels.arrays`, and tuples of these, named ones too.
+    Arguments and results are numbers, arrays of `shared.kernels.arrays`, and tuples or named tuples of these.
     """
     MADE.append(Kernel(function))
     return cast("Function", MADE[-1])
 
 
 def inlined(function: Function) -> Function:
-    """Let kernels call a small function, which is compiled into each of them; anybody else calls it as it is."""
+    """Let kernels call a small function, which is compiled into each of them. Other code calls the Python function."""
     INLINED.append(function)
     return function
 
 
 def load_all() -> None:
-    """Load every kernel of the modules that are imported; compile what the cache lacks."""
+    """Load every kernel of the imported modules, and compile those that the cache lacks."""
     for kernel in MADE:
         kernel.load()
 
 
 def get_ready() -> None:
-    """Import numba, and compile the kernels of imported modules that its cache lacks: no event is to wait for that.
+    """Import numba, and compile the kernels of imported modules that the cache lacks, so that no event waits for it.
 
-    O(kernels), 50 us each where it lacks none.
+    O(kernels), at 50 us each if the cache has all.
     """
     with _not_interrupted():
         compiling = _compiling()

@@ -1,7 +1,7 @@
-"""EASY backfilling over arrays: room for a job, the time at which it can start, one pass.
+"""EASY backfilling over arrays: whether a job fits, the time at which it can start, one pass.
 
-What jobs take of each resource are vectors: processors first, then further ones, such as memory and GPUs. A job that
-takes nothing of a resource is not limited by it, also where less than nothing is free.
+The size of a job is a vector: processors first, then further resources, such as memory and GPUs. A job that needs none
+of a resource is not limited by it, even if the free amount is negative.
 """
 
 import numpy as np
@@ -15,7 +15,7 @@ BEYOND = 1 << 60
 
 @inlined
 def has_room(free: Integers, size: Integers) -> bool:
-    """Return whether a job of this size fits into what is free of each resource.
+    """Return whether a job of this size fits into the free amount of each resource.
 
     >>> import numpy as np
     >>> free = np.array([4, -1])
@@ -32,10 +32,10 @@ def has_room(free: Integers, size: Integers) -> bool:
 def place_of(
     needed: Integers, earliest: int, free: Integers, sizes: IntegerTable, ends: Integers, by_end: Integers
 ) -> tuple[int, Integers]:
-    """Return when a job fits from `earliest` on, and what is left of each resource beside it then. O(running).
+    """Return the first time from `earliest` on at which a job fits, and what it leaves of each resource. O(running).
 
-    Running jobs hold `sizes` until `ends`, which `by_end` sorts; every job that ends by that time counts. If the job
-    never fits, the time is `BEYOND` and everything is left.
+    Running jobs hold `sizes` until `ends`; `by_end` lists them in order of their ends. All jobs that end by the
+    returned time have released their resources. If the job never fits, the time is `BEYOND` and everything is left.
 
     >>> running = np.array([[4], [4]]), np.array([100, 200]), np.array([0, 1])
     >>> [place_of(np.array([6]), time, np.array([2]), *running)[0] for time in (0, 150)]
@@ -53,9 +53,9 @@ def place_of(
 
 @kernel
 def shadow_of(needed: Integers, free: Integers, sizes: IntegerTable, ends: Integers) -> tuple[int, Integers]:
-    """Return the shadow time of a job that needs so much of each resource, and what is extra of each at that time.
+    """Return the shadow time of a job that needs so much of each resource, and the extra amount of each at that time.
 
-    As of `place_of`, from the first end on. O(n log n) in the running jobs.
+    See `place_of`. O(n log n) in the running jobs.
 
     >>> time, extra = shadow_of(np.array([6]), np.array([2]), np.array([[4], [4]]), np.array([100, 200]))
     >>> time, extra.tolist()
@@ -74,9 +74,9 @@ def backfilled_rows(
     run_times: Integers,
     candidates: Integers,
 ) -> Integers:
-    """Return the candidates, rows in the order in which they are tried, that delay no head. O(candidates).
+    """Return the candidates that can start without delaying the head, as rows in the order of trial. O(candidates).
 
-    Each fits into what those before it leave free, and ends by the shadow time or takes no more than what is extra.
+    Each fits into what those before it leave free. It also ends by the shadow time or fits into the extra amounts.
 
     >>> sizes, times = np.array([[2], [2], [2]]), np.array([10, 99, 99])
     >>> backfilled_rows(0, np.array([5]), 10, np.array([2]), sizes, times, np.array([0, 1, 2])).tolist()
@@ -110,22 +110,24 @@ def easy_pass(
     held: IntegerTable,
     ends: Integers,
 ) -> tuple[int, int, int, Integers]:
-    """Return how many jobs start from the head of the queue, the blocked head's shadow, and the backfilled rows.
+    """Return the number of jobs that start from the queue's head, the blocked head's shadow, and the backfilled rows.
 
     Parameters
     ----------
     free
-        What is free of each resource.
+        Free amount of each resource.
     sizes, run_times, order
-        Of each waiting job, in order of the queue: what it takes of each resource, expected run time in seconds, and
-        the rank by which candidates are tried (least first, ties in order of the queue); no ranks: as the queue.
+        For each waiting job, in order of the queue: its need of each resource, its expected run time in seconds, and
+        its rank among the candidates. The lowest rank is tried first, ties in order of the queue. An empty `order`
+        stands for the order of the queue.
     held, ends
-        Of each running job: what it holds of each resource, and when it is expected to end.
+        For each running job: its amount of each resource, and its expected end.
 
     Returns
     -------
     heads, shadow_time, extra_processors, rows
-        Rows of the queue in the order in which they are accepted.
+        `rows` are rows of the queue in the order in which they are accepted. Shadow time and extra processors are 0 if
+        no candidate fits.
     """
     waiting = len(sizes)
     left = free.copy()
@@ -145,7 +147,7 @@ def easy_pass(
     held = np.concatenate((held, sizes[:heads]))
     ends = np.concatenate((ends, now + run_times[:heads]))
     shadow_time, extra = shadow_of(sizes[heads], left, held, ends)
-    # What fails now fails later in the pass too, for what is free and extra only shrinks: sort the rest alone.
+    # A candidate that fails now also fails later in the pass, since free and extra amounts only shrink: drop it.
     able = 0
     for row in rows[:count]:
         if now + run_times[row] <= shadow_time or has_room(extra, sizes[row]):

@@ -1,7 +1,7 @@
-"""When the heads of backfill attempts are ready.
+"""The times at which the heads of backfill attempts are ready.
 
 A pass that evaluates candidates is an attempt. It counts the jobs that run at that moment. Its head is ready at the
-first instant by which these jobs have released the processors that it needs (docs/algorithms.md#calibration).
+first instant by which these jobs have released the processors that the head needs (docs/algorithms.md#calibration).
 """
 
 from typing import Any, NamedTuple
@@ -12,15 +12,15 @@ from shadowtime.shared.kernels.arrays import Flags, Integers, IntegerTable
 from shadowtime.shared.kernels.decorator import kernel
 
 ID, TIME, NEEDED, RUNNING, RELEASED, READY_AFTER = range(6)
-"""Columns of attempts: seconds and processors; `RUNNING` of the jobs that an attempt counts have not ended."""
+"""Columns of attempts, in seconds and processors. `RUNNING` is the number of counted jobs that have not ended."""
 
 NOT_READY = -1
-"""In `READY_AFTER`."""
+"""Value of `READY_AFTER` while the head is not ready."""
 
 
 @kernel
 def find_ready(attempts: IntegerTable, last_end: int) -> None:
-    """Note, in place, which heads became ready at the last instant at which jobs ended. O(attempts)."""
+    """Mark, in place, the heads that became ready at the last instant at which jobs ended. O(attempts)."""
     for attempt in attempts:
         if attempt[READY_AFTER] == NOT_READY and attempt[RELEASED] >= attempt[NEEDED]:
             attempt[READY_AFTER] = last_end - attempt[TIME]
@@ -28,7 +28,7 @@ def find_ready(attempts: IntegerTable, last_end: int) -> None:
 
 @kernel
 def release(attempts: IntegerTable, first: int, processors: int) -> None:
-    """Release a job's processors, in place, in the attempts from `first` on whose heads are not ready."""
+    """Add a job's processors, in place, to the released ones of all attempts from `first` on with unready heads."""
     for at in range(len(attempts) - 1, -1, -1):  # in order of their ids
         if attempts[at, ID] < first:
             break
@@ -43,11 +43,11 @@ class TrackedHeads(NamedTuple):
     Parameters
     ----------
     ready, hopeless
-        Whether the head is ready, or never will be: all jobs that the attempt counts have ended, and it is not.
+        Whether the head is ready, or never will be: all counted jobs have ended, and it is still not ready.
     ready_after
         Seconds from the attempt until the head was ready.
     extra
-        Processors that had been released by then and that the head does not need.
+        Processors released by then, beyond those that the head needs.
     """
 
     id: Integers
@@ -58,9 +58,9 @@ class TrackedHeads(NamedTuple):
 
 
 class HeadTracker:
-    """Attempts of one machine, and how far the jobs that they count have released what their heads need.
+    """Attempts of one machine, and the processors that the counted jobs have released for their heads.
 
-    A change of the machine's size is left out of account. The end of a job costs O(attempts that are kept).
+    A change of the machine's size is ignored. The end of a job costs O(kept attempts).
 
     >>> heads = HeadTracker()
     >>> heads.start(7)
@@ -76,7 +76,7 @@ class HeadTracker:
         self.next_attempt = 0
         self.last_end = 0
         self.counted_from: dict[int, int] = {}
-        """Of each running job, and of those about to start, the first attempt that counts it."""
+        """The first attempt that counts a job, for each job that is running or about to start."""
         self._new: list[tuple[int, int, int, int, int, int]] = []
         self.settled = True
         """Whether nothing has been released, and no attempt has been added, since the last `settle`."""
@@ -84,7 +84,7 @@ class HeadTracker:
     def add(self, time: int, needed: int, *, keep: bool = True) -> int:
         """Add an attempt whose head needs so many processors of the running jobs, and return its id.
 
-        If it is not to be kept, it is only numbered.
+        With `keep` False the attempt only gets an id and is not tracked.
         """
         number = self.next_attempt
         self.next_attempt += 1
@@ -94,11 +94,11 @@ class HeadTracker:
         return number
 
     def start(self, job_number: int) -> None:
-        """Count a job from the next attempt on, if it is not counted yet: it has been started, or will be."""
+        """Count a job from the next attempt on, if it is not counted yet. It has started, or is about to start."""
         self.counted_from.setdefault(job_number, self.next_attempt)
 
     def withdraw(self, job_number: int) -> None:
-        """Count a job no longer that was about to start."""
+        """Stop counting a job that was about to start."""
         self.counted_from.pop(job_number, None)
 
     def end(self, time: int, job_number: int, processors: int) -> None:
@@ -110,14 +110,14 @@ class HeadTracker:
         release(self._attempts, self.counted_from.pop(job_number), processors)
 
     def settle(self) -> None:
-        """Note which heads are ready, once all jobs that ended at the last instant have been taken in."""
+        """Mark the heads that are ready, after all ends of the last instant have been applied."""
         if not self.settled:
             self._merge()
             find_ready(self._attempts, self.last_end)
             self.settled = True
 
     def columns(self) -> TrackedHeads:
-        """Return what is known of the attempts that are kept, as of the last `settle`."""
+        """Return the state of the kept attempts, as of the last `settle`."""
         attempts = self._attempts
         ready = attempts[:, READY_AFTER] != NOT_READY
         return TrackedHeads(
@@ -129,7 +129,7 @@ class HeadTracker:
         )
 
     def keep(self, which: Flags) -> None:
-        """Forget all attempts but these; shape (attempts,)."""
+        """Drop all attempts except the flagged ones; `which` has shape (attempts,)."""
         self._attempts = self._attempts[which]
 
     def _merge(self) -> None:
@@ -148,7 +148,7 @@ class HeadTracker:
         }
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Take on what `snapshot` returned."""
+        """Restore the state that `snapshot` returned."""
         self._attempts = np.array(state["attempts"], np.int64).reshape(-1, READY_AFTER + 1)
         self.counted_from = dict(state["counted_from"])
         self.last_end, self.next_attempt, self.settled = state["last_end"], state["next_attempt"], state["settled"]

@@ -34,9 +34,9 @@ class Kill(FrozenModel):
 class Evaluated(FrozenModel):
     """Candidates tried one after another for one blocked head, until one was started (`accepted`) or none was left.
 
-    Of each candidate there is the exact probability of delaying the head and the paper's bound. The head lacks
-    `needed` processors, which the running jobs must release; the first `after` starts of the same pass are among them.
-    `recalibrated` are the exact probabilities as mended by earlier outcomes, where the policy does so.
+    Each candidate has the exact probability of delaying the head and the paper's bound. The head lacks `needed`
+    processors, which the running jobs must release; the first `after` starts of the same pass are among these jobs.
+    `recalibrated` has the exact probabilities, corrected by earlier outcomes, if the policy recalibrates.
     """
 
     head: JobNumber
@@ -58,11 +58,11 @@ class Evaluated(FrozenModel):
 
 
 class CutShort(FrozenModel):
-    """The part of a pass that was left undone, because its work is bounded (`docs/cost.md`).
+    """The part of a pass that was skipped, because the work of a pass is bounded (`docs/cost.md`).
 
-    By `walks`: `left` candidates were not weighed, but taken or left as plain EASY does on their requests. By `depth`:
-    `left` waiting jobs were not planned, moved or tried. By `starts`: as many started as may at once, and the next pass
-    goes on with the `left` that it did not get to.
+    With `walks`, `left` candidates were not evaluated: plain EASY decided on them by their requests. With `depth`,
+    `left` waiting jobs were not planned, moved or tried. With `starts`, the pass started the maximum number of jobs,
+    and the next pass continues with the `left` jobs that it did not reach.
     """
 
     by: Literal["walks", "depth", "starts"]
@@ -73,10 +73,10 @@ Share = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
 class Standing(FrozenModel):
-    """The result of a member of a portfolio, over the jobs that have ended on all of its simulated machines.
+    """The result of one member of a portfolio, over the jobs that have ended on the simulated machines of all members.
 
-    Mean bounded slowdown, mean wait, longest wait and the mean wait of the user who is worst off are shares of those of
-    the first member, EASY. The policy makes `loss` least; `weight` is what exponential weights would give the member.
+    Mean bounded slowdown, mean wait, longest wait and the mean wait of the user who is worst off are ratios to those of
+    the first member, EASY. The policy minimises `loss`. `weight` is the member's share under exponential weights.
     """
 
     member: Name
@@ -89,7 +89,10 @@ class Standing(FrozenModel):
 
 
 class Chosen(FrozenModel):
-    """The member of a portfolio that decides; where it has been chosen just now, where all stand on how many `jobs`."""
+    """The member of a portfolio that decides.
+
+    If it was chosen just now, `standings` has the results of all members over `jobs` jobs; else both are None.
+    """
 
     member: Name
     jobs: Count | None = None
@@ -97,9 +100,9 @@ class Chosen(FrozenModel):
 
 
 class Again(FrozenModel):
-    """The policy is to be asked again at `time`, seconds, if nothing happens before; later answers replace this.
+    """A request for a scheduling point at `time`, in seconds, if nothing happens before. A later answer replaces it.
 
-    A source that obeys adds a scheduling point then; in a log as it happened nothing comes of it.
+    A source that obeys the decisions adds a scheduling point then. In a recorded log the request has no effect.
     """
 
     time: Instant

@@ -1,4 +1,4 @@
-"""That predictions do not hold any more, or hold again: docs/algorithms.md#drift."""
+"""Alarms that predictions do not hold any more, and their ends: docs/algorithms.md#drift."""
 
 from typing import Annotated, Final, Literal
 
@@ -9,7 +9,7 @@ Predicted = Literal["run_time", "adjustment", "wait_bound", "forecast"]
 """The kinds of predictions that can drift."""
 
 Scope = Literal["cluster", "queue", "partition", "user"]
-"""Of whose jobs."""
+"""The group whose jobs are concerned."""
 
 LONGER: Final = "longer"
 SHORTER: Final = "shorter"
@@ -28,27 +28,27 @@ DESCRIPTIONS: Final = {
     ("adjustment", TOO_SHORT): "adjusted requests are too short by half an hour or more",
     ("forecast", OFF): "forecast waits are off",
 }
-"""In words; of bounds on waits see `said`."""
+"""The failures of predictions in words; for bounds on waits see `describe_drift`."""
 
 
 class Drift(FrozenModel):
-    """Predictions do not hold any more since `since`, or, with `holds`, hold again.
+    """An alarm that predictions do not hold since `since`; or, with `holds`, that they hold again.
 
     Parameters
     ----------
     of, what
-        What was predicted, and how it fails: of `run_time` longer, shorter, outside, twice or half; of `adjustment` too
-        short; of `wait_bound` the grouping; of `forecast` off.
+        The kind of prediction, and how it fails: for `run_time` longer, shorter, outside, twice or half; for
+        `adjustment` too short; for `wait_bound` the grouping; for `forecast` off.
     scope, number
-        Of whose jobs: all of the cluster, or a queue's, partition's or user's of this number.
+        The jobs concerned: all of the cluster, or those of the queue, partition or user with this number.
     holds
-        Whether it is over.
+        Whether the alarm is over.
     since
-        Seconds of the log: the beginning of the day from which on it most likely drifts or holds.
+        Seconds of the log: the beginning of the day from which on the predictions most likely drift, or hold.
     share
-        Of the outcomes since then: how many failed, in 0 to 1; of forecasts the mean relative error.
+        The share of the outcomes since then that failed, in 0 to 1; for forecasts the mean relative error.
     most
-        What that share may be.
+        The highest acceptable `share`.
     """
 
     of: Predicted
@@ -62,14 +62,14 @@ class Drift(FrozenModel):
 
     @property
     def key(self) -> tuple[str, str, str, int | None]:
-        """The key that no other drift at the same time has."""
+        """The key of the drift, unique among the drifts at one time."""
         return self.of, self.what, self.scope, self.number
 
 
 class DriftEpisode(FrozenModel):
-    """For how long predictions did not hold: the fields are those of `Drift`.
+    """A period in which predictions did not hold; the fields are those of `Drift`.
 
-    It began at `since` as far as is known, was told at `told`, and has lasted until `until`, None if it lasts.
+    It began at `since` as far as is known, was reported at `told`, and ended at `until`; None if it still lasts.
     """
 
     of: Predicted
@@ -84,9 +84,9 @@ class DriftEpisode(FrozenModel):
 
 
 class DriftScores(FrozenModel):
-    """Whether predictions held: the days of outcomes of the cluster, and when they did not.
+    """The drift of predictions in a run: the days with outcomes, and the periods in which predictions did not hold.
 
-    `left_out` counts the episodes that came after so many.
+    `left_out` counts the further episodes, beyond the maximum number.
     """
 
     days: Count
@@ -95,7 +95,7 @@ class DriftScores(FrozenModel):
 
 
 def describe_drift(of: str, what: str) -> str:
-    """Return in words what does not hold.
+    """Return in words how predictions fail.
 
     >>> describe_drift("run_time", "longer"), describe_drift("wait_bound", "plain")
     ('run times are longer than predicted', 'waits are longer than their plain bounds')
@@ -104,7 +104,7 @@ def describe_drift(of: str, what: str) -> str:
 
 
 def whose(scope: str, number: int | None) -> str:
-    """Return of whose jobs.
+    """Return in words whose jobs are concerned.
 
     >>> whose("cluster", None), whose("user", 7)
     ('all jobs', 'user 7')

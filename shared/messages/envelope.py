@@ -1,14 +1,14 @@
 """The events of a run, and the envelope in which they travel.
 
 The log of a run is a sequence of envelopes, numbered from 0 without holes. The source publishes events; each stage
-forwards the envelope of every event, some with their prediction added. One envelope in, one envelope out: so a
-sequence number identifies an envelope on every topic, and a receiver drops duplicates by number alone.
+forwards the envelope of every event, some with their prediction added. A stage emits one envelope for each envelope
+that it reads. So a sequence number identifies an envelope on every topic, and a receiver drops duplicates by number.
 
-The scheduler answers a `SchedulingPoint` with a `Decided` in its place. A stage that finds an event to contradict the
-log puts a `Rejected` in its place.
+The scheduler replaces a `SchedulingPoint` by a `Decided`. A stage replaces an event that contradicts the log by a
+`Rejected`.
 
-All times are whole seconds on the cluster's own time line. Time never goes back: what is told after its instant is told
-at the present one, and says in `happened` when it was. What anything may be at most is in `shared.bounds`.
+All times are whole seconds on the cluster's own time line. Time never goes back: an event that is reported late has
+the present time, and `happened` has its own. The upper limits of all values are in `shared.bounds`.
 """
 
 from hashlib import sha256
@@ -67,7 +67,7 @@ from shadowtime.shared.messages.scores import Scores
 
 
 def run_name(*parts: str) -> str:
-    """Return the name of a run or a cluster; of a long one, as of a policy with templates, a digest ends it.
+    """Return the name of a run or a cluster. A long name, as of a policy with templates, is cut and gets a digest.
 
     >>> run_name("kth", "easy"), len(run_name("kth", "x" * 500))
     ('kth/easy', 200)
@@ -113,11 +113,11 @@ class ClusterOpened(FrozenModel):
     """A run begins: one cluster under one set of settings. Always sequence 0.
 
     `policy`, `runtime`, `adjustment` and `wait_bound` are SPECs with every key spelled out, so that a stage needs
-    nothing but the log to do its work. `unix_start` is the Unix time of second 0 of the cluster's own time line, and
-    `sample_every` the seconds between the moments at which the scoreboard samples its figures; None for never. For
-    people, `name` is what they call these settings, and `experiment` what all runs have in common that belong together.
-    The machine is one pool of nodes, or `pools`, whose processors add up to its own. Where a `closed` run has
-    `obeyed_from`, what happens before that happened elsewhere, and decisions are advice until then.
+    nothing but the log to do its work. `unix_start` is the Unix time of second 0 of the cluster's own time line. The
+    scoreboard samples its figures every `sample_every` seconds; None for never. `name` is a name of these settings for
+    people, and runs that belong together have the same `experiment`. The machine is one pool of nodes, or `pools`,
+    whose processors add up to its own. If a `closed` run has `obeyed_from`, the events before that time happened
+    elsewhere, and decisions are advice until then.
     """
 
     kind: Literal["ClusterOpened"] = "ClusterOpened"
@@ -138,7 +138,7 @@ class ClusterOpened(FrozenModel):
     obeyed_from: Instant | None = None
 
     def obeys(self, time: int) -> bool:
-        """Return whether what is decided at a time is what happens."""
+        """Return whether decisions at a time are carried out; otherwise they are advice."""
         return self.mode == "closed" and (self.obeyed_from is None or time >= self.obeyed_from)
 
     @model_validator(mode="after")
@@ -151,9 +151,9 @@ class ClusterOpened(FrozenModel):
 class Decided(FrozenModel):
     """The decisions of the scheduler at a scheduling point, kills first; empty when nothing can be done.
 
-    `cut_short` says what a pass of too many jobs left undone; None, as nearly always, where it left nothing. `chosen`
-    says which configuration decided, where a policy has several; None also where nothing was decided. At `again` the
-    policy wants to be asked once more, if nothing happens before; None: whenever something happens.
+    `cut_short` has the parts that a pass over too many jobs skipped; None, as nearly always, if it skipped nothing.
+    `chosen` is the configuration that decided, if the policy has several; None also if nothing was decided. The policy
+    requests a scheduling point at `again`, if nothing happens before; None if it only waits for the next event.
     """
 
     kind: Literal["Decided"] = "Decided"
@@ -170,11 +170,10 @@ Refusal = Literal["failed", "too-large", "quarantined"]
 
 
 class Rejected(FrozenModel):
-    """An event that changed nothing; without a `code` it contradicted the log before it.
+    """An event that changed nothing. Without a `code`, it contradicted the log before it.
 
-    With `failed` a stage could not work it out, with `too-large` what the stage had to say of it does not fit into a
-    message; what had been done was undone. `quarantined` is the last that a stage says of a run that it cannot carry
-    on.
+    With `failed`, a stage failed to handle it. With `too-large`, the stage's output does not fit into a message. In
+    both cases its effects were undone. `quarantined` is a stage's last output for a run that it cannot continue.
     """
 
     kind: Literal["Rejected"] = "Rejected"
@@ -184,7 +183,7 @@ class Rejected(FrozenModel):
 
 
 class ClusterClosed(FrozenModel):
-    """The run is over; stages may let go of it. The scoreboard answers with its scores."""
+    """The run is over; stages may forget it. The scoreboard answers with its scores."""
 
     kind: Literal["ClusterClosed"] = "ClusterClosed"
     time: Instant
@@ -209,7 +208,7 @@ Event = (
 
 
 class Envelope(FrozenModel):
-    """An event of a run with what the stages so far have added to it; `run` is its key in Kafka.
+    """An event of a run, with the fields that stages have added so far; `run` is its key in Kafka.
 
     >>> envelope = Envelope(run="kth/easy", sequence=7, event=SchedulingPoint(time=60))
     >>> envelope.model_copy(update={"run_time": RunTimePrediction(point=90.0, observations=2)}).sequence
@@ -232,7 +231,7 @@ class Envelope(FrozenModel):
     drifts: Annotated[tuple[Drift, ...], AtMost(MAX_DRIFTS)] | None = None
 
     def to_bytes(self) -> bytes:
-        """Return the envelope as JSON, as it lies on a topic: what is None is left out."""
+        """Return the envelope as JSON, as on a topic: fields that are None are left out."""
         return self.as_json(exclude_none=True)
 
     @classmethod
@@ -242,7 +241,7 @@ class Envelope(FrozenModel):
 
     @classmethod
     def read(cls, value: bytes | None) -> "Envelope | None":
-        """Return the envelope in a message, or None where there is none; a stage has buried such a message."""
+        """Return the envelope in a message; None if there is none. A stage has made such a message a dead letter."""
         try:
             return None if value is None else cls.from_bytes(value)
         except ValidationError:

@@ -1,4 +1,4 @@
-"""Why a job waits, as the state of stage `scheduler` tells it: what `ask --job` and the live page answer."""
+"""Explanations of waits, from the state of stage `scheduler`: the answers of `ask --job` and of the live page."""
 
 from typing import Annotated, Literal, Protocol, runtime_checkable
 
@@ -12,7 +12,7 @@ from shadowtime.shared.messages.predictions import Probability
 from shadowtime.shared.messages.reasons import Reason
 
 MAX_NAMED_JOBS = 100
-"""Jobs that one part of an explanation names; it counts them all."""
+"""The maximum number of jobs that one part of an explanation names; its count includes all."""
 
 Resource = Literal["processors", "memory", "gpus"]
 Numbers = Annotated[tuple[Count, ...], AtMost(MAX_NAMED_JOBS)]
@@ -20,7 +20,7 @@ Awaited = Literal["site", "capacity", "processors", "memory", "gpus", "head", "p
 
 
 class Ahead(FrozenModel):
-    """The waiting jobs that are served before it."""
+    """The waiting jobs that are served before this job."""
 
     order: str = Field(description="order of the queue, as the policy calls it; arrival where its own is not told")
     told: bool = Field(description="whether the policy is known to serve the queue in this order")
@@ -42,9 +42,9 @@ class Ending(FrozenModel):
 
 
 class Endings(FrozenModel):
-    """The running jobs that must end so that a job finds room, by the ends that are expected, if no other job starts.
+    """The running jobs that must end to make room for a job, by their expected ends, if no other job starts.
 
-    There is no earlier expected end by which it would find room.
+    At no earlier expected end would the job have room.
     """
 
     job_number: Count = Field(description="the job that needs the room: this one, or the head of the queue")
@@ -60,7 +60,7 @@ class Endings(FrozenModel):
 
 
 class Shadow(FrozenModel):
-    """The room that backfilling has behind the head, by the run times that the policy plans with."""
+    """The room that the head leaves for backfilling, by the run times that the policy plans with."""
 
     head: Count = Field(description="the first job of the queue that does not fit")
     shadow_time: Whole | None = Field(description="when it can start; None if it cannot, however long is waited")
@@ -70,7 +70,7 @@ class Shadow(FrozenModel):
 
 
 class Refused(FrozenModel):
-    """A pass that weighed the job as a candidate and did not start it: numbers of the log's `Decided`."""
+    """A pass that evaluated the job as a candidate and did not start it; the figures are from the log's `Decided`."""
 
     time: Whole
     head: Count
@@ -83,7 +83,7 @@ class Refused(FrozenModel):
 
 
 class Sooner(FrozenModel):
-    """Another request with which a pass of the policy now would start the job; the policy was run to see that."""
+    """Another request with which a pass of the policy would start the job now; the policy was run to find that out."""
 
     requested_time: Count | None = Field(default=None, description="seconds, where a shorter request is enough")
     processors: Count | None = Field(default=None, description="processors, where fewer are enough")
@@ -93,7 +93,7 @@ class Sooner(FrozenModel):
 
 
 class Explanation(FrozenModel):
-    """How one job stands, and why, as of an event of the log; times are seconds on the cluster's own time line."""
+    """The state of one job and the reasons for it, as of an event of the log; times in seconds on its time line."""
 
     cluster: str = Field(description="the cluster, by name")
     run: str = Field(description="the run behind the answer")
@@ -137,11 +137,11 @@ class Explains(Protocol):
     """The part of a stage's handler that `ask` and the live page use."""
 
     def handle(self, envelope: Envelope) -> Envelope:
-        """Take in an event."""
+        """Apply an event."""
         ...
 
     def explain(self, job_number: int, run: str, sequence: int, *, brief: bool = False) -> Explanation | None:
-        """Return why a job stands as it does; None of one that is not known.
+        """Return the state of a job and the reasons for it; None if the job is not known.
 
         A brief answer runs no policy, and names no running jobs that must end.
         """

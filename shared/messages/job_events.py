@@ -10,18 +10,18 @@ from shadowtime.shared.messages.decisions import JobNumber
 from shadowtime.shared.messages.speedup import SpeedUp
 
 Outcome = Literal["completed", "failed", "cancelled", "limit", "killed"]
-"""End of a job: by itself (three ways), at the limit of its start, or by a decision of the scheduler."""
+"""End of a job: by itself (three ways), at the limit set at its start, or by a decision of the scheduler."""
 
 
 class JobSubmitted(FrozenModel):
-    """A job enters the queue. What only the future knows, its run time, has no field here.
+    """A job enters the queue. Its run time has no field here: only the future knows it.
 
-    It waits from `eligible_time` on, from `time` where that is not said; `submit_time` is when its user handed it in,
-    if that was before. A job that was withdrawn may enter the queue again, under the same number. `speedup` is how a
-    moldable job scales; None is constant efficiency. `pool` counts the pools of `ClusterOpened` from 0. A job holds its
-    processors, and `memory` in MiB and GPUs in all; with `whole_nodes` all processors of the nodes that it is on.
-    `priority` is the site's, the largest goes first. A `blocked` job waits, but may not start for now, for a reason of
-    the site's such as a limit on its user: no policy starts it, or keeps processors for it.
+    Its wait begins at `eligible_time`, or at `time` if that is None. `submit_time` is the time at which its user
+    submitted it, if that was earlier. A withdrawn job may enter the queue again, under the same number. `speedup` is
+    the scaling of a moldable job; None is constant efficiency. `pool` counts the pools of `ClusterOpened` from 0. A job
+    holds its processors, and in all `memory` MiB and `gpus` GPUs; with `whole_nodes` all processors of its nodes.
+    `priority` is the site's; the largest goes first. A `blocked` job waits, but may not start for now, for a reason of
+    the site such as a limit on its user: no policy starts it, or keeps processors for it.
     """
 
     kind: Literal["JobSubmitted"] = "JobSubmitted"
@@ -50,7 +50,7 @@ class JobSubmitted(FrozenModel):
 
     @property
     def since(self) -> int:
-        """When its wait began, in seconds."""
+        """The time at which its wait began, in seconds."""
         return self.time if self.eligible_time is None else self.eligible_time
 
 
@@ -65,10 +65,10 @@ class JobWithdrawn(FrozenModel):
 
 
 class JobChanged(FrozenModel):
-    """A waiting or running job asks for something else, or has another place in the accounts; None is as before.
+    """A waiting or running job has another request, or another place in the accounts. A field that is None stays.
 
     A running job holds `requested_processors` from now on, and ends `requested_time` seconds after its start at the
-    latest; with `unlimited` nothing ends it. Whether a job is `blocked` is said of one that waits; its start ends that.
+    latest; with `unlimited` nothing ends it. `blocked` is only for waiting jobs; the start of a job ends it.
     """
 
     kind: Literal["JobChanged"] = "JobChanged"
@@ -93,9 +93,9 @@ class JobChanged(FrozenModel):
 
 
 class JobExpected(FrozenModel):
-    """The site's own scheduler says when it expects a waiting job to start; nothing is decided or predicted by it.
+    """The site's own scheduler expects a waiting job to start at `start`. No stage decides or predicts by that.
 
-    `start` may lie before `time`: what a scheduler expects grows old.
+    `start` may be before `time`: the expectation may be outdated.
     """
 
     kind: Literal["JobExpected"] = "JobExpected"
@@ -108,7 +108,7 @@ class JobExpected(FrozenModel):
 class JobStarted(FrozenModel):
     """A waiting job got its processors; the machine will end it `limit` seconds later at the latest.
 
-    A `trial` has less time than the job asks for: if it needs more it waits again, as if it had not started.
+    A `trial` has less time than the job requests. If the job needs more, it waits again, as if it had not started.
     """
 
     kind: Literal["JobStarted"] = "JobStarted"
@@ -141,8 +141,8 @@ class JobResumed(FrozenModel):
 class JobEnded(FrozenModel):
     """A running or suspended job gave its processors back; with `requeued` it waits again, as submitted.
 
-    `run_time` is without the time in which it was suspended; `original_run_time` what it would have run on the
-    processors that it requested, where it ran on others.
+    `run_time` excludes the time in which it was suspended. `original_run_time` is the run time on the processors that
+    it requested, if it ran on another number.
     """
 
     kind: Literal["JobEnded"] = "JobEnded"
@@ -165,7 +165,7 @@ OfJob = JobWithdrawn | JobChanged | JobExpected | JobStarted | JobSuspended | Jo
 
 
 def moment(event: OfJob) -> int:
-    """Return when something happened to a job, in seconds: before it was told, or then.
+    """Return the time at which an event of a job happened, in seconds: `happened` if it was reported late, else `time`.
 
     >>> moment(JobSuspended(time=60, job_number=1)), moment(JobSuspended(time=60, job_number=1, happened=45))
     (60, 45)
@@ -173,13 +173,14 @@ def moment(event: OfJob) -> int:
     return event.time if event.happened is None else event.happened
 
 
-# What is told of the machine itself.
+# Events of the machine itself.
 
 
 class CapacityChanged(FrozenModel):
-    """A pool of the machine now has so much, since nodes came or went; None is as before, and the only pool.
+    """A pool of the machine has another capacity from now on, since nodes came or went.
 
-    Running jobs go on, so fewer than none may be free for a while.
+    A resource that is None stays as it was; `pool` is None for the only pool. Running jobs continue, so the number of
+    free processors may be negative for a while.
     """
 
     kind: Literal["CapacityChanged"] = "CapacityChanged"
@@ -191,7 +192,7 @@ class CapacityChanged(FrozenModel):
 
 
 class SchedulingPoint(FrozenModel):
-    """Everything that ended or arrived at this instant has been told: the scheduler passes once."""
+    """All ends and arrivals of this instant have been reported: the scheduler makes one pass."""
 
     kind: Literal["SchedulingPoint"] = "SchedulingPoint"
     time: Instant

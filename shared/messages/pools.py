@@ -1,4 +1,4 @@
-"""The parts of a machine: sets of nodes that partitions share, each with what it has of every resource."""
+"""The parts of a machine: sets of nodes that partitions share, each with its capacity of every resource."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
@@ -8,7 +8,10 @@ from shadowtime.shared.messages.base import Amount, FrozenModel, Name, Processor
 
 
 class Pool(FrozenModel):
-    """A set of nodes that partitions share; what is None is not told and limits no job. Memory in MiB, of all nodes."""
+    """A set of nodes that partitions share. Memory is in MiB, of all nodes.
+
+    A resource that is None is unknown and limits no job.
+    """
 
     name: Name
     processors: Processors
@@ -25,7 +28,7 @@ class PoolCapacity(NamedTuple):
     gpus: int | None = None
 
     def changed(self, processors: int, memory: int | None, gpus: int | None) -> "PoolCapacity":
-        """Return it with other sizes; None is as before."""
+        """Return the capacity with other sizes. None keeps the present size."""
         return PoolCapacity(processors, self.memory if memory is None else memory, self.gpus if gpus is None else gpus)
 
 
@@ -34,7 +37,7 @@ UNITS = {"processors": "processors", "memory": "MiB of memory", "gpus": "GPUs"}
 
 
 class MachineCapacity:
-    """The capacity of each pool of a machine, counted from 0; a machine without pools has one.
+    """The capacity of each pool of a machine, counted from 0; a machine without pools counts as one pool.
 
     >>> rooms = MachineCapacity(8, [Pool(name="cpu", processors=6), Pool(name="gpu", processors=2, gpus=4)])
     >>> rooms.change(0, PoolCapacity(3))
@@ -60,13 +63,16 @@ class MachineCapacity:
         return iter(self._now)
 
     def change(self, pool: int, room: PoolCapacity) -> None:
-        """Let a pool have other sizes; None is as before."""
+        """Change the sizes of a pool. None keeps the present size."""
         before = self._now[pool]
         self._now[pool] = before.changed(*room)
         self.processors += room.processors - before.processors
 
     def require(self, what: str, pool: int | None, asked: tuple[int, int | None, int | None] = (0, None, None)) -> None:
-        """Raise `LogViolation` if there is no such pool, or it never had so many processors, MiB of memory or GPUs."""
+        """Raise `LogViolation` if there is no such pool, or `asked` is more than it has now and had at first.
+
+        `asked` are processors, MiB of memory and GPUs.
+        """
         at = pool or 0
         if at >= len(self._now):
             raise LogViolation(f"{what} pool {at}; the machine has {len(self._now)}, counted from 0")
@@ -75,10 +81,10 @@ class MachineCapacity:
                 raise LogViolation(f"{what} {wanted} {unit}; {self._names[at]} has {largest}")
 
     def snapshot(self) -> list[list[int | None]]:
-        """Return what each has, as plain values."""
+        """Return the capacity of each pool as plain values."""
         return [list(room) for room in self._now]
 
     def restore(self, state: Sequence[Sequence[Any]]) -> None:
-        """Take on what `snapshot` returned."""
+        """Restore the state that `snapshot` returned."""
         self._now = [PoolCapacity(*room) for room in state]
         self.processors = sum(room.processors for room in self._now)

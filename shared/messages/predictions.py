@@ -12,7 +12,7 @@ from shadowtime.shared.distributions import BINS, LEVELS, Masses, mean_run_time,
 from shadowtime.shared.kernels import Floats
 from shadowtime.shared.messages.base import AtMost, Count, FrozenModel, Name, Reasons, Request, Seconds, Whole
 
-# How near a requested time came to the run time, as made or as adjusted.
+# The accuracy of requested times, as submitted and as adjusted.
 
 AdjustmentClass = Literal["none", "over", "under", "bad"]
 
@@ -30,7 +30,7 @@ def accuracy(run_time: int, estimate: int) -> float:
 
 
 def adjustment_class(run_time: int, requested_time: int, adjusted_time: int) -> AdjustmentClass:
-    """Return what an adjustment turned out to be: none, an over-, under- or bad under-estimate.
+    """Return the class of an adjustment: none, an over-, under- or bad under-estimate.
 
     Times in seconds. A gap of exactly 30 minutes is bad (docs/algorithms.md#classes-of-adjustments).
 
@@ -52,7 +52,7 @@ DIGITS = 6
 """Decimals to which a published probability is rounded: a log of 200,000 jobs carries many."""
 
 OFF = 0.01
-"""Tolerance of the sum of probabilities around 1: more than rounding takes away."""
+"""Tolerance of the sum of probabilities around 1: more than the error of rounding."""
 
 
 def _adding_up(histogram: tuple[float, ...]) -> tuple[float, ...]:
@@ -95,23 +95,24 @@ class RunTimePrediction(FrozenModel):
     point
         Expected run time in seconds.
     observations
-        Number of ended jobs behind the prediction; says how sure it is.
+        Number of ended jobs behind the prediction. It shows how reliable the prediction is.
     histogram
         Probability of each bin between `RunTimeBinEdges` (`EDGES` in shared/distributions/histogram.py), from bin 0 on,
-        zeros at the end left out; empty from a predictor that knows a point only. It is about the job's own length:
-        the request does not bound it.
+        zeros at the end left out. Empty from a predictor that predicts a point only. It describes the job's own run
+        time: the request does not bound it.
     interval
-        Seconds within which the predictor expects the run time, where it can say; the request does not bound it either.
+        Interval in which the predictor expects the run time, in seconds; None if it has none. The request does not
+        bound it either.
     at_request
-        Probability that the job comes to its request, from a predictor that tells that apart from an end shortly before
-        it, which bins cannot: all else in the bin of the request and above it ends before. None where the histogram
-        alone tells.
+        Probability that the job reaches its request. Some predictors tell this apart from an end shortly before the
+        request, which bins cannot do. Then all other mass in the bin of the request and above it ends before the
+        request. None if the prediction is only the histogram.
     quantiles
-        Seconds, ascending, within which the job ends with probability 0.05, 0.1, … 0.95, ended at its request; from a
-        predictor that knows how run times lie within a bin (shared/distributions/outcomes.py). None where the
-        histogram alone tells.
+        Seconds, ascending, within which the job ends with probability 0.05, 0.1, … 0.95, if it is cut at its request.
+        They come from a predictor that knows the distribution of run times within a bin
+        (shared/distributions/outcomes.py). None if the prediction is only the histogram.
     state
-        Number of the hidden state that the predictor believes in most, where it believes in any.
+        Number of the most probable hidden state, from a predictor that has hidden states.
     """
 
     point: Time
@@ -143,10 +144,10 @@ class RunTimePrediction(FrozenModel):
         )
 
     def outcomes(self, limit: float) -> Floats:
-        """Return the probability of each outcome of a job with this request, in seconds (`distributions/outcomes.py`).
+        """Return the probability of each outcome of a job that requests `limit` seconds (`distributions/outcomes.py`).
 
-        Shape (bin of the limit + 2,), adding up to 1; the limit is infinity where there is no request. The histogram
-        must have mass.
+        Shape (bin of the limit + 2,), adding up to 1. The limit is infinity if there is no request. The histogram must
+        have mass.
 
         >>> example = RunTimePrediction(point=3.0, observations=1, histogram=(0.0, 0.5, 0.5), at_request=0.1)
         >>> example.outcomes(3.0).round(9).tolist()
@@ -160,19 +161,19 @@ class RunTimePrediction(FrozenModel):
 
 
 class WalltimeAdjustment(FrozenModel):
-    """A requested time as it would have been, had its owner asked as the record says.
+    """A requested time, adjusted by the history of ended jobs.
 
     Parameters
     ----------
     adjusted_time
-        Seconds, at most the request; the request itself where the record says too little.
+        Seconds, at most the request; the request itself if there is too little history.
     observations
         Number of ended jobs behind it.
     key, window, percentile
-        What those jobs have in common with this one, how far back they ended, and the percentile of their run times'
-        shares of their requests that was taken; None where the record says too little.
+        The attributes that those jobs share with this one, the period in which they ended, and the percentile of their
+        ratios of run time to request that was taken. None if there is too little history.
     outcome
-        What the adjustment turned out to be, once the job has ended: none, an over-, under- or bad under-estimate.
+        The class of the adjustment, once the job has ended: none, an over-, under- or bad under-estimate.
     """
 
     adjusted_time: Request
@@ -189,13 +190,13 @@ class WaitBound(FrozenModel):
     Parameters
     ----------
     grouping
-        How jobs are put together: plain, static, nodes, rtime, rnprod; or ensemble, conformal.
+        The grouping of jobs: plain, static, nodes, rtime, rnprod; or ensemble, conformal.
     queue
         The queue whose jobs are behind it; None for all of the cluster.
     quantile, confidence
-        In 0 to 1; a conformal bound has no confidence of its own, and bears that of the others.
+        In 0 to 1. A conformal bound has no confidence of its own; it has that of the other bounds here.
     bound
-        Seconds; None where there is none, with the reason.
+        Seconds. If there is none, it is None and `reason` says why.
     observations
         Number of waits behind it.
     starts_within
@@ -214,17 +215,17 @@ class WaitBound(FrozenModel):
 
 
 class WaitForecast(FrozenModel):
-    """How long a job will wait, told at its submission by the scheduler that will start it.
+    """A forecast of a job's wait, made at its submission by the scheduler that will start it.
 
     Parameters
     ----------
     wait
-        Seconds, if nothing else arrives and all jobs run as predicted; None where there is no telling.
+        Seconds, if nothing else arrives and all jobs run as predicted; None if there is no forecast.
     reason
-        Why there is none.
+        The reason why there is none.
     starts_within
-        For each of some probabilities, the seconds within which the job starts with that, if nothing else arrives and
-        run times are distributed as predicted; None where it is not asked for, empty where there is no telling.
+        For each of some probabilities, the seconds within which the job starts with it, if nothing else arrives and run
+        times are distributed as predicted. None if this is not requested, empty if there is no forecast.
     """
 
     wait: Seconds | None = None
@@ -233,14 +234,14 @@ class WaitForecast(FrozenModel):
 
 
 class Coverage(FrozenModel):
-    """How many of the last revealed waits were within their bounds, told when a job starts.
+    """The share of the last known waits that were within their bounds, reported when a job starts.
 
     Parameters
     ----------
     grouping, queue, quantile
-        As of the bounds.
+        Those of the bounds.
     revealed
-        Waits that were counted, at most the last 1,000.
+        Number of known waits that were counted, at most the last 1,000.
     covered
         Share of them that were within their bounds.
     low, high
@@ -257,18 +258,18 @@ class Coverage(FrozenModel):
 
 
 class ChangePoint(FrozenModel):
-    """Too many waits in a row were longer than their bounds: the history before them was let go.
+    """Too many waits in a row were longer than their bounds: the history before them was dropped.
 
     Parameters
     ----------
     grouping, queue
-        As of the bounds.
+        Those of the bounds.
     lowest, highest
         The values of the grouping's variable that the group spans; None where it has no such end.
     misses
-        Waits in a row beyond their bounds.
+        Number of waits in a row beyond their bounds.
     kept
-        Waits that are left.
+        Number of waits that are left.
     """
 
     grouping: Name

@@ -1,4 +1,4 @@
-"""Why a scheduler starts a job."""
+"""Reasons for which a scheduler starts a job."""
 
 from typing import Annotated, Literal
 
@@ -10,7 +10,7 @@ from shadowtime.shared.messages.predictions import Probability
 
 
 class FitsNow(FrozenModel):
-    """Nothing that came earlier is still waiting, and enough processors are free."""
+    """No job that came earlier is still waiting, and enough processors are free."""
 
     kind: Literal["fits-now"] = "fits-now"
 
@@ -19,8 +19,8 @@ class Backfilled(FrozenModel):
     """Started ahead of a blocked head: it ends by the head's shadow time, or uses only extra processors.
 
     `expected_end` is the time at which the job itself is expected to end, by its predicted run time if there is one.
-    `shadow_time` is None when the head cannot start however long the running jobs are waited for (the machine is
-    smaller than the head just now). `extra_processors` counts those left at that time before this start.
+    `shadow_time` is None when the head could not start even after all running jobs have ended (the machine is smaller
+    than the head just now). `extra_processors` counts the processors left over at the shadow time, before this start.
     """
 
     kind: Literal["backfilled"] = "backfilled"
@@ -32,9 +32,9 @@ class Backfilled(FrozenModel):
 
 
 class Risk(FrozenModel):
-    """A termination of a running job at `time`, seconds, that leaves room for the head, but not beside the candidate.
+    """A termination of a running job at `time`, in seconds, with room for the head, but not beside the candidate.
 
-    `probability` is that of this, while the candidate still runs; over all terminations it adds up to the
+    `probability` is that of this termination while the candidate still runs. Over all terminations, it adds up to the
     candidate's probability of delaying the head.
     """
 
@@ -44,14 +44,14 @@ class Risk(FrozenModel):
 
 
 class ProbablyHarmless(FrozenModel):
-    """Started ahead of a blocked head, as what it does to it (`criterion` says by which measure) is below `tau`.
+    """Started ahead of a blocked head, because its effect on the head, measured by `criterion`, is below `tau`.
 
-    `probability` is the exact one of delaying the head, `recalibrated` the same as mended by what came
-    of earlier candidates, where the policy does so, `bound` the paper's bound on it from below; `cost_of_gain` the
-    slowdown that the head is expected to lose at most for each unit that the job gains. `budget_left` is the risk that
-    this head may still be put to after this start; `riskiest` are the up to three terminations that carry most of the
-    probability. Where the machine was too large for a walk over single processors, `resolution` is the processors
-    per unit.
+    `probability` is the exact probability of delaying the head. `recalibrated` is the same, corrected by the outcomes
+    of earlier candidates, if the policy recalibrates. `bound` is the paper's bound on it from below. `cost_of_gain` is
+    the slowdown that the head is expected to lose at most for each unit that the job gains. `budget_left` is the risk
+    that this head may still be exposed to after this start. `riskiest` has the up to three terminations with most of
+    the probability. If the machine was too large for a walk over single processors, `resolution` is the number of
+    processors per unit.
     """
 
     kind: Literal["probably-harmless"] = "probably-harmless"
@@ -68,7 +68,7 @@ class ProbablyHarmless(FrozenModel):
 
 
 class Reserved(FrozenModel):
-    """Its place in the plan of all waiting jobs has come.
+    """Started at its place in the plan of all waiting jobs.
 
     `guaranteed_start` is the latest start that it was promised when it was first planned, in seconds; None without
     guarantees.
@@ -79,10 +79,10 @@ class Reserved(FrozenModel):
 
 
 class Speculated(FrozenModel):
-    """Started for less time than it asks for, in a hole of the plan; if that is too short, it waits again.
+    """Started for less time than it requests, in a hole of the plan. If the time is too short, the job waits again.
 
-    `hole` is how long so many processors are free, in seconds, None if always; `attempt` counts from 1. A test run is
-    to show whether a long job fails at once.
+    `hole` is the time for which enough processors are free, in seconds; None if that has no end. `attempt` counts from
+    1. A test run shows whether a long job fails at once.
     """
 
     kind: Literal["speculated"] = "speculated"

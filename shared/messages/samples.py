@@ -18,16 +18,16 @@ MEANINGFUL = frozenset("\"'`\\$<>&{}")
 class Sample(FrozenModel):
     """All figures of a run at one moment.
 
-    The same log gives the same samples at the same times, so whoever stores them twice has stored them once.
+    The same log gives the same samples at the same times, so storing them twice is the same as storing them once.
 
     Parameters
     ----------
     time
         Unix time in seconds, of the cluster's own time line.
     cluster, policy, experiment
-        Labels of all the figures, beside the run, which takes the place of an experiment where there is none.
+        Labels of all the figures, beside the run. If there is no experiment, the run takes its place.
     figures
-        As they are after the last event up to that time.
+        The figures after the last event up to that time.
     """
 
     time: Whole
@@ -38,10 +38,10 @@ class Sample(FrozenModel):
 
 
 def label(value: str) -> str:
-    """Return what a label shows of a name that somebody else chose.
+    """Return the label for a name that somebody else chose.
 
-    Whatever means something to PromQL, HTML, a shell or a terminal is shown as `_`, so that the name can be put into a
-    query or a page by tools that do not escape it; a long one is cut.
+    A character with a meaning in PromQL, HTML, a shell or a terminal becomes `_`. So tools that do not escape the name
+    can put it into a query or a page. A long name is cut.
 
     >>> label("kth"), label('"}<b>'), label(""), len(label("x" * 1_000))
     ('kth', '___b_', '-', 200)
@@ -54,7 +54,7 @@ def label(value: str) -> str:
 
 
 def name_label(name: str) -> str:
-    """Return the label of a cluster or a run: that of no other, so what it does not show is told apart by a digest.
+    """Return the unique label of a cluster or a run. It ends with a digest if it does not show the whole name.
 
     >>> name_label("kth"), name_label("k'"), name_label('k"')
     ('kth', 'k_ 7a0a635a', 'k_ 4167ab9b')

@@ -7,14 +7,15 @@ from shadowtime.shared.messages.base import AtMost, Count, Finite, FrozenModel, 
 from shadowtime.shared.messages.decisions import Standing
 from shadowtime.shared.messages.drifts import DriftScores
 
-# What the scoreboard says of distributions of starts, and of probabilities that something happens.
+# Scores of distributions of starts, and of probabilities that something happens.
 
 MAX_INTERVALS = 3
 TENTHS = 10
+"""Bins of shares in 0 to 1."""
 
 
 class ProbabilityBin(FrozenModel):
-    """Probabilities within a tenth from `from_probability` on, and the share of what was said that came true."""
+    """Predicted probabilities within a tenth from `from_probability` on, and the share of them that came true."""
 
     from_probability: Finite
     said: Count
@@ -23,9 +24,9 @@ class ProbabilityBin(FrozenModel):
 
 
 class ProbabilityScores(FrozenModel):
-    """Whether so many probabilities came true; `brier` is their mean squared error (0 to 1).
+    """The calibration of `said` predicted probabilities; `brier` is their mean squared error (0 to 1).
 
-    `calibration_error` is the mean distance, over bins, of what was said from the share that came true.
+    `calibration_error` is the mean distance, over bins, of the predicted probability from the share that came true.
     """
 
     said: Count
@@ -37,10 +38,10 @@ class ProbabilityScores(FrozenModel):
 
 
 class IntervalScores(FrozenModel):
-    """How many waits were within the central interval of this probability.
+    """The share of waits that were within the central interval of probability `level`.
 
-    `covered` counts both its ends in, so where a wait is sure, as of a job that starts at once, it is always held.
-    `covered_by_chance` shares such ties out: it is `level` where distributions can be taken at their word.
+    `covered` includes both ends of the interval. So a certain wait, as of a job that starts at once, is always covered.
+    `covered_by_chance` counts such ties in part: it is `level` if the distributions are calibrated.
     """
 
     level: Finite
@@ -49,11 +50,11 @@ class IntervalScores(FrozenModel):
 
 
 class StartDistributionScores(FrozenModel):
-    """How one distribution of the wait fared over `jobs`, of which a sampled forecast told too; seconds.
+    """The accuracy of one kind of wait distribution over `jobs` jobs that also have a sampled forecast; in seconds.
 
-    `sampled`: from sampled futures; `point`: the forecast as if it were certain; `bounds`: the ensemble's table. `crps`
-    is the mean continuous ranked probability score, which of a point is the mean absolute error, `sampled_crps` that of
-    the sampled forecast of the same jobs. `without` counts the jobs of which it told nothing.
+    The kinds are `sampled`: from sampled futures; `point`: the forecast as if it were certain; `bounds`: the ensemble's
+    table. `crps` is the mean continuous ranked probability score; for a point, that is the mean absolute error.
+    `sampled_crps` is that of the sampled forecast of the same jobs. `without` counts the jobs without a distribution.
     """
 
     by: Literal["sampled", "point", "bounds"]
@@ -66,11 +67,8 @@ class StartDistributionScores(FrozenModel):
     within: ProbabilityScores | None = None
 
 
-"""Bins of shares in 0 to 1."""
-
-
 class PolicyScores(FrozenModel):
-    """How the jobs of a run fared; times in seconds, shares in 0 to 1. None where there is nothing to average.
+    """The results of the jobs of a run; times in seconds, shares in 0 to 1. None where there is nothing to average.
 
     `wasted_processor_seconds` are at most `MAX_INTEGER`, which stands for that or more.
     """
@@ -93,11 +91,12 @@ class PolicyScores(FrozenModel):
 
 
 class RunTimeScores(FrozenModel):
-    """How a run-time predictor fared against the jobs that ended.
+    """The accuracy of a run-time predictor for the jobs that ended.
 
-    `predictions` counts the jobs of which it said something; errors, and the share that was `under_predicted`, are over
-    all `jobs`, the request standing in where it said nothing. The last three are over those with a histogram: mean log
-    score in nats, mean continuous ranked probability score in seconds, shares of ten equal bins of the transform.
+    `predictions` counts the jobs with a prediction. Errors, and the share that was `under_predicted`, are over all
+    `jobs`; the request replaces a missing prediction. The last three are over the jobs with a histogram: mean log score
+    in nats, mean continuous ranked probability score in seconds, and the shares of ten equal bins of the probability
+    integral transform.
     """
 
     jobs: Count
@@ -124,7 +123,7 @@ class AdjustmentScores(FrozenModel):
 
 
 class ReliabilityBin(FrozenModel):
-    """Candidates whose probability was within a tenth from `from_probability` on, and the share that delayed."""
+    """Candidates with a probability within a tenth from `from_probability` on, and the share that delayed the head."""
 
     from_probability: Finite
     candidates: Count
@@ -133,7 +132,7 @@ class ReliabilityBin(FrozenModel):
 
 
 class Reliability(FrozenModel):
-    """Whether probabilities came true; `calibration_error` is the mean distance, over bins, from what happened."""
+    """The reliability of probabilities; `calibration_error` is the mean distance, over bins, from the outcomes."""
 
     candidates: Count
     brier_score: Finite | None = None
@@ -144,7 +143,8 @@ class Reliability(FrozenModel):
 class CalibrationScores(FrozenModel):
     """Probabilities of delaying the head against outcomes: exact, by the paper's bound, and recalibrated.
 
-    `open_candidates` counts those whose outcome was not known at the end; the last three where a policy recalibrates.
+    `open_candidates` counts the candidates whose outcome was not known at the end. The last three fields are only for
+    policies that recalibrate.
     """
 
     exact: Reliability
@@ -160,11 +160,11 @@ class CalibrationScores(FrozenModel):
 
 
 class WaitBoundScores(FrozenModel):
-    """How the bounds of one grouping fared against the waits of the jobs that started.
+    """The accuracy of the bounds of one grouping for the waits of the jobs that started.
 
     `queue` is None for the cluster as a whole. `predictions` counts the jobs that had a bound, `without` those that had
     none. `over_rms` is the root mean square, in seconds, of bound less wait where the bound held (Brevik 2006, section
-    3.2). `windows` counts the disjoint runs of 1,000 scored jobs, `windows_within` those whose coverage was within two
+    3.2). `windows` counts the disjoint windows of 1,000 scored jobs, `windows_within` those with a coverage within two
     hundredths of the quantile.
     """
 
@@ -181,9 +181,9 @@ class WaitBoundScores(FrozenModel):
 
 
 class WaitForecastScores(FrozenModel):
-    """How forecasts of waits fared against the waits of the jobs that started; means over `forecasts` jobs, in seconds.
+    """The accuracy of wait forecasts for the jobs that started; means over `forecasts` jobs, in seconds.
 
-    `without` counts the jobs that had none, `error_share` is the error as a share of the mean wait.
+    `without` counts the jobs without a forecast. `error_share` is the mean absolute error as a share of the mean wait.
     """
 
     forecasts: Count
@@ -195,10 +195,10 @@ class WaitForecastScores(FrozenModel):
 
 
 class ForetoldScores(FrozenModel):
-    """How far foretold starts were from the starts that came, over `jobs`, in seconds.
+    """The errors of forecast starts against the actual starts, over `jobs` jobs, in seconds.
 
-    `mean_error` is positive where they were foretold too late, as they were of `late_share`. The median is that of
-    absolute errors, within 1 %; `mean_ahead` is how long before the start it was foretold.
+    `mean_error` is positive if the forecasts were too late; `late_share` is the share of those that were. The median is
+    that of absolute errors, within 1 %. `mean_ahead` is the mean time from the forecast to the start.
     """
 
     jobs: Count
@@ -210,7 +210,7 @@ class ForetoldScores(FrozenModel):
 
 
 class PairedStartScores(FrozenModel):
-    """Our own forecast, said at submission, beside the site's first and last word, of exactly the same jobs."""
+    """Our own forecast at submission beside the site's first and last forecast, for exactly the same jobs."""
 
     first: ForetoldScores
     last: ForetoldScores
@@ -218,10 +218,10 @@ class PairedStartScores(FrozenModel):
 
 
 class StartProbabilityScores(FrozenModel):
-    """How our probabilities of starting within some time fared, said at submission, over those of `jobs` jobs.
+    """The calibration of our probabilities of a start within some time, made at submission, over those of `jobs` jobs.
 
-    Well calibrated, `started_share` is `mean_probability`; said with confidence, it is above. `brier` is the mean
-    squared error (0 to 1), `site_brier` that of the site's first word if it is taken for certain.
+    If they are calibrated, `started_share` is `mean_probability`; if they have a confidence, it is above. `brier` is
+    the mean squared error (0 to 1), `site_brier` that of the site's first forecast if it is taken for certain.
     """
 
     jobs: Count
@@ -232,11 +232,11 @@ class StartProbabilityScores(FrozenModel):
 
 
 class ExpectedStartScores(FrozenModel):
-    """Expectations of the site's own scheduler, first and last, for the started jobs of a queue; None for all queues.
+    """The accuracy of the site's own first and last forecasts, for the started jobs of a queue; None for all queues.
 
-    `paired` is over those of them that were forecast too, None where none was. `bound_coverage` is over the `bounded`
-    ones, which had a bound on their wait, `bound_quantile` the mean share that their bounds were to cover, `mean_bound`
-    the bounds' mean in seconds.
+    `paired` is over those of these jobs that also had our forecast; None if there were none. `bounded` counts the jobs
+    that had a bound on their wait. `bound_coverage` is the share of them with a wait within the bound, `bound_quantile`
+    the mean share that their bounds were to cover, `mean_bound` the mean of the bounds in seconds.
     """
 
     queue: Whole | None = None
@@ -251,16 +251,17 @@ class ExpectedStartScores(FrozenModel):
 
 
 class MemberChange(FrozenModel):
-    """From `time` on, in seconds of the log, another member of a portfolio decided than before."""
+    """A change of the deciding member of a portfolio, at `time`, in seconds of the log."""
 
     time: Instant
     member: Name
 
 
 class PortfolioScores(FrozenModel):
-    """The members of a portfolio that decided, from when on, and the final results of all over so many `jobs`.
+    """The changes of the deciding member of a portfolio, and the final results of all members over `jobs` jobs.
 
-    `members` are as at the last choice, none before the first; `left_out` counts the changes that came after so many.
+    `members` are as at the last choice, and empty before the first. `left_out` counts the further changes, beyond the
+    maximum number.
     """
 
     decides: Name
@@ -273,7 +274,8 @@ class PortfolioScores(FrozenModel):
 class Happenings(FrozenModel):
     """Counts of events of jobs other than submissions, starts and ends.
 
-    `told_late` counts events told after their instant, `expected` the site's own words on starts, None if it has none.
+    `told_late` counts events reported after their instant. `expected` counts the site's own forecasts of starts; None
+    if it has none.
     """
 
     cancelled: Count = 0
@@ -287,10 +289,11 @@ class Happenings(FrozenModel):
 class Scores(FrozenModel):
     """The scoreboard's answer to `ClusterClosed`.
 
-    `calibration` only of policies that weigh probabilities, `wait_forecast` only of those that forecast, `starts` of
-    those that forecast quantiles, `cuts` where run times have distributions, `portfolio` only of those that move
-    between several configurations, `happenings` only of logs in which there were any, `expected_starts` only of those
-    in which the site's own scheduler said when it expects jobs to start, `drifts` where something was predicted.
+    A field is None if it does not apply. `calibration` is for policies that evaluate probabilities,
+    `wait_forecast` for those that forecast, and `starts` for those that forecast quantiles. `cuts` is for distributions
+    of run times, and `portfolio` for policies that switch between several configurations. `happenings` is for logs with
+    such events, `expected_starts` for logs with forecasts of the site's own scheduler, and `drifts` for runs with
+    predictions.
     """
 
     policy: PolicyScores

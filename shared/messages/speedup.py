@@ -1,4 +1,4 @@
-"""How long a moldable job runs on other numbers of processors than it asked for."""
+"""The run time of a moldable job on another number of processors than it requested."""
 
 from typing import Annotated, Literal
 
@@ -8,7 +8,7 @@ from shadowtime.shared.bounds import MAX_DURATION
 from shadowtime.shared.messages.base import FrozenModel
 
 EXACT = 1 << 20
-"""Ratios of larger whole numbers, and those of real ones, are rounded to this denominator."""
+"""The denominator to which ratios of real numbers, and of larger whole numbers, are rounded."""
 
 
 class Amdahl(FrozenModel):
@@ -18,7 +18,7 @@ class Amdahl(FrozenModel):
     serial: Annotated[float, Field(ge=0, le=1)]
 
     def speedup(self, processors: int, requested: int) -> float:
-        """Return how much faster than on one processor, whatever the job requested.
+        """Return the speed-up over one processor. It does not depend on the job's request.
 
         >>> Amdahl(serial=0.1).speedup(10, requested=10)
         5.2631578947368425
@@ -28,7 +28,7 @@ class Amdahl(FrozenModel):
 
 
 class Downey(FrozenModel):
-    """A job whose average parallelism is this multiple of the processors it requests; `sigma` measures its variance.
+    """A job whose average parallelism is `parallelism` times the processors it requests; `sigma` measures its variance.
 
     References
     ----------
@@ -40,7 +40,7 @@ class Downey(FrozenModel):
     sigma: Annotated[float, Field(ge=0, le=1e6)]
 
     def speedup(self, processors: int, requested: int) -> float:
-        """Return how much faster than on one processor; at most the average parallelism.
+        """Return the speed-up over one processor, at most the average parallelism.
 
         >>> [round(Downey(parallelism=2, sigma=0.5).speedup(n, requested=4), 3) for n in (1, 8, 12, 16)]
         [1.0, 6.564, 7.529, 8.0]
@@ -59,9 +59,9 @@ SpeedUp = Annotated[Amdahl | Downey, Field(discriminator="kind")]
 
 
 def ratio(requested: int, processors: int, speedup: Amdahl | Downey | None) -> tuple[int, int]:
-    """Return by what run times are multiplied, then divided, on `processors` instead of those requested.
+    """Return the factor and the divisor of run times on `processors` instead of `requested` processors.
 
-    Without a model efficiency is constant: the work, processors times seconds, stays as it is.
+    Without a model, efficiency is constant: the work, processors times seconds, does not change.
 
     >>> ratio(8, 4, None), ratio(4, 4, Amdahl(serial=0.5)), ratio(8, 4, Amdahl(serial=1))
     ((8, 4), (1, 1), (1048576, 1048576))
@@ -77,7 +77,7 @@ def ratio(requested: int, processors: int, speedup: Amdahl | Downey | None) -> t
 
 
 def reshaped_time(run_time: int, by: tuple[int, int]) -> int:
-    """Return a run time in whole seconds, rounded up, after a change of size by this `ratio`.
+    """Return a run time after a change of size, in whole seconds, rounded up; `by` is a `ratio`.
 
     >>> reshaped_time(4000, ratio(5, 3, None)), reshaped_time(1000, ratio(8, 16, None))
     (6667, 500)

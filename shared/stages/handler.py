@@ -26,25 +26,25 @@ from shadowtime.shared.stages.run_log import RunLog
 
 
 class StageHandler:
-    """One run in one stage; subclasses override what concerns them.
+    """One run in one stage. A subclass overrides the methods of those events that concern it.
 
     Each `on_…` method gets the envelope and what is known about its job, and returns the envelope to forward. It runs
     after the event was checked and before the jobs in the system change.
     """
 
     passthrough = False
-    """Whether, in this run, it forwards every envelope as it came."""
+    """Whether the handler forwards every envelope of this run unchanged."""
 
     def __init__(self, opened: ClusterOpened) -> None:
         self.opened = opened
         self.share(RunLog(opened))
 
     def share(self, log: RunLog) -> None:
-        """Have events checked by `log` from now on, which is where its own one is."""
+        """Use `log` to check events from now on. It must be at the same position as the handler's own log."""
         self.checked, self.jobs, self.rooms = log, log.jobs, log.rooms
 
     def handle(self, envelope: Envelope) -> Envelope:
-        """Return what to forward for `envelope`.
+        """Handle `envelope`, and return the envelope to forward.
 
         Raises
         ------
@@ -56,12 +56,12 @@ class StageHandler:
         return output
 
     def answer(self, envelope: Envelope, known: Any) -> Envelope:
-        """Return what to forward for an envelope that was checked; the jobs in the system change thereafter.
+        """Return the envelope to forward for a checked envelope. The jobs in the system change only afterwards.
 
         Parameters
         ----------
         known
-            What the log tells of the event's job: see `RunLog.check`.
+            The event's job, as `RunLog.check` returned it.
         """
         return self._ANSWERS[type(envelope.event)](self, envelope, envelope.event, known)
 
@@ -74,16 +74,16 @@ class StageHandler:
         return envelope
 
     def on_changed(self, envelope: Envelope, changed: JobChanged, old: JobSubmitted, new: JobSubmitted) -> Envelope:
-        """Answer that a waiting job asks for something else: as if it left, and were submitted anew.
+        """Answer that a waiting job has another request: as if it left the queue, and were submitted again.
 
-        Where its priority is all that changes (`only_priority`), what was said of it stands.
+        If only its priority changes (`only_priority`), its predictions stay as they are.
         """
         if only_priority(changed):
             return envelope
         return self.on_submitted(self.on_withdrawn(envelope, left(changed), old), new)
 
     def on_running_changed(self, envelope: Envelope, old: RunningJob, new: RunningJob) -> Envelope:
-        """Answer that a running job asks for something else."""
+        """Answer that a running job has another request."""
         return envelope
 
     def on_expected(self, envelope: Envelope, expected: JobExpected, job: JobSubmitted) -> Envelope:
@@ -106,7 +106,7 @@ class StageHandler:
         return envelope
 
     def on_resumed(self, envelope: Envelope, resumed: JobResumed, job: RunningJob) -> Envelope:
-        """Answer that a suspended job goes on; the job is as it was suspended."""
+        """Answer that a suspended job continues; `job` is still the suspended job."""
         return envelope
 
     def on_ended(self, envelope: Envelope, ended: JobEnded, job: RunningJob) -> Envelope:
@@ -135,7 +135,7 @@ class StageHandler:
 
     @property
     def processors(self) -> int:
-        """How many processors the machine has now."""
+        """The number of processors that the machine has now."""
         return self.rooms.processors
 
     def processors_after(self, changed: CapacityChanged) -> int:
@@ -157,7 +157,7 @@ class StageHandler:
         return self.checked.snapshot()
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Take on the state that `snapshot` returned."""
+        """Restore the state that `snapshot` returned."""
         self.checked.restore(state)
 
     def _started(self, envelope: Envelope, event: JobStarted, job: JobSubmitted) -> Envelope:
@@ -193,12 +193,12 @@ class StageHandler:
 
 
 def read_together(handlers: Sequence[StageHandler]) -> None:
-    """Have each event checked once for all handlers of a run, which pass it on to one another.
+    """Let handlers of one run that pass events on to one another share a log, which checks each event once for all.
 
     Raises
     ------
     SnapshotMismatch
-        If they stand at different places of the log.
+        If they are at different positions of the log.
     """
     for handler in handlers[1:]:
         handlers[0].checked.add_reader(handler.checked)
@@ -206,5 +206,5 @@ def read_together(handlers: Sequence[StageHandler]) -> None:
 
 
 def left(changed: JobChanged) -> JobWithdrawn:
-    """Return the change of a waiting job as it is seen by who knows of none: it leaves, and is submitted anew."""
+    """Return a change of a waiting job as a withdrawal, for code that treats it as a withdrawal and a submission."""
     return JobWithdrawn(time=changed.time, job_number=changed.job_number, reason="held")

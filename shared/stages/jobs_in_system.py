@@ -1,4 +1,4 @@
-"""The jobs that wait or run, and the rules that their events keep."""
+"""The jobs that wait or run, and the rules for their events."""
 
 from typing import Any, NamedTuple
 
@@ -38,18 +38,18 @@ class RunningJob(NamedTuple):
     submitted: JobSubmitted
     started: JobStarted
     suspended: int | None = None
-    """Since when it is suspended, in seconds; None while it runs."""
+    """The time of its suspension, in seconds; None while it runs."""
     lost: int = 0
-    """Seconds for which it was suspended before that."""
+    """Total seconds of its earlier suspensions."""
 
     def stood_still(self, time: int) -> int:
-        """Return for how long it has been suspended by then, in seconds."""
+        """Return the total time of its suspensions until `time`, in seconds."""
         return self.lost if self.suspended is None else self.lost + time - self.suspended
 
     def changed(self, event: JobChanged) -> "RunningJob":
-        """Return it with what it holds now, and its limit; it stays submitted as it was when its run was predicted.
+        """Return the job with its new processors and limit. Its submission stays as it was when its run was predicted.
 
-        Its priority is the one that it has if it waits again.
+        Only the priority of the submission changes, for the case that the job waits again.
         """
         of_start: dict[str, int | None] = {"processors": event.requested_processors, "limit": event.requested_time}
         held: dict[str, int | None] = {name: value for name, value in of_start.items() if value is not None}
@@ -62,7 +62,7 @@ class RunningJob(NamedTuple):
 
 
 def new_request(event: JobChanged) -> dict[str, int | None]:
-    """Return what a job asks for that it did not before."""
+    """Return the fields of a job's request that a change sets, with their new values."""
     changes: dict[str, int | None] = {name: value for name in CHANGEABLE if (value := getattr(event, name)) is not None}
     if event.blocked is not None:
         changes["blocked"] = event.blocked or None
@@ -70,7 +70,7 @@ def new_request(event: JobChanged) -> dict[str, int | None]:
 
 
 def only_priority(event: JobChanged) -> bool:
-    """Return whether all that is told of a job is its priority: what it asks for is as before, and so is what it may.
+    """Return whether a change sets only the job's priority, neither its request nor whether it is blocked.
 
     >>> only_priority(JobChanged(time=0, job_number=1, priority=7))
     True
@@ -83,7 +83,7 @@ def only_priority(event: JobChanged) -> bool:
 class JobsInSystem:
     """Waiting and running jobs by number; memory is bounded by the jobs in the system.
 
-    The methods that require something only check and look up; the others change.
+    The `require_…` methods only check and look up; the others change the jobs.
     """
 
     def __init__(self) -> None:
@@ -91,7 +91,7 @@ class JobsInSystem:
         self.running: dict[int, RunningJob] = {}
 
     def require_new(self, event: JobSubmitted) -> None:
-        """Raise `LogViolation` if the job is in the system already, or the system is full."""
+        """Raise `LogViolation` if the job is in the system already, the system is full, or its wait begins later."""
         if event.job_number in self.waiting or event.job_number in self.running:
             state = "waiting" if event.job_number in self.waiting else "running"
             raise LogViolation(f"job {event.job_number} submitted at {event.time} is already {state}")
@@ -107,7 +107,7 @@ class JobsInSystem:
             )
 
     def require_waiting(self, event: JobStarted | JobWithdrawn | JobExpected) -> JobSubmitted:
-        """Return the waiting job that starts, is withdrawn or has its start foretold, or raise `LogViolation`."""
+        """Return the waiting job that starts, is withdrawn or has an expected start, or raise `LogViolation`."""
         job = self.waiting.get(event.job_number)
         if job is None:
             known = "runs already" if event.job_number in self.running else "was never submitted"
@@ -117,7 +117,7 @@ class JobsInSystem:
         return job
 
     def require_running(self, event: JobEnded | JobSuspended | JobResumed) -> RunningJob:
-        """Return the running job that ends, stops or goes on, or raise `LogViolation`."""
+        """Return the running job that ends, is suspended or is resumed, or raise `LogViolation`."""
         job = self.running.get(event.job_number)
         if job is None:
             done = DONE[type(event)]
@@ -159,44 +159,44 @@ class JobsInSystem:
             )
 
     def submit(self, event: JobSubmitted) -> None:
-        """Add a job to those that wait."""
+        """Add a waiting job."""
         self.waiting[event.job_number] = event
 
     def withdraw(self, event: JobWithdrawn) -> None:
-        """Take a waiting job out."""
+        """Remove a waiting job."""
         del self.waiting[event.job_number]
 
     def replace(self, job: JobSubmitted | RunningJob) -> None:
-        """Note what a job that waits or runs asks for now."""
+        """Replace a waiting or running job by its changed version."""
         if isinstance(job, RunningJob):
             self.running[job.submitted.job_number] = job
         else:
             self.waiting[job.job_number] = job
 
     def start(self, event: JobStarted) -> None:
-        """Move a job from waiting to running; nothing blocks one that has started."""
+        """Move a job from waiting to running. A started job is not blocked any more."""
         job = self.waiting.pop(event.job_number)
         if job.blocked:
             job = job.model_copy(update={"blocked": None})
         self.running[event.job_number] = RunningJob(job, event)
 
     def suspend(self, event: JobSuspended) -> None:
-        """Note that a running job has stopped."""
+        """Note that a running job is suspended."""
         self.running[event.job_number] = self.running[event.job_number]._replace(suspended=moment(event))
 
     def resume(self, event: JobResumed) -> None:
-        """Note that a suspended job goes on."""
+        """Note that a suspended job continues."""
         job = self.running[event.job_number]
         self.running[event.job_number] = job._replace(suspended=None, lost=job.stood_still(moment(event)))
 
     def end(self, event: JobEnded) -> None:
-        """Take a job out, or back to those that wait if it was requeued."""
+        """Remove a running job. A requeued job waits again."""
         job = self.running.pop(event.job_number)
         if event.requeued:
             self.waiting[event.job_number] = job.submitted
 
     def snapshot(self) -> dict[str, Any]:
-        """Return the jobs as plain values, in the order in which they came."""
+        """Return the jobs as plain values, in order of arrival."""
         return {
             "waiting": [job.model_dump() for job in self.waiting.values()],
             "running": [
@@ -206,7 +206,7 @@ class JobsInSystem:
         }
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Take on the jobs that `snapshot` returned."""
+        """Restore the jobs that `snapshot` returned."""
         waiting = [JobSubmitted.model_validate(job) for job in state["waiting"]]
         running = [
             RunningJob(JobSubmitted.model_validate(submitted), JobStarted.model_validate(started), *stopped)

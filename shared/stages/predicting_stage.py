@@ -9,7 +9,7 @@ from shadowtime.shared.stages.predictor import Passthrough, Predictor
 
 
 class PredictingStage(StageHandler):
-    """One run of one predictor; `field` is the part of the envelope that it fills.
+    """The handler of one predictor in one run; `field` is the field of the envelope that it fills.
 
     A subclass lets the predictor learn, in `on_wait` or `on_ended`.
     """
@@ -22,7 +22,7 @@ class PredictingStage(StageHandler):
         self.passthrough = type(predictor).predict_one is Passthrough.predict_one
 
     def answer(self, envelope: Envelope, known: Any) -> Envelope:
-        """Answer the event, then let the predictor see it, unless it changes nothing."""
+        """Answer the event, then let the predictor observe it, except for a `Rejected` or a `JobExpected`."""
         output = super().answer(envelope, known)
         event = envelope.event
         if type(event) is JobChanged:
@@ -34,15 +34,15 @@ class PredictingStage(StageHandler):
         return output
 
     def on_submitted(self, envelope: Envelope, job: JobSubmitted) -> Envelope:
-        """Add the prediction, where there is one."""
+        """Add the prediction, if there is one."""
         prediction = self.predictor.predict_one(job)
         return envelope if prediction is None else envelope.replaced(**{self.field: prediction})
 
     def noticed(self, changed: JobChanged, new: JobSubmitted | RunningJob) -> tuple[Event, ...]:
-        """Return a change, and the job as it is from then on, as the predictor sees it.
+        """Return the events by which the predictor observes a change; `new` is the changed job.
 
-        It knows none of waiting jobs: such a one leaves the queue, and enters it as it is now. Of what the site's
-        priority is it hears nothing.
+        The predictor knows no changes of waiting jobs. It sees the job leave the queue, and enter it with its new
+        request. It does not see changes of the site's priority alone.
         """
         if isinstance(new, RunningJob):
             return (changed,)
@@ -53,6 +53,6 @@ class PredictingStage(StageHandler):
         return super().snapshot() | {"predictor": self.predictor.snapshot()}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Take on what `snapshot` returned."""
+        """Restore the state that `snapshot` returned."""
         super().restore(state)
         self.predictor.restore(state["predictor"])

@@ -1,4 +1,4 @@
-"""The seam of every online estimator: predict before the fact, learn once it would be known live."""
+"""The interface of every online estimator: predict before the outcome, learn once it would be known live."""
 
 from collections.abc import Callable
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
@@ -16,7 +16,7 @@ class Predictor(Protocol[X, Y, P]):
 
     State changes only in `learn_one` and `observe`; `predict_one` is pure and works before any learning: it returns
     None when nothing is known. Memory is bounded by the number of users, groups or classes, by a window of time, or by
-    the jobs in the system; never, unless a setting asks for it, by all jobs so far.
+    the jobs in the system. It does not grow with all jobs so far, unless a setting asks for that.
     """
 
     def predict_one(self, x: X) -> P | None:
@@ -24,11 +24,11 @@ class Predictor(Protocol[X, Y, P]):
         ...
 
     def learn_one(self, x: X, y: Y) -> None:
-        """Take in the outcome `y` of `x`."""
+        """Learn from the outcome `y` of `x`."""
         ...
 
     def observe(self, event: Event) -> None:
-        """Take notice of an event of the run, after it was answered; most need not."""
+        """Observe an event of the run, after it was answered. Most predictors ignore it."""
         return  # not abstract
 
     def snapshot(self) -> Any:
@@ -36,12 +36,12 @@ class Predictor(Protocol[X, Y, P]):
         ...
 
     def restore(self, state: Any) -> None:
-        """Take on the state that `snapshot` returned."""
+        """Restore the state that `snapshot` returned."""
         ...
 
 
 class Passthrough:
-    """A predictor that never says anything; each stage has one under a name of its own."""
+    """A predictor that never predicts anything; each stage has one under a name of its own."""
 
     name: ClassVar[str] = "none"
     Settings: ClassVar[type[SpecSettings]] = SpecSettings
@@ -56,26 +56,27 @@ class Passthrough:
         """Learn nothing."""
 
     def observe(self, event: object) -> None:
-        """Take no notice."""
+        """Ignore the event."""
 
     def snapshot(self) -> Any:
         """Return None: there is no state."""
         return None
 
     def restore(self, state: Any) -> None:
-        """Take on no state."""
+        """Do nothing: there is no state."""
 
 
-# An answer that is asked for twice: as a job is predicted, and as it is then observed.
+# A cache for an answer that is needed twice: when a job is predicted, and when it is then observed.
 
 Question = TypeVar("Question")
 Answer = TypeVar("Answer")
 
 
 class LastValue(Generic[Question, Answer]):
-    """A function of an object and of a state, which gives its last answer again while both stay as they are.
+    """A function of an object and of a state that caches its last answer.
 
-    Who changes the state calls `forget`. The question is known by its identity, so it must not change.
+    It returns the cached answer if the next question is the same object. Questions are compared by identity, so they
+    must not change. Call `forget` when the state changes.
 
     >>> questions = []
     >>> last = LastValue(lambda question: questions.append(question) or len(questions))
@@ -92,11 +93,11 @@ class LastValue(Generic[Question, Answer]):
         self._last: tuple[Question, Answer] | None = None
 
     def __call__(self, question: Question) -> Answer:
-        """Return the answer."""
+        """Return the answer, from the cache if the question is the same as the last one."""
         if self._last is None or self._last[0] is not question:
             self._last = question, self._answer(question)
         return self._last[1]
 
     def forget(self) -> None:
-        """Work out the next answer anew."""
+        """Drop the cached answer."""
         self._last = None

@@ -1,4 +1,4 @@
-"""Stages that say something of a job that one might submit now, as whoever asks them sees them."""
+"""The interfaces of stages that answer questions about a job that you could submit now."""
 
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol, runtime_checkable
@@ -7,7 +7,7 @@ from shadowtime.shared.messages import JobSubmitted, RunTimePrediction, WaitBoun
 
 
 class AdvisedStart(NamedTuple):
-    """When a job would start: mean wait in seconds, and as `WaitForecast.starts_within`; or why there is no telling."""
+    """The forecast start of a job: mean wait in seconds, and `WaitForecast.starts_within`; or why there is none."""
 
     mean_wait: float | None = None
     starts_within: tuple[tuple[float, int], ...] = ()
@@ -19,7 +19,7 @@ class PredictsRunTimes(Protocol):
     """Questions to a stage that predicts run times."""
 
     def run_time_of(self, job: JobSubmitted) -> RunTimePrediction | None:
-        """Return what would be predicted of a job if it were submitted now; None for nothing."""
+        """Return the prediction for a job if it were submitted now; None if there is none."""
         ...
 
 
@@ -28,16 +28,16 @@ class ForecastsStarts(Protocol):
     """Questions to a stage that schedules."""
 
     def starts_of(self, asked: Sequence[tuple[JobSubmitted, RunTimePrediction | None]]) -> tuple[AdvisedStart, ...]:
-        """Return when each of some jobs would start if it alone were submitted now, all from the same futures."""
+        """Return the start of each job if it alone were submitted now. All jobs are placed in the same futures."""
         ...
 
 
-# A stage that bounds waits, as whoever asks it sees it.
+# The interface of a stage that bounds waits.
 
 
 @runtime_checkable
 class BoundsWaits(Protocol):
-    """Questions of `ask` to the handler of a stage."""
+    """Questions to a stage that bounds waits."""
 
     def bounds_at(self, job: JobSubmitted, quantile: float, confidence: float) -> tuple[WaitBound, ...]:
         """Return the bounds that a job would have if it were submitted now."""

@@ -1,4 +1,4 @@
-"""The checked log of a run: its state, and the rules that its events keep. It is checked once for all readers."""
+"""The checked log of a run: its state, and the rules for its events. An event is checked once for all readers."""
 
 from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple
@@ -37,10 +37,10 @@ NOTHING = EventRule(lambda log, event: None, lambda log, event, known: None)
 
 
 class RunLog:
-    """Where a run stands: its time, its machine, the jobs that wait and run. O(1) an event.
+    """The state of a run: its time, its machine, and the jobs that wait and run. O(1) an event.
 
-    Each reader has an event checked by `check`, and says with `mark_read` that it is through with it. What the event
-    changes happens when the last of them has said so: all of them see the log as it was before the event.
+    Each reader calls `check` for an event, handles it, and then calls `mark_read`. The event is applied after the last
+    reader's `mark_read`. So all readers see the state before the event.
 
     >>> log = RunLog(ClusterOpened(time=0, cluster="c", processors=4, policy="easy", mode="closed"))
     >>> log.check(Envelope(run="r", sequence=1, event=JobSubmitted(time=5, job_number=7, requested_processors=2)))
@@ -61,10 +61,10 @@ class RunLog:
         self._known: Any = None
 
     def check(self, envelope: Envelope) -> Any:
-        """Return what is known of an event's job before it.
+        """Check an event, and return its job as it was before the event.
 
-        That is the job as it waits or runs; of a change, the job as it was and as it will be; of a submission, and of
-        what concerns no job, None.
+        That is the waiting or running job. For a change, it is the job before and after the change. For a submission,
+        and for an event that concerns no job, it is None.
 
         Raises
         ------
@@ -106,28 +106,28 @@ class RunLog:
         self._event, self._through = None, 0
 
     def add_reader(self, other: "RunLog") -> None:
-        """Stand for another log too, whose reader reads this one from now on.
+        """Add the reader of another log. It reads this log from now on.
 
         Raises
         ------
         SnapshotMismatch
-            If the other is somewhere else.
+            If the other log is at another position.
         """
         if self.position() != other.position():
             raise SnapshotMismatch(f"stages stand at different places of the log: at {self.time} s, at {other.time} s")
         self._readers += 1
 
     def position(self) -> tuple[Any, ...]:
-        """Return all that tells where the run stands, to be compared."""
+        """Return the state of the run, for comparison with another log."""
         return self.time, self.closed, list(self.rooms), self.jobs.waiting, self.jobs.running
 
     def snapshot(self) -> dict[str, Any]:
-        """Return where the run stands as plain values."""
+        """Return the state of the run as plain values."""
         state = {"time": self.time, "closed": self.closed, "rooms": self.rooms.snapshot()}
         return state | {"jobs": self.jobs.snapshot()}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Take on what `snapshot` returned."""
+        """Restore the state that `snapshot` returned."""
         self.time, self.closed = state["time"], state["closed"]
         self.rooms.restore(state["rooms"])
         self.jobs.restore(state["jobs"])
@@ -148,7 +148,7 @@ class RunLog:
         self.rooms.require(f"job {event.job_number} changed to", pool, (new.requested_processors, new.memory, new.gpus))
         if isinstance(job, RunningJob):
             return job, job.changed(event)
-        if not only_priority(event):  # then it is as one that is submitted now, but waits from when it did
+        if not only_priority(event):  # the job counts as submitted now, but keeps the beginning of its wait
             new = new.model_copy(update={"time": event.time, "eligible_time": job.since})
         return job, new
 

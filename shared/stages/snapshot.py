@@ -9,7 +9,7 @@ from shadowtime.shared.errors import SnapshotMismatch
 from shadowtime.shared.messages import ClusterOpened
 
 SNAPSHOT_SCHEMA = 15
-"""The version of snapshots: one of another version is refused, and the stage is rebuilt from its topic."""
+"""The version of snapshots. A snapshot of another version is refused; the stage must be rebuilt from its topic."""
 
 
 def fingerprint(opened: ClusterOpened) -> str:
@@ -18,7 +18,7 @@ def fingerprint(opened: ClusterOpened) -> str:
 
 
 def read_snapshot(snapshot: bytes, of: str) -> dict[str, Any]:
-    """Return what a snapshot holds; raises `SnapshotMismatch` if it is none."""
+    """Return the content of a snapshot. Raise `SnapshotMismatch` if it is damaged."""
     try:
         saved = orjson.loads(snapshot)
     except orjson.JSONDecodeError as error:

@@ -2,11 +2,11 @@
 
 The rules that every stage keeps:
 
-1. Of each run, envelope `last + 1` is handled, one up to `last` is a duplicate and dropped, one beyond is a gap and
-   never applied.
-2. An event that contradicts the log changes nothing and travels on as `Rejected`.
-3. Whatever else a handler raises is a `Rejected` too, and the run is spoiled: it takes nothing more until `undo` has
-   made it again what it was before that event.
+1. In each run, envelope `last + 1` is handled. An envelope up to `last` is a duplicate and dropped. An envelope beyond
+   `last + 1` is a gap and never applied.
+2. An event that contradicts the log changes nothing and is forwarded as `Rejected`.
+3. Any other exception of a handler also gives a `Rejected`, and the run is spoiled: it accepts no envelope until `undo`
+   has restored the state before that event.
 4. Everything a stage knows about a run is in its snapshot; after `restore` it answers as if never interrupted.
 """
 
@@ -24,10 +24,10 @@ from shadowtime.shared.stages.snapshot import SNAPSHOT_SCHEMA, fingerprint, read
 
 @dataclass(frozen=True)
 class Stage:
-    """One line of the data flow: reads one topic, writes one topic, and opens a handler for each run.
+    """One stage of the data flow: it reads one topic, writes one topic, and opens a handler for each run.
 
-    `adds` names the fields of an envelope that it fills, and the kinds of events that it puts in the place of others;
-    `foreign` those that no message of its input may bring along, since only this stage or a later one says them.
+    `adds` names the envelope fields that the stage fills, and the kinds of events with which it replaces others.
+    `later_fields` names the fields and kinds that no input may have, since only this stage or a later one adds them.
     """
 
     name: str
@@ -38,7 +38,7 @@ class Stage:
     later_fields: tuple[str, ...] = ()
 
     def forged_field(self, envelope: Envelope) -> str | None:
-        """Return what an envelope brings along that no stage before this one says; None if it is as it should be."""
+        """Return the event kind or the field of an envelope that is one of `later_fields`; None if there is none."""
         if (kind := envelope.event.kind) in self.later_fields:
             return kind
         fields = envelope.__dict__
@@ -49,7 +49,10 @@ class Stage:
 
 
 def chained(*stages: Stage) -> tuple[Stage, ...]:
-    """Return stages that each know what only they and those behind them say; before the first nothing is rejected."""
+    """Return the stages with `later_fields`: what each stage and those behind it add.
+
+    The first stage also accepts no `Rejected`: no stage before it could have rejected an event.
+    """
     foreign = [tuple(name for later in stages[at:] for name in later.adds) for at in range(len(stages))]
     foreign[0] += ("Rejected",)
     return tuple(replace(stage, later_fields=names) for stage, names in zip(stages, foreign, strict=True))
@@ -58,7 +61,8 @@ def chained(*stages: Stage) -> tuple[Stage, ...]:
 class StageRun:
     """One run in one stage: its handler and its position in the log.
 
-    `failures` counts the events that it could not work out, and `spoiled` says that the last one was such.
+    `failures` counts the events that the stage failed to handle and has undone. `spoiled` means that the last event
+    failed and is not undone yet.
     """
 
     def __init__(self, stage: Stage) -> None:
@@ -70,11 +74,11 @@ class StageRun:
 
     @property
     def passthrough(self) -> bool:
-        """Whether it has been opened, and adds nothing to this run."""
+        """Whether the run has been opened, and the stage adds nothing to it."""
         return self.handler is not None and self.handler.passthrough
 
     def push(self, envelope: Envelope) -> Envelope | None:
-        """Handle the next envelope of the run and return what to forward; None for a duplicate.
+        """Handle the next envelope of the run, and return the envelope to forward; None for a duplicate.
 
         Raises
         ------
@@ -110,7 +114,7 @@ class StageRun:
         return output
 
     def undo(self, snapshot: bytes | None, journal: Iterable[bytes]) -> None:
-        """Become what it was before the event that spoiled it, which counts as handled from then on.
+        """Restore the state before the event that spoiled the run. That event then counts as handled.
 
         Parameters
         ----------
@@ -129,12 +133,12 @@ class StageRun:
         self.sequence, self.failures = failed, failures + 1
 
     def replay(self, snapshot: bytes | None, journal: Iterable[bytes]) -> None:
-        """Become what `snapshot` and then the inputs of `journal` lead to, from nothing if there is no snapshot.
+        """Rebuild the state from `snapshot` and the inputs of `journal`; without a snapshot, from an empty state.
 
         Raises
         ------
         SnapshotMismatch
-            If the snapshot is none of this stage, or the journal does not follow it.
+            If the snapshot is not of this stage, or the journal does not follow it.
         """
         self.sequence, self.handler, self.failures, self.spoiled = -1, None, 0, False
         if snapshot is not None:
@@ -173,12 +177,12 @@ class StageRun:
         )
 
     def restore(self, snapshot: bytes, settings: str | None = None) -> None:
-        """Take on what `snapshot` returned.
+        """Restore the state that `snapshot` returned.
 
         Parameters
         ----------
         settings
-            The fingerprint of the settings that the run is known to have, if it is known.
+            The expected fingerprint of the run's settings; None if it is not known.
 
         Raises
         ------
@@ -203,20 +207,20 @@ class StageRun:
                 handler = self.stage.open(ClusterOpened.model_validate(saved["opened"]))
                 handler.restore(saved["state"])
             self.handler, self.sequence, self.failures = handler, saved["sequence"], saved["failures"]
-        except SettingsError as error:  # as of a plug-in that is not there any more
+        except SettingsError as error:  # such as a plug-in that is not installed any more
             raise SnapshotMismatch(f"{self.stage.name}: the run cannot be opened here: {error}") from error
         except Exception as error:
             raise SnapshotMismatch(f"{self.stage.name}: the snapshot is damaged: {described(error)}") from error
 
 
 def rejected(envelope: Envelope, reason: str, code: Refusal | None = None) -> Envelope:
-    """Return the envelope with a `Rejected` in the place of its event, and nothing of what stages added to it."""
+    """Return the envelope with a `Rejected` in place of its event, without the fields that stages have added."""
     event = Rejected(time=envelope.event.time, reason=truncate(reason), code=code)
     return Envelope(run=envelope.run, cluster=envelope.cluster, sequence=envelope.sequence, event=event)
 
 
 def described(error: BaseException) -> str:
-    """Return what an error is and says, shortened.
+    """Return the type and the message of an error, shortened.
 
     >>> described(KeyError("time"))
     "KeyError: 'time'"

@@ -7,7 +7,7 @@ WAIT_BOUNDS = "wait-bounds"
 DECISIONS = "decisions"
 SCORES = "scores"
 DEAD_LETTERS = "dead-letters"
-"""Messages that no stage could use, with their raw bytes; where they came from and why is in the headers."""
+"""Messages that no stage could use, with their raw bytes. The headers have their origin and the reason."""
 
 WRITTEN_BY = {
     "runtime_distribution": RUNTIME_DISTRIBUTIONS,

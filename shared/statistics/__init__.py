@@ -1,4 +1,4 @@
-"""Figures of samples: bootstrap intervals, a quantile sketch, the bounded slowdown."""
+"""Statistics: bootstrap intervals, a quantile sketch, the bounded slowdown."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""How sure a mean is over jobs that come after one another: a bootstrap of blocks of time."""
+"""Confidence intervals for means over consecutive, dependent jobs: a bootstrap over blocks of time."""
 
 from typing import NamedTuple
 
@@ -8,28 +8,29 @@ from shadowtime.shared.chance import uniform
 from shadowtime.shared.kernels import Floats, FloatTable, Integers
 
 BLOCKS = 10
-"""Blocks of equal time. Few are long ones, which depend little on each other; the t-quantile makes up for few."""
+"""Number of blocks of equal time. Few blocks are long, so they depend little on each other. The quantile of the
+studentized draws accounts for their small number."""
 
 MIN_BLOCKS = 5
-"""With fewer that have values nothing is said."""
+"""Smallest number of blocks with values for which an interval is computed."""
 
 RESAMPLES = 4_000
 
 CONFIDENCE = 0.95
 
 ROUNDING = 1e-9
-"""A spread that is smaller than this share of another is an error of rounding."""
+"""A spread below this share of its reference counts as a rounding error."""
 
 
 class Interval(NamedTuple):
-    """A mean, with the bounds between which it lies with 95 % confidence; None where too little is known."""
+    """A mean with the bounds of its 95 % confidence interval. The bounds are None if there are too few data."""
 
     mean: float
     low: float | None
     high: float | None
 
     def within(self, least: float, most: float) -> "Interval":
-        """Return the interval without what lies outside of all that is possible.
+        """Return the interval with its bounds clamped to the possible range.
 
         >>> Interval(0.9, 0.75, 1.05).within(0, 1)
         Interval(mean=0.9, low=0.75, high=1.0)
@@ -40,7 +41,7 @@ class Interval(NamedTuple):
 
 
 def mean_over_time(values: Floats, times: Integers, key: int) -> Interval:
-    """Return the mean of values whose neighbours in time are alike, with the interval of `ratio_over_time`.
+    """Return the mean of values that are correlated in time, with the interval of `ratio_over_time`.
 
     >>> mean_over_time(np.ones(100), np.arange(100), key=7)
     Interval(mean=1.0, low=1.0, high=1.0)
@@ -49,20 +50,20 @@ def mean_over_time(values: Floats, times: Integers, key: int) -> Interval:
 
 
 def ratio_over_time(over: Floats, under: Floats, times: Integers, key: int) -> Interval:
-    """Return the sum of `over` divided by that of `under`, with a 95 % interval of the block bootstrap.
+    """Return the sum of `over` divided by that of `under`, with a 95 % interval of the studentized block bootstrap.
 
-    Values within a block of time stay together, so that their dependence stays in. Blocks are drawn with replacement,
-    as many as there are. The interval reaches as many standard errors to either side as 95 % of the draws are off in
-    their own standard errors.
+    Values in one block of time stay together, which preserves their dependence. A draw has as many blocks as the data,
+    with replacement. The interval is symmetric. Its half width, in standard errors, is the 95 % quantile of the draws'
+    deviations from the mean, each in standard errors of the draw itself.
 
     Parameters
     ----------
     over, under
-        Values, (n,); `under` are not negative, and not all 0.
+        Values, shape (n,). Values of `under` are not negative, and not all 0.
     times
-        When each was, (n,), in any unit.
+        Time of each value, shape (n,), in any unit.
     key
-        Of the draws of chance: the same key, the same interval.
+        Key of the seeded random numbers. The same key gives the same interval.
 
     Examples
     --------
@@ -88,7 +89,7 @@ def ratio_over_time(over: Floats, under: Floats, times: Integers, key: int) -> I
     drawn = (draws * len(sums)).astype(np.int64)
     drawn = drawn[counts[drawn].sum(axis=1) > 0]
     means, errors = _with_errors(sums[drawn], counts[drawn])
-    # Where all blocks that were drawn are alike, nothing bounds how far off their mean is.
+    # If all drawn blocks are alike, the draw has no standard error, and its deviation counts as infinite.
     known = errors > ROUNDING * error[0]
     off = np.full(len(means), np.inf)
     off[known] = np.abs(means[known] - mean) / errors[known]
@@ -97,7 +98,10 @@ def ratio_over_time(over: Floats, under: Floats, times: Integers, key: int) -> I
 
 
 def _with_errors(sums: FloatTable, counts: FloatTable) -> tuple[Floats, Floats]:
-    """Return the ratio of each draw of blocks, (draws, blocks), and its standard error by the residuals of blocks."""
+    """Return the ratio of each draw, shape (draws,), and its standard error from the residuals of its blocks.
+
+    `sums` and `counts` are those of the drawn blocks, shape (draws, blocks).
+    """
     blocks, under = sums.shape[1], counts.sum(axis=1)
     ratios = sums.sum(axis=1) / under
     residuals = sums - ratios[:, np.newaxis] * counts

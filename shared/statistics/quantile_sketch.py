@@ -12,11 +12,11 @@ STEP = log(1.02)
 """Width of a bin in the logarithm of seconds."""
 
 BINS = 2 + floor(log(2 * MAX_INTEGER) / STEP)
-"""One for no wait at all, and those up to the longest that two times in a message can have between them."""
+"""Number of bins: one for no wait, and those up to the longest span between two times in messages."""
 
 
 class WaitQuantiles:
-    """Counts waits in bins of equal width in their logarithm; memory is constant.
+    """Counts of waits in bins of equal logarithmic width. Memory is constant.
 
     Examples
     --------
@@ -35,11 +35,11 @@ class WaitQuantiles:
         self.counts = np.zeros(BINS, dtype=np.int64)
 
     def add(self, wait: int) -> None:
-        """Take in a wait in seconds; one below 1 s counts as none."""
+        """Add a wait in seconds. A wait below 1 s counts as 0."""
         self.counts[0 if wait < 1 else 1 + floor(log(wait) / STEP)] += 1
 
     def quantiles(self, shares: Sequence[float]) -> list[float]:
-        """Return, for each share, the least wait in seconds that it does not exceed; empty before the first wait."""
+        """Return the quantile of waits, in seconds, for each share; an empty list before the first wait."""
         upto = np.cumsum(self.counts)
         jobs = int(upto[-1])
         places = np.searchsorted(upto, [max(1, ceil(share * jobs)) for share in shares]) if jobs else ()
@@ -50,7 +50,7 @@ class WaitQuantiles:
         return [[place, int(self.counts[place])] for place in np.flatnonzero(self.counts).tolist()]
 
     def restore(self, state: Any) -> None:
-        """Take on what `snapshot` returned."""
+        """Restore the state that `snapshot` returned."""
         self.counts[:] = 0
         for place, count in state:
             self.counts[place] = count

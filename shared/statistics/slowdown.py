@@ -1,13 +1,13 @@
 """Bounded slowdown."""
 
 RUN_TIME_FLOOR = 10
-"""Seconds; a shorter job counts as if it had run this long."""
+"""Smallest run time in seconds. A shorter job counts as if it had run this long."""
 
 
 def bounded_slowdown(wait: int, run_time: int) -> float:
-    """Return response time over run time, both in seconds, the run time at least `RUN_TIME_FLOOR`, and 1 at least.
+    """Return the bounded slowdown: response time over run time, clamped at 1. Times are in seconds.
 
-    Source: docs/algorithms.md#bounded-slowdown.
+    The run time counts as at least `RUN_TIME_FLOOR`. Source: docs/algorithms.md#bounded-slowdown.
 
     >>> bounded_slowdown(wait=0, run_time=3)
     1.0
@@ -16,7 +16,7 @@ def bounded_slowdown(wait: int, run_time: int) -> float:
 
 
 def unclamped_slowdown(wait: int, run_time: int) -> float:
-    """Return the same without the clamp: below 1 for a short job that hardly waits. Results give both.
+    """Return the slowdown without the clamp at 1. It is below 1 for a short job that hardly waits. Results have both.
 
     >>> unclamped_slowdown(wait=0, run_time=3)
     0.3

@@ -1,4 +1,4 @@
-"""The seam between a worker and its stream: records, outputs, dead letters."""
+"""The interfaces of a worker: to its stream (records, outputs, dead letters), and to its store."""
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -33,14 +33,14 @@ class Stream(Protocol):
         ...
 
     def replay(self, partition: int, start: int, stop: int | None) -> AsyncIterator[Sequence[Record]]:
-        """Yield the records of the stage's input from offset `start` up to `stop`, what there is now if None, in parts.
+        """Yield the records of the stage's input from offset `start` up to `stop` (the present end if None), in parts.
 
-        Raises `BusError` if Kafka does not give them.
+        Raise `BusError` if Kafka cannot deliver them.
         """
         ...
 
 
-# The seam between a worker and its store: state, position and outputs change in one transaction.
+# The interface between a worker and its store: state, position and outputs change in one transaction.
 
 
 @dataclass(frozen=True)
@@ -48,8 +48,8 @@ class RunState:
     """The stored state of one run in one stage.
 
     `snapshot` and then the inputs of `journal` give the state after `sequence`, whose input lay at `offset` of
-    `partition`. `outbox` holds outputs that may not have been delivered. `quarantined` says why the run is not carried
-    on, if it is not; nothing else is true of it then but its position.
+    `partition`. `outbox` holds outputs that may not have been delivered. `quarantined` is the reason if the run is
+    quarantined; then `snapshot` and `journal` are not valid. `catching_up` is as in `Transaction`.
     """
 
     sequence: int
@@ -71,21 +71,21 @@ class Transaction:
     expected
         The sequence that the worker started from: the fence. -1 for a new run.
     sequence, offset, partition
-        The last event of the batch, and where it lay.
+        The sequence of the last event of the batch, and its offset and partition.
     snapshot
-        The state after the batch, in place of the journal; None to add `inputs` to it.
+        The state after the batch, which replaces the journal; None to add `inputs` to the journal.
     inputs, outputs
-        The batch's events as they came in, and as they go out.
+        The batch's events as received, and as emitted.
     delivered
-        How many outputs of the outbox are known to have arrived since the last transaction.
+        The number of outputs of the outbox that are known to be delivered, since the last transaction.
     read_model, forgotten
         Fields of the read model to set, and to delete.
     closed
         The run is over: its state may expire soon.
     quarantined
-        Why the run is not to be carried on.
-    behind
-        Whether its topic holds more of it that no worker will be handed: what a rebuilt run lacks.
+        The reason if the run is quarantined, else None.
+    catching_up
+        Whether the topic holds more events of the run that no worker will be handed, as after a rebuild.
     """
 
     run: str
@@ -105,25 +105,25 @@ class Transaction:
 
 
 class StateStore(Protocol):
-    """Where a stage keeps its runs."""
+    """The store of a stage's runs."""
 
     async def runs(self, partition: int) -> Sequence[str]:
         """Return the runs that have been seen on a partition."""
         ...
 
     async def attempt(self, run: str, below: int | None = None) -> int | None:
-        """Count a process that begins to work on a run, and return how many have since its last transaction.
+        """Count a process that begins to work on a run. Return the count since the run's last transaction.
 
-        None, and nothing is counted, if `below` is given and so many had before.
+        Return None, and count nothing, if `below` is given and the count is not below it before.
         """
         ...
 
     async def load(self, run: str) -> RunState | None:
-        """Return what is known of a run; None for nothing."""
+        """Return the stored state of a run; None if there is none."""
         ...
 
     async def commit(self, transaction: Transaction) -> None:
-        """Apply a transaction as a whole; who commits may be counted as one that works on the next event.
+        """Apply a transaction as a whole. The committing process may count as one that works on the next event.
 
         Raises
         ------
@@ -135,5 +135,5 @@ class StateStore(Protocol):
         ...
 
     async def forget(self, run: str) -> None:
-        """Delete everything that is known of a run."""
+        """Delete everything that is stored of a run."""
         ...

@@ -1,9 +1,9 @@
-"""Settings that a role has from a file: where its servers are and how to log in, so that a command finds its passwords.
+"""Settings files of roles: addresses of servers and credentials, so that a command finds its passwords.
 
-The stack writes one for each kind of process, as local processes and as containers. The rules:
+The stack writes one file for each kind of process, for local processes and for containers. The rules:
 
-1. What the environment or a flag says wins. If it says another server, or another user of it, the file says nothing of
-   that server: no password goes where it does not belong.
+1. The environment and flags win. If they name another server, or another user of it, the file's settings of that server
+   are ignored: no password is sent to a server where it does not belong.
 2. The file belongs to the user who runs the command, and nobody else may read it.
 """
 
@@ -17,17 +17,17 @@ from shadowtime.shared.cli import ROOT
 from shadowtime.shared.errors import SettingsError
 
 VARIABLE = "SHADOWTIME_ACCESS"
-"""Names the folder that has a file for each role, or one such file."""
+"""The variable that names the folder with a file for each role, or one such file."""
 
 FOLDER = ROOT / ".stack" / "access"
-"""Where `make stack` has it, while it runs."""
+"""The folder that `make stack` provides while it runs."""
 
 PREFIX = "SHADOWTIME_"
 FOLLOW_PORT = 6065
-"""Of a follower's pages, below those of the workers of a stack, however many they are."""
+"""The port of a follower's pages. It is below the ports of a stack's workers, however many they are."""
 
 SHADOW_PORT = 6061
-"""Of the pages of a process with shadows, below those of followers."""
+"""The port of the pages of a process with shadows. It is below the ports of followers."""
 
 OWN = {"follow": {"web_port": str(FOLLOW_PORT)}, "shadow": {"web_port": str(SHADOW_PORT)}}
 """Defaults of a role that differ from the common ones."""
@@ -41,7 +41,7 @@ def file_of(role: str) -> Path | None:
     Raises
     ------
     SettingsError
-        If the one that is named is not there, or if others could have written it or may read it.
+        If the file that is named does not exist, belongs to another user, or is open to others.
     """
     named = os.environ.get(VARIABLE)
     place = FOLDER if named is None else Path(named)
@@ -66,7 +66,7 @@ def read_file(path: Path) -> dict[str, str]:
     Raises
     ------
     SettingsError
-        If it cannot be read, or a line is of another kind.
+        If the file cannot be read, or a line has another form.
     """
     try:
         lines = path.read_text().splitlines()
@@ -86,7 +86,7 @@ def read_file(path: Path) -> dict[str, str]:
 
 
 def format_env_file(settings: Mapping[str, str]) -> str:
-    r"""Return settings as the text of such a file.
+    r"""Return settings as the text of a settings file.
 
     >>> format_env_file({"kafka_username": "live"})
     'SHADOWTIME_KAFKA_USERNAME=live\n'
@@ -95,7 +95,9 @@ def format_env_file(settings: Mapping[str, str]) -> str:
 
 
 def applicable_settings(settings: Mapping[str, str], options: Mapping[str, Any]) -> dict[str, str]:
-    """Return the settings of a file that apply beside options: all of a server, or none.
+    """Return the settings of a file that apply beside `options`.
+
+    If an option differs from the file's setting of a server, no setting of that server applies.
 
     >>> settings = {"kafka_bootstrap": "127.0.0.1:9092", "kafka_username": "live", "redis_url": "redis://127.0.0.1:6379/0"}
     >>> applicable_settings(settings, {"kafka_bootstrap": "kafka.example.org:9092"})

@@ -1,4 +1,4 @@
-"""Whether a server of the settings answers, and where it is: for `shadowtime doctor`."""
+"""Checks that the servers of the settings answer, with their addresses, for `shadowtime doctor`."""
 
 import asyncio
 import urllib.request
@@ -13,14 +13,14 @@ from shadowtime.shared.streaming.state import RedisStore, connect
 
 
 def kafka(seconds: float) -> str | None:
-    """Return where Kafka is; raise `BusError` if it does not answer within so many seconds."""
+    """Return the address of Kafka. Raise `BusError` if it does not answer within `seconds`."""
     settings = _settings("subscriber", seconds)
     asyncio.run(partitions_of(settings, topics.JOBS))
     return settings.kafka_bootstrap
 
 
 def redis(seconds: float) -> str | None:
-    """Return where Redis is; raise `StoreError` if it does not answer within so many seconds."""
+    """Return the address of Redis. Raise `StoreError` if it does not answer within `seconds`."""
     settings = _settings("ask", seconds)
 
     async def ask() -> None:
@@ -35,12 +35,12 @@ def redis(seconds: float) -> str | None:
 
 
 def victoria_metrics(seconds: float) -> str | None:
-    """Return where VictoriaMetrics is; raise `StoreError` if it does not answer within so many seconds."""
+    """Return the address of VictoriaMetrics. Raise `StoreError` if it does not answer within `seconds`."""
     return _http(_settings("metrics", seconds).victoria_metrics_url, "/health", seconds)
 
 
 def grafana(seconds: float) -> str | None:
-    """Return where Grafana is, None if no setting says; raise `StoreError` if it does not answer in time."""
+    """Return the address of Grafana; None if none is set. Raise `StoreError` if it does not answer within `seconds`."""
     return _http(_settings("metrics", seconds).grafana_url, "/api/health", seconds)
 
 

@@ -24,10 +24,10 @@ from shadowtime.shared.streaming.urls import cluster_nodes, http_url
 
 
 class Settings(BaseSettings):
-    """Read once, at the start of a process.
+    """The settings of a process, read once at its start.
 
     Each field is `--field-name` on the command line of a worker and `SHADOWTIME_FIELD_NAME` in the environment; a flag
-    wins. A password may lie in a file that is named instead. Secrets are hidden wherever settings are shown.
+    wins. A file with a password can be named instead of the password. Secrets are hidden wherever settings are shown.
     """
 
     model_config = SettingsConfigDict(
@@ -108,12 +108,12 @@ class Settings(BaseSettings):
 
     @property
     def max_output_bytes(self) -> int:
-        """The largest output of a stage: a decision may be many times as large as what it answers."""
+        """The largest output of a stage, in bytes. A decision may be many times as large as its input."""
         return 8 * self.max_message_bytes
 
     @property
     def run_retention_seconds(self) -> int:
-        """How long an open run is kept for which nothing comes; 0 for ever."""
+        """Seconds for which an open run without new events is kept; 0 for ever."""
         return max(0, self.run_retention_hours) * 3_600
 
     @model_validator(mode="before")
@@ -154,12 +154,12 @@ class Settings(BaseSettings):
 
 
 def read_settings(flags: list[str] | None = None, role: str | None = None) -> Settings:
-    """Return the settings that environment and `flags` give and, beneath them, the settings file of a role.
+    """Return the settings from `flags` and the environment, with the settings file of a role as defaults.
 
     Raises
     ------
     SettingsError
-        If a flag is unknown or a value out of range; names it.
+        If a flag is unknown or a value out of range. The error names it.
     """
     path = None if role is None else file_of(role)
     defaults = OWN.get(role or "", {}) | ({} if path is None else read_file(path))
@@ -185,7 +185,7 @@ def _made(flags: list[str] | None, values: dict[str, Any]) -> Settings:
 
 
 def _named(place: tuple[int | str, ...], flags: list[str]) -> str:
-    """Return what a user calls a setting: its flag, if he gave that."""
+    """Return the name of a setting for the user: its flag if they gave that, else the name of the setting."""
     if not place:
         return "settings"
     flag = f"--{str(place[0]).replace('_', '-')}"

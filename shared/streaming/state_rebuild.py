@@ -1,4 +1,4 @@
-"""Make the state of a stage anew from the beginning of its topic."""
+"""Rebuild the state of a stage from the beginning of its topic."""
 
 import time
 from collections.abc import AsyncIterator, Sequence
@@ -14,26 +14,26 @@ from shadowtime.shared.streaming.worker import StageWorker, WorkerContext, Worke
 
 
 class _Silent:
-    """A stream that takes nothing: all of it was emitted before."""
+    """A stream that drops everything: all of it was emitted before."""
 
     async def publish(self, partition: int, run: str, values: Sequence[bytes], times: Sequence[float | None]) -> None:
-        """Let outputs go."""
+        """Drop outputs."""
 
     async def dead_letter(self, letters: Sequence[tuple[Record, str]]) -> None:
-        """Let dead letters go."""
+        """Drop dead letters."""
 
     async def replay(self, partition: int, start: int, stop: int | None) -> AsyncIterator[Sequence[Record]]:
-        """Yield nothing: whatever the log holds is handed over in order."""
+        """Yield nothing: the rebuild hands over the whole log in order."""
         if stop == 0:
-            yield ()  # the part that makes it a generator
+            yield ()  # this makes the function a generator
 
 
 async def rebuild(stage: Stage, settings: Settings, only: str | None = None) -> dict[str, int]:
     """Replay a stage's input from the beginning, outputs dropped, and store each run's state.
 
-    For when Redis has lost it, a snapshot is of an older schema, or a run is quarantined. No worker of the stage may
-    run meanwhile. An event that the stage had failed at stays so. Events that it had not answered yet, or had left
-    aside, are handled when it starts again.
+    Use it if Redis has lost the state, a snapshot is of an older schema, or a run is quarantined. No worker of the
+    stage may run meanwhile. An event that the stage had failed to handle stays rejected. Events that it had not
+    answered yet, or had left aside, are handled when it starts again.
 
     Returns
     -------
@@ -51,7 +51,7 @@ async def rebuild(stage: Stage, settings: Settings, only: str | None = None) -> 
             for name in answers:
                 if only in (None, name):
                     await store.forget(name)
-            anyone = replace(stage, later_fields=())  # what it answers itself is handed back to it
+            anyone = replace(stage, later_fields=())  # its own rejections are handed back to it as inputs
             metrics = WorkerMetrics(stage.name)
             context = WorkerContext(anyone, store, _Silent(), settings, metrics, partitions, time.monotonic)
             worker = StageWorker(context, catching_up=True)
@@ -74,11 +74,11 @@ async def rebuild(stage: Stage, settings: Settings, only: str | None = None) -> 
 
 
 Answers = dict[str, tuple[int, dict[int, bytes]]]
-"""Of each run: the last sequence that the stage has answered, and its answers to events that it failed at."""
+"""For each run: the last sequence that the stage has answered, and its answers to events that it failed to handle."""
 
 
 async def _read_answers(stage: Stage, settings: Settings, partition: int) -> Answers:
-    """Return what a stage has answered on its own topic."""
+    """Return the answers of a stage on its own topic."""
     answers: Answers = {}
     async for record in read_log(settings, stage.writes, partition):
         envelope = Envelope.read(record.value)
@@ -94,7 +94,10 @@ async def _read_answers(stage: Stage, settings: Settings, partition: int) -> Ans
 
 
 def _as_answered(record: Record, answers: Answers, only: str | None) -> Record | None:
-    """Return a record if the stage has answered it; in the place of what it failed at, that it did."""
+    """Return a record if the stage has answered it, else None.
+
+    The value of an event that the stage failed to handle is replaced by its answer.
+    """
     envelope = Envelope.read(record.value)
     if envelope is None or only not in (None, envelope.run):
         return None

@@ -1,4 +1,4 @@
-"""URLs and tokens of servers that are talked to over HTTP, as people give them."""
+"""URLs and tokens of servers, as people enter them."""
 
 from urllib.parse import urlsplit
 
@@ -24,7 +24,7 @@ def http_url(url: str, example: str = "http://127.0.0.1:8428") -> str:
 
 
 def bearer_token(text: str) -> str:
-    """Return a token without the line break that files and secrets have; raise `ValueError` if it is none, unshown.
+    """Return a token without the line break of its file. Raise `ValueError`, without the token, if it is malformed.
 
     >>> bearer_token("glsa_1 ")
     'glsa_1'
@@ -40,19 +40,19 @@ def bearer_token(text: str) -> str:
     return token
 
 
-# How Redis is named: one server, or some nodes of a Redis Cluster, which tell of the others.
+# The URL of Redis names one server, or some nodes of a Redis Cluster, which know the other nodes.
 
 CLUSTER = "+cluster"
-"""Suffix of the scheme where nodes of a cluster are named."""
+"""Suffix of the scheme of a URL that names nodes of a cluster."""
 
 
 def cluster_nodes(url: str) -> list[tuple[str, int]]:
-    """Return hosts and ports of the nodes that a URL names; none of a URL of one server.
+    """Return hosts and ports of the nodes that a URL names; an empty list for a URL of one server.
 
     Raises
     ------
     ValueError
-        Where a node is not HOST:PORT.
+        If a node is not HOST:PORT.
 
     Examples
     --------
@@ -69,7 +69,7 @@ def cluster_nodes(url: str) -> list[tuple[str, int]]:
     named = [urlsplit(f"//{node}") for node in parts.netloc.split(",")]
     try:
         nodes = [(node.hostname or "", node.port or 0) for node in named]
-    except ValueError:  # no port that there can be
+    except ValueError:  # an impossible port
         nodes = []
 
     if parts.scheme.removesuffix(CLUSTER) not in ("redis", "rediss") or not nodes or not all(map(all, nodes)):

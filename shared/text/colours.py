@@ -1,4 +1,4 @@
-"""One colour for each policy, the same in Grafana and in the report; legible on white and on black."""
+"""One colour for each policy, the same in Grafana and in the report, and legible on white and on black."""
 
 POLICY_COLOURS = {
     "easy": "#3f83c8",
@@ -11,10 +11,10 @@ POLICY_COLOURS = {
     "probabilistic": "#d0506f",
     "all-reserve": "#8d6748",
 }
-"""By the name of a policy or of a configuration."""
+"""Colours by the name of a policy or of a configuration."""
 
 OTHER_COLOURS = ("#5566d6", "#7f9b1e", "#c757a8", "#4d8c7a", "#b0563a", "#6d7f99", "#9a4fd0")
-"""Of other series, in the order in which they come."""
+"""Colours of other series, in order of appearance."""
 
 GOOD, WARNING, BAD = "#2f9e5f", "#c8701a", "#d0384e"
 """Colours for good values, for values to look at, and for values to act on."""

@@ -1,25 +1,25 @@
-"""Columns of figures: one unit for each, and as many digits as tell its rows apart."""
+"""Columns of figures: each has one unit, and as many digits as are needed to distinguish its rows."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 MOST_DIGITS = 6
-"""Behind the point; what is alike up to there counts as equal."""
+"""Largest number of decimal places. Figures that are equal at this precision count as equal."""
 
 NOTHING = "-"
-"""In the place of a figure that there is none of."""
+"""Placeholder for a missing figure."""
 
 DIGITS = {"h": 2, "min": 1, "s": 0}
-"""Behind the point of a time at the least."""
+"""Smallest number of decimal places of a time, by unit."""
 
 Values = Sequence[float | None]
 Best = Callable[[Iterable[float]], float]
 
 
 class TableColumn(NamedTuple):
-    """A column of a table: its heading, the unit of its figures, and which rows are the best of it.
+    """A column of a table: its heading, the unit of its figures, its cells, and the rows with the best figure.
 
-    `note` says what the heading means, where it does not say so itself.
+    `note` explains the heading if it needs an explanation.
     """
 
     heading: str
@@ -29,20 +29,22 @@ class TableColumn(NamedTuple):
     note: str = ""
 
     def meaning(self, note: str) -> "TableColumn":
-        """Return the column with a note on what it means."""
+        """Return the column with a note on its meaning."""
         return self._replace(note=note)
 
     def unmarked(self) -> "TableColumn":
-        """Return the column without marks: none of its figures is better than another."""
+        """Return the column without marks, for figures of which none is better than another."""
         return self._replace(best=frozenset())
 
 
 Measure = Callable[[str, Values], TableColumn]
-"""Makes a column of times: `times` or `seconds`."""
+"""Function that makes a column of times: `times` or `seconds`."""
 
 
 def times(heading: str, seconds: Values, like: Values = ()) -> TableColumn:
-    """Return times in the unit that suits the longest of them, and of those that they are `like`; less is better.
+    """Return a column of times in h, min or s. The lowest is marked as the best.
+
+    The unit suits the longest time, also among those in `like`: so columns to compare get the same unit.
 
     >>> column = times("mean wait", [5760.0, 5725.0, None])
     >>> column.unit, column.cells, sorted(column.best)
@@ -54,7 +56,7 @@ def times(heading: str, seconds: Values, like: Values = ()) -> TableColumn:
 
 
 def seconds(heading: str, values: Values) -> TableColumn:
-    """Return times in seconds, means to a tenth at the least; less is better.
+    """Return a column of times in seconds. The lowest is marked as the best. Means have at least one decimal place.
 
     >>> seconds("longest", [940000, 298080]).cells
     ['940,000', '298,080']
@@ -64,7 +66,7 @@ def seconds(heading: str, values: Values) -> TableColumn:
 
 
 def numbers(heading: str, values: Values, digits: int = 2) -> TableColumn:
-    """Return figures without a unit; less is better.
+    """Return a column of figures without a unit. The lowest figure is marked as the best.
 
     >>> numbers("slowdown", [47.04, 54.72]).cells
     ['47.04', '54.72']
@@ -73,7 +75,7 @@ def numbers(heading: str, values: Values, digits: int = 2) -> TableColumn:
 
 
 def shares(heading: str, values: Values, *, best: Best = max) -> TableColumn:
-    """Return shares in per cent; more is better unless `best` says otherwise.
+    """Return a column of shares in per cent. The highest is marked as the best, unless `best` is another function.
 
     >>> shares("at once", [0.5, 0.375]).cells
     ['50.0', '37.5']
@@ -94,7 +96,7 @@ def _column(heading: str, unit: str, values: Values, least: int, best: Best) -> 
 
 
 def digits_apart(values: Values, least: int) -> int:
-    """Return the fewest digits at which values that differ look different, and none but 0 looks like 0.
+    """Return the fewest decimal places at which different values look different, and no other value looks like 0.
 
     >>> digits_apart([2.7446, 2.7449], 1), digits_apart([5.0, 0.003], 1), digits_apart([5.0, 5.0], 1)
     (4, 3, 1)

@@ -1,6 +1,6 @@
 """Events, reasons and predictions in sentences, for terminals and the live page.
 
-What people named (clusters, runs) may be anything: it is passed on without characters that a terminal would obey.
+Names that people gave to clusters and runs may contain anything. Control characters are removed from them.
 """
 
 from collections.abc import Iterator, Sequence
@@ -36,7 +36,7 @@ from shadowtime.shared.quoting import plain
 from shadowtime.shared.text.reasons import UNKNOWN, RunContext, describe_reason, left_undone, procs
 
 ADJUSTED = {"over": "which was enough", "under": "too short", "bad": "too short by half an hour or more"}
-"""Ends of adjusted requests, by class."""
+"""Words for the outcome of an adjusted request, by class."""
 
 ENDS: dict[Outcome, str] = {
     "completed": "completed",
@@ -48,7 +48,7 @@ ENDS: dict[Outcome, str] = {
 
 
 LEFT = {"cancelled": "was cancelled", "held": "is held"}
-"""Ends of jobs that left the queue, by reason."""
+"""Words for jobs that left the queue, by reason."""
 
 
 STARTS = {True: "starts", False: "could start", None: "may start"}
@@ -79,13 +79,13 @@ class Sentence(NamedTuple):
     details: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        """Return it as text."""
+        """Return the sentence as text."""
         what = self.what if self.job is None else f"job {self.job} {self.what}"
         return f"{what}: {'; '.join(self.details)}" if self.details else what
 
 
 def sentences(envelope: Envelope, log: RunContext = UNKNOWN) -> Iterator[Sentence]:
-    """Yield what an event tells; nothing where there is nothing to tell, as of an empty decision."""
+    """Yield sentences about an event; none if there is nothing to report, as for an empty decision."""
     event = envelope.event
     if isinstance(event, ClusterOpened):
         what = "" if event.mode == "closed" else "decisions are advice; "
@@ -123,16 +123,16 @@ def sentences(envelope: Envelope, log: RunContext = UNKNOWN) -> Iterator[Sentenc
 
 
 def chosen(bounds: Sequence[WaitBound]) -> WaitBound | None:
-    """Return the bound to name where there is room for one: the ensemble's, else the first that there is.
+    """Return the one bound to show: the ensemble's, else the first; None if there is no bound.
 
-    Not the lowest: the lowest of several holds less often than each of them.
+    The lowest of several bounds would be wrong: it holds less often than each of them.
     """
     known = [entry for entry in bounds if entry.queue is None and entry.bound is not None]
     return next((entry for entry in known if entry.grouping == "ensemble"), known[0] if known else None)
 
 
 def bounded(bound: WaitBound) -> str:
-    """Return what a bound on the wait says.
+    """Return a bound on the wait in words.
 
     >>> bounded(WaitBound(grouping="plain", quantile=0.95, confidence=0.95, bound=7200))
     'waits at most 2.0 h (plain, 95 %)'
@@ -198,7 +198,7 @@ def _changes(changed: JobChanged) -> Iterator[str]:
 
 
 def _learned(envelope: Envelope, log: RunContext) -> Iterator[str]:
-    """Yield how earlier predictions fared, as far as a start or an end brought it to light."""
+    """Yield the outcomes of earlier predictions that a start or an end has revealed."""
     if envelope.adjustment is not None and (outcome := envelope.adjustment.outcome) is not None:
         to = duration(envelope.adjustment.adjusted_time)
         yield f"adjusted to {to}, {ADJUSTED[outcome]}" if outcome in ADJUSTED else "not adjusted"
@@ -212,7 +212,7 @@ def _learned(envelope: Envelope, log: RunContext) -> Iterator[str]:
 
 
 def drifted(drift: Drift, unix_start: int, now: int | None = None) -> str:
-    """Return that predictions do not hold any more, or hold again; `now` is the second of the log that needs no date.
+    """Return in words that predictions no longer hold, or hold again. A time on the day of `now` has no date.
 
     >>> drifted(Drift(of="run_time", what="half", scope="user", number=7, since=86400, share=0.4, most=0.2), 0)
     'not to be trusted since 1 d 00:00:00: jobs run less than half as long as predicted, of user 7 (40 %, not 20 %)'

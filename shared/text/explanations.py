@@ -1,4 +1,4 @@
-"""An `Explanation` in sentences, for terminals, the live page and whoever reads JSON."""
+"""An `Explanation` in sentences, for terminals, the live page and readers of the JSON."""
 
 from collections.abc import Iterator
 
@@ -9,13 +9,13 @@ from shadowtime.shared.text.events import ENDS
 from shadowtime.shared.text.reasons import RunContext, describe_reason, procs
 
 SHOWN = 5
-"""Jobs that a sentence names of those that an explanation does."""
+"""Jobs of an explanation that one sentence names."""
 
 UNITS = {"processors": "procs", "memory": "MiB of memory", "gpus": "GPUs"}
 
 
 def sentences_of(why: Explanation) -> list[str]:
-    """Return an explanation as sentences; times of the present day bear no date.
+    """Return an explanation as sentences. Times on the day of the explanation have no date.
 
     >>> sentences_of(Explanation(cluster="kth", run="r", sequence=9, time=7200, unix_start=0, obeyed=True,
     ...     policy="easy", job_number=7, state="ended", processors=4, since=0, started=600, ended=4200, run_time=3600,
@@ -26,19 +26,22 @@ def sentences_of(why: Explanation) -> list[str]:
 
 
 def reasons_of(why: Explanation) -> list[str]:
-    """Return why a job waits without how it stands and what it was told at its submission."""
+    """Return the reasons why a job waits, one sentence each.
+
+    The job's state and the predictions at its submission are left out.
+    """
     return list(_Words(why).reasons())
 
 
 def brief_of(why: Explanation) -> str:
-    """Return what a job waits for in one sentence; nothing of one that does not wait."""
+    """Return the main reason why a job waits, in one sentence; an empty text if it does not wait."""
     if why.state == "starting":
         return "It starts now."
     return "" if why.waits_for is None else _Words(why).waits_for()
 
 
 def shares(share: float) -> str:
-    """Return a probability as percent; neither never nor surely where it is only near.
+    """Return a probability as percent. Only exactly 0 and 1 are shown as 0 % and 100 %.
 
     >>> shares(0.1234), shares(1.0), shares(0.99999), shares(0.00001)
     ('12.3 %', '100 %', 'more than 99.9 %', 'less than 0.1 %')
@@ -200,7 +203,7 @@ class _Words:
 
 
 def ahead(ahead: Ahead) -> str:
-    """Return who is before a job.
+    """Return the jobs before a job, in words.
 
     >>> ahead(Ahead(order="fcfs", told=True, jobs=2, processors=40, job_numbers=(3, 5)))
     'Before it in the order of the queue (fcfs): 2 jobs, which request 40 procs in all: 3, 5.'

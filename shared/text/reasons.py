@@ -1,4 +1,4 @@
-"""Why something was decided, in words: what a run is told by, reasons, and what a pass left undone."""
+"""The reasons of decisions, in words: the context of a run, reasons, and the unfinished work of a pass."""
 
 from typing import NamedTuple
 
@@ -17,7 +17,7 @@ from shadowtime.shared.messages import (
 
 
 class RunContext(NamedTuple):
-    """Known facts about a run: Unix time of second 0, whether decisions take effect, the last member to decide."""
+    """Known facts about a run: Unix time of second 0, whether decisions are carried out, last member to decide."""
 
     unix_start: int = 0
     obeyed: bool | None = None
@@ -25,20 +25,20 @@ class RunContext(NamedTuple):
 
     @classmethod
     def of(cls, opened: ClusterOpened) -> "RunContext":
-        """Return what the first event of a run says."""
+        """Return the context from the first event of a run."""
         return cls(opened.unix_start, opened.mode == "closed")
 
     def after(self, decided: Decided) -> "RunContext":
-        """Return what is known after a decision."""
+        """Return the context after a decision."""
         return self if decided.chosen is None else self._replace(member=decided.chosen.member)
 
 
 UNKNOWN = RunContext()
-"""Of a run whose beginning was not seen."""
+"""Context of a run whose beginning was not seen."""
 
 
 def describe_reason(reason: Reason, log: RunContext = UNKNOWN, now: int | None = None) -> str:
-    """Return why a job is started; times of the day of `now` bear no date.
+    """Return the reason for a job's start, in words. Times on the day of `now` have no date.
 
     >>> describe_reason(Backfilled(head=3, shadow_time=7200, extra_processors=2, ends_by_shadow_time=True), now=0)
     'backfilled, ends by 02:00:00, when job 3 can start'
@@ -76,7 +76,7 @@ def describe_reason(reason: Reason, log: RunContext = UNKNOWN, now: int | None =
 
 
 def left_undone(cut: CutShort) -> str:
-    """Return what a pass left undone, as its work is bounded.
+    """Return the work that a pass left undone because its work is bounded, in words.
 
     >>> left_undone(CutShort(by="walks", left=1200))
     'too much to weigh: 1,200 candidates went by plain EASY'
@@ -95,7 +95,7 @@ def _percent(share: float) -> str:
 
 
 def procs(count: int) -> str:
-    """Return a number of processors as it is written.
+    """Return a number of processors as text.
 
     >>> procs(1), procs(1024)
     ('1 proc', '1,024 procs')

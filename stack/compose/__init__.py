@@ -1,1 +1,1 @@
-"""Needs of the containers of docker-compose.yml: secrets, rights, environment, health."""
+"""Set-up of the containers of docker-compose.yml: secrets, rights, environment, health checks."""

@@ -1,9 +1,9 @@
-"""Make every secret of docker-compose.yml once, and give each container its own.
+"""Make every secret of docker-compose.yml once, and give each container its own secrets.
 
-`python -m shadowtime.stack.compose.credentials` runs in a container without a network before all others, and is the
-only one that runs as root: each file belongs to the user of one container and can be read by nobody else (0400). The
-passwords themselves are in a volume that no other container has. To run it again changes nothing; `--renew` makes all
-anew but what Grafana keeps in its own database, `--tls` adds certificates.
+`python -m shadowtime.stack.compose.credentials` runs before all others, in a container without a network. It is the
+only container that runs as root: each file belongs to the user of one container, and no other user can read it (0400).
+The passwords themselves are in a volume that no other container has. A second run changes nothing. `--renew` makes new
+secrets, except those that Grafana keeps in its own database. `--tls` adds certificates.
 """
 
 import argparse
@@ -46,7 +46,7 @@ KEPT = (GRAFANA_ADMIN, GRAFANA_KEY)
 """Secrets that Grafana writes into its database at its first start."""
 
 OTHERS = (STORE_WRITER, STORE_READER, STORE, *KEPT)
-"""Secrets that Kafka and Redis have no part in; `store` is between vmauth and VictoriaMetrics."""
+"""Secrets that Kafka and Redis do not use. `store` is the password of vmauth at VictoriaMetrics."""
 
 FLOW = tuple(stage.name for stage in STAGES)
 USERS = {
@@ -65,7 +65,7 @@ USERS = {
     FOLLOW: 10_025,
     SHADOW: 10_026,
 }
-"""The user that each container runs as: one each, so that the files of one are closed to all others."""
+"""User id of each container. Each has its own, so that no container can read another one's files."""
 
 OURS = {
     **{name: (name,) for name in (*FLOW, METRICS, LIVE, REPLAYER, FOLLOW, SHADOW)},
@@ -77,22 +77,22 @@ TLS = ("kafka", "redis", "vmauth")
 """Servers that have a certificate under TLS, by their names on the network."""
 
 TOKEN = "grafana-token"  # noqa: S105
-"""The folder into which `token` writes what `metrics` reads by its group, and nobody else."""
+"""Folder into which `token` writes Grafana's token. Only `metrics` can read it, by its group."""
 
 READS = [
     *("/api/v1/query", "/api/v1/query_range", "/api/v1/query_exemplars", "/api/v1/series", "/api/v1/labels"),
     *("/api/v1/label/[^/]+/values", "/api/v1/metadata", "/api/v1/status/buildinfo", "/api/v1/format_query"),
 ]
-"""Paths that Grafana asks of its data source; none of them writes."""
+"""Paths that Grafana requests from its data source. All are read-only."""
 
 SCRAPE = "scrape.json"
-"""Where VictoriaMetrics finds the figures of workers and follower."""
+"""File with VictoriaMetrics' scrape configuration for the metrics of workers and followers."""
 
 WEB_PORT = 6066
-"""Of every worker, and of the follower."""
+"""Port of the metrics page of every worker and of the follower."""
 
 WRITES = ["/store/api/v1/import", "/store/metrics"]
-"""Paths that the writer of samples sends to, below `/store`: vmauth answers `/metrics` itself."""
+"""Paths for the writer of samples. They are below `/store`, as vmauth answers `/metrics` itself."""
 
 
 def names(all_roles: Sequence[Role]) -> list[str]:
@@ -104,7 +104,7 @@ def names(all_roles: Sequence[Role]) -> list[str]:
 
 
 def files(all_roles: Sequence[Role], made: Mapping[str, str], *, tls: bool = False) -> dict[str, dict[str, str]]:
-    """Return what each container gets: the files of its folder, by their names; `tls` says whether servers encrypt.
+    """Return the files of each container's folder, by container and file name. `tls` is whether servers encrypt.
 
     >>> made = {name: name for name in names(roles(FLOW))}
     >>> print(files(roles(FLOW), made)["replayer"]["replayer.env"], end="")
@@ -131,7 +131,7 @@ def files(all_roles: Sequence[Role], made: Mapping[str, str], *, tls: bool = Fal
 
 
 def _settings(role: Role, made: Mapping[str, str], *, tls: bool) -> dict[str, str]:
-    """Return where the servers are that know a role, and how it logs in."""
+    """Return the settings of a role: addresses of its servers, and its logins there."""
     places = {
         KAFKA: {"bootstrap": "kafka:9092", "security_protocol": "SASL_SSL" if tls else "SASL_PLAINTEXT"},
         REDIS: {"url": f"{'rediss' if tls else 'redis'}://redis:6379/0"},
@@ -148,16 +148,16 @@ def _settings(role: Role, made: Mapping[str, str], *, tls: bool) -> dict[str, st
 
 
 def _broker(password: str) -> str:
-    """Return how the broker knows its administrator, and itself, on the loopback of its container."""
+    """Return the broker's login configuration for its administrator and itself, on the loopback of its container."""
     module = "org.apache.kafka.common.security.plain.PlainLoginModule"
     return f'jaas={module} required username="{ADMIN}" password="{password}" user_{ADMIN}="{password}";\n'
 
 
 def _scraped() -> str:
-    """Return whom VictoriaMetrics asks: every container of a stage, what follows them, followers and shadows, if any.
+    """Return VictoriaMetrics' scrape configuration: containers of stages and of metrics, followers and shadows.
 
-    Their names, by which alerts and panels know them, become a label; JSON is YAML, too. Followers and shadows have a
-    job of their own, as nobody misses them, and are not looked for by name, which is an error where there are none.
+    The containers' names become a label, which alerts and panels use. JSON is valid YAML, too. Followers and shadows
+    are optional. So they have their own scrape job, without DNS discovery: that would fail if they do not exist.
     """
     job = {
         "job_name": SCRAPE_JOB,
@@ -171,7 +171,7 @@ def _scraped() -> str:
 
 
 def _routes(made: Mapping[str, str]) -> str:
-    """Return the configuration of vmauth: two users, each with its own paths, and one way in behind it."""
+    """Return the configuration of vmauth: two users with their allowed paths, and the login at VictoriaMetrics."""
     basic = b64encode(f"{STORE}:{made[STORE]}".encode()).decode()
     lines = ["users:"]
     for user, paths, dropped in ((STORE_WRITER, WRITES, 1), (STORE_READER, READS, 0)):
@@ -188,7 +188,10 @@ def _routes(made: Mapping[str, str]) -> str:
 
 
 def make(folder: Path, wanted: Sequence[str], *, renew: bool = False) -> dict[str, str]:
-    """Return every secret by its name; what is not in the folder yet is made, 128 bits each."""
+    """Return every secret by its name. Missing ones are made, with 128 random bits each.
+
+    With `renew`, all are made anew, except those that Grafana keeps.
+    """
     made = {}
     for name in wanted:
         path = folder / name
@@ -200,9 +203,9 @@ def make(folder: Path, wanted: Sequence[str], *, renew: bool = False) -> dict[st
 
 
 def add_certificates(folder: Path, contents: Mapping[str, dict[str, str]]) -> None:
-    """Add a certificate and its key to what each server gets; everyone may read whom to trust for that.
+    """Add a certificate and its key to each server's files, and write the authorities' certificates for all to read.
 
-    Each has an authority of its own, whose key is gone when the certificate is made.
+    Each server has its own certificate authority. Its key is deleted once the certificate is made.
     """
     for server in TLS:
         here = folder / f"tls-{server}"
@@ -216,7 +219,7 @@ def add_certificates(folder: Path, contents: Mapping[str, dict[str, str]]) -> No
 
 
 def give(folder: Path, contents: Mapping[str, Mapping[str, str]]) -> None:
-    """Write each container's files, for its user alone, in one step each; what is no longer meant for it goes."""
+    """Write each container's files atomically, readable by its user only. Obsolete files are deleted."""
     for container, wanted in contents.items():
         here = folder / container
         here.mkdir(exist_ok=True)
@@ -228,14 +231,14 @@ def give(folder: Path, contents: Mapping[str, Mapping[str, str]]) -> None:
             write_private(here / name, text, mode=0o400, user=USERS[container])
 
     token = folder / TOKEN
-    if not token.exists():  # what belongs to another stays as it is: there is no right to change it
+    if not token.exists():  # an existing folder belongs to another user and cannot be changed
         token.mkdir()
         token.chmod(0o750)
         give_to(token, USERS["token"], USERS[METRICS])
 
 
 def main() -> None:
-    """Make what is missing and give it out."""
+    """Make the missing secrets, and write the files of all containers."""
     parser = argparse.ArgumentParser(prog="python -m shadowtime.stack.compose.credentials", description=__doc__)
     parser.add_argument("--renew", action="store_true", help="make all anew but what Grafana keeps itself")
     parser.add_argument("--tls", action="store_true", help="add certificates")

@@ -1,9 +1,9 @@
-"""Make `.env` for `docker compose` from `.env.example`, for whoever changes something in it.
+"""Make `.env` for `docker compose` from `.env.example`, for users who want to change a value.
 
 Run as `python -m shadowtime.stack.compose.env`.
 
-Nothing needs it to run: docker-compose.yml has the same values, and secrets are made by its first container. It takes
-the standard library alone: whoever has Docker need not have the development environment.
+Compose also runs without `.env`: docker-compose.yml has the same values, and its first container makes the secrets.
+This module needs only the standard library, so that it runs without the development environment.
 """
 
 import argparse
@@ -14,7 +14,7 @@ CHECKOUT = Path(__file__).resolve().parents[2]
 
 
 def main(folder: Path = CHECKOUT) -> int:
-    """Write `.env`, for the owner's eyes only, unless there is one."""
+    """Write `.env`, readable by its owner only, unless it exists. Return the exit status."""
     written = folder / ".env"
     try:
         written.touch(mode=0o600, exist_ok=False)

@@ -1,8 +1,8 @@
 """A service account of Grafana that may push to Grafana Live, and its token.
 
-`python -m shadowtime.stack.compose.grafana_token URL PASSWORD_FILE TOKEN_FILE` has the administrator's password, which
-the process that pushes never has. The account is a Viewer, the least that Grafana lets in. A token that Grafana still
-takes is kept. Where none can be had, that process gets one that is none, and goes on without Grafana Live.
+`python -m shadowtime.stack.compose.grafana_token URL PASSWORD_FILE TOKEN_FILE` has the administrator's password; the
+process that pushes never does. The account is a Viewer, the role with the fewest rights. A token that Grafana still
+accepts is kept. If no token can be made, a placeholder is written, and the process continues without Grafana Live.
 """
 
 import argparse
@@ -27,16 +27,16 @@ SECONDS, START_SECONDS = 10.0, 90.0
 NONE = "none-yet"
 
 FOR_GROUP = 0o440
-"""File mode of a token that one user of a group makes and another one uses."""
+"""File mode of the token: one user writes it, and another user reads it by its group."""
 
 
 def make_token(url: str, password: str, file: Path) -> str:
-    """Write a token into `file`, for its owner and group; return what was done.
+    """Write a token into `file`, readable by its owner and group. Return the outcome in words.
 
     Raises
     ------
     PushError
-        If Grafana is away or refuses the administrator.
+        If Grafana is unreachable or rejects the administrator's password.
     """
     if file.exists() and _ask(url, "GET", "/api/org", f"Bearer {file.read_text()}") is not None:
         return "the token is good"
@@ -57,7 +57,7 @@ def make_token(url: str, password: str, file: Path) -> str:
 
 
 def _ask(url: str, method: str, path: str, authorization: str, body: dict[str, Any] | None = None) -> Any:
-    """Return what Grafana answers; None if it does not let us in."""
+    """Return Grafana's answer; None if it rejects the login. Raises `PushError` for any other failure."""
     headers = {"Authorization": authorization, "Content-Type": "application/json"}
     request = Request(url + path, orjson.dumps(body) if body else None, headers, method=method)  # noqa: S310
     try:
@@ -72,7 +72,7 @@ def _ask(url: str, method: str, path: str, authorization: str, body: dict[str, A
 
 
 def wait_for(url: str, seconds: float) -> None:
-    """Return when Grafana is healthy, or raise `PushError` if it is not within `seconds`."""
+    """Wait until Grafana is healthy. Raises `PushError` if it is not within `seconds`."""
     until = time.monotonic() + seconds
     while True:
         try:
@@ -86,7 +86,7 @@ def wait_for(url: str, seconds: float) -> None:
 
 
 def main() -> None:
-    """Make the token, if there is none that is good; what comes of it stops nobody."""
+    """Make the token if there is no valid one. If this fails, print a remark; other containers still start."""
     parser = argparse.ArgumentParser(prog="python -m shadowtime.stack.compose.grafana_token", description=__doc__)
     parser.add_argument("url", help="of Grafana")
     parser.add_argument("password", type=Path, help="a file with its administrator's password")

@@ -1,7 +1,7 @@
-"""The health checks of containers: `python -m shadowtime.stack.compose.health URL` asks a page whether all is well.
+"""The health checks of containers: `python -m shadowtime.stack.compose.health URL` requests a health page.
 
-What it says is in `docker inspect`: the page's own words, or that nothing answers yet. It runs every few seconds in
-every container, and so takes the standard library alone.
+`docker inspect` shows the output: the page's text, or that nothing answers yet. The check runs every few seconds in
+every container, so it needs only the standard library.
 """
 
 import sys
@@ -10,11 +10,11 @@ import urllib.request
 from collections.abc import Sequence
 
 PATIENCE = 9.0
-"""Seconds; docker-compose.yml gives the whole check 10."""
+"""Timeout in seconds. docker-compose.yml allows 10 for the whole check."""
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Return 0 if the page answers with status 200, else 1."""
+    """Return the exit status: 0 if the page answers with success, 1 if not, 2 for wrong arguments."""
     if len(arguments) != 1 or not arguments[0].startswith("http://"):
         sys.stderr.write("usage: python -m shadowtime.stack.compose.health http://HOST:PORT/PATH\n")
         return 2

@@ -1,7 +1,7 @@
 """Kafka's topics, users and rights as in `stack/roles.py`: `python -m shadowtime.stack.compose.kafka_rights FOLDER`.
 
-For docker-compose.yml, on the loopback of Kafka's container. `FOLDER` holds a file for each password, by its name in
-the table; the administrator's is among the settings. It may run at any time, beside workers too.
+docker-compose.yml runs it on the loopback of Kafka's container. `FOLDER` has a file for each password, under its name
+in the roles; the administrator's password is among the settings. It may run at any time, also beside workers.
 """
 
 import argparse
@@ -27,14 +27,14 @@ SCRAM = "SCRAM-SHA-512"
 
 
 async def prepare(settings: Settings, passwords: Mapping[str, str], bindings: list[Binding]) -> None:
-    """Create the topics that are missing, give out passwords and rights, and return when the broker goes by them.
+    """Create missing topics, set passwords and rights, and wait until the broker applies them.
 
     Raises
     ------
     BusError
-        If it does not within `connect_seconds`: what the controller has said reaches it a moment later.
+        If the broker does not apply them within `connect_seconds`. The controller's changes reach it with a delay.
     ServerError
-        If it refuses.
+        If Kafka rejects them.
     """
     await topic_admin.prepare_topics(settings)
     login = bus.connection(settings)
@@ -56,7 +56,7 @@ async def prepare(settings: Settings, passwords: Mapping[str, str], bindings: li
 
 
 async def _shown(host: str, port: int, login: Mapping[str, Any]) -> set[str]:
-    """Return the topics that Kafka shows whoever logs in so; none if it does not know the password."""
+    """Return the topics that Kafka shows to a user with this login; none if Kafka rejects it."""
     try:
         connection = await create_conn(host, port, **login)
     except SaslAuthenticationFailed:
@@ -70,7 +70,7 @@ async def _shown(host: str, port: int, login: Mapping[str, Any]) -> set[str]:
 
 
 def main() -> None:
-    """Do so for everyone whom Kafka shall know."""
+    """Set up all roles that use Kafka, except the administrator."""
     parser = argparse.ArgumentParser(prog="python -m shadowtime.stack.compose.kafka_rights", description=__doc__)
     parser.add_argument("folder", type=Path, help="a file for each password, by its name")
     folder: Path = parser.parse_args().folder

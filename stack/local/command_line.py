@@ -40,7 +40,7 @@ DEMONSTRATION = (
     "replay --transport kafka --speed 1000 --policy best --policy easy:forecast=yes "
     "--runtime empirical --adjustment auto --wait-bound bmbp"
 )
-"""A replay in which every stage says what it can; the live page and the documentation suggest the same."""
+"""A replay that uses all features of every stage. The live page and the documentation suggest the same one."""
 
 
 @app.command()
@@ -74,7 +74,7 @@ def up(
     require(plan)
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        folder.chmod(0o700)  # an older stack left it open
+        folder.chmod(0o700)  # older versions left the folder readable for others
         plan.write()
         began = time.monotonic()
         with open_log(folder / "supervisor.log") as log:
@@ -115,10 +115,10 @@ def down(folder: Folder = STACK) -> None:
         console.print(f"nothing runs in {folder}")
         return
 
-    with os.fdopen(supervisor):  # readable when the process has ended; its lock is free a moment before
+    with os.fdopen(supervisor):  # the descriptor is readable once the process has ended, just after it frees its lock
         os.kill(pid, signal.SIGTERM)
         if not select.select([supervisor], [], [], DOWN_SECONDS)[0]:
-            os.kill(pid, signal.SIGKILL)  # its processes have guards, and go with it
+            os.kill(pid, signal.SIGKILL)  # the guards then kill its processes
             raise ServerError(f"the supervisor {pid} did not end within {DOWN_SECONDS:g} s and was killed")
 
     console.print(f"ended in {time.monotonic() - began:.1f} s; data stay in {folder}")
@@ -149,14 +149,14 @@ def status(folder: Folder = STACK) -> None:
 
 @app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
 def install(context: typer.Context) -> None:
-    """Make every server available on this machine; behind it what else: compose, browser, registry, --yes."""
+    """Make every server available on this machine. Extra words: compose, browser, registry, slurm, --yes."""
     from shadowtime.stack.install import main as install_all
 
     raise typer.Exit(install_all(context.args))
 
 
 def require(plan: "StackPlan") -> None:
-    """Raise `ServerError` if the plan cannot be carried out; what a killed supervisor left has a moment to end."""
+    """Raise `ServerError` if the plan cannot be carried out. Processes of a killed supervisor get a moment to end."""
     deadline = time.monotonic() + GUARD_SECONDS
     while True:
         try:
@@ -170,7 +170,7 @@ def require(plan: "StackPlan") -> None:
 
 
 def wait_until_healthy(supervisor: "subprocess.Popen[bytes]", folder: Path) -> None:
-    """Return when every process is healthy; raise `ServerError`, naming the culprit, when one will not be."""
+    """Wait until every process is healthy. Raises `ServerError`, naming the culprit, if one fails or takes too long."""
     deadline = time.monotonic() + UP_SECONDS
     while True:
         state = read_state(folder)
@@ -186,7 +186,7 @@ def wait_until_healthy(supervisor: "subprocess.Popen[bytes]", folder: Path) -> N
 
 
 def culprit(state: StackState) -> str:
-    """Return what is said of the first process that is not healthy."""
+    """Return an error message about the first process that is not healthy, with the end of its log."""
     process = next(process for process in state.processes if not process.healthy)
     why = process.failure or "it does not answer"
     end = tail(Path(process.log))
@@ -199,7 +199,7 @@ def tail(log: Path) -> str:
 
 
 def tell_addresses(plan: "StackPlan") -> None:
-    """Print where everything listens, and what to try next."""
+    """Print the addresses of all processes, and commands to try next."""
     for server in (*plan.make_servers(), *plan.make_workers()):
         console.print(f"  {server.name:24}{server.address}", markup=False)
     console.print(f"  {'live page':24}http://{plan.make_live_page().address}/", markup=False)

@@ -1,4 +1,4 @@
-"""Diagnosis of a machine: installed parts, servers that answer, taken ports, and remedies: `shadowtime doctor`."""
+"""Diagnosis of a machine for `shadowtime doctor`: installed parts, servers that answer, taken ports, and remedies."""
 
 import os
 import platform
@@ -27,7 +27,7 @@ PATIENCE = 2.0
 
 
 class Finding(NamedTuple):
-    """One thing that was looked at; `good` is None where nobody need have it."""
+    """The result of one check. `good` is None if an optional part is missing."""
 
     section: str
     name: str
@@ -36,7 +36,7 @@ class Finding(NamedTuple):
 
 
 def extras() -> Iterator[Finding]:
-    """Yield what is installed of the package's own requirements, those of each extra together."""
+    """Yield a finding for the core requirements and for each extra: the installed versions, or the missing parts."""
     try:
         lines = requires("shadowtime") or []
     except PackageNotFoundError:
@@ -67,7 +67,7 @@ def _version(name: str) -> str | None:
 
 
 def plug_ins() -> Iterator[Finding]:
-    """Yield which plug-ins can be used, and what is wrong with each that cannot; nothing where there are none."""
+    """Yield the usable plug-ins of each kind, and the fault of each unusable one; nothing if none is installed."""
     if not any(group.startswith("shadowtime.") for group in entry_points().groups):
         return
     from shadowtime.replayer.options import KINDS
@@ -81,7 +81,7 @@ def plug_ins() -> Iterator[Finding]:
 
 
 def kernels() -> Iterator[Finding]:
-    """Yield where compiled kernels are kept."""
+    """Yield the folder of compiled kernels, and whether it can be written."""
     from shadowtime.shared.kernels import cache_folder
 
     folder = os.environ.get("NUMBA_CACHE_DIR") or cache_folder()
@@ -103,7 +103,7 @@ def programs() -> Iterator[Finding]:
 
 
 def ports() -> Iterator[Finding]:
-    """Yield whether the ports that `shadowtime stack up` takes unless told otherwise are free."""
+    """Yield whether the default ports of `shadowtime stack up` are free."""
     from shadowtime.stack.local.command_line import up
 
     for option, parameter in signature(up).parameters.items():
@@ -115,7 +115,7 @@ def ports() -> Iterator[Finding]:
 
 
 def answers() -> Iterator[Finding]:
-    """Yield which servers of the settings answer; one that the environment names must."""
+    """Yield whether each server of the settings answers. It is a fault if one that the environment names does not."""
     try:
         from shadowtime.shared.streaming import CHECKS
     except ModuleNotFoundError as error:
@@ -140,14 +140,14 @@ REMEDIES = {
     "servers of the settings": "none of them is needed to replay a log; `shadowtime stack up` starts them here, and "
     "SHADOWTIME_KAFKA_BOOTSTRAP, SHADOWTIME_REDIS_URL, … name others (`shadowtime settings`)",
 }
-"""Remedies where something optional of a section is not there."""
+"""Remedies by section, shown if an optional part of the section is missing."""
 
 
 def doctor() -> None:
     """Say what is installed, which servers answer, which ports are taken, and what to do about it.
 
     The status is 1 if something is wrong: a part of the core is missing, a plug-in cannot be used, or a server that the
-    environment names does not answer. What is not there and need not be is marked with a dash.
+    environment names does not answer. Optional parts that are missing are marked with a dash.
     """
     console = Console(highlight=False)
     console.print(f"shadowtime {__version__}, Python {platform.python_version()}, {os.cpu_count()} cores")

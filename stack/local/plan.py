@@ -25,15 +25,16 @@ METRICS = "metrics"
 """The process beside the stages that writes their results to VictoriaMetrics."""
 
 FOLLOWERS = 4
-"""Ports at which followers are looked for: their own, and those below it for further clusters; nobody need be there."""
+"""Number of ports scraped for followers, and for shadows: the default port, and the ports below it for further
+clusters. They may be unused."""
 
 
 @dataclass(frozen=True)
 class StackPlan:
-    """A stack: three servers, `workers` workers for each of `stages`, what feeds VictoriaMetrics, and the live page.
+    """A stack: three servers, `workers` workers for each of `stages`, the writer of metrics, and the live page.
 
-    Redis always has a user for each stage; Kafka and VictoriaMetrics ask for passwords if it is `secure`, and all three
-    encrypt under `tls`.
+    Redis always has a user for each role that uses it. Kafka and VictoriaMetrics ask for passwords if the stack is
+    `secure`. All three encrypt under `tls`.
 
     Examples
     --------
@@ -67,7 +68,7 @@ class StackPlan:
         return cls(**fields | {"stages": tuple(fields["stages"])})
 
     def write(self) -> None:
-        """Leave the plan in its folder."""
+        """Write the plan into its folder."""
         (Path(self.folder) / "plan.json").write_text(json.dumps(asdict(self), indent=2) + "\n")
 
     def make_servers(self) -> list[Server]:
@@ -85,7 +86,7 @@ class StackPlan:
         ]
 
     def role_settings(self) -> dict[str, dict[str, str]]:
-        """Return the settings of every role: where the servers are that know it, and how it logs in."""
+        """Return the settings of every role: the addresses of its servers, and its logins there."""
         kafka, redis, store = self.make_servers()
         reached = {KAFKA: kafka, REDIS: redis, VICTORIA_METRICS: store}
         return {
@@ -98,7 +99,7 @@ class StackPlan:
         }
 
     def make_workers(self) -> list[Worker]:
-        """Return every worker in the order of the flow, and what follows them, not yet started."""
+        """Return every worker in the order of the flow, then the writer of metrics, not yet started."""
         names = [
             (stage, stage if self.workers == 1 else f"{stage}-{number}")
             for stage in self.stages
@@ -115,7 +116,10 @@ class StackPlan:
         return LivePageProcess(self.access.folder, Path(self.folder) / "live", self.live_port)
 
     def write_scrape_config(self) -> None:
-        """Tell VictoriaMetrics where the figures are of workers, and of followers that may be there (JSON is YAML)."""
+        """Write VictoriaMetrics' scrape configuration for workers, and for optional followers and shadows, as JSON.
+
+        JSON is valid YAML, too.
+        """
         targets = [{"targets": [worker.address], "labels": {"worker": worker.name}} for worker in self.make_workers()]
         ports = [first - further for first in (FOLLOW_PORT, SHADOW_PORT) for further in range(FOLLOWERS)]
         followers = [{"targets": [f"{HOST}:{port}" for port in ports]}]
@@ -126,7 +130,7 @@ class StackPlan:
         (Path(self.folder) / "scrape.json").write_text(json.dumps({"scrape_configs": jobs}, indent=2) + "\n")
 
     def require(self) -> None:
-        """Raise `ServerError` if a server cannot be had or a port is taken, with the remedy."""
+        """Raise `ServerError`, with the remedy, if a server is not available or a port is taken."""
         servers = self.make_servers()
         for server in servers:
             if (reason := server.available()) is not None:

@@ -1,4 +1,4 @@
-"""Keep one process running: start it again whenever it ends, after a pause that grows while it keeps failing."""
+"""Supervision of one process: it is restarted whenever it ends, after a pause that grows while it keeps failing."""
 
 import logging
 import threading
@@ -13,7 +13,7 @@ log = logging.getLogger("stack")
 FIRST_PAUSE = 0.5
 MAX_PAUSE = 10.0
 STEADY_SECONDS = 30.0
-"""Seconds after which a process begins with the first pause again."""
+"""A process that has run for more than so many seconds is next restarted after the first pause."""
 
 LOOK_SECONDS = 0.1
 ASK_SECONDS = 1.0
@@ -25,7 +25,7 @@ class RestartLoop(threading.Thread):
     Parameters
     ----------
     server
-        What to keep; only this thread starts and stops it.
+        The server or worker to keep running. Only this thread starts and stops it.
     """
 
     def __init__(self, server: Server) -> None:
@@ -39,7 +39,7 @@ class RestartLoop(threading.Thread):
         self._stop_seconds = 0.0
 
     def stop_within(self, seconds: float) -> None:
-        """Ask the thread to end its process; after so many seconds it is killed. Join the thread to wait for it."""
+        """Ask the thread to end its process, and to kill it after so many seconds. Join the thread to wait for it."""
         self._stop_seconds = seconds
         self._stopping.set()
 
@@ -64,7 +64,7 @@ class RestartLoop(threading.Thread):
             self.restarts += 1
 
     def _live(self) -> None:
-        """Start the process and stay with it; return when it has ended, by itself or because it shall stop."""
+        """Start the process and watch it. Return when it has ended by itself, or has been stopped."""
         self.server.start(wait=False)
         try:
             with suppress(ServerError):  # it may have ended already

@@ -1,4 +1,4 @@
-"""The supervisor's state: a lock that it holds while it lives, and a file that says how the processes are."""
+"""The supervisor's state: a lock that it holds while it lives, and a file with the state of its processes."""
 
 import fcntl
 import json
@@ -12,12 +12,12 @@ from pathlib import Path
 from shadowtime.stack.servers import ServerError
 
 LOOK_SECONDS = 1.0
-"""Patience with a lock that someone only looks at."""
+"""Seconds to wait for the lock: `supervisor_of` holds it for a moment, too."""
 
 
 @dataclass(frozen=True)
 class Process:
-    """How one process of the stack is."""
+    """State of one process of the stack."""
 
     name: str
     address: str
@@ -30,7 +30,7 @@ class Process:
 
 @dataclass(frozen=True)
 class StackState:
-    """How the stack is; `expected` counts the processes that it shall have."""
+    """State of the stack. `expected` is the number of processes that it should have."""
 
     supervisor: int
     expected: int
@@ -38,13 +38,13 @@ class StackState:
 
     @property
     def healthy(self) -> bool:
-        """Whether every process is there and healthy."""
+        """Whether every expected process exists and is healthy."""
         return len(self.processes) == self.expected and all(process.healthy for process in self.processes)
 
 
 @contextmanager
 def hold_lock(folder: Path) -> Iterator[None]:
-    """Hold the lock of a stack; the kernel lets go of it when the process ends, however it ends."""
+    """Hold the lock of a stack. The kernel releases it when the process ends, even after a kill."""
     with (folder / "lock").open("a+") as file:
         deadline = time.monotonic() + LOOK_SECONDS
         while True:
@@ -77,7 +77,7 @@ def supervisor_of(folder: Path) -> int | None:
 
 
 def write_state(folder: Path, state: StackState) -> None:
-    """Replace the state; readers see the old one or the new one."""
+    """Replace the state atomically: readers see the old one or the new one."""
     part = folder / "state.json.part"
     part.write_text(json.dumps(asdict(state)))
     part.replace(folder / "state.json")

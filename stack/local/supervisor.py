@@ -1,7 +1,7 @@
 """The process that keeps the stack running, in the background: `python -m shadowtime.stack.local.supervisor FOLDER`.
 
-`shadowtime stack up` starts it. It ends on SIGTERM, workers before servers; what it started never outlives it, for each
-process is under a guard (`stack/servers/server.py`).
+`shadowtime stack up` starts it. On SIGTERM it ends the workers, then the servers, then itself. Its processes never
+outlive it, since each has a guard (`stack/servers/server.py`).
 """
 
 import asyncio
@@ -30,7 +30,7 @@ SERVERS_STOP_SECONDS = 5.0
 
 
 class Supervisor:
-    """Keepers of servers and workers, and the state they are in."""
+    """Restart loops of servers and workers, and their state."""
 
     def __init__(self, plan: StackPlan) -> None:
         self._folder = Path(plan.folder)
@@ -42,7 +42,7 @@ class Supervisor:
         self._stopping = threading.Event()
 
     def stop(self, *_: object) -> None:
-        """End everything, soon."""
+        """Ask `run` to end all processes and return. Also a signal handler."""
         self._stopping.set()
 
     def run(self) -> None:
@@ -61,7 +61,7 @@ class Supervisor:
             log.info("ended in %.1f s", time.monotonic() - began)
 
     def _granted(self) -> bool:
-        """Return whether the servers know what everyone may do, and the topics are there that workers may not make."""
+        """Under `secure`, set all rights and create the topics, as workers may not. Return False on failure."""
         if not self._plan.secure:
             return True
         try:
@@ -115,7 +115,7 @@ def main() -> int:
     logging.getLogger("aiokafka").setLevel(logging.ERROR)
     os.umask(OWNER_ONLY)
     for name in [name for name in os.environ if name.upper().startswith(OURS)]:
-        del os.environ[name]  # what the stack decides itself
+        del os.environ[name]  # the stack sets these itself
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     try:
         with hold_lock(folder):

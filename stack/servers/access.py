@@ -1,9 +1,9 @@
-"""Secrets of a local stack, made at its first start, and a settings file for every role that refers to them.
+"""Secrets of a local stack, made at its first start, and a settings file for every role, which refers to them.
 
     access/             0700
       secrets/          a password per role and server: kafka-scheduler, redis-scheduler, …
-      ca.pem            the authority whose certificates the servers have; its own key is not kept
-      server.pem        their certificate, with its key in server.key
+      ca.pem            the authority that signed the servers' certificate; its own key is not kept
+      server.pem        the servers' certificate, with its key in server.key
       scheduler.env     settings of a role, while the stack runs (`shared/streaming/role_settings.py` finds them)
 
 All files are 0600. No secret is on a command line or in a log.
@@ -32,11 +32,11 @@ class Access:
     Parameters
     ----------
     folder
-        Where they lie.
+        Folder of the secrets.
     roles
-        Who has some.
+        Roles with secrets.
     tls
-        Whether servers show a certificate and encrypt.
+        Whether servers have a certificate and encrypt.
     """
 
     folder: Path
@@ -44,7 +44,7 @@ class Access:
     tls: bool = False
 
     def prepare(self) -> None:
-        """Make the folder, the secrets that are missing and, under TLS, certificates that are missing or old."""
+        """Make the folder, missing secrets and, under TLS, missing or expiring certificates."""
         for folder in (self.folder, self.folder / "secrets"):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             folder.chmod(0o700)
@@ -62,11 +62,11 @@ class Access:
         return next(role for role in self.roles if role.name == name)
 
     def secret_file(self, role: str, server: str) -> Path:
-        """Return where the password of a role lies."""
+        """Return the file with the password of a role for a server."""
         return self.folder / "secrets" / self.role(role).secret(server)
 
     def secret(self, role: str, server: str) -> str:
-        """Return the password of a role, or raise `ServerError` if it is not there."""
+        """Return the password of a role for a server. Raises `ServerError` if its file cannot be read."""
         path = self.secret_file(role, server)
         try:
             return path.read_text().strip()
@@ -96,11 +96,11 @@ class Access:
 
     @property
     def key(self) -> Path:
-        """Its key (PEM)."""
+        """The key of the servers' certificate (PEM)."""
         return self.folder / "server.key"
 
     def context(self) -> ssl.SSLContext | None:
-        """Return how to talk to a server under TLS; None without."""
+        """Return the context for TLS connections to the servers; None without TLS."""
         return ssl.create_default_context(cafile=self.authority) if self.tls else None
 
     def write_settings(self, settings: Mapping[str, Mapping[str, str]]) -> None:
@@ -109,13 +109,13 @@ class Access:
             write_private(self.folder / f"{role}.env", format_env_file(values))
 
     def remove_settings(self, names: Iterable[str]) -> None:
-        """Remove the settings files: the stack has ended."""
+        """Remove the settings files of these roles, after the stack has ended."""
         for role in names:
             (self.folder / f"{role}.env").unlink(missing_ok=True)
 
 
 def connect(port: int, access: Access | None, timeout: float = 1.0) -> socket.socket:
-    """Return a connection to a server of this machine, under TLS where it has it; raise `OSError` if it has not."""
+    """Return a connection to a server on this machine, encrypted under TLS. Raises `OSError` if it fails."""
     plain = socket.create_connection((HOST, port), timeout)
     context = None if access is None else access.context()
     if context is None:

@@ -1,6 +1,6 @@
-"""A certificate for the servers of a stack, and the authority that clients trust instead of the system's ones.
+"""A certificate for the servers of a stack, and the authority that clients trust instead of the system's authorities.
 
-The authority signs once and its key is thrown away: nobody can make another certificate that these clients trust.
+The authority signs once, then its key is deleted. Nobody can make another certificate that these clients trust.
 """
 
 import shutil
@@ -14,7 +14,7 @@ from shadowtime.stack.servers.server import ServerError
 
 DAYS = 825
 RENEW_SECONDS = 30 * 86_400
-"""A certificate with less time left is made anew when the stack starts."""
+"""A certificate that is valid for less time than this is renewed when the stack starts."""
 
 LOCAL = (f"IP:{HOST}", "DNS:localhost")
 
@@ -36,14 +36,14 @@ distinguished_name=name
 
 
 def certify(folder: Path, names: Sequence[str] = LOCAL) -> None:
-    """Leave `ca.pem`, `server.pem` and `server.key` in a folder, unless they are there and last.
+    """Write `ca.pem`, `server.pem` and `server.key` into a folder, unless they exist and stay valid long enough.
 
-    `names` are what the server is reached by, such as `DNS:kafka`; whoever wants others empties the folder first.
+    `names` are the names of the server, such as `DNS:kafka`. To change them, empty the folder first.
 
     Raises
     ------
     ServerError
-        If there is no openssl on PATH, or it fails.
+        If openssl is not on PATH, or fails.
     """
     openssl = shutil.which("openssl")
     if openssl is None:
@@ -68,6 +68,6 @@ def certify(folder: Path, names: Sequence[str] = LOCAL) -> None:
             if done.returncode != 0:
                 raise ServerError(f"openssl {command[0]} fails: {done.stderr.strip()[-300:]}")
 
-        for path in made:  # the certificate last: what is half done is done again
+        for path in made:  # the certificate comes last: after an interruption all files are made again
             (part / path.name).chmod(0o600)
             (part / path.name).replace(path)

@@ -1,4 +1,4 @@
-"""Files against a list of their SHA-256, in the format of `sha256sum`."""
+"""Check of files against a list of their SHA-256 digests, in the format of `sha256sum`."""
 
 import functools
 import re
@@ -11,12 +11,12 @@ LINE = re.compile(r"([0-9a-f]{64}) [ *]([^/\0]+)")
 
 
 def read_sums(path: Path) -> dict[str, str]:
-    """Return the SHA-256 of each file that a list names; its lines that begin with `#` are remarks.
+    """Return the SHA-256 of each file in a list. Lines that begin with `#` are comments.
 
     Raises
     ------
     ServerError
-        If a line is neither, or a name comes twice.
+        If a line is malformed, or a name occurs twice.
     """
     sums: dict[str, str] = {}
     for number, line in enumerate(path.read_text().splitlines(), start=1):
@@ -31,9 +31,9 @@ def read_sums(path: Path) -> dict[str, str]:
 
 
 def faults(folder: Path, sums: dict[str, str], kind: str) -> list[str]:
-    """Return a line for each file of a kind, such as `.jar`, that `folder` lacks, has too many or has changed.
+    """Return a line for each file of a kind, such as `.jar`, that is missing in `folder`, additional or changed.
 
-    A file is read again only when its size, its times or its place on the disk have changed since this process read it.
+    A file is read again only if its size, times, device or inode have changed since this process last read it.
     """
     try:
         there = {path.name for path in folder.iterdir() if path.suffix.lower() == kind}
@@ -57,7 +57,7 @@ def faults(folder: Path, sums: dict[str, str], kind: str) -> list[str]:
 
 
 def sha256(path: Path) -> str:
-    """Return the SHA-256 of a file, read or remembered."""
+    """Return the SHA-256 of a file, from a cache if the file is unchanged."""
     is_now = path.stat()
     return _read_sha256(path, (is_now.st_dev, is_now.st_ino, is_now.st_size, is_now.st_mtime_ns, is_now.st_ctime_ns))
 

@@ -1,4 +1,4 @@
-"""A command of the system, run to its end and quoted when it fails."""
+"""Run a command of the system to its end, and report its output if it fails."""
 
 import os
 import subprocess
@@ -9,12 +9,12 @@ SECONDS = 900.0
 
 
 def run(command: list[str]) -> None:
-    """Run a command that asks nothing.
+    """Run a non-interactive command.
 
     Raises
     ------
     ServerError
-        With the end of what it said, if it fails or takes more than `SECONDS`.
+        If the command fails, with the end of its output, or takes more than `SECONDS`.
     """
     environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
     try:

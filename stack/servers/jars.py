@@ -1,8 +1,8 @@
 """Kafka's jars, fetched by Maven and checked against `stack/kafka/SHA256SUMS`.
 
-`python -m shadowtime.stack.servers.jars` writes that list anew from what Maven brings for `stack/kafka/pom.xml`: after
-a change of the pom, to be read as a diff before it is committed. It asks the repository afresh and leaves Maven's own
-cache alone.
+`python -m shadowtime.stack.servers.jars` rewrites that list from the jars that Maven downloads for
+`stack/kafka/pom.xml`. Run it after a change of the pom, and review the diff before you commit it. It downloads all jars
+from the repository and does not use Maven's own cache.
 """
 
 import os
@@ -28,7 +28,7 @@ HEAD = (
 
 
 def kafka_version() -> str:
-    """Return the version of Kafka that the stack runs, as its pom.xml pins it."""
+    """Return the version of Kafka that pom.xml pins."""
     match = re.search(r"<kafka\.version>([^<]+)</kafka\.version>", POM.read_text())
     if match is None:
         raise ServerError(f"{POM} names no kafka.version")
@@ -36,13 +36,13 @@ def kafka_version() -> str:
 
 
 def jar_folder() -> Path:
-    """Return where the broker's jars are kept: below SHADOWTIME_SERVERS, else `.servers` in the checkout."""
+    """Return the folder of the broker's jars: below SHADOWTIME_SERVERS, else below `.servers` in the checkout."""
     servers = os.environ.get("SHADOWTIME_SERVERS") or ROOT / ".servers"
     return Path(servers).resolve() / f"kafka-{kafka_version()}"
 
 
 def jar_faults(folder: Path) -> list[str]:
-    """Return a line for each jar in `folder` that is missing, additional or not the one that SHA256SUMS names."""
+    """Return a line for each jar in `folder` that is missing, additional or differs from SHA256SUMS."""
     return faults(folder, read_sums(SUMS), ".jar")
 
 
@@ -52,7 +52,7 @@ def fetch_jars(folder: Path) -> None:
     Raises
     ------
     ServerError
-        If they cannot be had, or one is not what the list says.
+        If the jars cannot be downloaded, or one differs from the list.
     """
     if not jar_faults(folder):
         return
@@ -80,7 +80,7 @@ def _copy_jars(folder: Path, *options: str) -> None:
 
 
 def main(arguments: Sequence[str] = ()) -> int:
-    """Write the list; return the exit status."""
+    """Write the list of digests. Return the exit status."""
     if arguments:
         sys.stderr.write(f"python -m shadowtime.stack.servers.jars takes no arguments: {' '.join(arguments)}\n")
         return 2

@@ -1,7 +1,7 @@
-"""Tell Kafka who its users are and what each may do: SCRAM credentials and ACLs, over its controller.
+"""Set Kafka's users and their rights: SCRAM credentials and ACLs, over its controller.
 
-aiokafka has no client for users, so one request of the protocol is spelled out here. All may be said again: passwords
-are set anew, and rights that are not named any more are taken away.
+aiokafka has no client for users, so this module defines that request of the protocol. All can be repeated: passwords
+are set anew, and rights that are no longer named are removed.
 """
 
 import hashlib
@@ -19,7 +19,7 @@ from shadowtime.stack.roles import Binding
 from shadowtime.stack.servers.server import ServerError
 
 ITERATIONS = 4_096
-"""Kafka's least. Passwords here are 256 random bits: more rounds would protect nothing."""
+"""Kafka's minimum. Passwords here have at least 128 random bits: more rounds would protect nothing."""
 
 SCRAM_SHA_512 = 2
 RESOURCES = {"TOPIC": 2, "GROUP": 3, "CLUSTER": 4}
@@ -47,7 +47,7 @@ class _UsersAltered(Response):  # type: ignore[misc]
 
 
 class _AlterUsers(RequestStruct):  # type: ignore[misc]
-    """AlterUserScramCredentials."""
+    """Kafka's request AlterUserScramCredentials."""
 
     FLEXIBLE_VERSION = True
     API_KEY = 51
@@ -74,7 +74,7 @@ class _AlterUsers(RequestStruct):  # type: ignore[misc]
 
 
 class _Made(Request[Any]):  # type: ignore[misc]
-    """A request whose version is chosen already."""
+    """A request with a fixed version."""
 
     API_KEY = -1
 
@@ -91,21 +91,21 @@ class _Made(Request[Any]):  # type: ignore[misc]
 async def grant(
     host: str, port: int, login: Mapping[str, Any], passwords: Mapping[str, str], acls: Sequence[Binding]
 ) -> None:
-    """Make these the users and the rights of a Kafka whose controller listens at `host` and `port`.
+    """Set the users and the rights of a Kafka whose controller listens at `host` and `port`.
 
     Parameters
     ----------
     login
-        How to log in there, as aiokafka's clients take it.
+        Login at the controller, as keyword arguments of aiokafka's clients.
     passwords
-        By user.
+        Passwords by user.
     acls
-        All that is allowed.
+        All rights. Any other ACL is removed.
 
     Raises
     ------
     ServerError
-        If Kafka cannot be reached, or refuses.
+        If Kafka cannot be reached, or rejects a request.
     """
     users = [_user(name, password) for name, password in passwords.items()]
     try:
@@ -116,7 +116,7 @@ async def grant(
             created = await connection.send(_Made(CreateAclsRequest_v1([_acl(acl) for acl in acls])))
             answers = zip(acls, created.creation_responses, strict=True)
             refused += [(" ".join(answer), code, reason) for answer, (code, reason) in answers if code]
-            # What is not meant goes last, one by one: whoever is at work keeps every right that stays.
+            # Remove obsolete ACLs last, each by its exact value: running clients keep every right that stays.
             there = await connection.send(_Made(DescribeAclsRequest_v1(ANY, None, ANY, None, None, ANY, ANY)))
             rules = {(kind, name, pattern, *rule) for kind, name, pattern, some in there.resources for rule in some}
             if old := sorted(rules - {_acl(acl) for acl in acls}):

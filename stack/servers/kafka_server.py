@@ -25,27 +25,27 @@ FORMAT_SECONDS = 150.0
 MODULES = "org.apache.kafka.common.security"
 MECHANISM = "SCRAM-SHA-512"
 CONTROLLER = "controller"
-"""The user as which the broker talks to its own controller."""
+"""User name of the broker at its own controller."""
 
 # ApiVersions, the first request of every client: key 18, version 0, correlation id 1, no client id.
 API_VERSIONS = struct.pack(">hhih", 18, 0, 1, -1)
 
 
 class Kafka(Server):
-    """A Kafka broker; clients bootstrap from `address`.
+    """A Kafka broker. Clients bootstrap from `address`.
 
     Parameters
     ----------
     folder
-        Data, log and written configuration.
+        Folder for data, log and written configuration.
     port
-        Where it listens on loopback; by default a port that is free now.
+        Port on loopback; by default a port that is free now.
     settings
-        Broker settings beside or instead of those below, such as `{"message.max.bytes": 1000}`.
+        Additional broker settings, such as `{"message.max.bytes": 1000}`. They override those below.
     heap_megabytes
         Upper bound of the Java heap.
     access
-        Whose passwords it asks for, and what they may do after `grant`; without, everyone may do everything.
+        Users with passwords, and their rights after `grant`. Without it, every client may do everything.
     """
 
     name = "kafka"
@@ -61,7 +61,7 @@ class Kafka(Server):
         super().__init__(folder, port)
         self.access = access
         self.controller_login: dict[str, Any] = {}
-        """Credentials of the controller; empty where it lets everybody in."""
+        """Credentials for the controller; empty if it asks for none."""
         self.settings: Settings = settings or {}
         self.heap_megabytes = heap_megabytes
         self.controller_port = free_port()
@@ -69,7 +69,7 @@ class Kafka(Server):
 
     @classmethod
     def available(cls) -> str | None:
-        """Return why Kafka cannot be had on this machine, or None if it can."""
+        """Return the reason why Kafka is not available on this machine, or None if it is."""
         java = _java()
         if java is None:
             return f"kafka needs Java {MIN_JAVA} or later, and there is none (run shadowtime stack install)"
@@ -82,7 +82,7 @@ class Kafka(Server):
         return None
 
     def answers(self) -> bool:
-        """Return whether the broker takes requests, which it does once the controller has let it serve."""
+        """Return whether the broker answers requests. It does so once the controller has let it serve."""
         try:
             with connect(self.port, self.access) as connection:
                 connection.sendall(struct.pack(">i", len(API_VERSIONS)) + API_VERSIONS)
@@ -94,7 +94,7 @@ class Kafka(Server):
         return answer[4:] == struct.pack(">ih", 1, 0)  # our correlation id, no error
 
     def settings_for(self, role: str) -> dict[str, str]:
-        """Return how a process of a role reaches this broker."""
+        """Return the settings with which a process of a role reaches this broker."""
         settings = {"kafka_bootstrap": self.address, "kafka_security_protocol": self._protocol()}
         if self.access is None:
             return settings
@@ -108,13 +108,13 @@ class Kafka(Server):
         }
 
     def grant(self) -> None:
-        """Tell the running broker who its users are and what each may do; raise `ServerError` if it does not listen.
+        """Set the users of the running broker and their rights. Raises `ServerError` if it cannot be reached.
 
-        Over the controller, whose one user has a password that is as old as the process.
+        The connection goes to the controller. Its one user gets a new password at each start of the broker.
         """
         if self.access is None:
             return
-        from shadowtime.stack.servers.kafka_access import grant  # here, for a plain installation has no aiokafka
+        from shadowtime.stack.servers.kafka_access import grant  # here, since a plain installation has no aiokafka
 
         acls, passwords = kafka_acls(self.access.roles), self.access.passwords(KAFKA)
         asyncio.run(grant(HOST, self.controller_port, self.controller_login, passwords, acls))
@@ -125,7 +125,7 @@ class Kafka(Server):
         return "SASL_SSL" if self.access.tls else "SASL_PLAINTEXT"
 
     def _access_settings(self, access: Access) -> dict[str, str | int]:
-        """Return the settings that ask for passwords; the administrator's is the broker's own."""
+        """Return the settings for passwords. The broker itself logs in as the administrator."""
         controller = secrets.token_urlsafe(32)
         self.controller_login = {
             "security_protocol": self._protocol(),
@@ -184,7 +184,7 @@ class Kafka(Server):
             "controller.listener.names": "CONTROLLER",
             "log.dirs": str(self.folder / "data"),
             "auto.create.topics.enable": "false",
-            # A killed broker may come back only after the session of its predecessor: 9 s by default.
+            # A killed broker can rejoin only after the session of its predecessor has expired: 9 s by default.
             "broker.session.timeout.ms": 3_000,
             "broker.heartbeat.interval.ms": 250,
             "group.initial.rebalance.delay.ms": 0,
@@ -203,7 +203,7 @@ class Kafka(Server):
         }
 
     def java_command(self) -> list[str]:
-        """Return what starts Java with the classes of Kafka, up to the name of one."""
+        """Return the command line of Java with the classes of Kafka, without the name of the main class."""
         return [
             _java() or "java",
             f"-Xmx{self.heap_megabytes}m",
@@ -244,7 +244,7 @@ def _java() -> str | None:
 
 @functools.cache
 def _java_version(java: str) -> int:
-    """Return the feature release of a Java, 17 for `openjdk version "17.0.15"`; 0 where it does not say."""
+    """Return the feature release of a Java, such as 17 for `openjdk version "17.0.15"`; 0 if it is unknown."""
     version = subprocess.run([java, "-version"], capture_output=True, text=True, check=False)  # noqa: S603
     match = re.search(r'version "(\d+)', version.stderr)
     return int(match[1]) if match else 0

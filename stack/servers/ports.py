@@ -1,7 +1,7 @@
-"""Loopback ports for servers that come and go.
+"""Loopback ports for servers that are stopped and restarted.
 
-Not from the system's ephemeral range: while a server is down, a client that keeps trying to connect to such a
-port may be given that very port as its own, be connected to itself, and keep the server from coming back.
+The ports are outside the system's ephemeral range. While a server is down, a client that retries to connect could get
+an ephemeral port as its own source port. The client would connect to itself, and the server could not restart.
 """
 
 import os
@@ -11,18 +11,18 @@ from pathlib import Path
 
 HOST = "127.0.0.1"
 MIN_PORT = 10_000
-PORTS = "FREE_PORTS"  # FIRST-LAST: those that may be given, so that tests side by side take none of each other
+PORTS = "FREE_PORTS"  # environment variable FIRST-LAST with the allowed ports, so that parallel tests do not collide
 EPHEMERAL_RANGE = Path("/proc/sys/net/ipv4/ip_local_port_range")
-MIN_EPHEMERAL = 32_768  # where the system does not say; Linux's default
+MIN_EPHEMERAL = 32_768  # Linux's default, used if the system does not state it
 
 RESERVED: set[int] = set()
-"""Ports that this process was given; it is given none of them again."""
+"""Ports that `free_port` has returned in this process. It returns none of them again."""
 
 
 def is_free(port: int) -> bool:
     """Return whether a server could listen on `port` now."""
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as servers do: old connections do not count
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as servers do, to ignore old connections
         try:
             probe.bind((HOST, port))
         except OSError:
@@ -31,7 +31,7 @@ def is_free(port: int) -> bool:
 
 
 def free_port(row: int = 1) -> int:
-    """Return the first of `row` ports in a row that are free now, outside the ephemeral range, never one twice."""
+    """Return the first of `row` consecutive ports that are `allowed` and free now. None is ever returned twice."""
     first, last = allowed()
     while True:
         port = first + secrets.randbelow(last - first - row + 2)
@@ -42,7 +42,7 @@ def free_port(row: int = 1) -> int:
 
 
 def allowed() -> tuple[int, int]:
-    """Return the first and the last port that `free_port` may give."""
+    """Return the first and the last port that `free_port` may use."""
     if ports := os.environ.get(PORTS):
         first, last = ports.split("-")
         return int(first), int(last)

@@ -1,18 +1,18 @@
-"""Files that nobody but those they are meant for ever sees, complete or not at all."""
+"""Files that only their intended readers can ever read, and that are always complete."""
 
 import os
 from pathlib import Path
 
 
 def write_private(path: Path, text: str, *, mode: int = 0o600, user: int | None = None) -> None:
-    """Write a file in one step: readers see the old one or the new one.
+    """Write a file atomically: readers see the old one or the new one.
 
     Parameters
     ----------
     mode
-        What the file has in the end, whatever the umask is. Until all is written it is its owner's alone.
+        Final mode of the file, regardless of the umask. While it is being written, only its owner can read it.
     user
-        User and group that it is given to, if this process is root.
+        User and group that become the owners, if this process is root.
     """
     part = path.with_name(f".{path.name}.part")
     part.unlink(missing_ok=True)
@@ -25,6 +25,6 @@ def write_private(path: Path, text: str, *, mode: int = 0o600, user: int | None 
 
 
 def give_to(path: Path, user: int, group: int) -> None:
-    """Change whom a file or folder belongs to; whoever is not root keeps what he makes."""
+    """Change the owner of a file or folder, if this process is root. Otherwise do nothing."""
     if os.geteuid() == 0:
         os.chown(path, user, group)

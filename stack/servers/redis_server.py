@@ -15,25 +15,25 @@ BINARY = "redis-server"
 
 
 class Redis(Server):
-    """A Redis server; clients connect to `url`.
+    """A Redis server. Clients connect to `url`.
 
     Parameters
     ----------
     folder
-        Data, log and written configuration.
+        Folder for data, log and written configuration.
     port
-        Where it listens on loopback; by default a port that is free now.
+        Port on loopback; by default a port that is free now.
     appendfsync
-        When writes reach the disk. Under `everysec` a power cut loses those of the last second; a kill loses
-        none, but for those that Redis held back while a slow disk was still at the write before.
+        Time at which writes reach the disk. Under `everysec` a power cut loses the writes of the last second. A kill
+        loses only writes that Redis delayed while a slow disk was still busy with the previous write.
     maxmemory
-        Upper bound such as `20mb`; beyond it writes are refused (no eviction).
+        Upper bound such as `20mb`. Beyond it writes are refused; there is no eviction.
     password
-        Demanded of clients, if given.
+        Password of clients, if given.
     access
-        Its users; without, there is one who may do everything.
+        Users and their rights. Without it, there is one user, who may do everything.
     settings
-        Directives of redis.conf beside or instead of those above, such as `{"databases": 1}`.
+        Additional directives of redis.conf, such as `{"databases": 1}`. They override those above.
     """
 
     name = "redis"
@@ -58,7 +58,7 @@ class Redis(Server):
 
     @property
     def url(self) -> str:
-        """Where clients connect, the password included."""
+        """URL for clients, including the password if `password` was given."""
         credentials = "" if self._password is None else f":{quote(self._password, safe='')}@"
         scheme = "rediss" if self._tls else "redis"
         return f"{scheme}://{credentials}{self.address}/0"
@@ -68,7 +68,7 @@ class Redis(Server):
         return self.access is not None and self.access.tls
 
     def settings_for(self, role: str) -> dict[str, str]:
-        """Return how a process of a role reaches this server."""
+        """Return the settings with which a process of a role reaches this server."""
         if self.access is None:
             return {"redis_url": self.url}
         secret = self.access.secret_file(role, REDIS)
@@ -77,13 +77,13 @@ class Redis(Server):
 
     @classmethod
     def available(cls) -> str | None:
-        """Return why Redis cannot be had on this machine, or None if it can."""
+        """Return the reason why Redis is not available on this machine, or None if it is."""
         if shutil.which(BINARY) is None:
             return f"redis needs {BINARY}, which is not on PATH (run shadowtime stack install)"
         return None
 
     def answers(self) -> bool:
-        """Return whether Redis answers a ping, which it does once its data are loaded."""
+        """Return whether Redis answers a ping. It does so once its data are loaded."""
         login = self._login()
         request = _request("AUTH", *login) if login else b""
         try:

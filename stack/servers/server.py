@@ -1,11 +1,12 @@
-"""A server as a child process: started, found ready, stopped, killed, paused, and never outliving its parent.
+"""A server as a child process: it can be started, stopped, killed and paused, and never outlives its parent.
 
-What every server here must keep:
+Every server here guarantees:
 
 * It listens on loopback only, and keeps its port and its data through `stop`, `kill` and `start`.
-* `start` returns only when the server answers, and else raises `ServerError` with the end of its log.
-* It ends when its parent ends, however that ends.
-* Nobody but its user can read its folder, nor any file that it writes.
+* `start` returns only when the server answers, unless told not to wait. Otherwise it raises `ServerError` with the end
+  of the log.
+* The server ends when its parent ends, even if the parent is killed.
+* Only its user can read its folder and the files that it writes.
 """
 
 import os
@@ -22,29 +23,29 @@ from typing import IO, Any, BinaryIO, ClassVar, Self, cast
 from shadowtime.shared.errors import ShadowtimeError
 from shadowtime.stack.servers.ports import HOST, free_port, is_free
 
-# Let no child process outlive its parent.
+# Guards, so that no child process outlives its parent.
 #
-# The kernel offers `PR_SET_PDEATHSIG`, but that follows the *thread* that started the child: a server that a short
-# thread restarts would die with the thread. So each child has a guard instead. The guard is a shell at the end of a
-# pipe that only the parent holds open; when the pipe breaks, the guard kills the child.
+# The kernel offers `PR_SET_PDEATHSIG`, but that follows the *thread* that started the child: a server that a
+# short-lived thread restarts would die with the thread. So each child has a guard instead. The guard is a shell that
+# reads from a pipe. Only the parent holds the pipe open; when it breaks, the guard kills the child.
 #
 # Two rules close the gaps:
 #
-# * The child runs its command only once its guard is there. A parent that ends before leaves nothing behind.
-# * The guard has an empty environment. A tool that ends processes by their environment must not find the guard:
-#   Redis overwrites its own environment, so after the guard's death nobody would find Redis either.
+# * The child runs its command only after its guard has started. A parent that ends before that leaves nothing behind.
+# * The guard has an empty environment. A tool that kills processes by their environment must not find the guard:
+#   Redis overwrites its own environment, so such a tool would kill the guard but not Redis.
 
 GATE = 'read -r guarded && exec "$@" </dev/null'
 WATCH = 'read -r released || kill -KILL "$1"'
 
 
 class ParentDeathGuard:
-    """Kills a process when this one ends, however it ends.
+    """A guard that kills a process when this process ends, even if it is killed.
 
     Parameters
     ----------
     pid
-        The process; a child of this one, so that its number stays its own until it is waited for.
+        Process id. It must be a child of this process, so that the id is not reused until the child is waited for.
     """
 
     def __init__(self, pid: int) -> None:
@@ -58,12 +59,12 @@ class ParentDeathGuard:
         )
 
     def release(self) -> None:
-        """Let the process be: it has ended."""
+        """End the guard, after the process has ended."""
         self._watcher.communicate(b"released\n")
 
 
 def start_guarded(command: Sequence[str], **how: Any) -> tuple["subprocess.Popen[bytes]", ParentDeathGuard]:
-    """Start a command that ends with this process; return the process and its guard.
+    """Start a command that ends when this process ends. Return the process and its guard.
 
     The command reads nothing from its standard input. A command that cannot be run ends with status 127.
 
@@ -79,7 +80,7 @@ def start_guarded(command: Sequence[str], **how: Any) -> tuple["subprocess.Popen
     )
     try:
         guard = ParentDeathGuard(process.pid)
-        with suppress(BrokenPipeError), cast("IO[bytes]", process.stdin) as gate:  # broken: it has ended already
+        with suppress(BrokenPipeError), cast("IO[bytes]", process.stdin) as gate:  # broken if it has ended already
             gate.write(b"guarded\n")
     except BaseException:
         process.kill()
@@ -98,11 +99,11 @@ POLL_SECONDS = 0.02
 
 
 class ServerError(ShadowtimeError):
-    """A server cannot be had, does not start, or does not obey."""
+    """A server is not available, does not start, does not stop, or rejects a request."""
 
 
 def open_log(path: Path) -> BinaryIO:
-    """Return a log to write on, which only its owner can read."""
+    """Return a log file opened for appending, readable by its owner only."""
     return open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "ab")
 
 
@@ -112,9 +113,9 @@ class Server(ABC):
     Parameters
     ----------
     folder
-        Data, log and written configuration; created by `start`, never removed.
+        Folder for data, log and written configuration; created by `start`, never removed.
     port
-        Where it listens on loopback; by default a port that is free now.
+        Port on loopback; by default a port that is free now.
     """
 
     name: str
@@ -132,7 +133,7 @@ class Server(ABC):
     @classmethod
     @abstractmethod
     def available(cls) -> str | None:
-        """Return why this server cannot be had on this machine, or None if it can."""
+        """Return the reason why this server is not available on this machine, or None if it is."""
 
     @abstractmethod
     def answers(self) -> bool:
@@ -143,7 +144,7 @@ class Server(ABC):
         """Write the configuration; return the command line of the server."""
 
     def settings_for(self, role: str) -> dict[str, str]:
-        """Return how a process of a role reaches this server: fields of `shared/streaming/settings.py`."""
+        """Return the settings with which a process of a role reaches this server (`shared/streaming/settings.py`)."""
         return {}
 
     @property
@@ -153,7 +154,7 @@ class Server(ABC):
 
     @property
     def running(self) -> bool:
-        """Whether the process is there, be it paused or not."""
+        """Whether the process exists, paused or not."""
         return self._process is not None and self._process.poll() is None
 
     @property
@@ -163,11 +164,11 @@ class Server(ABC):
 
     @property
     def exit_status(self) -> int | None:
-        """How the process ended last, negative for a signal; None while it runs or before it ever did."""
+        """Exit status of the last process, negative for a signal; None while it runs or before the first start."""
         return None if self._process is None else self._process.poll()
 
     def start(self, *, wait: bool = True) -> None:
-        """Start the server on its data and, unless told not to, wait until it answers."""
+        """Start the server on its data and, if `wait`, wait until it answers."""
         if self.running:
             raise ServerError(f"{self.name} at {self.address} is running already")
         self._release()
@@ -181,7 +182,7 @@ class Server(ABC):
         self._log_start = self.log.stat().st_size if self.log.exists() else 0
         command = self._command()
         with open_log(self.log) as log:
-            # A session of its own: Ctrl-C in a terminal reaches the parent alone, which stops its servers.
+            # The server has its own session: Ctrl-C in a terminal reaches only the parent, which stops its servers.
             self._process, self._guard = start_guarded(
                 command,
                 cwd=self.folder,
@@ -200,11 +201,14 @@ class Server(ABC):
             raise
 
     def stop(self, within: float | None = None) -> None:
-        """End the server gracefully within so many seconds; one that is not running stays so."""
+        """End the server gracefully within so many seconds, else kill it and raise `ServerError`.
+
+        Nothing happens if it is not running.
+        """
         seconds = self.stop_seconds if within is None else within
         if self._process is not None and self.running:
             self._process.send_signal(signal.SIGTERM)
-            self._process.send_signal(signal.SIGCONT)  # a paused server cannot hear
+            self._process.send_signal(signal.SIGCONT)  # a paused server would not handle SIGTERM
             try:
                 self._process.wait(seconds)
             except subprocess.TimeoutExpired:
@@ -214,20 +218,20 @@ class Server(ABC):
         self._release()
 
     def kill(self) -> None:
-        """End the server by SIGKILL, as a crash would; one that is not running stays so."""
+        """End the server by SIGKILL, as in a crash. Nothing happens if it is not running."""
         if self._process is not None:
             self._process.kill()
             self._process.wait()
         self._release()
 
     def pause(self) -> None:
-        """Suspend the server by SIGSTOP: connections stay open, nothing answers."""
+        """Suspend the server by SIGSTOP. Connections stay open, but requests are not answered."""
         process = self._running_process()
         process.send_signal(signal.SIGSTOP)
         os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
 
     def resume(self) -> None:
-        """Let a paused server go on."""
+        """Resume a paused server."""
         self._running_process().send_signal(signal.SIGCONT)
 
     def restart(self) -> None:
@@ -251,7 +255,7 @@ class Server(ABC):
         return [self.port]
 
     def environment(self) -> dict[str, str] | None:
-        """Return the environment of the server; None for that of this process."""
+        """Return the environment of the server; None for the environment of this process."""
         return None
 
     def _running_process(self) -> subprocess.Popen[bytes]:
@@ -274,7 +278,7 @@ class Server(ABC):
         self._guard = None
 
     def _error(self, what: str) -> ServerError:
-        """Return an error that ends with what the server logged last, this time."""
+        """Return an error that ends with the server's last log lines since its start."""
         logged = self.log.read_bytes()[self._log_start :].decode(errors="replace").splitlines()
         tail = "\n".join(logged[-LOG_TAIL_LINES:]) or "(nothing)"
         return ServerError(f"{self.name} at {self.address} {what}; the end of {self.log}:\n{tail}")

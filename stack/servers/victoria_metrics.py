@@ -1,4 +1,4 @@
-"""VictoriaMetrics, one node, from the system's package: keeps samples of any age, 1996 too."""
+"""VictoriaMetrics, one node, from the system's package. It keeps samples of any age, even from 1996."""
 
 import base64
 import http.client
@@ -14,33 +14,33 @@ from shadowtime.stack.servers.server import Server, ServerError, Settings
 
 BINARY = "victoria-metrics"
 HEALTH_PAGE = "/health"
-"""Open to all."""
+"""Page that needs no password."""
 
 PREFIX = "SHADOWTIME_STORE_"
-"""Of the environment's variables that are flags of VictoriaMetrics."""
+"""Prefix of environment variables that VictoriaMetrics reads as flags."""
 
 USER = "shadowtime"
-"""The one user that VictoriaMetrics knows: whoever writes samples or reads them."""
+"""The only user of VictoriaMetrics, for both writing and reading samples."""
 
 KEYS = ("delete", "forceFlush", "forceMerge", "snapshot", "search.resetCache", "pprof", "flags", "config")
-"""Actions that need the administrator's key, or one of their own: `-deleteAuthKey` and the like."""
+"""Actions that need the administrator's key, each set by a flag such as `-deleteAuthKey`."""
 
 
 class VictoriaMetrics(Server):
-    """A VictoriaMetrics server; clients write to and query `url`.
+    """A VictoriaMetrics server. Clients write to and query `url`.
 
     Parameters
     ----------
     folder
-        Data and log.
+        Folder for data and log.
     port
-        Where it listens on loopback; by default a port that is free now.
+        Port on loopback; by default a port that is free now.
     scrape_config
-        A Prometheus scrape configuration, if it shall scrape.
+        A Prometheus scrape configuration; without it, nothing is scraped.
     settings
-        Flags beside or instead of those below, such as `{"search.latencyOffset": "0s"}`.
+        Additional flags, such as `{"search.latencyOffset": "0s"}`. They override those below.
     access
-        Whose passwords it asks for; without, it asks for none.
+        Passwords. Without it, the server asks for none.
     """
 
     name = "victoria-metrics"
@@ -66,20 +66,20 @@ class VictoriaMetrics(Server):
 
     @classmethod
     def available(cls) -> str | None:
-        """Return why VictoriaMetrics cannot be had on this machine, or None if it can."""
+        """Return the reason why VictoriaMetrics is not available on this machine, or None if it is."""
         if shutil.which(BINARY) is None:
             return f"victoria-metrics needs {BINARY}, which is not on PATH (run shadowtime stack install)"
         return None
 
     def answers(self) -> bool:
-        """Return whether it calls itself healthy."""
+        """Return whether the server reports that it is healthy."""
         try:
             return self._get(HEALTH_PAGE, timeout=1.0) == b"OK"
         except ServerError:
             return False
 
     def settings_for(self, role: str) -> dict[str, str]:
-        """Return how a process of a role reaches this server."""
+        """Return the settings with which a process of a role reaches this server."""
         settings = {"victoria_metrics_url": self.url}
         if self.access is None:
             return settings
@@ -89,13 +89,13 @@ class VictoriaMetrics(Server):
         return settings | {"victoria_metrics_username": USER, "victoria_metrics_password_file": str(secret)}
 
     def reset_rollup_cache(self) -> None:
-        """Forget cached query results; due after samples were written that are older than a few minutes."""
+        """Drop cached query results. This is needed after writing samples that are older than a few minutes."""
         self._get("/internal/resetRollupResultCache")
 
     def flush(self) -> None:
-        """Write every sample and its index to disk, where no kill reaches them, and let queries see them.
+        """Write every sample and its index to disk, so that they survive a kill, and make them visible to queries.
 
-        By itself it takes up to ten seconds. (`/internal/force_flush` leaves the index in memory, a snapshot
+        Without this call it takes up to ten seconds. (`/internal/force_flush` leaves the index in memory; a snapshot
         does not.)
         """
         self._get("/internal/force_flush")
@@ -112,16 +112,16 @@ class VictoriaMetrics(Server):
         }
         if self.scrape_config is not None:
             flags["promscrape.config"] = str(self.scrape_config.resolve())
-            flags["promscrape.suppressScrapeErrors"] = "true"  # `up` tells; its log would grow while nobody follows
+            flags["promscrape.suppressScrapeErrors"] = "true"  # `up` shows them; absent followers would fill the log
         if self.access is not None and self.access.tls:
             flags |= {"tls": "true", "tlsCertFile": str(self.access.certificate), "tlsKeyFile": str(self.access.key)}
         if self.access is not None:
-            flags |= {"envflag.enable": "true", "envflag.prefix": PREFIX}  # no list of processes shows what is there
+            flags |= {"envflag.enable": "true", "envflag.prefix": PREFIX}  # keeps passwords out of the process list
         flags |= dict(self.settings)
         return [shutil.which(BINARY) or BINARY, *(f"-{name}={value}" for name, value in flags.items())]
 
     def environment(self) -> dict[str, str] | None:
-        """Return the environment of the server, with its passwords; None for that of this process."""
+        """Return the environment of the server, with its passwords; None for the environment of this process."""
         if self.access is None:
             return None
         key = self.access.secret(ADMIN, VICTORIA_METRICS)

@@ -1,4 +1,4 @@
-"""One stage of the pipeline as a child process, healthy when its own web page says so."""
+"""One stage of the pipeline as a child process. Its own web page reports whether it is healthy."""
 
 import http.client
 import os
@@ -11,24 +11,24 @@ from shadowtime.stack.servers.ports import HOST
 from shadowtime.stack.servers.server import Server
 
 OURS = ("SHADOWTIME_KAFKA_", "SHADOWTIME_REDIS_", "SHADOWTIME_VICTORIA_METRICS_", "SHADOWTIME_WEB_", VARIABLE)
-"""Settings that the stack decides; a worker takes all others from the environment."""
+"""Prefixes of settings that the stack decides. A worker reads all others from the environment."""
 
 
 class Worker(Server):
-    """A worker of a stage; `port` is that of `/health` and `/metrics`.
+    """A worker of a stage. `port` serves `/health` and `/metrics`.
 
     Parameters
     ----------
     name
-        What it is called in the stack: its stage, and a number where a stage has several.
+        Name in the stack: the stage, with a number if the stage has several workers.
     stage
         The stage it runs, or another command of `shadowtime serve`.
     access
-        The folder with the settings file of its role, which says where the servers are and how to log in.
+        Folder with the settings file of its role: the addresses of the servers and the logins.
     folder
-        Its log; faust leaves a folder there too.
+        Folder for its log; faust writes a folder there, too.
     port
-        Where its web pages are, on loopback.
+        Port of its web pages on loopback.
     """
 
     def __init__(self, name: str, stage: str, access: Path, folder: Path, port: int) -> None:
@@ -39,11 +39,11 @@ class Worker(Server):
 
     @classmethod
     def available(cls) -> str | None:
-        """Return None: a worker needs nothing but this interpreter."""
+        """Return None, as a worker needs only this interpreter."""
         return None
 
     def answers(self) -> bool:
-        """Return whether the worker calls itself healthy."""
+        """Return whether the worker reports that it is healthy."""
         connection = http.client.HTTPConnection(HOST, self.port, timeout=1.0)
         try:
             connection.request("GET", "/health")
@@ -65,14 +65,14 @@ class Worker(Server):
         ]
 
     def environment(self) -> dict[str, str]:
-        """Return the environment of the worker: settings of this process, but not where its servers are."""
+        """Return the environment of the worker: that of this process without the settings that the stack decides."""
         kept = {name: value for name, value in os.environ.items() if not name.upper().startswith(OURS)}
         path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
         return kept | {"PYTHONPATH": path, VARIABLE: str(self._access)}
 
 
 class LivePageProcess(Worker):
-    """The live page; `port` is where visitors find it."""
+    """The process of the live page, which `port` serves to visitors."""
 
     def __init__(self, access: Path, folder: Path, port: int) -> None:
         super().__init__("live", "live", access, folder, port)

@@ -1,4 +1,4 @@
-"""Advice before submission: how long a job would run, when it would start, and what else one might ask for."""
+"""Advice before submission: how long a job would run, when it would start, and alternatives to its request."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -30,7 +30,7 @@ RUN_TIME_QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
 
 
 class AdviceQuestion(FrozenModel):
-    """A job that one might submit now, and the risk of being cut that one would take."""
+    """A job that you could submit now, and the risk of being cut that you would accept."""
 
     cluster: str = Field(min_length=1, max_length=200, description="the cluster, by name")
     processors: Processors = Field(description="processors that the job requests")
@@ -44,7 +44,7 @@ class AdviceQuestion(FrozenModel):
     run: RunName | None = Field(default=None, description="a run of the cluster; by default that of the latest event")
 
     def job(self, time: int, shape: AlternativeShape) -> JobSubmitted:
-        """Return the job in some shape, as if it were submitted at a time in seconds."""
+        """Return the job in the given shape, as if it were submitted at `time`, in seconds."""
         return JobSubmitted(
             time=time,
             job_number=0,
@@ -58,7 +58,7 @@ class AdviceQuestion(FrozenModel):
 
 
 class AsOf(FrozenModel):
-    """Up to where a stage's state was read."""
+    """The position up to which a stage's state was read."""
 
     stage: str = Field(description="the stage")
     sequence: Count = Field(description="number of the last event in its state")
@@ -66,7 +66,7 @@ class AsOf(FrozenModel):
 
 
 class RunTime(FrozenModel):
-    """How long the job would run, were it not cut."""
+    """The predicted run time of the job if it is not cut."""
 
     mean: float | None = Field(description="mean in seconds; null where no distribution is predicted")
     quantiles: tuple[tuple[Probability, float], ...] = Field(
@@ -78,7 +78,7 @@ class RunTime(FrozenModel):
 
 
 class Advice(FrozenModel):
-    """How long the job would run, bounds on its wait, and alternatives to it: first the job as it is asked about."""
+    """The run time of the job, bounds on its wait, and alternatives to it. The first is the job as asked about."""
 
     cluster: str = Field(description="the cluster, by name")
     run: str = Field(description="the run behind the answer")
@@ -89,7 +89,7 @@ class Advice(FrozenModel):
 
 
 class Advising:
-    """Advises from the states of three stages, read one after the other: each says up to where.
+    """Gives advice from the states of three stages. They are read one after the other; `as_of` has each position.
 
     Parameters
     ----------
@@ -108,7 +108,7 @@ class Advising:
         Unanswerable
             If there is no such cluster or run, or the machine is smaller than the job.
         StoreError, SnapshotMismatch
-            If a state cannot be had.
+            If a stored state cannot be read.
         """
         run = await self._starts.run_of(question.cluster, question.run)
         own = AlternativeShape(question.processors, question.requested_time)
@@ -127,7 +127,7 @@ class Advising:
 
 
 def run_time_told(prediction: RunTimePrediction | None, requested_time: int) -> RunTime:
-    """Return what a prediction says of a job's run time."""
+    """Return the run time for the answer, from a prediction. Without a histogram there is only a reason."""
     if prediction is None or not any(prediction.histogram):
         reason = "nothing is known of such jobs yet, or the run predicts no distributions (as --runtime experts does)"
         observations = 0 if prediction is None else prediction.observations
@@ -142,7 +142,7 @@ def run_time_told(prediction: RunTimePrediction | None, requested_time: int) -> 
 
 
 def _opened(state: StageRun) -> tuple[StageHandler, AsOf]:
-    """Return the handler of a run that has been opened, and up to where it is."""
+    """Return the handler of a run, and its position. Raise `TypeError` if the run has not been opened."""
     if state.handler is None:
         raise TypeError(f"stage {state.stage.name}: the run has not been opened")
     return state.handler, AsOf(stage=state.stage.name, sequence=state.sequence, time=state.handler.time)
@@ -191,7 +191,7 @@ def _bounds(job: JobSubmitted, state: StageRun) -> tuple[tuple[WaitBound, ...], 
 def alternative(
     own: AlternativeShape, job: JobSubmitted, start: Start, prediction: RunTimePrediction | None
 ) -> Alternative:
-    """Return what would come of a job in one shape, of which this is predicted in its own."""
+    """Return the expected outcome of a job in one shape; `prediction` is that of the job in its own shape."""
     shape = AlternativeShape(job.requested_processors, job.requested_time or 0)
     mean_end, histogram = None, () if prediction is None else prediction.histogram
     if start.mean_wait is not None and any(histogram):
@@ -209,7 +209,7 @@ def alternative(
 
 
 def _cut(prediction: RunTimePrediction | None, own: AlternativeShape, shape: AlternativeShape) -> float | None:
-    """Return the risk of being cut, of the request itself as it is predicted."""
+    """Return the probability of being cut. In the job's own shape, the prediction's `at_request` goes first."""
     if prediction is not None and shape == own and prediction.at_request is not None:
         return prediction.at_request
     return risk_of(shape, own.processors, () if prediction is None else prediction.histogram)

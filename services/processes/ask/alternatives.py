@@ -20,20 +20,20 @@ from shadowtime.shared.messages import (
 )
 
 RISKS = (0.01, 0.05, 0.25)
-"""Probabilities of being cut for which a request is made."""
+"""Probabilities of being cut. For each of them, a request is proposed."""
 
 MINUTE = 60
 
 
 class AlternativeShape(NamedTuple):
-    """A size and a request, processors and seconds."""
+    """A size in processors, and a requested time in seconds."""
 
     processors: int
     requested_time: int
 
 
 class Alternative(FrozenModel):
-    """One way to ask for the job, and what would come of it."""
+    """One way to request the job, and its expected outcome."""
 
     processors: Processors = Field(description="processors that it requests")
     requested_time: Request = Field(description="seconds that it requests")
@@ -53,10 +53,11 @@ class Alternative(FrozenModel):
 def shapes(
     own: AlternativeShape, histogram: Histogram, machine: int, *, moldable: bool, double: bool = False
 ) -> tuple[AlternativeShape, ...]:
-    """Return what one might ask for, the job's own size and request first.
+    """Return the sizes and requests to consider, the job's own size and request first.
 
-    Sizes are half and twice its own, with the same work; requests those at which the job is cut with `RISKS`, in whole
-    minutes, where they are shorter than its own. With `double` twice the request is one more.
+    A `moldable` job also has half and twice its own size, with the same work. The requests of a size are the job's own,
+    twice its own with `double`, and those at which the job is cut with `RISKS`. The latter are in whole minutes, and
+    only those shorter than its own are returned.
 
     >>> for shape in shapes(AlternativeShape(4, 7200), (0.0,) * 12 + (0.5, 0.5), machine=6, moldable=True):
     ...     print(*shape)
@@ -90,7 +91,9 @@ def shapes(
 
 
 def risk_of(shape: AlternativeShape, processors: int, histogram: Histogram) -> float | None:
-    """Return with which probability a job that requests `processors` is cut in another shape; None if nothing tells.
+    """Return the probability that a job which requests `processors` is cut in another shape.
+
+    Return None if the histogram has no mass.
 
     >>> risk_of(AlternativeShape(2, 7200), 4, (0.0,) * 13 + (1.0,)), risk_of(AlternativeShape(2, 7200), 4, ())
     (0.0, None)
@@ -103,10 +106,10 @@ def risk_of(shape: AlternativeShape, processors: int, histogram: Histogram) -> f
 
 
 def marked(alternatives: Sequence[Alternative], risk: float) -> tuple[Alternative, ...]:
-    """Return them with their marks; the first is the job as it was asked about. O(n^2).
+    """Return the alternatives with `pareto_best` and `advised` set. O(n^2).
 
-    Advised is the one that ends earliest of those that are cut with at most `risk`, the first where none is or
-    nothing tells of it.
+    The first alternative is the job as it was asked about. Advised is the alternative that ends earliest among those
+    that are cut with a probability of at most `risk`. If there is none, the first is advised.
     """
     figures = [
         None if alternative.mean_end is None or alternative.cut is None else (alternative.mean_end, alternative.cut)

@@ -1,4 +1,4 @@
-"""Answer questions from what stage `wait_bound` keeps of its runs in Redis."""
+"""Answers to questions, from the state that a stage keeps of its runs in Redis; bounds are from stage `wait_bound`."""
 
 import asyncio
 import logging
@@ -18,13 +18,13 @@ log = logging.getLogger("shadowtime.ask")
 Result = TypeVar("Result")
 
 MAX_FOLLOWED = 16
-"""Runs whose state is held in memory; of others it is loaded at each question."""
+"""The number of runs whose state is held in memory. The state of other runs is loaded for each question."""
 
 MAX_AT_ONCE = 64
-"""Questions that are worked on at once, each with at most one connection to Redis; others wait for their turn."""
+"""The number of questions that are answered at once, each with at most one connection to Redis. Others wait."""
 
 MAX_NAMED = 20
-"""Clusters or runs that an error lists."""
+"""The maximum number of clusters or runs that an error lists."""
 
 
 class _Seen(NamedTuple):
@@ -36,7 +36,7 @@ class _Seen(NamedTuple):
 
 
 class Answers:
-    """Answers questions, and follows the runs that it was asked about, `followed` of them at most."""
+    """Answers questions. It follows the runs of earlier questions, at most `followed` of them."""
 
     def __init__(self, stage: Stage, reader: RunReader, followed: int = MAX_FOLLOWED) -> None:
         self._stage = stage
@@ -49,14 +49,14 @@ class Answers:
         self._turn = asyncio.Semaphore(MAX_AT_ONCE)
 
     async def answer(self, question: Question) -> Answer:
-        """Return the bounds on the wait of such a job.
+        """Return the bounds on the wait of the job in the question.
 
         Raises
         ------
         Unanswerable
-            If there is no such cluster or run, it bounds no waits, or the machine is smaller than the job.
+            If there is no such cluster or run, the run bounds no waits, or the machine is smaller than the job.
         StoreError, SnapshotMismatch
-            If the state cannot be had.
+            If the stored state cannot be read.
         """
         async with self._turn:
             return await self._answer(question)
@@ -73,7 +73,7 @@ class Answers:
         return answer
 
     async def run_of(self, cluster: str, run: str | None) -> str:
-        """Return the run of a cluster that is asked: the one that is named, or that of the latest event.
+        """Return the run of a cluster to ask: the named one, or by default the run with the latest event.
 
         Raises
         ------
@@ -89,14 +89,14 @@ class Answers:
         return run
 
     async def of_run(self, run: str, question: Callable[[StageRun], Result]) -> Result:
-        """Return what `question` says of a run as the stage has it.
+        """Return the result of `question`, called with the stored state of a run.
 
         Raises
         ------
         Unanswerable
             If the stage does not know the run.
         StoreError, SnapshotMismatch
-            If its state cannot be had.
+            If its stored state cannot be read.
         """
         async with self._turn:
             answer = await self._follower(run).ask(lambda state: None if state.handler is None else (question(state),))
@@ -106,19 +106,19 @@ class Answers:
         return answer[0]
 
     async def _require(self, cluster: str, run: str) -> None:
-        """Raise `Unanswerable` if there is no such run; it names others of the cluster."""
+        """Raise `Unanswerable` if there is no such run. The error names other runs of the cluster."""
         if (await self._reader.positions([run]))[0] is None:
             raise Unanswerable(404, f"there is no run {quote(run)}; {await self._others(cluster, run)}", "run")
 
     async def _answer_of(self, run: str, question: Question) -> Answer | None:
-        """Return what a run answers; None if it bounds no waits."""
+        """Return the answer from a run; None if the run bounds no waits."""
         answer = await self._follower(run).ask(partial(_answer, question, run))
         if answer is None:
             raise Unanswerable(404, f"run {quote(run)} has not been opened yet, or is no longer known", "run")
         return answer if answer.bounds else None
 
     async def _answer_of_latest(self, question: Question) -> Answer:
-        """Return what that run of the cluster answers that has the latest event of those that bound waits."""
+        """Return the answer from the run with the latest event, among the runs of the cluster that bound waits."""
         runs = await self._latest_first(question.cluster)
         self._boundless &= self._seen.keys()
         for run in runs:
@@ -132,7 +132,7 @@ class Answers:
         raise Unanswerable(409, f"{reason}; known: {_listed(runs)}", "cluster")
 
     async def _latest_first(self, cluster: str) -> list[str]:
-        """Return the runs of a cluster by the times of their last events."""
+        """Return the runs of a cluster, the run with the latest event first."""
         await self._look()
         runs = [(state.time, name) for name, state in self._seen.items() if state.cluster == cluster]
         if runs:
@@ -149,13 +149,13 @@ class Answers:
         return f"other runs of cluster {quote(cluster)}: {_listed(others)}"
 
     async def _look(self) -> None:
-        """See which runs there are, and what they are; whoever asks meanwhile looks along."""
+        """Refresh the list of runs. Concurrent callers share one refresh."""
         if self._looking is None or self._looking.done():
             self._looking = asyncio.create_task(self._see())
         await asyncio.shield(self._looking)
 
     async def _see(self) -> None:
-        """Note all runs; those that cannot be read are passed over."""
+        """Note the cluster and the time of every run. Runs that cannot be read are skipped."""
         latest: dict[str, _Seen] = {}
         names = await self._reader.names()
         for run, position in zip(names, await self._reader.positions(names), strict=True):
@@ -170,7 +170,10 @@ class Answers:
         self._seen = latest
 
     async def _followed(self, run: str, position: Position) -> _Seen | None:
-        """Return what a run is by its state: of a rebuilt one, or after a rejected event, there is no output to ask."""
+        """Return the cluster and the time of a run from its state; None if the state has none or cannot be read.
+
+        After a rebuild or a rejected event there is no last output that tells them.
+        """
         try:
             return await self._follower(run).ask(
                 lambda state: (
@@ -182,7 +185,7 @@ class Answers:
             return None
 
     def _follower(self, run: str) -> RunFollower:
-        """Return the run's follower; let go of that which was not asked for longest."""
+        """Return the run's follower. If there are too many followers, drop the least recently used one."""
         follower = self._followers.pop(run, None) or RunFollower(self._stage, self._reader, run)
         self._followers[run] = follower
         if len(self._followers) > self._most:
@@ -191,7 +194,7 @@ class Answers:
 
 
 def _event_at(position: Position) -> _Seen | None:
-    """Return what a run is by the stage's last output, if that tells."""
+    """Return the cluster and the time of a run from the stage's last output; None if the output does not tell them."""
     last = Envelope.read(position.output)
     if last is None or last.sequence != position.sequence or not last.cluster or isinstance(last.event, Rejected):
         return None

@@ -14,11 +14,11 @@ from shadowtime.shared.streaming import RedisReader, Settings, reading
 
 (STAGE,) = (stage for stage in STAGES if stage.name == "wait_bound")
 ADVISE = ("runtime_distribution", "wait_bound", "scheduler")
-"""Stages whose states advice is made from, as `Advising` takes them."""
+"""The stages whose states advice needs, in the order of the arguments of `Advising`."""
 
 
 class PrintedAnswer(NamedTuple):
-    """An answer as JSON, and what is printed for people."""
+    """An answer as JSON, and in a printable form for people."""
 
     json: str
     shown: Any
@@ -31,7 +31,7 @@ Reading = Callable[[Settings, str], AbstractAsyncContextManager[RedisReader]]
 async def advising(
     settings: Settings, read: Reading = reading, followed: int = MAX_FOLLOWED
 ) -> AsyncIterator[Advising]:
-    """Yield what advises from the states in Redis, which `read` opens for each stage; so many runs are held."""
+    """Yield an adviser. `read` opens the states of each stage in Redis; those of `followed` runs are held in memory."""
     stages = {stage.name: stage for stage in STAGES}
     async with AsyncExitStack() as stack:
         readers = [await stack.enter_async_context(read(settings, name)) for name in ADVISE]
@@ -39,7 +39,7 @@ async def advising(
 
 
 async def bound_once(settings: Settings, parameters: Mapping[str, object]) -> PrintedAnswer:
-    """Return how long a job would wait at most; raises as `Answers.answer` does."""
+    """Return the bounds on the wait of a job. Raise the same errors as `Answers.answer`."""
     question = read_question(parameters)
     async with reading(settings, STAGE.name) as reader:
         answer = await Answers(STAGE, reader).answer(question)
@@ -47,7 +47,7 @@ async def bound_once(settings: Settings, parameters: Mapping[str, object]) -> Pr
 
 
 async def advise_once(settings: Settings, parameters: Mapping[str, object]) -> PrintedAnswer:
-    """Return the advice about one job; raises as `Advising.advise` does."""
+    """Return the advice about one job. Raise the same errors as `Advising.advise`."""
     question = read_as(AdviceQuestion, parameters)
     async with advising(settings) as advises:
         advice = await advises.advise(question)
@@ -55,7 +55,7 @@ async def advise_once(settings: Settings, parameters: Mapping[str, object]) -> P
 
 
 async def explain_once(settings: Settings, parameters: Mapping[str, object]) -> PrintedAnswer:
-    """Return why a job stands as it does; raises as `Explanations.explain` does."""
+    """Return the state of a job and the reasons for it. Raise the same errors as `Explanations.explain`."""
     question = read_as(JobQuestion, parameters)
     async with reading(settings, EXPLAINED.name) as reader:
         why = await Explanations(EXPLAINED, reader).explain(question)

@@ -63,7 +63,7 @@ def document() -> dict[str, Any]:
 def _operation(
     name: str, summary: str, question: type[FrozenModel], answer: type[FrozenModel], problems: Mapping[str, str]
 ) -> dict[str, Any]:
-    """Return what one path answers, and with which statuses it does not."""
+    """Return the operation of one path: its parameters, its answer, and the statuses of its problems."""
     return {
         "operationId": name,
         "summary": summary,
@@ -82,7 +82,7 @@ def _parameters(model: type[FrozenModel]) -> list[dict[str, Any]]:
 
 
 def _parameter(name: str, schema: dict[str, Any], *, required: bool) -> dict[str, Any]:
-    """Return a query parameter; one that may be left out is never null, but absent."""
+    """Return a query parameter. An optional parameter is left out, never null."""
     kind = {key: value for key, value in schema.items() if key not in ("anyOf", "title", "description")}
     kind |= next((variant for variant in schema.get("anyOf", ()) if variant != {"type": "null"}), {})
     if kind.get("default", 0) is None:

@@ -1,4 +1,4 @@
-"""How long would a job wait that one might submit now: the question, its answer, and why there is none."""
+"""The question about the wait of a job that you could submit now, its answer, and the problem if there is none."""
 
 from collections.abc import Mapping
 from typing import Annotated, TypeVar
@@ -15,7 +15,7 @@ Share = Annotated[float, Field(gt=0, lt=1)]
 
 
 class Question(FrozenModel):
-    """A job that one might submit now, and how sure the bounds on its wait shall be."""
+    """A job that you could submit now, and the quantile and confidence of the bounds on its wait."""
 
     cluster: str = Field(min_length=1, max_length=200, description="the cluster, by name")
     processors: Processors = Field(description="processors that the job requests")
@@ -30,7 +30,7 @@ class Question(FrozenModel):
 
 
 class Answer(FrozenModel):
-    """Bounds on the wait of such a job, as of the last event of the run that the stage has stored."""
+    """Bounds on the wait of the job, as of the last event of the run that the stage has stored."""
 
     cluster: str = Field(description="the cluster, by name")
     run: str = Field(description="the run behind the answer")
@@ -40,24 +40,24 @@ class Answer(FrozenModel):
 
 
 class Problem(FrozenModel):
-    """Why there is no answer."""
+    """The reason why there is no answer."""
 
     error: str = Field(description="one line for people")
     parameter: str | None = Field(default=None, description="the parameter at fault, if it is one")
 
 
 def read_question(parameters: Mapping[str, object]) -> Question:
-    """Return the question that `parameters` put; raises as `read_as` does."""
+    """Return the question in `parameters`. Raise the same errors as `read_as`."""
     return read_as(Question, parameters)
 
 
 def read_as(model: type[Asked], parameters: Mapping[str, object]) -> Asked:
-    """Return the question of some kind that `parameters` put.
+    """Return the question in `parameters`, as an instance of `model`.
 
     Raises
     ------
     Unanswerable
-        If one is missing, unknown or out of range; names it.
+        If a parameter is missing, unknown or out of range. The error names it.
     """
     try:
         return model.model_validate(parameters)

@@ -1,4 +1,4 @@
-"""Questions and answers over HTTP, in a process of its own; no worker is asked, and none need be there."""
+"""Questions and answers over HTTP, in a process of its own. It reads Redis; no worker need be running."""
 
 import logging
 from collections import Counter
@@ -69,7 +69,7 @@ def application(
 
 
 def answering(model: type[Asked], answer: Callable[[Asked], Awaitable[FrozenModel]]) -> Handler:
-    """Return what answers questions of some kind over HTTP; within `without_traceback`."""
+    """Return an HTTP handler that answers questions of type `model`. It must run within `without_traceback`."""
 
     async def handle(request: web.Request) -> web.Response:
         return _json_response(await answer(read_as(model, _parameters(request))))
@@ -78,7 +78,7 @@ def answering(model: type[Asked], answer: Callable[[Asked], Awaitable[FrozenMode
 
 
 def _parameters(request: web.Request) -> dict[str, object]:
-    """Return what was asked; raises `Unanswerable` if something was asked twice."""
+    """Return the query parameters. Raise `Unanswerable` if one of them is given twice."""
     twice = [name for name, count in Counter(name for name, _ in request.query.items()).items() if count > 1]
     if twice:
         raise Unanswerable(422, "is given twice", twice[0])
@@ -87,7 +87,7 @@ def _parameters(request: web.Request) -> dict[str, object]:
 
 @web.middleware
 async def without_traceback(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Answer a failure with one line of JSON, and a status that says whose fault it is."""
+    """Answer a failure with one line of JSON, and a status that tells bad requests from failures of the server."""
     try:
         return await handler(request)
     except Unanswerable as error:

@@ -1,4 +1,4 @@
-"""Advice for people: what is known of the job, and the table of alternatives."""
+"""Advice and bounds for people: sentences about the job, and tables."""
 
 from rich.console import Group, RenderableType
 from rich.table import Table
@@ -11,11 +11,11 @@ from shadowtime.shared.messages import WaitBound
 from shadowtime.shared.quoting import one_line
 
 SHOWN = (0.5, 0.9)
-"""Probabilities of starting within so long that the table has."""
+"""Probabilities of a start. For each, a column has the time within which the job starts with this probability."""
 
 
 def advice_table(question: AdviceQuestion, advice: Advice) -> RenderableType:
-    """Return the advice for people."""
+    """Return the advice for people: lines about the job, and the table of alternatives."""
     states = ", ".join(f"{state.stage} at {clock(state.time)} (event {state.sequence})" for state in advice.as_of)
     lines = [
         f"cluster {one_line(advice.cluster)}, run {one_line(advice.run)}; state of {states}",
@@ -38,7 +38,7 @@ def advice_table(question: AdviceQuestion, advice: Advice) -> RenderableType:
 
 
 def run_time_line(run_time: RunTime, requested_time: int) -> str:
-    """Return in words how long the job would run."""
+    """Return the predicted run time of the job in words, or why there is none."""
     if run_time.mean is None or run_time.cut is None:
         return f"run time: {run_time.reason}"
     quantiles = dict(run_time.quantiles)
@@ -49,7 +49,7 @@ def run_time_line(run_time: RunTime, requested_time: int) -> str:
 
 
 def alternatives_table(alternatives: tuple[Alternative, ...], caption: str) -> Table:
-    """Return one row per way to ask for the job."""
+    """Return a table with one row per alternative."""
     table = Table(caption=caption, caption_justify="left")
     for heading in (
         "",
@@ -81,7 +81,7 @@ def alternatives_table(alternatives: tuple[Alternative, ...], caption: str) -> T
 
 
 def answer_table(question: Question, answer: Answer) -> Table:
-    """Return the answer for people."""
+    """Return the table of bounds for people."""
     starts = [
         f"{_scope(wait_bound)}: starts with probability "
         + ", ".join(f"{share:g} within {duration(seconds)}" for share, seconds in wait_bound.starts_within)

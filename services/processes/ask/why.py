@@ -1,4 +1,4 @@
-"""Why does a job wait: the question, and its answer from what stage `scheduler` keeps of its runs in Redis."""
+"""Explanations of waits: the question why a job waits, and its answer from the state of stage `scheduler` in Redis."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -17,11 +17,11 @@ from shadowtime.shared.text import sentences_of
 
 COLUMNS = 80
 MAX_SEARCHED = 8
-"""Runs of a cluster, the latest, in which a job is looked for where none is named."""
+"""The number of latest runs of a cluster that are searched for a job if the question names no run."""
 
 
 class JobQuestion(FrozenModel):
-    """A job of a run that waits, runs, or was among the last to end."""
+    """A question about one job that waits, runs, or was among the last to end."""
 
     cluster: str = Field(min_length=1, max_length=200, description="the cluster, by name")
     job: Count = Field(description="number of the job")
@@ -31,23 +31,23 @@ class JobQuestion(FrozenModel):
 
 
 class Why(Explanation):
-    """How one job stands, and why, as of the last event of the run that the stage has stored."""
+    """The state of one job and the reasons for it, as of the last event of the run that the stage has stored."""
 
     sentences: tuple[str, ...] = Field(description="the same in words")
 
 
 class Explanations(Answers):
-    """Answers why jobs wait, and follows the runs that it was asked about."""
+    """Answers why jobs wait. It follows the runs of earlier questions."""
 
     async def explain(self, question: JobQuestion) -> Why:
-        """Return why a job stands as it does.
+        """Return the state of a job and the reasons for it.
 
         Raises
         ------
         Unanswerable
             If there is no such cluster, run or job.
         StoreError, SnapshotMismatch
-            If the state cannot be had.
+            If the stored state cannot be read.
         """
         async with self._turn:
             if question.run is not None:
@@ -67,7 +67,7 @@ class Explanations(Answers):
 
 
 def _explain(question: JobQuestion, run: str, state: StageRun) -> Why | str | None:
-    """Return the answer, or what is known instead; None of a run that is not open."""
+    """Return the answer, or which jobs are known if this one is not. Return None if the run is not open."""
     handler = state.handler
     if handler is None:
         return None

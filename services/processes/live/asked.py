@@ -15,7 +15,7 @@ from shadowtime.shared.streaming import Handler
 Result = TypeVar("Result")
 
 MAX_ASKED = 8
-"""Visitors whose questions for advice are taken in, of which one is worked on; the next one is sent away."""
+"""The maximum number of pending questions for advice. One is worked on at a time; further ones are refused."""
 
 AGAIN_SECONDS = 5
 
@@ -24,7 +24,7 @@ class ShadowReader(Protocol):
     """Reads the known shadows; raises `StoreError` if Redis cannot be used."""
 
     async def counts(self) -> Mapping[str, int]:
-        """Return how many each cluster has that has any."""
+        """Return the number of shadows of each cluster that has any."""
         ...
 
     async def twin(self, cluster: str) -> FrozenModel:
@@ -33,13 +33,13 @@ class ShadowReader(Protocol):
 
 
 class TwinQuestion(FrozenModel):
-    """A cluster that is to be shown beside its shadows."""
+    """A question for a cluster beside its shadows."""
 
     cluster: str = Field(min_length=1, max_length=200)
 
 
 class InTurn:
-    """Works on one question after the other; what has begun goes to its end, even if who asked has left."""
+    """Works on one question after the other. Work that has begun is finished, even if its visitor has left."""
 
     def __init__(self) -> None:
         self._turn = asyncio.Lock()
@@ -47,7 +47,7 @@ class InTurn:
         self._working: Awaitable[object] | None = None
 
     async def answer(self, work: Callable[[], Awaitable[Result]]) -> Result:
-        """Return what comes of the work; raises `Unanswerable` if `MAX_ASKED` are at it."""
+        """Return the result of `work`. Raise `Unanswerable` if `MAX_ASKED` questions are pending."""
         if self._asking >= MAX_ASKED:
             raise Unanswerable(503, f"{MAX_ASKED} others are asking; ask again in {AGAIN_SECONDS} s")
         self._asking += 1
@@ -67,7 +67,7 @@ class InTurn:
 
 
 def asked(advises: Advising, shadows: ShadowReader | None = None) -> web.Application:
-    """Return what answers at `/ask/`: errors are one sentence in JSON, as of `ask --serve`."""
+    """Return the application for `/ask/`. An error is one sentence in JSON, as from `ask --serve`."""
     in_turn = InTurn()
 
     async def advice(question: AdviceQuestion) -> Advice:
@@ -88,7 +88,7 @@ def asked(advises: Advising, shadows: ShadowReader | None = None) -> web.Applica
 
 @web.middleware
 async def _asked_again(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Say when to ask again where there is no answer now."""
+    """Add `Retry-After` to an answer with status 503."""
     response = await handler(request)
     if response.status == web.HTTPServiceUnavailable.status_code:
         response.headers["Retry-After"] = str(AGAIN_SECONDS)

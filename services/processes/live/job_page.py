@@ -1,4 +1,4 @@
-"""The whole story of one job as sentences, and each prediction beside what came."""
+"""The page of one job: its whole story as sentences, and each prediction beside the outcome."""
 
 from collections.abc import Iterator
 from itertools import takewhile
@@ -17,7 +17,7 @@ PREDICTED = {"run time": "run_time", "request as adjusted": "adjustment", "forec
 
 
 def job_page(view: LiveView, number: int) -> dict[str, Any] | None:
-    """Return what the page of a job shows; None of a job that is not remembered."""
+    """Return the data of the page of a job; None if the job is not remembered."""
     story = view.stories.get(number)
     if story is None:
         return None
@@ -44,7 +44,7 @@ def job_page(view: LiveView, number: int) -> dict[str, Any] | None:
 
 
 def headline(view: LiveView, story: Story) -> list[str]:
-    """Return how it stands, in one to four sentences."""
+    """Return the present state of a job, in one to three sentences."""
     job, started, now = story.job, story.started, view.time
     at = view.machine().at
     if story.ended is not None and started is not None:
@@ -89,7 +89,7 @@ def headline(view: LiveView, story: Story) -> list[str]:
 
 
 def _story(view: LiveView, story: Story, machine: MachineMoment) -> Iterator[tuple[int, str, str]]:
-    """Yield what happened: a second of the log, its date, and a sentence."""
+    """Yield the events of a job's story: a second of the log, its date, and a sentence."""
 
     def at(time: int, what: str) -> tuple[int, str, str]:
         return time, clock(time, view.log.unix_start), what
@@ -138,7 +138,7 @@ def _waiting_sentences(story: Story, machine: MachineMoment) -> Iterator[str]:
 
 
 def _predictions(view: LiveView, story: Story, machine: MachineMoment) -> Iterator[tuple[str, str, str, str]]:
-    """Yield of each prediction what it is of, what it said, what came, and how good it was."""
+    """Yield one row per prediction: its subject, the predicted value, the outcome so far, and a verdict."""
     ran, wait, now = None if story.ended is None else story.ended.run_time, story.wait, view.time
     so_far = NOT_YET if story.started is None else f"has run {duration(now - story.started.time)}"
     came = so_far if ran is None else duration(ran)
@@ -168,7 +168,7 @@ def _predictions(view: LiveView, story: Story, machine: MachineMoment) -> Iterat
 
 
 def _marked(view: LiveView, story: Story, row: tuple[str, str, str, str]) -> list[str]:
-    """Return a row, with a word at what it said where that is not to be trusted; nothing once the job has ended."""
+    """Return a row. Unless the job has ended, an untrusted prediction is marked with the date of its alarm."""
     what, text, *rest = row
     groupings = {_scope(wait_bound): wait_bound.grouping for wait_bound in story.bounds}
     of = "wait_bound" if what in groupings else PREDICTED.get(what)
@@ -195,7 +195,7 @@ def _held(bound: Bounded, wait: int, *, known: bool) -> str:
 
 
 def off(seconds: float, more: str) -> str:
-    """Return by how much something was predicted too long or late, or the other way.
+    """Return the error of a prediction in words: too long or too short, too late or too early.
 
     >>> off(3600, "long"), off(-60, "late"), off(0, "late")
     ('1.0 h too long', '1.0 min too early', 'exact')
@@ -207,7 +207,7 @@ def off(seconds: float, more: str) -> str:
 
 
 def ordinal(number: int) -> str:
-    """Return which one it is.
+    """Return a number as an English ordinal.
 
     >>> [ordinal(value) for value in (1, 2, 3, 11, 22, 113)]
     ['1st', '2nd', '3rd', '11th', '22nd', '113th']

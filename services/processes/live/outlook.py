@@ -1,6 +1,6 @@
 """The outlook of a run: the start of the queue's head, forecast starts, and their places on the chart.
 
-It follows from what the stages said: nothing is predicted here that no stage predicted.
+It is derived from the predictions of the stages. Nothing new is predicted here.
 """
 
 from collections.abc import Iterable, Iterator
@@ -13,20 +13,20 @@ from shadowtime.shared.formatting import clock
 from shadowtime.shared.kernels import BEYOND
 
 MAX_PLANNED = 12
-"""Starts to come that are drawn."""
+"""The maximum number of future starts that are drawn."""
 
 MAX_LOOKED_AT = 200
-"""Waiting jobs among which they are looked for."""
+"""The number of waiting jobs that are searched for forecast starts."""
 
 MAX_RUNNING = 2_000
-"""With more jobs running nothing to come is drawn: it would take too long to find room for it."""
+"""With more running jobs, no future starts are drawn: it would take too long to find room for them."""
 
 IN_ORDER = frozenset({"fcfs", "easy", "easy-sjbf", "probabilistic"})
-"""Policies whose head is the job that has waited longest. Of others the head is the one that a decision names."""
+"""Policies whose head is the job that has waited longest. For other policies, a decision names the head."""
 
 
 def base(spec: str) -> str:
-    """Return the name with which a SPEC begins, also of what is none.
+    """Return the name at the beginning of a SPEC, even if the text is no valid SPEC.
 
     >>> base("easy-sjbf(running=yes)"), base("best:tau=1"), base("what?")
     ('easy-sjbf', 'best', 'what?')
@@ -35,7 +35,7 @@ def base(spec: str) -> str:
 
 
 class MachineMoment(NamedTuple):
-    """The machine at one moment: its time, processors and those that are free, and the Unix time of second 0."""
+    """The machine at one moment: the time, its processors, the free processors, and the Unix time of second 0."""
 
     now: int
     processors: int
@@ -43,19 +43,19 @@ class MachineMoment(NamedTuple):
     unix_start: int
 
     def at(self, second: int) -> str:
-        """Return a second of the log to the minute; of today without the date."""
+        """Return a second of the log as text, to the minute; the date is left out if it is today."""
         return clock(second, self.unix_start, self.now)[:-3]
 
 
 class Head(NamedTuple):
-    """The first job in line, and when it can start, None where there is no telling."""
+    """The first job in line, and the time at which it can start; None if that is unknown."""
 
     story: Story
     start: int | None
 
 
 class Planned(NamedTuple):
-    """A start to come: by the ends that are expected (of the head), or as forecast."""
+    """A future start: of the head by the expected ends of running jobs, of another job as forecast."""
 
     job: int
     start: int
@@ -67,7 +67,7 @@ class Planned(NamedTuple):
 def planned(
     machine: MachineMoment, head: Head | None, waiting: Iterable[Story], running: Iterable[Story]
 ) -> Iterator[Planned]:
-    """Yield the next starts to come, each with a place in the picture where it finds one."""
+    """Yield the next future starts, each with a place in the picture if there is room."""
     blocks = [
         (rows, execution.started.time, now_or_later(execution, machine.now))
         for execution in running
@@ -86,7 +86,7 @@ def planned(
 
 
 def now_or_later(story: Story, now: int) -> int:
-    """Return when a running job is expected to end; one of which nothing is known, never."""
+    """Return the expected end of a running job, `now` at the earliest; `BEYOND` if nothing is known of it."""
     expected = story.expected_end(now)
     return BEYOND if expected is None else max(expected.end, now)
 

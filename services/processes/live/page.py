@@ -1,7 +1,7 @@
-"""The live page: a run as it goes, in a browser, over server-sent events; a reader of the stream like any other.
+"""The live page: a run in a browser, over server-sent events. It is a reader of the stream like any other.
 
-What a visitor gets leads from the state that he has seen to the newest that there is, at most twice a second: there is
-no queue of things to be sent, so a slow visitor misses states, and neither holds anything up nor takes memory.
+A visitor gets the difference between the state that they have seen and the newest state, at most twice a second. There
+is no queue of updates. So a slow visitor misses states, but neither delays anything nor takes memory.
 """
 
 import asyncio
@@ -18,16 +18,17 @@ from shadowtime.services.processes.live.page_data import matches, queue
 from shadowtime.services.processes.live.run_view import LiveView
 from shadowtime.services.processes.live.view import LiveRuns
 
-# What has changed between two states of the page: all that a visitor who saw the first needs to see the second.
+# The difference between two states of the page: all that a visitor who has the first needs to show the second.
 
 ROWS = frozenset({"queue", "running", "decisions", "blocks", "history"})
-"""Parts that are rows by key. One that is new comes after those that stay, in the order of the part."""
+"""Parts that are rows by key. New rows come after those that stay, in the order of the part."""
 
 
 def changes(before: Mapping[str, Any] | None, after: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return what to send: the parts that are others now, of rows those; everything to whom has seen nothing.
+    """Return the update from one state to the next, or None if nothing has changed. O(size of the states).
 
-    What is None has gone. None where nothing has changed. O(size of the states).
+    The update has the changed parts; a part of rows has only its changed rows and the keys of dropped ones. A part that
+    has gone is None. A visitor who has seen nothing (`before` is None) gets everything.
 
     >>> before = {"time": 1, "busy": 4, "queue": {7: ["a"], 8: ["b"]}}
     >>> changes(before, {"time": 2, "busy": 4, "queue": {8: ["b"], 9: ["c"]}})
@@ -59,16 +60,16 @@ FILES = {
 
 MAX_VISITORS = 32
 STAY_SECONDS = 60.0
-"""For so long nobody has to make room for a new visitor, as long as he reads; a browser comes back by itself."""
+"""Seconds for which a visitor who reads does not have to make room for a new one. A browser reconnects by itself."""
 
 REST_SECONDS = 0.5
 ALIVE_SECONDS = 10.0
-"""Between two signs of life while nothing happens."""
+"""Seconds between two keep-alive events while nothing happens."""
 
 ALIVE = b"event: alive\ndata:\n\n"
 EVENTS = "text/event-stream; charset=utf-8"
 GREETING = (b":" + b" " * 1_022 + b"\n") * 256
-"""A comment, which browsers pass over: more than a kernel takes in for a program that does not read."""
+"""A comment, which browsers ignore. It exceeds the kernel's buffers, so that a visitor who does not read is noticed."""
 
 SAFE = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
@@ -85,9 +86,9 @@ class LivePage:
     Parameters
     ----------
     runs
-        What is shown; whoever changes it calls `tell`.
+        The runs that are shown. Call `tell` after a change of them.
     asked
-        What answers at `/ask/`.
+        The application for `/ask/`.
     """
 
     def __init__(self, runs: LiveRuns, asked: web.Application | None = None) -> None:
@@ -100,21 +101,21 @@ class LivePage:
 
     @property
     def visitors(self) -> int:
-        """Return how many there are."""
+        """The number of visitors."""
         return len(self._visitors)
 
     def tell(self) -> None:
-        """Let visitors know that there is something new."""
+        """Notify the visitors of a new state."""
         self._news.set()
         self._news = asyncio.Event()
 
     def end(self) -> None:
-        """Let visitors go."""
+        """End the connections of all visitors."""
         self._ended = True
         self.tell()
 
     def application(self) -> web.Application:
-        """Return what answers over HTTP."""
+        """Return the HTTP application of the page."""
         made = web.Application(middlewares=[self._guarded])
         made.add_routes([web.get(path, _file(file)) for path, file in FILES.items()])
         made.add_routes([web.get("/events", self._events), web.get("/health", self._health)])
@@ -166,7 +167,7 @@ class LivePage:
         response = web.StreamResponse(headers=SAFE | {"Content-Type": EVENTS})
         visitor = request.transport
         self._visitors[visitor] = now
-        with suppress(ConnectionError):  # the visitor has left, or takes nothing in
+        with suppress(ConnectionError):  # the visitor has left, or does not read
             try:
                 await response.prepare(request)
                 await self._send_states(response, request.query.get("run"))
@@ -176,12 +177,16 @@ class LivePage:
         return response
 
     def _has_room(self, now: float) -> bool:
-        """Return whether another visitor may come in; who does not read makes room, then who has been here for long."""
+        """Return whether another visitor may connect.
+
+        If the page is full, disconnect a visitor who does not read, or else one who has stayed longer than
+        `STAY_SECONDS`.
+        """
         if len(self._visitors) < MAX_VISITORS:
             return True
         reading_nothing = [other for other in self._visitors if other.get_write_buffer_size()]
         here_for_long = [visitor for visitor, since in self._visitors.items() if now - since > STAY_SECONDS]
-        for visitor in (*reading_nothing, *here_for_long):  # each in the order in which they came
+        for visitor in (*reading_nothing, *here_for_long):  # both in order of arrival
             del self._visitors[visitor]
             visitor.abort()
             return True
@@ -209,9 +214,9 @@ class LivePage:
                 await asyncio.wait_for(news.wait(), ALIVE_SECONDS)
 
     def state(self, run: str | None) -> dict[str, Any]:
-        """Return the newest state of a run, made once for all visitors."""
+        """Return the newest state of a run. It is made once for all visitors."""
         version = self.runs.version
-        if run is not None and run not in self.runs:  # visitors can think of any number of names
+        if run is not None and run not in self.runs:  # not cached: visitors can make up any number of names
             return self.runs.state(run)
         if self._states.get(run, (-1,))[0] != version:
             self._states = {name: made for name, made in self._states.items() if made[0] == version}
@@ -220,7 +225,7 @@ class LivePage:
 
 
 def _number(request: web.Request, name: str) -> int:
-    """Return a whole number that is asked for."""
+    """Return a query parameter as a whole number; raise `HTTPBadRequest` if it is none."""
     text = request.query.get(name, "")
     if not (text.isascii() and text.isdigit() and len(text) <= 16):
         raise web.HTTPBadRequest

@@ -1,4 +1,4 @@
-"""Data of the live page, as values for JSON: times are seconds of the log, which the page writes as dates."""
+"""Data of the live page, as values for JSON. Times are seconds of the log; the page shows them as dates."""
 
 from collections.abc import Iterable
 from itertools import islice
@@ -12,14 +12,14 @@ from shadowtime.services.processes.live.story import Story
 from shadowtime.shared.text import NEUTRAL, OTHER_COLOURS, POLICY_COLOURS
 
 PAGE = 25
-"""Rows of a table at a time."""
+"""Rows of one page of a table."""
 
 MAX_FOUND = 50
-"""Jobs of a user that a search tells of."""
+"""The maximum number of a user's jobs in the result of a search."""
 
 
 def overview(view: LiveView) -> dict[str, Any]:
-    """Return all parts of the page of a run; `changes` has which of them are rows."""
+    """Return all parts of the page of a run. `ROWS` in page.py names the parts that are rows."""
     opened, scores = view.opened, view.scores
     head = view.head()
     return {
@@ -70,7 +70,7 @@ def overview(view: LiveView) -> dict[str, Any]:
 
 
 def queue(view: LiveView, start: int, head: Head | None = None) -> dict[int, dict[str, Any]]:
-    """Return a page of the waiting jobs, from the one in this place on."""
+    """Return a page of the waiting jobs, from position `start` on."""
     head, machine = head or view.head(), view.machine()
     jobs = islice(view.waiting(), start, start + PAGE)
     return {other.job.job_number: _waiting(view, other, machine, head) for other in jobs}
@@ -109,7 +109,10 @@ def _running(view: LiveView, story: Story) -> dict[str, Any]:
 
 
 def _blocks(view: LiveView) -> dict[str, list[Any]]:
-    """Return who ran when on which rows: user, start, end (of running jobs the expected one, and 1 behind it), rows."""
+    """Return the jobs in the picture: number, user, start, end, 1 if it runs else 0, and rows.
+
+    The end of a running job is the expected one.
+    """
     page: dict[str, list[Any]] = {
         f"{block.job}/{block.start}": [block.job, block.user, block.start, block.end, 0, _flat(block.rows)]
         for block in view.picture.blocks
@@ -137,9 +140,9 @@ def _covered(view: LiveView, grouping: str) -> dict[str, Any]:
 
 
 def _by_size(view: LiveView) -> list[list[Any]]:
-    """Return for each class of sizes its smallest and largest one, the bound that was told last, its share, and when.
+    """Return for each class of sizes its smallest and largest size, the latest bound, its quantile, and its time.
 
-    Nothing once the run is over: then nobody comes.
+    The list is empty once the run is over: no more jobs are submitted then.
     """
     if view.closed:
         return []
@@ -164,7 +167,7 @@ def _line(story: Story) -> list[Any]:
 
 
 def state_of(story: Story) -> str:
-    """Return whether a job waits, runs or has ended, or what else became of it."""
+    """Return the state of a job: waiting, running, suspended, ended, or the reason of its withdrawal."""
     if story.withdrawn is not None:
         return story.withdrawn.reason
     return "ended" if story.ended else "suspended" if story.suspended else "running" if story.started else "waiting"

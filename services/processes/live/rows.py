@@ -1,4 +1,4 @@
-"""Where in the picture of the machine a job is drawn: the log says on how many processors it runs, not on which."""
+"""Places of jobs in the picture of the machine. The log says how many processors a job has, but not which ones."""
 
 from bisect import bisect_left
 from collections import deque
@@ -11,17 +11,17 @@ from shadowtime.shared.messages import JobEnded
 from shadowtime.shared.stages import RunningJob
 
 LOOKED_AT = 32
-"""Free ranges among which one is looked for that holds a job in one piece."""
+"""The number of free ranges that are searched for one that holds a job in one piece."""
 
 Ranges = tuple[tuple[int, int], ...]
 """First row and number of rows of each piece."""
 
 
 class PictureRows:
-    """Rows of the picture, one a processor, and which of them are free.
+    """The rows of the picture, one per processor, and which of them are free.
 
-    A job is in one piece where the lowest free ranges allow it, else on the lowest rows that there are; a machine that
-    is told to run more than it has grows upwards. O(pieces + log ranges), and a memory move.
+    A job is in one piece if one of the lowest free ranges holds it, else on the lowest free rows. If the log runs more
+    jobs than the machine holds, the picture grows upwards. O(pieces + log ranges), and a memory move.
 
     >>> rows = PictureRows(8)
     >>> rows.take(4), rows.take(2), rows.take(3)
@@ -37,7 +37,7 @@ class PictureRows:
         self._ends = [MAX_PROCESSORS * 2]
 
     def take(self, count: int) -> Ranges:
-        """Return rows that were free, and are not any more."""
+        """Occupy free rows, and return them."""
         at = self._whole(count)
         if at is not None:
             start = self._starts[at]
@@ -79,7 +79,7 @@ class PictureRows:
 
 
 def free_rows(taken: list[tuple[int, int]], count: int, processors: int) -> Ranges:
-    """Return the lowest rows of the machine that `taken` leaves, fewer where there are not so many.
+    """Return the lowest `count` rows of the machine that are not `taken`, or fewer if there are not so many.
 
     >>> free_rows([(4, 2), (0, 3), (2, 1)], 4, 8)
     ((3, 1), (6, 2))
@@ -96,10 +96,10 @@ def free_rows(taken: list[tuple[int, int]], count: int, processors: int) -> Rang
     return tuple(ranges)
 
 
-# The picture of the machine over the last day: who ran when, on how many processors, and how many jobs waited.
+# The picture of the machine over the last day: which jobs ran when, on how many processors, and how many waited.
 
 MAX_BLOCKS = 1_500
-"""Ended jobs in the picture; with more in a day it has all jobs of less than a day."""
+"""The maximum number of ended jobs in the picture. With more in a day, it covers less than a day."""
 
 STEP = 300
 """Seconds between two points of the line of waiting jobs."""
@@ -123,19 +123,19 @@ class Picture:
     Parameters
     ----------
     time, processors
-        When the run began, and the size of its machine.
+        The time at which the run began, and the size of its machine.
     """
 
     def __init__(self, time: int, processors: int) -> None:
         self.rows = PictureRows(processors)
         self.blocks: deque[Block] = deque()
         self.covered_from = time
-        """Since when it has all jobs."""
+        """The time from which on the picture has all jobs."""
         self.history: dict[int, int] = {}
-        """By the step of the day, the jobs that waited at its end."""
+        """The number of jobs that waited at the end of each step, by the first second of the step."""
 
     def pass_time(self, before: int, waiting: int, now: int) -> None:
-        """Note how an instant ended that was followed by another; forget what is a day ago."""
+        """Note how many jobs waited at the end of instant `before`. Forget everything older than a day."""
         self.history[before // STEP * STEP] = waiting
         while self.blocks and self.blocks[0].end < now - DAY:
             self.blocks.popleft()
@@ -144,7 +144,7 @@ class Picture:
         self.covered_from = max(self.covered_from, now - DAY)
 
     def end(self, ended: JobEnded, job: RunningJob, rows: Ranges) -> None:
-        """Free the rows of a job, and keep it."""
+        """Free the rows of an ended job, and keep its block in the picture."""
         self.rows.give(rows)
         self.blocks.append(Block(ended.job_number, job.submitted.user_id, job.started.time, ended.time, rows))
         if len(self.blocks) > MAX_BLOCKS:

@@ -33,25 +33,25 @@ from shadowtime.shared.stages import RunningJob, StageHandler
 from shadowtime.shared.text import RunContext, Sentence, chosen, sentences
 
 MAX_ENDED = 5_000
-"""Ended jobs of a run that are remembered, the last ones."""
+"""The number of ended jobs of a run that are remembered: the last ones."""
 
 DECISIONS = 40
 
 SIZES = (1, 4, 16, 64, 256)
-"""Largest jobs of the classes by processors for which a bound is shown; there is one more, of all that are larger."""
+"""The largest sizes of the classes for which a bound is shown, in processors. One more class has all larger jobs."""
 
 SORTED = re.compile(r"[(:,]queue=(?!(fcfs|BF|yes|no)\b)")
-"""In a SPEC of one of these: an order of the queue by which it is another."""
+"""A key of a SPEC that orders the queue so that a policy of `IN_ORDER` has another head."""
 
 
 class Stories(StageHandler):
-    """One run: the story of each of its jobs, the picture of its machine, and what happened last."""
+    """One run: the story of each of its jobs, the picture of its machine, and its last events in sentences."""
 
     def __init__(self, opened: ClusterOpened) -> None:
         super().__init__(opened)
         self.log = RunContext.of(opened)
         self.stories: dict[int, Story] = {}
-        """Of jobs that wait, run, or were among the last to end."""
+        """The stories of jobs that wait, run, or were among the last to end, by number."""
         self.ended: dict[int, Story] = {}
         self.of_user: dict[int, dict[int, None]] = {}
         self.picture = Picture(opened.time, opened.processors)
@@ -59,19 +59,19 @@ class Stories(StageHandler):
         self.decided = 0
         self.busy = self.count_started = self.count_ended = self.wait = self.longest_wait = 0
         self.starting: dict[int, int] = {}
-        """Processors of the jobs that were decided to start, and have not yet."""
+        """Processors of the jobs whose start was decided and has not happened yet, by number."""
         self.named_head: int | None = None
         self.in_order = base(opened.policy) in IN_ORDER and not SORTED.search(opened.policy)
         self.last_bounds: tuple[WaitBound, ...] = ()
         self.by_size: dict[int, tuple[int, WaitBound]] = {}
-        """Of each class of `SIZES`: when a job of it was told a bound last, and the bound."""
+        """For each class of `SIZES`: the time of its latest bound, and the bound."""
         self.coverage: dict[tuple[str, int | None], Coverage] = {}
         self.scores: PolicyScores | None = None
         self.quarantined: str | None = None
         self.trust = Trust()
 
     def answer(self, envelope: Envelope, known: Any) -> Envelope:
-        """Take in an event; when it is the first of an instant, note how the one before it ended."""
+        """Apply an event. If it is the first of an instant, note how the instant before it ended."""
         time = envelope.event.time
         if time > self.time and not isinstance(envelope.event, Rejected):
             self.picture.pass_time(self.time, len(self.jobs.waiting), time)
@@ -79,7 +79,7 @@ class Stories(StageHandler):
         return super().answer(envelope, known)
 
     def on_submitted(self, envelope: Envelope, job: JobSubmitted) -> Envelope:
-        """Begin its story."""
+        """Begin the job's story."""
         self._forget(self.ended.get(job.job_number))
         self.stories[job.job_number] = Story(envelope, job)
         if job.user_id is not None:
@@ -91,25 +91,25 @@ class Stories(StageHandler):
         return envelope
 
     def on_withdrawn(self, envelope: Envelope, withdrawn: JobWithdrawn, job: JobSubmitted) -> Envelope:
-        """End its story; one that is held has another when it comes back."""
+        """End the job's story. A held job has another story when it is submitted again."""
         self.stories[job.job_number].withdraw(withdrawn)
         self._remember(self.stories[job.job_number])
         self._tell(withdrawn.time, *sentences(envelope, self.log))
         return envelope
 
     def on_changed(self, envelope: Envelope, changed: JobChanged, old: JobSubmitted, new: JobSubmitted) -> Envelope:
-        """Go on with its story as it is now."""
+        """Continue the story with the changed job."""
         self.stories[new.job_number].job = new
         self._tell_of(self.stories[new.job_number], envelope)
         return envelope
 
     def on_expected(self, envelope: Envelope, expected: JobExpected, job: JobSubmitted) -> Envelope:
-        """Keep what the site's own scheduler says."""
+        """Record the start that the site's own scheduler expects."""
         self.stories[job.job_number].expect(expected)
         return envelope
 
     def on_running_changed(self, envelope: Envelope, old: RunningJob, new: RunningJob) -> Envelope:
-        """Give it a place of its new size."""
+        """Give the job rows for its new size."""
         story = self.stories[new.submitted.job_number]
         if old.suspended is None:
             self._stand_aside(story, old.started)
@@ -119,7 +119,7 @@ class Stories(StageHandler):
         return envelope
 
     def on_suspended(self, envelope: Envelope, suspended: JobSuspended, job: RunningJob) -> Envelope:
-        """Free its place for a while."""
+        """Free the job's rows while it is suspended."""
         story = self.stories[suspended.job_number]
         self._stand_aside(story, job.started)
         story.suspended = True
@@ -127,7 +127,7 @@ class Stories(StageHandler):
         return envelope
 
     def on_resumed(self, envelope: Envelope, resumed: JobResumed, job: RunningJob) -> Envelope:
-        """Give it a place again."""
+        """Give the job rows again."""
         story = self.stories[resumed.job_number]
         story.resume(job.stood_still(moment(resumed)))
         self._take_place(story, job.started)
@@ -149,7 +149,7 @@ class Stories(StageHandler):
             self._tell(envelope.event.time, sentence)
 
     def on_started(self, envelope: Envelope, started: JobStarted, job: JobSubmitted) -> Envelope:
-        """Give it a place in the picture."""
+        """Give the job rows in the picture."""
         story = self.stories[job.job_number]
         story.start(started)
         self.starting.pop(job.job_number, None)
@@ -165,7 +165,7 @@ class Stories(StageHandler):
         return envelope
 
     def on_ended(self, envelope: Envelope, ended: JobEnded, job: RunningJob) -> Envelope:
-        """Free its place; keep its story for as long as there is room."""
+        """Free the job's rows. Keep its story until `MAX_ENDED` later jobs have ended."""
         story = self.stories[ended.job_number]
         if job.suspended is None:
             self.busy -= job.started.processors
@@ -194,13 +194,13 @@ class Stories(StageHandler):
                 del self.of_user[user]
 
     def on_capacity(self, envelope: Envelope, changed: CapacityChanged) -> Envelope:
-        """Tell the new size."""
+        """Record the new size of the machine."""
         self.picture.rows.processors = max(self.processors, self.processors_after(changed))
         self._tell(changed.time, *sentences(envelope, self.log))
         return envelope
 
     def on_decided(self, envelope: Envelope, decided: Decided) -> Envelope:
-        """Tell what was decided, and of each candidate that was not started, why; advice once per job."""
+        """Record the decisions, and the risk of each candidate that was not started; advice only once per job."""
         for sentence in sentences(envelope, self.log):
             story = None if sentence.job is None else self.stories.get(sentence.job)
             if story is not None:
@@ -241,7 +241,7 @@ class Stories(StageHandler):
             self.decisions.append((self.decided, time, change))
 
     def on_rejected(self, envelope: Envelope, rejected: Rejected) -> Envelope:
-        """Note that a stage has quarantined the run: nothing more will come of it."""
+        """Note the reason if a stage has quarantined the run: no more events follow then."""
         if rejected.code == "quarantined":
             self.quarantined = rejected.reason
         return envelope

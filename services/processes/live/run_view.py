@@ -20,16 +20,16 @@ log = logging.getLogger("shadowtime.live")
 
 
 class LiveView(Stories):
-    """One run, as it is at present."""
+    """The present state of one run, with the reasons for waits and the next starts."""
 
     def __init__(self, opened: ClusterOpened) -> None:
         super().__init__(opened)
         self._explains: Explains | None = None
-        with suppress(SettingsError):  # of a policy that is not installed here
+        with suppress(SettingsError):  # the policy is not installed here
             self._explains = following(opened)
 
     def handle(self, envelope: Envelope) -> Envelope:
-        """Take in an event, also what it says of why jobs wait; if that fails the run is shown without."""
+        """Apply an event, also to the explanations of waits. If these fail, the run is shown without them."""
         output = super().handle(envelope)
         if self._explains is not None:
             try:
@@ -41,12 +41,15 @@ class LiveView(Stories):
         return output
 
     def why(self, number: int) -> list[str]:
-        """Return why a job waits, in sentences; nothing of one that does not, or of which that is not known."""
+        """Return the reasons why a job waits, one sentence each.
+
+        The list is empty if the job does not wait or the reasons are unknown.
+        """
         explanation = self._explanation(number, brief=False)
         return [] if explanation is None else reasons_of(explanation)
 
     def brief(self, number: int) -> str:
-        """Return the same in one sentence."""
+        """Return the reason why a job waits in one sentence; empty in the same cases as `why`."""
         explanation = self._explanation(number, brief=True)
         return "" if explanation is None else brief_of(explanation)
 
@@ -57,16 +60,16 @@ class LiveView(Stories):
 
     @property
     def remembered(self) -> int:
-        """Jobs whose stories are kept."""
+        """The number of jobs whose stories are kept."""
         return len(self.stories)
 
     def machine(self) -> MachineMoment:
-        """Return the machine as it is, processors of jobs that start now taken."""
+        """Return the machine at present. Processors of jobs whose start was decided are not free."""
         free = self.processors - self.busy - sum(self.starting.values())
         return MachineMoment(self.time, self.processors, free, self.log.unix_start)
 
     def waiting(self) -> Iterator[Story]:
-        """Yield the jobs that wait, in the order in which they came."""
+        """Yield the jobs that wait, in order of arrival."""
         return map(self.stories.__getitem__, self.jobs.waiting)
 
     def running(self) -> Iterator[Story]:
@@ -74,7 +77,10 @@ class LiveView(Stories):
         return map(self.stories.__getitem__, self.jobs.running)
 
     def head(self) -> Head | None:
-        """Return the first job in line, and when it can start by the ends that are expected. O(running log running)."""
+        """Return the first job in line, and its start by the expected ends of the running jobs; None if unknown.
+
+        O(running log running).
+        """
         may_start = (number for number, job in self.jobs.waiting.items() if not job.blocked)
         number = next((candidate for candidate in may_start if self.in_order or candidate == self.named_head), None)
         if number is None:
@@ -92,7 +98,7 @@ class LiveView(Stories):
         return nsmallest(count, self.running(), key=lambda job: now_or_later(job, self.time))
 
     def planned(self, head: Head | None) -> list[Planned]:
-        """Return the next starts to come; none where so many jobs run that finding them room would take too long."""
+        """Return the next future starts. The list is empty if more than `MAX_RUNNING` jobs run."""
         if len(self.jobs.running) > MAX_RUNNING:
             return []
         return list(planned(self.machine(), head, self.waiting(), self.running()))

@@ -1,4 +1,4 @@
-"""The live page as a process: it follows the stream, and asks Redis what visitors want to know."""
+"""The live page as a process: it follows the stream, and queries Redis for advice and shadows."""
 
 import asyncio
 import logging
@@ -28,10 +28,10 @@ log = logging.getLogger("shadowtime.live")
 OpensShadows = Callable[[Settings], AbstractAsyncContextManager[ShadowReader]]
 
 FOLLOWED = 4
-"""Runs whose state is held for advice; of others it is loaded at each question."""
+"""The number of runs whose state is held for advice. The state of other runs is loaded for each question."""
 
 LOOK_SECONDS = 15.0
-"""Between two looks for shadows while there are visitors."""
+"""Seconds between two polls for shadows while there are visitors."""
 
 IDLE_SECONDS = 1.0
 
@@ -44,18 +44,18 @@ async def serve_live(
     Parameters
     ----------
     settings
-        Where Kafka and Redis are; Redis may be away.
+        Where Kafka and Redis are; Redis may be unavailable.
     host, port, names
         Where the page is, as in `listening`.
     shadows
-        Opens what is known of shadows; without it none are shown.
+        Opens a reader of the known shadows; None to show no shadows.
 
     Raises
     ------
     BusError
         If Kafka cannot be used.
     SettingsError
-        If the port is taken, or one of `names` is none.
+        If the port is taken, or one of `names` is no name of a host.
     """
     get_ready()
     await prepare_topics(settings)
@@ -82,7 +82,7 @@ async def serve_live(
 
 
 async def follow(settings: Settings, live: LivePage) -> None:
-    """Take in the log of every run from its beginning on, for ever."""
+    """Apply the log of every run from its beginning on, for ever."""
     behind: dict[int, int] = {}
     async with aclosing(subscribe(settings, SCORES, beginning=True)) as batches:
         async for batch in batches:
@@ -95,11 +95,11 @@ async def follow(settings: Settings, live: LivePage) -> None:
             live.runs.behind = behind
             if batch:
                 live.tell()
-            await asyncio.sleep(0)  # visitors have their turn also while there is much to catch up on
+            await asyncio.sleep(0)  # serve visitors also while there is much to catch up on
 
 
 async def look_for_shadows(live: LivePage, shadows: ShadowReader | None) -> None:
-    """Have the page know which clusters have shadows, for ever; what it knew counts while Redis is away."""
+    """Poll for clusters with shadows, for ever. While Redis is unavailable, the last answer stays."""
     while shadows is not None:
         if visited := live.visitors > 0:
             with suppress(StoreError):

@@ -25,13 +25,13 @@ from shadowtime.shared.messages import (
 )
 from shadowtime.shared.text import chosen
 
-# When a running job is expected to end, by what was predicted of it and for how long it has run.
+# The expected end of a running job, by its prediction and the time for which it has run.
 
 
 def expected_run_time(masses: Floats, elapsed: float, limit: float) -> float | None:
     """Return the mean run time in seconds of jobs that run longer than `elapsed`, and are ended at `limit`.
 
-    None where the distribution knows no such job. Within a bin the logarithm of the run time is uniform. O(bins).
+    Return None if the distribution has no such job. Within a bin the logarithm of the run time is uniform. O(bins).
 
     >>> masses = np.array([0.0] * 12 + [0.5, 0.5])  # half of them 643 to 1,157 s, half up to 2,082 s
     >>> [round(expected_run_time(masses, elapsed, 3600)) for elapsed in (0, 1000, 2000)]
@@ -54,17 +54,17 @@ def expected_run_time(masses: Floats, elapsed: float, limit: float) -> float | N
 
 
 NOTES = 30
-"""Decisions about a job that are kept, the last ones."""
+"""The number of decisions about a job that are kept: the last ones."""
 
 LIKELY = 0.9
-"""The probability with which a start is told."""
+"""The probability for which a start is shown, or the nearest known one."""
 
 FINE = 0.05
-"""Part of its time so far for which what is expected of a running job is not worked out anew."""
+"""The expected end of a running job is computed again after this share of its elapsed time."""
 
 
 class Weighed(NamedTuple):
-    """The last time that a waiting job was a candidate and was not started: when, for which head, at which risk."""
+    """The last evaluation of a waiting job that was a candidate and was not started: time, head and risk."""
 
     time: int
     head: int
@@ -72,7 +72,7 @@ class Weighed(NamedTuple):
 
 
 class Bounded(NamedTuple):
-    """A bound on the wait, in seconds; None where there was none, with the reason."""
+    """A bound on the wait, in seconds. If there is none, `bound` is None and `reason` says why."""
 
     grouping: str
     quantile: float
@@ -81,14 +81,14 @@ class Bounded(NamedTuple):
 
 
 class Expected(NamedTuple):
-    """When a running job ends, a second of the log, and whether that is predicted or only its limit."""
+    """The expected end of a running job, as a second of the log; not `predicted` if only its limit is known."""
 
     end: int
     predicted: bool
 
 
 class Awaited(NamedTuple):
-    """The site's own forecasts of a start to come: how many, the first and the last, each with its time."""
+    """The site's own forecasts of a start: the first and the last, as (time of forecast, start), and their number."""
 
     first: tuple[int, int]
     last: tuple[int, int]
@@ -96,7 +96,7 @@ class Awaited(NamedTuple):
 
 
 class Story:
-    """One job. What only matters while it waits or runs, its distribution, is let go of at its end."""
+    """The story of one job. Its run-time distribution is dropped at its end: only waiting or running jobs need it."""
 
     __slots__ = (
         *("_expected", "_histogram", "_until", "adjusted", "adjustment", "advised", "awaited", "bounds", "ended"),
@@ -131,7 +131,7 @@ class Story:
         self.notes: deque[tuple[int, str]] | None = None
         self.overtaken = 0
         self.overtaken_by: tuple[int, int] | None = None
-        """When a job started last while this one was the first in line, and which."""
+        """Time and number of the last job that started while this one was the first in line."""
         self.ranges: tuple[tuple[int, int], ...] = ()
         self._expected: Expected | None = None
         self._until = -1
@@ -143,28 +143,31 @@ class Story:
 
     @property
     def limit(self) -> int | None:
-        """Seconds that it may run, where that is known."""
+        """Seconds that the job may run; None if that is unknown."""
         limit = None if self.started is None else self.started.limit
         return self.job.requested_time if limit is None else limit
 
     @property
     def wait(self) -> int | None:
-        """Seconds that it waited, once it has started."""
+        """Seconds that the job waited; None before its start."""
         return None if self.started is None else moment(self.started) - self.job.since
 
     def start_by(self) -> tuple[int, float] | None:
-        """Return by when it starts, a second of the log, and with which probability, as told at its submission."""
+        """Return a second of the log, and the probability of a start by then, as predicted at the job's submission.
+
+        Return None if there is no such prediction.
+        """
         if not self.within:
             return None
         share, seconds = min(self.within, key=lambda pair: abs(pair[0] - LIKELY))
         return self.job.since + seconds, share
 
     def forecast_start(self) -> int | None:
-        """Return when it was forecast to start."""
+        """Return the start that was forecast at submission, as a second of the log; None if there is none."""
         return None if self.forecast is None else self.job.since + self.forecast
 
     def expect(self, expected: JobExpected) -> None:
-        """Take in when the site's own scheduler expects it to start."""
+        """Record the start that the site's own scheduler expects."""
         word = moment(expected), expected.start
         first, _, times = self.awaited or Awaited(word, word, 0)
         self.awaited = Awaited(first, word, times + 1)
@@ -175,25 +178,25 @@ class Story:
         self.overtaken_by = time, number
 
     def note(self, time: int, sentence: str) -> None:
-        """Keep a decision about it."""
+        """Record a decision about the job."""
         if self.notes is None:
             self.notes = deque(maxlen=NOTES)
         self.notes.append((time, sentence))
 
     def start(self, started: JobStarted) -> None:
-        """Take in its start."""
+        """Record the start of the job."""
         self.started, self._expected, self._until, self.lost = started, None, -1, 0
 
     def withdraw(self, withdrawn: JobWithdrawn) -> None:
-        """Take in that it has left the queue."""
+        """Record that the job has left the queue."""
         self.withdrawn, self._histogram = withdrawn, None
 
     def resume(self, lost: int) -> None:
-        """Take in that it goes on, and for how long it has stood still in all, in seconds."""
+        """Record that the job continues, and for how many seconds it was suspended in all."""
         self.suspended, self.lost, self._until = False, lost, -1
 
     def end(self, ended: JobEnded) -> None:
-        """Take in its end; one that is requeued waits as if it had not started."""
+        """Record the end of the job. A requeued job waits as if it had not started."""
         if ended.requeued:
             self.started = self.advised = self.awaited = None
             self.suspended = False
@@ -201,7 +204,7 @@ class Story:
         self.ended, self._histogram = ended, None
 
     def expected_end(self, now: int) -> Expected | None:
-        """Return when it ends if it runs on; None where nothing is predicted and nothing limits it."""
+        """Return the expected end; None if the job does not run, or has neither a prediction nor a limit."""
         if self.started is None or self.suspended:
             return None
         began = moment(self.started) + self.lost
@@ -232,14 +235,14 @@ def _only(bound: WaitBound) -> tuple[tuple[float, int], ...]:
     return () if bound.bound is None else ((bound.quantile, bound.bound),)
 
 
-# Which predictions of a run are not to be trusted at present, and of whom.
+# The predictions of a run that are not to be trusted at present.
 
 SHOWN = 12
-"""Alarms that are listed."""
+"""The maximum number of alarms that are listed."""
 
 
 class Trust:
-    """The alarms that last, as the scoreboard tells them; as many as it watches things for.
+    """The active alarms of the scoreboard. Their number is bounded by what the scoreboard watches.
 
     >>> trust = Trust()
     >>> trust.take_in([Drift(of="run_time", what="twice", scope="user", number=7, since=86400, share=0.4, most=0.2)])
@@ -252,25 +255,25 @@ class Trust:
         self._alarms: dict[tuple[str, str, str, int | None], Drift] = {}
 
     def take_in(self, drifts: Iterable[Drift]) -> None:
-        """Take in alarms that began or ended."""
+        """Apply alarms that began or ended."""
         for drift in drifts:
             self._alarms.pop(drift.key, None)
             if not drift.holds:
                 self._alarms[drift.key] = drift
 
     def of(self, job: JobSubmitted, of: str, what: str | None = None) -> Iterator[Drift]:
-        """Yield the alarms that concern predictions of a job; of bounds on waits those of one grouping."""
+        """Yield the alarms about one kind of prediction of a job; `what` selects one grouping of bounds on waits."""
         owners = {"user": job.user_id, "queue": job.queue_number, "partition": job.partition_number, "cluster": None}
         for alarm in self._alarms.values():
             if alarm.of == of and alarm.number == owners[alarm.scope] and what in (None, alarm.what):
                 yield alarm
 
     def since(self, job: JobSubmitted, of: str, what: str | None = None) -> int | None:
-        """Return the second of the log since when that is not to be trusted; None where it is."""
+        """Return the second of the log since when the prediction is not to be trusted; None if it is."""
         return min((record.since for record in self.of(job, of, what)), default=None)
 
     def marks(self, story: Story) -> dict[str, int]:
-        """Return, of what the page shows of a job, since when it is not to be trusted."""
+        """Return the shown predictions of a job that are not to be trusted, each with the second since when."""
         known = [entry.grouping for entry in story.bounds if entry.bound is not None]
         named = "ensemble" if "ensemble" in known else known[0] if known else ""
         statistics = {
@@ -280,7 +283,7 @@ class Trust:
         return {of: since for of, since in statistics.items() if since is not None}
 
     def words(self, unix_start: int) -> list[str]:
-        """Return the alarms in words, those of all jobs first, then of a few others, the latest first."""
+        """Return up to `SHOWN` alarms in words: first those of all jobs, then others, each group latest first."""
         alarms = sorted(self._alarms.values(), key=lambda alarm: (alarm.scope != "cluster", -alarm.since))
         words = (f"{describe_drift(alarm.of, alarm.what)}, of {whose(alarm.scope, alarm.number)}" for alarm in alarms)
         return [

@@ -1,4 +1,4 @@
-"""All runs of the live page: each has its view, and there is room for so many of them; sans-I/O."""
+"""All runs of the live page, each with its view. Their number is bounded. Sans-I/O."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,13 +11,13 @@ from shadowtime.shared.messages import ClusterOpened, Envelope
 from shadowtime.shared.stages import SCORES, Stage, StageRun
 
 MAX_RUNS = 50
-"""Runs that are remembered; of more, those are forgotten that were told of longest ago, closed ones first."""
+"""The maximum number of remembered runs. Closed runs are forgotten first, then those whose last event is oldest."""
 
 LIVE = Stage("live", SCORES, "", LiveView)
 
 
 class LiveRuns:
-    """Every run that is told of, latest last; `version` grows with each event, and with news of shadows."""
+    """The remembered runs, that of the latest event last. `version` grows with each event and change of shadows."""
 
     def __init__(self) -> None:
         self.version = 0
@@ -26,14 +26,14 @@ class LiveRuns:
         self._runs: dict[str, StageRun] = {}
         self._opened: dict[str, int] = {}
         self.remembered = 0
-        """Jobs of all runs that are remembered."""
+        """The number of remembered jobs of all runs."""
 
     def __contains__(self, name: str) -> bool:
         """Return whether a run is remembered."""
         return name in self._runs
 
     def push(self, envelope: Envelope) -> None:
-        """Take in the next envelope of a run; what does not follow the one before it is passed over."""
+        """Apply the next envelope of a run. Duplicates are ignored. A run with a gap, or that fails, is forgotten."""
         if isinstance(envelope.event, ClusterOpened) and envelope.sequence == 0 and envelope.run not in self._runs:
             if len(self._runs) == MAX_RUNS:
                 self._forget()
@@ -42,7 +42,7 @@ class LiveRuns:
 
         run = self._runs.pop(envelope.run, None)
         if run is None:
-            return  # its beginning is no longer there, or it was forgotten
+            return  # its beginning was not seen, or the run was forgotten
         before = _jobs(run)
         try:
             run.push(envelope)
@@ -52,7 +52,7 @@ class LiveRuns:
         while self.remembered + _jobs(run) - before > MAX_JOBS_SHOWN and self._runs:
             self._forget()
         self.version += 1
-        if run.spoiled or run.handler is None:  # what was never opened, too, is nothing to be shown
+        if run.spoiled or run.handler is None:  # a run that was never opened cannot be shown either
             self.remembered -= before
             del self._opened[envelope.run]
             return
@@ -61,7 +61,7 @@ class LiveRuns:
         self._runs[envelope.run] = run
 
     def note_shadows(self, shadows: Mapping[str, int]) -> bool:
-        """Take in how many shadows each cluster has that has any; return whether that is new."""
+        """Record the number of shadows of each cluster that has any. Return whether it has changed."""
         if shadows == self._shadows:
             return False
         self._shadows = dict(shadows)
@@ -75,18 +75,18 @@ class LiveRuns:
         del self._opened[name]
 
     def names(self) -> list[str]:
-        """Return the runs, those first that go on, and among these the one that began last."""
+        """Return the names of the runs: open ones first, and of these the latest opened first."""
         latest_first = sorted(self._runs, key=self._opened.__getitem__, reverse=True)
         return sorted(latest_first, key=lambda name: self.view(name).closed)
 
     def chosen(self, name: str | None) -> str | None:
-        """Return the run that is meant: by default the first of `names`; None where there is none."""
+        """Return the run to show: the named one, or by default the first of `names`; None if there is none."""
         if name is not None:
             return name if name in self._runs else None
         return next(iter(self.names()), None)
 
     def state(self, name: str | None) -> dict[str, Any]:
-        """Return what the page shows of a run, by default of the first of `names`; and which others there are."""
+        """Return the state of the page of a run, by default the first of `names`, with the list of all runs."""
         chosen_run = self.chosen(name)
         runs = [
             {

@@ -1,7 +1,8 @@
-"""Decisions and predictions to Grafana Live as they come; what Grafana cannot take now is dropped, never kept.
+"""Decisions and predictions to Grafana Live as they arrive. Lines that Grafana does not accept are dropped, not kept.
 
-Lines of Influx's protocol, two measurements with fixed tags: `decision` for each start and kill, `prediction` for each
-submission. Times are Unix nanoseconds on the cluster's own time line, as far as it is known where this begins to read.
+The lines follow Influx's line protocol. There are two measurements with fixed tags: `decision` for each start and kill,
+`prediction` for each submission. Times are Unix nanoseconds on the cluster's own time line. For a run whose beginning
+was not read, they count from its second 0.
 """
 
 import asyncio
@@ -21,10 +22,10 @@ log = logging.getLogger("shadowtime.live")
 
 STREAM = "shadowtime"
 MAX_BATCH = 500
-"""Messages that are read at once, and so the most that is ever held."""
+"""The maximum number of messages that are read at once, and so held in memory."""
 
 MAX_RUNS = 1_000
-"""Runs whose beginnings are remembered."""
+"""The maximum number of runs whose beginnings are remembered."""
 
 FIRST_PAUSE, MAX_PAUSE = 1.0, 60.0
 UNKNOWN = -1
@@ -36,9 +37,9 @@ class GrafanaLive:
     Parameters
     ----------
     follower
-        Topic `decisions` from now on.
+        The follower of topic `decisions`, from its end on.
     session
-        With the URL of Grafana as its base, and who we are as its headers.
+        The HTTP client, with the URL of Grafana as its base, and the credentials.
     """
 
     def __init__(self, follower: TopicFollower, session: aiohttp.ClientSession, health: MetricsHealth) -> None:
@@ -68,7 +69,7 @@ class GrafanaLive:
             await self._follower.skip()
 
     async def _push(self, body: bytes) -> str | None:
-        """Return why Grafana did not take the lines; None if it did."""
+        """Push lines. Return None if Grafana accepted them, else the reason why it did not."""
         try:
             async with self._session.post(f"api/live/push/{STREAM}", data=body) as response:
                 text = await response.read()
@@ -89,7 +90,7 @@ class GrafanaLive:
 
 
 def live_lines(envelope: Envelope, unix_start: int) -> Iterator[str]:
-    r"""Yield what there is to show of an event, one line each; what is not known is -1, as fields must not change.
+    r"""Yield the lines of an event. An unknown value is -1, so that the set of fields never changes.
 
     >>> from shadowtime.shared.messages.decisions import Start
     >>> from shadowtime.shared.messages.reasons import FitsNow
@@ -99,7 +100,7 @@ def live_lines(envelope: Envelope, unix_start: int) -> Iterator[str]:
     """
     event = envelope.event
     tags = f"cluster={_tag(envelope.cluster)},run={_tag(envelope.run)}"
-    time = saturated((unix_start + event.time) * 10**9, SIXTY_FOUR_BITS - 1)  # which ends in 2262
+    time = saturated((unix_start + event.time) * 10**9, SIXTY_FOUR_BITS - 1)  # the range ends in 2262
     if isinstance(event, Decided):
         for start in event.starts:
             probability = float(getattr(start.reason, "probability", UNKNOWN))
@@ -125,5 +126,5 @@ def _tag(value: str) -> str:
 
 
 def _text(value: str) -> str:
-    """Return what stands between the quotes of a text field."""
+    """Return the escaped content of a quoted text field."""
     return " ".join(label(value).split()).replace("\\", "\\\\").replace('"', '\\"')

@@ -1,4 +1,4 @@
-"""The process beside the pipeline that feeds VictoriaMetrics and, if it is asked to, Grafana Live."""
+"""The process beside the pipeline that feeds VictoriaMetrics and, if it is configured, Grafana Live."""
 
 import asyncio
 import logging
@@ -29,11 +29,11 @@ from shadowtime.shared.streaming import (
 log = logging.getLogger("shadowtime.metrics")
 
 WRITE_SECONDS, PUSH_SECONDS = 30.0, 3.0
-"""Patience with one request to VictoriaMetrics, and to Grafana."""
+"""Timeouts of one request to VictoriaMetrics, and of one to Grafana."""
 
 
 async def run_metrics(settings: Settings) -> None:
-    """Feed both until SIGTERM or Ctrl-C; trouble with Grafana never reaches VictoriaMetrics."""
+    """Feed both servers until SIGTERM or Ctrl-C. An outage of Grafana does not delay VictoriaMetrics."""
     health = MetricsHealth()
     await prepare_topics(settings)
     async with AsyncExitStack() as stack:
@@ -75,12 +75,14 @@ async def run_metrics(settings: Settings) -> None:
 def session(
     url: str, username: str | None, password: SecretStr | None, patience: float, ca_file: Path | None = None
 ) -> aiohttp.ClientSession:
-    """Return a client of one server: with user and password, or with a token, or with neither.
+    """Return an HTTP client of one server: with user and password, with a token, or without credentials.
+
+    A password without a user is a bearer token.
 
     Raises
     ------
     SettingsError
-        If the token is none, or `ca_file` holds no certificate authority.
+        If the token is malformed, or `ca_file` holds no certificate authority.
     """
     secret = None if password is None else password.get_secret_value()
     if username is None and secret is not None:

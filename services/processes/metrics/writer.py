@@ -1,12 +1,12 @@
-"""From topic `scores` to VictoriaMetrics: every sample arrives, whatever dies meanwhile, and the pipeline never waits.
+"""Samples from topic `scores` to VictoriaMetrics. Every sample arrives, even if a process is killed.
 
-The rules it keeps:
+The pipeline never waits for this writer. Its rules:
 
-1. A batch is written again and again until it is taken; then the next one is read. Written twice is written once:
-   a sample has its own time, and the same value each time.
-2. VictoriaMetrics takes a sample into memory first, and a kill loses what has not reached its disk. So a position is
-   stored only when a later one was reached `DURABLE_SECONDS` after it by a server that has not started anew meanwhile;
-   if it has, what lies after the stored position is written again.
+1. A batch is retried until the server accepts it or refuses it for good. Then the next batch is read. A repeated write
+   does no harm: a sample has its own time, and the same value each time.
+2. VictoriaMetrics first holds a sample in memory, and a kill loses the samples that are not on its disk. So the writer
+   commits a position only `DURABLE_SECONDS` after it was reached, and only if the server has not restarted since. After
+   a restart, all samples behind the committed position are written again.
 """
 
 import asyncio
@@ -25,16 +25,16 @@ from shadowtime.shared.messages import Envelope, name_label
 from shadowtime.shared.metric_names import RESULTS, RUN
 from shadowtime.shared.streaming import GroupFollower, Offsets
 
-# Samples as the lines that VictoriaMetrics imports: JSON, so that no name can be taken for anything but a name.
+# The lines that VictoriaMetrics imports are JSON, so that no name can be read as syntax.
 
 LABELS = {metric.name: metric.labels for metric in RESULTS}
 
 
 def import_lines(envelopes: Iterable[Envelope]) -> tuple[bytes, int]:
-    """Return one line per series with all of its samples in these envelopes, and how many samples there are.
+    """Return one line per series with all of its samples in these envelopes, and the number of samples.
 
-    Times are Unix milliseconds. Figures whose metric or labels are not known here are left out: they come from a
-    scoreboard of another version.
+    Times are Unix milliseconds. A figure with an unknown metric, or with another number of labels, is left out: it
+    comes from a scoreboard of another version.
 
     >>> from shadowtime.shared.messages.envelope import SchedulingPoint
     >>> from shadowtime.shared.messages.samples import Sample
@@ -74,10 +74,10 @@ def import_lines(envelopes: Iterable[Envelope]) -> tuple[bytes, int]:
 log = logging.getLogger("shadowtime.metrics")
 
 MAX_BATCH = 500
-"""Messages in a batch."""
+"""The maximum number of messages in a batch."""
 
 DURABLE_SECONDS = 15.0
-"""After which VictoriaMetrics has a sample and its index on disk; by itself it takes up to ten."""
+"""Seconds after which VictoriaMetrics has a sample and its index on disk. It flushes within ten seconds."""
 
 FIRST_PAUSE, MAX_PAUSE = 0.1, 5.0
 STARTED = re.compile(rb"^process_start_time_seconds (\S+)", re.MULTILINE)
@@ -90,9 +90,9 @@ class MetricsWriter:
     Parameters
     ----------
     follower
-        The topic, as a member of the writers' group.
+        The follower of the topic, as a member of the writers' group.
     session
-        With the URL of VictoriaMetrics as its base, and its user if it has one.
+        The HTTP client, with the URL of VictoriaMetrics as its base, and the credentials if there are any.
     """
 
     def __init__(self, follower: GroupFollower, session: aiohttp.ClientSession, health: MetricsHealth) -> None:
@@ -116,7 +116,10 @@ class MetricsWriter:
                 self._since = loop.time()
 
     async def _checkpoint(self) -> None:
-        """Store what is on disk by now, or go back if the server has lost its memory."""
+        """Commit the position of the last checkpoint, which is on disk by now.
+
+        If the server has restarted since, go back to the committed position instead.
+        """
         server = await self._started()
         if server != self._server:
             log.warning("VictoriaMetrics has started anew; what it may have lost is written again")
@@ -128,7 +131,7 @@ class MetricsWriter:
         self._reached = await self._follower.positions()
 
     async def write(self, records: Sequence[Any]) -> None:
-        """Write the samples of records; it returns when they are taken or refused for good."""
+        """Write the samples of records. Return when the server has accepted them, or refused them for good."""
         envelopes = [Envelope.read(record.value) for record in records if MARK in (record.value or b"")]
         lines, count = import_lines(envelope for envelope in envelopes if envelope is not None)
         if not count:
@@ -140,12 +143,12 @@ class MetricsWriter:
             self._health.written.inc(count)
 
     async def _started(self) -> bytes | None:
-        """Return what tells one life of the server from the next; None where it does not say."""
+        """Return the start time of the server, which differs after a restart; None if it does not report one."""
         match = STARTED.search(await self._ask("GET", "metrics", (400, 404)) or b"")
         return match[1] if match else None
 
     async def _ask(self, method: str, path: str, final: tuple[int, ...], body: bytes | None = None) -> bytes | None:
-        """Return what the server answers, however long that takes; None if its status is among the `final` ones."""
+        """Return the server's answer, after any number of retries. Return None if its status is one of `final`."""
         backoff = Backoff(FIRST_PAUSE, MAX_PAUSE)
         while True:
             try:

@@ -1,4 +1,4 @@
-"""Health figures of the process that feeds VictoriaMetrics and Grafana Live, for scraping."""
+"""Health metrics of the process that feeds VictoriaMetrics and Grafana Live. Prometheus scrapes them."""
 
 from prometheus_client import CollectorRegistry, Counter, Gauge
 
@@ -6,7 +6,7 @@ from shadowtime.shared import metric_names as names
 
 
 class MetricsHealth:
-    """One set per process."""
+    """The health metrics of one process."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()

@@ -1,4 +1,4 @@
-"""Predictors that weigh several others: experts, mixtures, boosted trees."""
+"""Predictors that combine several others: experts, mixtures, boosted trees."""
 
 from shadowtime.services.runtime_distribution.ensembles.boosted import Boosted
 from shadowtime.services.runtime_distribution.ensembles.experts import Experts

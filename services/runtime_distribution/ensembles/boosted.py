@@ -1,4 +1,4 @@
-"""Boosted trees that start from what other predictors say, over what is known of a job and of jobs like it."""
+"""Boosted trees over features of a job and of like jobs. They start from the predictions of other predictors."""
 
 from typing import Any, Final, NamedTuple
 
@@ -33,7 +33,7 @@ from shadowtime.shared.messages import Event, JobEnded, JobStarted, JobSubmitted
 from shadowtime.shared.spec import SpecSettings
 from shadowtime.shared.stages import LastValue, Predictor
 
-# How LightGBM grows the trees of `boosted`, beside what `shared.distributions.boosted_trees` always keeps to.
+# Parameters of LightGBM for the trees of `boosted`, beside the fixed ones of `shared.distributions.boosted_trees`.
 
 POINT: Final[dict[str, Any]] = {
     "objective": "regression_l1",
@@ -50,19 +50,19 @@ DISTRIBUTION: Final[dict[str, Any]] = {
 
 
 FEWEST = 300
-"""Ended jobs without which no tree is grown."""
+"""Fewest ended jobs on which trees are grown."""
 
 EARLY = 5_000
-"""Ended jobs up to which trees are also grown anew whenever there are half as many again."""
+"""Number of ended jobs below which trees are also regrown whenever that number has grown by half."""
 
 MAX_FOLLOWED = 5_000
-"""Jobs in the system of which is kept what was known at their submission; from those beyond no tree learns."""
+"""Maximum number of jobs in the system whose rows are stored. Trees do not learn from jobs submitted beyond it."""
 
 UNSURE = 0.02
-"""Share of what the experts say in a distribution."""
+"""Share of the experts' distribution in a prediction."""
 
 LEAST = 1e-3
-"""Probability of an outcome from which trees start at least."""
+"""Smallest probability of an outcome from which trees start; smaller ones are raised to it."""
 
 
 class BoostedSettings(SpecSettings):
@@ -81,7 +81,7 @@ class BoostedSettings(SpecSettings):
 
 
 class Followed(NamedTuple):
-    """A job in the system, its row as it was submitted, and the fine masses said then before they were recalibrated."""
+    """A job in the system, its row at submission, and the fine masses predicted then, before recalibration."""
 
     job: RememberedJob
     row: Rows | None = None
@@ -91,11 +91,13 @@ class Followed(NamedTuple):
 class Boosted(Predictor[JobSubmitted, int, RunTimePrediction]):
     """Predict the median run time, and its distribution, by gradient-boosted trees.
 
-    The trees are grown on what was known of each ended job as it was submitted, what `experts` and `templates` said of
-    it among that: every `days` of the log, from `FEWEST` jobs on, and more often at first; until then `experts` speak.
-    The point is the mean of what templates say and of trees for the least absolute error in seconds; the distribution
-    is that of the experts, moved by trees for each outcome, an end in a bin or at the request, spread within the bins
-    as run times of the user lay, and then recalibrated.
+    The trees are grown on the rows of ended jobs at submission, which include the predictions of `experts` and
+    `templates`. They are regrown every `days` of the log, from `FEWEST` jobs on, and more often at first. Before that,
+    `experts` make the prediction.
+
+    The point is the mean of two: the templates' point, and trees for the least absolute error in seconds. The
+    distribution starts as that of the experts. Trees for each outcome, an end in a bin or at the request, adjust it.
+    Then it is spread within the bins like the user's run times, and recalibrated.
 
     Memory is bounded by `history` and by the jobs in the system. An event is O(1), a prediction O(trees · leaves).
 
@@ -127,9 +129,9 @@ class Boosted(Predictor[JobSubmitted, int, RunTimePrediction]):
         self._followed: dict[int, Followed] = {}
         self._ended = OutcomeRows(settings.history, WIDTH, outcomes=2)
         self._recalibration = PitRecalibration()
-        self._grown = self._period = 0  # jobs learned as trees were last grown, and in which period
+        self._grown = self._period = 0  # number of ended jobs and period when trees were last grown
         self._point = self._histogram = (np.zeros((0, 4)), np.zeros(0, np.int64))
-        self._classes = np.zeros(0, np.int64)  # outcomes that trees know
+        self._classes = np.zeros(0, np.int64)  # outcomes among the jobs on which trees were grown
         self._ask()
         self._masses = LastValue(self._masses_of)
 
@@ -147,7 +149,7 @@ class Boosted(Predictor[JobSubmitted, int, RunTimePrediction]):
         )
 
     def _masses_of(self, known: KnownAtSubmission) -> Floats:
-        """Return the fine masses, as of `within_bins`, by what trees and experts say, not recalibrated."""
+        """Return the fine masses (`within_bins`) of trees and experts, before recalibration."""
         numbers = known.row.astype(np.float64)
         started = numbers[ASKED:]
         scores = tree_scores(self._histogram_asked, len(self._classes), numbers) + _start(started[self._classes])
@@ -158,7 +160,7 @@ class Boosted(Predictor[JobSubmitted, int, RunTimePrediction]):
         return outcomes_within
 
     def observe(self, event: Event) -> None:
-        """Keep what is known of a job at its submission, follow it, and grow trees when it is time."""
+        """Store the row of a job at its submission, track the job, and grow trees when they are due."""
         self._follow(event)
         self._rows.observe(event)
 
@@ -191,7 +193,7 @@ class Boosted(Predictor[JobSubmitted, int, RunTimePrediction]):
         return Followed(job, known.row, self._masses(known) if self._grown else None)
 
     def learn_one(self, x: JobSubmitted, y: int) -> None:
-        """Remember the run time `y` in seconds, with what was known of the job as it was submitted."""
+        """Record the run time `y` in seconds with the job's row at submission, and update the recalibration."""
         self._rows.learn(x, y)
         followed = self._followed.get(x.job_number)
         if followed is None or followed.row is None:
@@ -201,7 +203,10 @@ class Boosted(Predictor[JobSubmitted, int, RunTimePrediction]):
             self._recalibration.learn(*transformed_within(followed.outcomes, y, limit(x)))
 
     def _grow_if_due(self, time: int) -> None:
-        """Grow trees anew once a period of the log has passed, or while there are few jobs with half as many again."""
+        """Regrow the trees in each new period of the log.
+
+        With fewer than `EARLY` ended jobs, also regrow them whenever that number has grown by half.
+        """
         count = self._ended.count
         period, new = time // (self._settings.days * DAY), count - self._grown
         early = count < EARLY and new >= self._grown / 2
@@ -229,7 +234,7 @@ class Boosted(Predictor[JobSubmitted, int, RunTimePrediction]):
         self._point_asked, self._histogram_asked = asked(*self._point), asked(*self._histogram)
 
     def snapshot(self) -> Any:
-        """Return the trees, what they are to be grown on next, and what is known of groups and jobs in the system."""
+        """Return the trees, the rows on which they are regrown, and the state of groups and jobs in the system."""
         return {
             **self._rows.snapshot(),
             "followed": [
@@ -247,7 +252,7 @@ class Boosted(Predictor[JobSubmitted, int, RunTimePrediction]):
         }
 
     def restore(self, state: Any) -> None:
-        """Take on what `snapshot` returned."""
+        """Restore the state that `snapshot` returned."""
         self._rows.restore(state)
         self._followed = {
             number: Followed(
@@ -267,5 +272,5 @@ class Boosted(Predictor[JobSubmitted, int, RunTimePrediction]):
 
 
 def _start(outcomes: Floats | FloatTable) -> Any:
-    """Return the scores from which trees start, of outcomes with these masses."""
+    """Return the scores from which trees start: the logarithms of the outcomes' masses, which are at least `LEAST`."""
     return np.log(np.maximum(outcomes, LEAST))

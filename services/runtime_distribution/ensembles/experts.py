@@ -1,4 +1,4 @@
-"""Several predictors at once, each heard as much as it has been right."""
+"""A mixture of several predictors, each weighted by how well it has predicted."""
 
 from typing import Annotated, Any, Final
 
@@ -14,10 +14,10 @@ from shadowtime.shared.messages import Event, JobEnded, JobSubmitted, JobWithdra
 from shadowtime.shared.spec import SpecSettings
 from shadowtime.shared.stages import LastValue, Predictor
 
-# How much each of several predictors is heard about a user's jobs, by what it said of those that ended.
+# Weights of several predictors for a user's jobs, from their predictions for the jobs that ended.
 
 Weights = Floats
-"""Of each predictor, adding up to 1; shape (predictors,)."""
+"""Weight of each predictor, adding up to 1; shape (predictors,)."""
 
 Rate = Annotated[
     float, Field(gt=0, le=1, description="how much one ended job moves the weights of its user towards who foresaw it")
@@ -30,18 +30,18 @@ Share = Annotated[
 ]
 
 MIN_LIKELIHOOD: Final = 1e-6
-"""Probability below which nobody is held to what they said."""
+"""Smallest probability with which a predictor is judged; smaller ones are raised to it."""
 
 MAX_JUDGED: Final = 5_000
-"""Jobs in the system by which predictors are judged; those that come while there are so many are not."""
+"""Maximum number of jobs in the system by which predictors are judged. Jobs submitted beyond it are not used."""
 
 
 @kernel
 def reweighted(weights: Floats, probabilities: Floats, rate: float) -> Floats:
-    """Return the weights after an outcome of which each expert had `said` a probability; all of shape (experts,).
+    """Return the weights after an outcome to which the experts gave these `probabilities`; all of shape (experts,).
 
-    They move by `rate` towards the probability of each expert to have been the one that the outcome came from, which is
-    weight times what it said: exp(-log score), so the log score of what it said at submission is all that counts.
+    They move by `rate` towards the posterior probability that the outcome came from each expert. It is proportional to
+    weight times probability. The probability is exp(-log score), so only the log score of the prediction counts.
 
     >>> reweighted(np.array([0.5, 0.5]), np.array([0.9, 0.1]), 0.1).round(3).tolist()
     [0.54, 0.46]
@@ -52,16 +52,16 @@ def reweighted(weights: Floats, probabilities: Floats, rate: float) -> Floats:
 
 
 class UserWeights:
-    """Weights of each user, of the last `MAX_OWNERS`, and common ones, with which a user begins. O(predictors) a job.
+    """Weights for each of at most `MAX_OWNERS` users, and common weights for new users. O(predictors) a job.
 
     Parameters
     ----------
     predictors
-        How many there are.
+        Number of predictors.
     rate, global_rate
-        How far an ended job moves the weights of its user, and the common ones.
+        How far an ended job moves the weights of its user, and the common weights.
     share
-        How much of a user's weights goes back to the common ones with it.
+        Share of a user's weights that returns to the common weights with each ended job.
 
     Examples
     --------
@@ -82,11 +82,11 @@ class UserWeights:
         self._weights: dict[int, Weights] = {}
 
     def of(self, x: JobSubmitted) -> Weights:
-        """Return how much each predictor is heard about this job."""
+        """Return the weight of each predictor for this job."""
         return self._common if x.user_id is None else self._weights.get(x.user_id, self._common)
 
     def judge(self, x: JobSubmitted, foretold: Floats) -> None:
-        """Learn which probability each predictor had foretold of what a job came to; shape (predictors,)."""
+        """Update the weights by the probability that each predictor gave to a job's outcome; shape (predictors,)."""
         if x.user_id is not None:
             own = reweighted(self.of(x), foretold, self._rate)
             lru_put(self._weights, x.user_id, (1 - self._share) * own + self._share * self._common)
@@ -100,7 +100,7 @@ class UserWeights:
         }
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Take on what `snapshot` returned."""
+        """Restore the state that `snapshot` returned."""
         self._common = np.array(state["common"])
         self._weights = {user: np.array(weights) for user, weights in state["weights"]}
 
@@ -129,11 +129,11 @@ class ExpertsSettings(SpecSettings):
 
 
 class Experts(Predictor[JobSubmitted, int, RunTimePrediction]):
-    """Predict a mixture of distributions whose weights follow how well each foretold the jobs that ended.
+    """Predict a mixture of distributions, weighted by how well each has predicted the jobs that ended.
 
-    The experts are weighted histograms of the user's last jobs as in `SimilarJobs`, which differ in what they hold to
-    be alike and in how much they leave to everybody's jobs; any other predictor can be one more. Each user has weights
-    of their own, which begin as the common ones. An expert is judged by what it said when the job was submitted.
+    The experts are weighted histograms of the user's last jobs as in `SimilarJobs`. They differ in which jobs they
+    treat as alike, and in the weight of all users' jobs. Another predictor, such as `hmm`, can be one more expert. Each
+    user has separate weights, which begin as the common weights. An expert is judged by its prediction at submission.
 
     Memory is bounded by users times window, by the classes, and by the jobs in the system.
 
@@ -162,16 +162,19 @@ class Experts(Predictor[JobSubmitted, int, RunTimePrediction]):
             self._others.append(Hmm(HmmSettings(state="posterior")))
         experts = len(EXPERTS) + len(self._others)
         self._user_weights = UserWeights(experts, settings.rate, settings.global_rate, settings.share)
-        self._outcomes: dict[int, Masses] = {}  # by job number: what each expert said of each outcome
+        self._outcomes: dict[int, Masses] = {}  # by job number: the probability of each outcome by each expert
         self.masses = LastValue(self._masses)
         """Histogram of a job by each expert, shape (experts, BINS), or None before any job has ended."""
 
     def weights(self, x: JobSubmitted) -> Weights:
-        """Return how much each expert is heard about this job."""
+        """Return the weight of each expert for this job."""
         return self._user_weights.of(x)
 
     def _masses(self, x: JobSubmitted) -> Masses | None:
-        """Return what each expert says; one that says nothing yet repeats the first, everybody's jobs."""
+        """Return the histogram of each expert, or None before any job has ended.
+
+        Another predictor without a prediction yet repeats the first expert, that of all users' jobs.
+        """
         masses = self._similar.masses(x)
         if masses is None or not self._others:
             return masses
@@ -190,7 +193,7 @@ class Experts(Predictor[JobSubmitted, int, RunTimePrediction]):
         return self._similar.last_jobs(x)
 
     def mixture(self, x: JobSubmitted) -> Masses | None:
-        """Return what all of them say together, shape (BINS,), or None before any job has ended."""
+        """Return the weighted mean of the experts' histograms, shape (BINS,), or None before any job has ended."""
         masses = self.masses(x)
         return None if masses is None else self.weights(x) @ masses
 
@@ -202,7 +205,7 @@ class Experts(Predictor[JobSubmitted, int, RunTimePrediction]):
         return RunTimePrediction.of(mixture, x.requested_time, self._similar.observations(x))
 
     def observe(self, event: Event) -> None:
-        """Keep what the experts say of a job from its submission to its end."""
+        """Store the predictions of the experts for a job from its submission to its end."""
         if isinstance(event, JobSubmitted) and len(self._outcomes) < MAX_JUDGED:
             masses = self.masses(event)
             if masses is not None:
@@ -226,7 +229,7 @@ class Experts(Predictor[JobSubmitted, int, RunTimePrediction]):
         self.masses.forget()
 
     def snapshot(self) -> Any:
-        """Return what the experts know, the weights, and what was said of the jobs in the system."""
+        """Return the state of the experts, the weights, and the predictions for the jobs in the system."""
         return {
             "similar": self._similar.snapshot(),
             "others": [other.snapshot() for other in self._others],
@@ -235,7 +238,7 @@ class Experts(Predictor[JobSubmitted, int, RunTimePrediction]):
         }
 
     def restore(self, state: Any) -> None:
-        """Take on what `snapshot` returned."""
+        """Restore the state that `snapshot` returned."""
         self._similar.restore(state["similar"])
         for other, known in zip(self._others, state["others"], strict=True):
             other.restore(known)

@@ -1,4 +1,4 @@
-"""Features of a job at its submission, as a row of numbers: its own, and those of like jobs so far."""
+"""Features of a job at its submission as a row of numbers: its own, and those of groups of like jobs so far."""
 
 import math
 from typing import Any, Final
@@ -13,19 +13,20 @@ from shadowtime.shared.kernels import Floats, FloatTable, Integers, kernel
 Key = tuple[int, ...]
 
 LEVELS: Final = 5
-"""Groups that a job is in, from all jobs of its user to those that are the very same."""
+"""Number of groups that a job is in, see `groups_of`."""
 
 RING: Final = 8
-"""Run times that a group remembers, the last ones."""
+"""Number of the last run times that a group stores."""
 
 COUNT, FAST, SLOW, SHARE, ENDED, STARTED, SUBMITTED, RUNNING, RUN_TIMES = range(9)
-"""Columns of a group: ended jobs; means of ln(run time), fast and slow in forgetting, and of run time by request; when
-the last job ended, started, came; jobs now running; from `RUN_TIMES` on the last ones in seconds."""
+"""Columns of a group: number of ended jobs; means of ln(run time) with fast and slow forgetting; mean of run time /
+request; times of the last end, start and submission; number of running jobs; from `RUN_TIMES` on, the last run times in
+seconds."""
 
 EMPTY: Final = np.array([0.0, np.nan, np.nan, np.nan, -1.0, -1.0, -1.0, 0.0] + [0.0] * RING)
 
 LONG_AGO: Final = 30.0
-"""More than the logarithm of any time that has passed."""
+"""Feature of an event that has not happened, more than the logarithm of any elapsed time."""
 
 ITSELF: Final = 11
 OF_GROUP: Final = 12
@@ -35,7 +36,10 @@ WEEK: Final = 7 * DAY
 
 
 def groups_of(job: RememberedJob) -> tuple[Key, ...]:
-    """Return the groups of a job: by user; what it runs; what it asks for; both and its size; everybody's alike.
+    """Return the keys of a job's groups.
+
+    They are: by user; by user, group and executable; by user and request; by all of these and size; and, over all
+    users, by queue and request.
 
     >>> groups_of(RememberedJob(-1, 60, 4, 7, 2, -1, 1, -1))[3]
     (3, 7, 2, -1, 4, 60)
@@ -53,7 +57,9 @@ def groups_of(job: RememberedJob) -> tuple[Key, ...]:
 
 @kernel
 def moved(mean: float, value: float, count: int, most: float) -> float:
-    """Return the mean of `count` values with one more, which counts as one of `most` at least.
+    """Return the running mean after one more value.
+
+    The value has weight 1 / (`count` + 1), but never less than 1 / `most`. A NaN mean becomes the value.
 
     >>> moved(2.0, 4.0, 1, 5.0), moved(2.0, 4.0, 100, 5.0)
     (3.0, 2.4)
@@ -68,18 +74,18 @@ def _since(time: float, now: float) -> float:
 
 @kernel
 def described(groups: FloatTable, rows: Integers, job: Integers, now: float, running: int, waiting: int) -> Floats:
-    """Return the features of a job; shape (FEATURES,), `UNKNOWN` where something is not. O(LEVELS · RING log RING).
+    """Return the features of a job; shape (FEATURES,). Unknown features are `UNKNOWN`. O(LEVELS · RING log RING).
 
     Parameters
     ----------
     groups
-        Shape (any, columns).
+        Table of all groups, shape (groups, columns).
     rows
-        Of its groups, shape (LEVELS,); -1 where there is none yet.
+        Row of each of the job's groups in the table, shape (LEVELS,); -1 for a group that is not there yet.
     job
         The fields of a `RememberedJob`.
     running, waiting
-        Jobs of all users.
+        Number of running and of waiting jobs of all users.
     """
     features = np.full(FEATURES, float(UNKNOWN))
     request = float(job[1])
@@ -120,17 +126,17 @@ def described(groups: FloatTable, rows: Integers, job: Integers, now: float, run
 
 @kernel
 def counted(groups: FloatTable, rows: Integers, running: int, at: int, now: float) -> None:
-    """Count how many jobs of groups run, and note in column `at`, if it is one, that this is `now`."""
+    """Add `running` to the number of running jobs of groups. If `at` is not negative, set column `at` to `now`."""
     for row in rows:
         group = groups[row]
-        group[RUNNING] = max(group[RUNNING] + running, 0.0)  # a group may have been forgotten in between
+        group[RUNNING] = max(group[RUNNING] + running, 0.0)  # a group may have been evicted in between
         if at >= 0:
             group[at] = now
 
 
 @kernel
 def learned(groups: FloatTable, rows: Integers, run_time: float, request: float) -> None:
-    """Let the groups of a job take in its run time, in seconds; the request is below 0 where there is none."""
+    """Add a job's run time to its groups; times in seconds, the request negative if there is none."""
     length = math.log(max(run_time, 1.0))
     for row in rows:
         group = groups[row]
@@ -144,12 +150,12 @@ def learned(groups: FloatTable, rows: Integers, run_time: float, request: float)
 
 
 class JobGroups:
-    """How the jobs of each group have fared, as of now.
+    """The current statistics of each group of jobs.
 
     Parameters
     ----------
     most
-        Groups that are remembered; the one that was heard of longest ago is forgotten.
+        Maximum number of groups. The least recently updated group is evicted.
 
     Examples
     --------
@@ -163,30 +169,30 @@ class JobGroups:
     """
 
     def __init__(self, most: int) -> None:
-        self._most = max(most, LEVELS)  # those of one job are there together
+        self._most = max(most, LEVELS)  # all groups of one job must fit
         self._rows: dict[Key, int] = {}
         self._table = np.empty((0, len(EMPTY)))
         self._running = self._waiting = 0
 
     def features(self, job: RememberedJob, now: int) -> Floats:
-        """Return the features of a job, were it submitted now."""
+        """Return the features of a job as if it were submitted now."""
         rows = np.array([self._rows.get(group, -1) for group in groups_of(job)])
         return described(self._table, rows, np.array(job), float(now), self._running, self._waiting)
 
     def submitted(self, job: RememberedJob, now: int) -> None:
-        """Take notice of a job that waits."""
+        """Record that a job waits."""
         self._count(job, 0, 1, SUBMITTED, now)
 
     def withdrawn(self, job: RememberedJob) -> None:
-        """Take notice of a waiting job that is gone."""
+        """Record that a waiting job was withdrawn."""
         self._count(job, 0, -1)
 
     def started(self, job: RememberedJob, now: int) -> None:
-        """Take notice of a waiting job that runs now."""
+        """Record that a waiting job has started."""
         self._count(job, 1, -1, STARTED, now)
 
     def left(self, job: RememberedJob, now: int) -> None:
-        """Take notice of a running job that runs no more."""
+        """Record that a running job has ended or was requeued."""
         self._count(job, -1, 0, ENDED, now)
 
     def learn(self, job: RememberedJob, run_time: int) -> None:
@@ -195,13 +201,13 @@ class JobGroups:
         learned(self._table, rows, float(run_time), float(job.requested_time))
 
     def _count(self, job: RememberedJob, running: int, waiting: int, at: int = -1, now: int = 0) -> None:
-        rows = self._renewed(job)  # which may lay the table anew
+        rows = self._renewed(job)  # before the table is read: this may replace it
         counted(self._table, rows, running, at, float(now))
         self._running += running
         self._waiting += waiting
 
     def _renewed(self, job: RememberedJob) -> Integers:
-        """Return the rows of a job's groups, which are now the last to be forgotten."""
+        """Return the rows of a job's groups, which become the most recently used. Create the missing groups."""
         rows = self._rows
         columns = []
         for key in groups_of(job):
@@ -219,7 +225,7 @@ class JobGroups:
         return np.array(columns)
 
     def snapshot(self) -> Any:
-        """Return the groups, the one to be forgotten first first."""
+        """Return the groups, least recently used first."""
         return {
             "keys": [list(key) for key in self._rows],
             "table": packed_numbers(self._table[list(self._rows.values())]),
@@ -227,7 +233,7 @@ class JobGroups:
         }
 
     def restore(self, state: Any) -> None:
-        """Take on what `snapshot` returned."""
+        """Restore the state that `snapshot` returned."""
         self._rows = {tuple(key): row for row, key in enumerate(state["keys"])}
         self._table = unpacked_numbers(state["table"]).reshape(-1, len(EMPTY))
         self._running, self._waiting = state["live"]

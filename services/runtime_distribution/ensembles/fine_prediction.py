@@ -1,4 +1,4 @@
-"""A prediction as one tells it who knows where in the bins run times lie."""
+"""Predictions from distributions that are finer than the bins."""
 
 from shadowtime.services.runtime_distribution.ensembles.experts import limit
 from shadowtime.services.runtime_distribution.ensembles.outcomes import bin_masses
@@ -12,10 +12,10 @@ MEDIAN = len(LEVELS) // 2
 
 
 def fine_prediction(fine: Floats, x: JobSubmitted, observations: int, point: float | None = None) -> RunTimePrediction:
-    """Return the prediction that fine masses (`within_bins`) make of a job; O(parts).
+    """Return the prediction for a job from fine masses (`within_bins`); O(parts).
 
-    The point, in seconds, is their median where none is given. The histogram is the nearest that bins can say;
-    `at_request` and `quantiles` say the rest.
+    `point` is in seconds; None takes the median. The histogram is the closest one that bins can express. `at_request`
+    and `quantiles` give the details that it cannot.
 
     >>> import numpy as np
     >>> job = JobSubmitted(time=0, job_number=1, requested_processors=1, requested_time=2)

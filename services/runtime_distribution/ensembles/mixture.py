@@ -1,4 +1,4 @@
-"""Several kinds of predictors at once, each heard as much as it has been right, and then recalibrated."""
+"""A recalibrated mixture of several kinds of predictors, each weighted by how well it has predicted."""
 
 from typing import Annotated, Any, Final, NamedTuple
 
@@ -39,16 +39,16 @@ from shadowtime.shared.stages import LastValue, Predictor
 KINDS: Final[dict[str, type[Any]]] = {
     predictor.name: predictor for predictor in (Boosted, Empirical, EmpiricalRequest, Experts, Hmm, Templates)
 }
-"""All that predict distributions, by name."""
+"""Predictors of distributions, by name."""
 
 REMEMBERING: Final = (Boosted, Templates)
-"""Those whose `history` counts ended jobs."""
+"""Predictors whose `history` counts ended jobs."""
 
 REMEMBERED: Final = 60
-"""Ended jobs of each user by which a mixture tells where in the bins run times lie."""
+"""Number of the user's last ended jobs from which a mixture estimates the distribution within bins."""
 
 LEAST: Final = 1e-9
-"""Weight of a kind that is heard at least, so that one speaks if no other does."""
+"""Smallest weight of a kind, so that weights can be normalised even if only a kind of weight 0 has a prediction."""
 
 
 def _mixed(kinds: str) -> str:
@@ -81,14 +81,15 @@ class MixtureSettings(SpecSettings):
 
 
 class JudgedOutcomes(NamedTuple):
-    """The predictions of a job.
+    """The predictions for a job.
 
     Parameters
     ----------
     outcomes
-        By each kind, as of `shared.distributions.outcomes`; shape (kinds, bin of the limit + 2), rows adding up to 1.
+        Outcomes of each kind (`shared.distributions.outcomes`), shape (kinds, bin of the limit + 2), rows adding up to
+        1. A kind without a prediction has those of the mixture.
     fine
-        By all together, as of `within_bins`, before it was recalibrated.
+        Fine masses of the mixture (`within_bins`), before recalibration.
     """
 
     outcomes: FloatTable
@@ -96,15 +97,15 @@ class JudgedOutcomes(NamedTuple):
 
 
 class Mixture(Predictor[JobSubmitted, int, RunTimePrediction]):
-    """Predict a mixture of what several kinds of predictors say, by weights that follow how well each foretold.
+    """Predict a mixture of the distributions of several kinds of predictors, weighted by how well each has predicted.
 
-    Each user has weights of their own, which begin as the common ones: these alone speak of the jobs of a new user. A
-    kind is judged by what it said when the job was submitted; one that has nothing to say of a job is left out, and its
-    weight stays as it is. Where a kind does not tell the request apart from an end shortly before it, that is done by
-    how often the user's jobs came to it. What they say together is spread within the bins as run times of the user lay,
-    and then recalibrated. The point is the median.
+    Each user has separate weights, which begin as the common weights. The jobs of a new user get the common weights. A
+    kind is judged by its prediction at submission. A kind without a prediction is left out, and the outcome does not
+    change its weight. Some kinds do not distinguish an end at the request from one shortly before it. Their mass there
+    is divided by how often the user's jobs reached their request. The mixture is spread within the bins like the user's
+    run times, and then recalibrated. The point is the median.
 
-    Memory is bounded by that of the kinds, by users, and by the jobs in the system. Beside what the kinds take, a
+    Memory is bounded by that of the kinds, by users, and by the jobs in the system. Besides the cost of the kinds, a
     prediction is O(kinds · bins + REMEMBERED), an end O(kinds + bins).
 
     Examples
@@ -139,10 +140,10 @@ class Mixture(Predictor[JobSubmitted, int, RunTimePrediction]):
         self._judged: dict[int, JudgedOutcomes] = {}  # of the jobs in the system, by job number
         self._ended = 0
         self.says = LastValue(self._says)
-        """Prediction for a job now, or None while no kind has one."""
+        """Prediction for a job now, before recalibration, or None while no kind has one."""
 
     def weights(self, x: JobSubmitted) -> Weights:
-        """Return how much each kind is heard about this job."""
+        """Return the weight of each kind for this job."""
         return self._user_weights.of(x)
 
     def _says(self, x: JobSubmitted) -> JudgedOutcomes | None:
@@ -164,7 +165,7 @@ class Mixture(Predictor[JobSubmitted, int, RunTimePrediction]):
         return self._at_request.apart(outcomes, self._histories.of(x), limit(x))
 
     def predict_one(self, x: JobSubmitted) -> RunTimePrediction | None:
-        """Return the mixture as it comes true, or None while no kind says anything."""
+        """Return the recalibrated mixture, or None if no kind has a prediction."""
         prediction = self.says(x)
         if prediction is None:
             return None
@@ -172,7 +173,7 @@ class Mixture(Predictor[JobSubmitted, int, RunTimePrediction]):
         return fine_prediction(self._recalibration.moved(prediction.fine), x, observations)
 
     def observe(self, event: Event) -> None:
-        """Keep what is said of a job from its submission to its end."""
+        """Store the predictions for a job from its submission to its end."""
         if isinstance(event, JobSubmitted) and len(self._judged) < MAX_JUDGED:
             prediction = self.says(event)
             if prediction is not None:
@@ -185,7 +186,7 @@ class Mixture(Predictor[JobSubmitted, int, RunTimePrediction]):
         self.says.forget()
 
     def learn_one(self, x: JobSubmitted, y: int) -> None:
-        """Judge the kinds, and the mixture, by the run time `y` in seconds, and let them learn it."""
+        """Judge the kinds and the mixture by the run time `y` in seconds. Then let the kinds learn it."""
         prediction = self._judged.get(x.job_number)
         if prediction is not None:
             self._user_weights.judge(x, np.ascontiguousarray(prediction.outcomes[:, outcome_of(y, limit(x))]))
@@ -199,7 +200,7 @@ class Mixture(Predictor[JobSubmitted, int, RunTimePrediction]):
         self.says.forget()
 
     def snapshot(self) -> Any:
-        """Return what the kinds know, the weights, and what was said of the jobs in the system."""
+        """Return the state of the kinds, the weights, and the predictions for the jobs in the system."""
         return {
             "kinds": [kind.snapshot() for kind in self.kinds],
             **self._user_weights.snapshot(),
@@ -212,7 +213,7 @@ class Mixture(Predictor[JobSubmitted, int, RunTimePrediction]):
         }
 
     def restore(self, state: Any) -> None:
-        """Take on what `snapshot` returned."""
+        """Restore the state that `snapshot` returned."""
         for kind, known in zip(self.kinds, state["kinds"], strict=True):
             kind.restore(known)
         self._user_weights.restore(state)

@@ -10,15 +10,15 @@ from shadowtime.shared.distributions import BINS, EDGES, Masses, bin_of, outcome
 from shadowtime.shared.kernels import Floats, kernel
 
 LEVELS: Final = np.array([0.1, 0.25, 0.4, 0.5, 0.6, 0.75, 0.9])
-"""Probabilities of the quantiles by which a row of features tells a distribution."""
+"""Probabilities of the quantiles that describe a distribution in a row of features."""
 
 OUTCOME_FEATURES: Final = 2 * len(LEVELS) + 1
-"""Numbers by which `told` tells one."""
+"""Number of features by which `outcome_features` describes a distribution."""
 
 
 @kernel
 def outcomes_of(masses: Masses, limit: float) -> Floats:
-    """Return the mass of an end in each bin, and last of one at the limit; shape (BINS + 1,), adding up to 1.
+    """Return the mass of an end in each bin, and last the mass of an end at the limit; shape (BINS + 1,), sum 1.
 
     >>> outcomes = outcomes_of(np.array([0.0, 0.5, 0.5]), 1.8**1.5)
     >>> outcomes[[1, 2, -1]].round(3).tolist(), len(outcomes) == BINS + 1
@@ -33,9 +33,10 @@ def outcomes_of(masses: Masses, limit: float) -> Floats:
 
 @kernel
 def bin_masses(outcomes: Floats, limit: float) -> Masses:
-    """Return the histogram over bins that comes nearest to outcomes as `outcome_masses` has them; shape (BINS,).
+    """Return the histogram over bins that comes closest to outcomes as of `outcome_masses`; shape (BINS,).
 
-    A reader of bins alone cuts the bin of the limit in two, so of an end in it a part has to lie beyond the limit.
+    A reader of bins alone cuts the bin of the limit at the limit, and counts the upper part as an end at the limit. So
+    mass of the limit is added to that bin until its lower part has the mass of an end before the limit.
 
     >>> bin_masses(np.array([0.0, 0.5, 0.2, 0.3]), 1.8**1.5)[:4].round(3).tolist()
     [0.0, 0.5, 0.4, 0.1]
@@ -56,16 +57,16 @@ def bin_masses(outcomes: Floats, limit: float) -> Masses:
 
 @kernel
 def outcome_features(outcomes: Floats, limit: float, scale: float) -> Floats:
-    """Return a distribution as features: quantiles as logarithms, and by `scale`; the mass at the limit.
+    """Return a distribution as features, shape (OUTCOME_FEATURES,).
 
-    The shape is (OUTCOME_FEATURES,).
+    They are the logarithms of quantiles, the quantiles divided by `scale`, and the mass at the limit.
 
     Parameters
     ----------
     outcomes
         As of `outcomes_of`.
     limit, scale
-        Seconds; a limit of infinity where there is none.
+        Seconds; without a limit, infinity.
 
     >>> outcomes = np.zeros(BINS + 1)
     >>> outcomes[[1, -1]] = 0.5, 0.5
@@ -94,12 +95,12 @@ def outcome_features(outcomes: Floats, limit: float, scale: float) -> Floats:
 
 
 def scale(requested_time: int | None) -> float:
-    """Return what run times are shares of, in seconds: the request, or an hour where there is none."""
+    """Return the unit of relative run times in seconds: the request, or an hour without a request."""
     return 3600.0 if requested_time is None or requested_time == UNKNOWN else float(requested_time)
 
 
 def outcome(run_time: int, requested_time: int) -> int:
-    """Return the bin in which a job ended, or `BINS` at its request; times in seconds.
+    """Return the bin in which a job ended, or `BINS` if it ended at its request; times in seconds.
 
     >>> outcome(1000, 3600), outcome(3600, 3600) == BINS
     (12, True)

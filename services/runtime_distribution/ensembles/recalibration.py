@@ -1,4 +1,4 @@
-"""Probabilities moved so that they come true, by which values the transform of ended jobs has taken."""
+"""Recalibration of probabilities by the probability integral transform (PIT) of ended jobs."""
 
 from typing import Any, Final
 
@@ -8,20 +8,20 @@ from shadowtime.shared.distributions import count_transform
 from shadowtime.shared.kernels import Floats, kernel
 
 PARTS: Final = 20
-"""Equal parts of the transform's range that are counted."""
+"""Number of equal parts of the range of the PIT in which jobs are counted."""
 
 PRIOR: Final = 10.0
-"""Jobs in each part that are taken for granted: nothing is moved by few."""
+"""Pseudo-counts in each part, so that a few jobs change little."""
 
 KEPT: Final = 0.9998
-"""Share of what is counted that each ended job leaves: jobs count over the last 5,000 or so."""
+"""Factor on the counts above `PRIOR` with each ended job, so that about the last 5,000 jobs count."""
 
 
 @kernel
 def moved(outcomes: Floats, counts: Floats) -> Floats:
-    """Return outcomes whose sums from the first on are moved along the counted distribution; O(outcomes + parts).
+    """Return outcomes with their cumulative sums mapped by the distribution function of `counts`.
 
-    Both add up to 1.
+    Both arguments add up to 1, and so does the result. O(outcomes + parts).
 
     >>> moved(np.array([0.5, 0.25, 0.25]), np.array([0.2, 0.8])).round(3).tolist()
     [0.2, 0.4, 0.4]
@@ -42,7 +42,7 @@ def moved(outcomes: Floats, counts: Floats) -> Floats:
 
 
 class PitRecalibration:
-    """How often the probability integral transform of ended jobs was where, with forgetting.
+    """A histogram of the probability integral transform of ended jobs, with forgetting.
 
     Examples
     --------
@@ -61,12 +61,12 @@ class PitRecalibration:
         self._counts = np.full(PARTS, PRIOR)
 
     def moved(self, outcomes: Floats) -> Floats:
-        """Return outcomes as they come true; both add up to 1."""
+        """Return recalibrated outcomes; given and returned ones add up to 1."""
         recalibrated: Floats = moved(outcomes, self._counts / self._counts.sum())
         return recalibrated
 
     def learn(self, begin: float, end: float) -> None:
-        """Take in between which values the transform of an ended job lay, by outcomes that were not moved."""
+        """Count an ended job. Its PIT, from outcomes before recalibration, lies between `begin` and `end`."""
         self._counts = PRIOR + KEPT * (self._counts - PRIOR)
         count_transform(self._counts, begin, end)
 
@@ -75,5 +75,5 @@ class PitRecalibration:
         return self._counts.tolist()
 
     def restore(self, state: Any) -> None:
-        """Take on what `snapshot` returned."""
+        """Restore the state that `snapshot` returned."""
         self._counts = np.array(state)

@@ -22,10 +22,10 @@ from shadowtime.shared.messages import Event, JobSubmitted
 from shadowtime.shared.stages import LastValue
 
 ASKED: Final = FEATURES + OUTCOME_FEATURES + 2
-"""Numbers of a row that trees ask for: features, what experts say, and what templates say, as logarithm and share."""
+"""Number of columns that trees use: features, the experts' distribution, the templates' point (logarithm and share)."""
 
 WIDTH: Final = ASKED + BINS + 1
-"""Numbers of a row; the last ones are the outcomes that the experts say, from which trees start."""
+"""Number of columns of a row. The last BINS + 1 are the experts' probabilities of outcomes, from which trees start."""
 
 
 class KnownAtSubmission(NamedTuple):
@@ -36,9 +36,9 @@ class KnownAtSubmission(NamedTuple):
     row
         Shape (WIDTH,).
     limit, similar
-        Its request, infinity where there is none, and what templates say, in seconds.
+        The request, infinity without one, and the point of the templates, None without one; in seconds.
     parts
-        Where in bins run times like its own lie, as of `within_bins`.
+        Distribution of like run times within the bins, see `within_bins`.
     """
 
     row: Rows
@@ -48,12 +48,12 @@ class KnownAtSubmission(NamedTuple):
 
 
 class JobRows:
-    """Makes rows of jobs, by the groups that they are in, and by what experts and templates say.
+    """The source of jobs' rows: the groups of jobs, experts and templates.
 
     Parameters
     ----------
     history
-        Ended jobs that templates remember, and groups.
+        Number of ended jobs that templates store, and maximum number of groups.
 
     Examples
     --------
@@ -74,7 +74,7 @@ class JobRows:
         self._templates = Templates(TemplatesSettings(history=history))
         self._near = NearRequest()
         self.known = LastValue(self._known)
-        """Features of a job now, or None before any job has ended."""
+        """`KnownAtSubmission` of a job now, or None before any job has ended."""
 
     def _known(self, x: JobSubmitted) -> KnownAtSubmission | None:
         mixture = self.experts.mixture(x)
@@ -90,7 +90,7 @@ class JobRows:
         return KnownAtSubmission(row, limit(x), point, parts_of(self.experts.last_jobs(x), self._near.counts, limit(x)))
 
     def observe(self, event: Event) -> None:
-        """Take notice of what happened, after the groups have."""
+        """Observe an event. The groups must have been updated before."""
         self.experts.observe(event)
         self.known.forget()
 
@@ -103,7 +103,7 @@ class JobRows:
         self.known.forget()
 
     def snapshot(self) -> dict[str, Any]:
-        """Return what the groups, experts and templates know, and where near requests jobs have ended."""
+        """Return the state of the groups, experts and templates, and the counts of ends near the request."""
         return {
             "groups": self.groups.snapshot(),
             "experts": self.experts.snapshot(),
@@ -112,7 +112,7 @@ class JobRows:
         }
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Take on what `snapshot` returned."""
+        """Restore the state that `snapshot` returned."""
         self.groups.restore(state["groups"])
         self.experts.restore(state["experts"])
         self._templates.restore(state["templates"])

@@ -1,8 +1,8 @@
-"""Where in the bins run times lie: where those of the user's last jobs did, and near the request where everybody's do.
+"""Distributions of run times within bins, from the user's last jobs, and near the request from all users' jobs.
 
-Within a bin the logarithm of a run time is not uniform: the same job again ends after 917 to 965 s, all in a bin of
-643 to 1,157 s, and many end in the last hundredth before their request. So each bin is cut into `PARTS`; the bin of
-the request at shares of the request, `SHARES`, any other into equal ones.
+Within a bin the logarithm of a run time is not uniform. For example, one job ends after 917 to 965 s each time, while
+the bin is 643 to 1,157 s. Many jobs end in the last hundredth before their request. So each bin is cut into `PARTS`:
+the bin of the request at the `SHARES` of the request, all others into parts of equal width in logarithms.
 
 - `parts`, shape (last bin + 1, PARTS): the share of each part in its bin, rows adding up to 1;
 - `fine`, shape (2 + PARTS · last bin,): masses of one second, of each part of bin 1 and up, and of the limit.
@@ -20,19 +20,19 @@ from shadowtime.shared.kernels import Floats, FloatTable, IntegerTable, kernel
 PARTS: Final = 8
 
 SHARES: Final = np.array([0.0, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 1.0])
-"""Shares of the request at which the parts of its bin begin, and the last one ends; those below the bin are empty."""
+"""Shares of the request at which the parts of its bin begin, and the last one ends. Parts below the bin are empty."""
 
 EVEN: Final = 0.5
-"""Jobs in a bin that are taken for granted, with logarithms that are uniform."""
+"""Pseudo-counts in a bin with uniform logarithms."""
 
 NEAR: Final = 0.5
-"""Jobs in the bin of the request that are taken for granted, like everybody's."""
+"""Pseudo-counts in the bin of the request, distributed like all users' jobs."""
 
 RECENCY: Final = 0.8
-"""Factor for each job of the user that ended since."""
+"""Factor on the weight of a job for each later ended job of the user."""
 
 KEPT: Final = 0.999
-"""Share of what is counted of everybody that each job leaves: the last 1,000 or so count."""
+"""Factor on the counts of all users' jobs with each job, so that about the last 1,000 count."""
 
 
 @kernel
@@ -50,7 +50,7 @@ def part_of(share: float) -> int:
 
 @kernel
 def edge(j: int, k: int, last: int, limit: float) -> float:
-    """Return where part `k` of bin `j` begins, in seconds, or part k - 1 ends.
+    """Return the begin of part `k` of bin `j`, in seconds, which is the end of part k - 1.
 
     >>> edge(14, 4, 14, 3600.0), round(edge(14, 4, 14, np.inf))
     (3420.0, 2794)
@@ -62,15 +62,15 @@ def edge(j: int, k: int, last: int, limit: float) -> float:
 
 @kernel
 def parts_of(jobs: IntegerTable, near: Floats, limit: float) -> FloatTable:
-    """Return the parts of a job with this request, in seconds; O(jobs + bins).
+    """Return the `parts` for a job whose request is `limit` seconds; O(jobs + bins).
 
     Parameters
     ----------
     jobs
-        The last ones of its user, as `similar_jobs.Jobs`. In the bin of the request they count by their share of
-        theirs, in any other as long as they ran.
+        The user's last jobs, see `weighted_jobs.Jobs`. In the bin of the request a job counts by its run time as a
+        share of its own request, in any other bin by its run time.
     near
-        How many jobs of everybody ended in each part of the bin of their request; shape (PARTS,).
+        Number of all users' jobs that ended in each part of the bin of their request; shape (PARTS,).
 
     >>> near, limit = np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0]), 3600.0
     >>> parts = parts_of(np.array([[920, 1800, 1, 7]] * 9), near, limit)
@@ -115,7 +115,7 @@ def parts_of(jobs: IntegerTable, near: Floats, limit: float) -> FloatTable:
 
 @kernel
 def spread(outcomes: Floats, parts: FloatTable) -> Floats:
-    """Return the fine masses of outcomes.
+    """Return the `fine` masses of outcomes, whose bins are divided by `parts`.
 
     >>> spread(np.array([0.1, 0.8, 0.1]), np.array([[1.0] + [0.0] * 7, [0.5, 0.5] + [0.0] * 6])).round(1).tolist()
     [0.1, 0.4, 0.4, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.1]
@@ -131,7 +131,7 @@ def spread(outcomes: Floats, parts: FloatTable) -> Floats:
 
 @kernel
 def gathered(fine: Floats) -> Floats:
-    """Return the outcomes of fine masses.
+    """Return the outcomes of `fine` masses: the inverse of `spread`.
 
     >>> gathered(np.array([0.1, 0.4, 0.4, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.1])).round(1).tolist()
     [0.1, 0.8, 0.1]
@@ -146,7 +146,7 @@ def gathered(fine: Floats) -> Floats:
 
 @kernel
 def transformed_within(fine: Floats, run_time: float, limit: float) -> tuple[float, float]:
-    """Return what `run_time_outcomes.transformed` does, of fine masses.
+    """Return the same as `transformed` in `shared.distributions.outcomes`, but from `fine` masses.
 
     >>> fine = np.array([0.1] + [0.8] + [0.0] * 7 + [0.1])
     >>> [round(value, 3) for time in (1.0, 1.26**0.5, 1.5, 1.8) for value in transformed_within(fine, time, 1.8)]
@@ -194,7 +194,7 @@ def quantiles_of(fine: Floats, limit: float) -> Floats:
 
 
 class NearRequest:
-    """Where in the bin of their request everybody's jobs have ended, with forgetting.
+    """Counts of all users' jobs that ended in each part of the bin of their request, with forgetting.
 
     >>> near = NearRequest()
     >>> for _ in range(1_000):
@@ -207,7 +207,7 @@ class NearRequest:
         self.counts = np.full(PARTS, 2.0)
 
     def learn(self, run_time: int, limit: float) -> None:
-        """Count a run time in seconds if it ended in the bin of its request, before that."""
+        """Count a run time in seconds if it is in the bin of its request, but below the request."""
         if 1 < run_time < limit < math.inf and bin_of(run_time) == bin_of(limit):
             self.counts = KEPT * self.counts
             self.counts[part_of(run_time / limit)] += 1.0
@@ -217,28 +217,28 @@ class NearRequest:
         return self.counts.tolist()
 
     def restore(self, state: Any) -> None:
-        """Take on what `snapshot` returned."""
+        """Restore the state that `snapshot` returned."""
         self.counts = np.array(state)
 
 
-# How often a job that comes to the bin of its request comes to the request itself, which bins cannot tell.
+# The share of jobs that reach their request, of those that reach the bin of the request. Bins cannot express it.
 #
-# The user's last jobs say it, and everybody's where these are few. Bins alone put mass on either side of the request as
-# if the logarithm of a run time were uniform there.
+# It is estimated from the user's last jobs, and from all users' jobs if these are few. Bins alone put mass on either
+# side of the request as if the logarithm of a run time were uniform there.
 
 
 @kernel
 def share_at_request(jobs: IntegerTable, everybody: float, limit: float) -> float:
-    """Return with which probability a job that runs until the bin of `limit` begins comes to the limit; O(jobs).
+    """Return the probability that a job reaches its limit, given that it reaches the bin of the limit; O(jobs).
 
     Parameters
     ----------
     jobs
-        The last ones of its user, as `similar_jobs.Jobs`, each counted by its share of its own request.
+        The user's last jobs, see `weighted_jobs.Jobs`. Each counts by its run time as a share of its own request.
     everybody
-        The same of everybody's jobs, which is taken for granted of `NEAR` jobs.
+        The same probability among all users' jobs, with the weight of `NEAR` jobs.
     limit
-        The request in seconds, infinity where there is none.
+        The request in seconds, infinity without one.
 
     >>> jobs = np.array([[3600, 3600, 1, 7], [900, 900, 1, 7], [3000, 3600, 1, 7], [60, 3600, 1, 7]])
     >>> round(share_at_request(jobs, 0.5, 3600.0), 2), share_at_request(jobs[:0], 0.25, 3600.0)
@@ -259,7 +259,9 @@ def share_at_request(jobs: IntegerTable, everybody: float, limit: float) -> floa
 
 
 class AtRequest:
-    """How often everybody's jobs came to their request, of those that came to its bin, with forgetting; O(1) a job.
+    """The share of all users' jobs that reached their request, of those that reached its bin, with forgetting.
+
+    O(1) a job.
 
     >>> everybody = AtRequest()
     >>> for _ in range(1_000):
@@ -270,13 +272,13 @@ class AtRequest:
     """
 
     def __init__(self) -> None:
-        self._counts = np.full(2, 2.0)  # before it, and at it
+        self._counts = np.full(2, 2.0)  # ends in the bin before the request, and at the request
 
     def apart(self, outcomes: Floats, jobs: IntegerTable, limit: float) -> Floats:
-        """Return outcomes whose last two are told apart by how often they came true.
+        """Return outcomes with the mass of the last two divided by the share of jobs that reach their request.
 
-        They are as of `shared.distributions.outcomes`. Those of a job without a request, and of one that can only come
-        to it, stay as they are.
+        Outcomes are as of `shared.distributions.outcomes`. They stay unchanged if there is no request, or if it is at
+        most one second, which any job reaches.
         """
         if not 1.0 < limit < math.inf:
             return outcomes
@@ -286,7 +288,7 @@ class AtRequest:
         return result
 
     def learn(self, run_time: int, limit: float) -> None:
-        """Count a run time in seconds, if it came to the bin of its request."""
+        """Count a run time in seconds if it reached the bin of its request."""
         if limit < math.inf and (run_time >= limit or bin_of(run_time) == bin_of(limit)):
             self._counts = KEPT * self._counts
             self._counts[int(run_time >= limit)] += 1.0
@@ -296,5 +298,5 @@ class AtRequest:
         return self._counts.tolist()
 
     def restore(self, state: Any) -> None:
-        """Take on what `snapshot` returned."""
+        """Restore the state that `snapshot` returned."""
         self._counts = np.array(state)

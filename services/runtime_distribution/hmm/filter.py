@@ -1,7 +1,7 @@
-"""The forward filter of a hidden Markov model: the state of a slice of time, given its jobs.
+"""The forward filter of a hidden Markov model: the state of a slice of time, given the jobs so far.
 
 Shapes: `slices` slices of time, `states` hidden states, `bins` bins of run times. Rows of `emission` (states, bins) and
-of `transition` (states, states) add up to 1; a bin that no state can emit says nothing about the state.
+of `transition` (states, states) add up to 1. A job in a bin that no state can emit is no evidence.
 """
 
 import math
@@ -16,7 +16,7 @@ Counts = CountTable
 """Ended jobs by slice of arrival and bin of run time; shape (slices, bins)."""
 
 IMPOSSIBLE: Final = 1e-300
-"""Probability that takes the place of 0, so that no job rules out all states."""
+"""Probability used instead of 0, so that no job rules out all states."""
 
 
 class Model(NamedTuple):
@@ -26,7 +26,7 @@ class Model(NamedTuple):
     transition: Floats
 
     def sojourn(self) -> Floats:
-        """Return the mean number of slices that each state lasts, which is geometrically distributed.
+        """Return the mean number of slices that each state lasts. The number is geometrically distributed.
 
         >>> Model(np.eye(2), np.array([[0.9, 0.1], [0.2, 0.8]])).sojourn().round(9).tolist()
         [10.0, 5.0]
@@ -63,13 +63,15 @@ def log_likelihoods(counts: CountTable, emission: FloatTable) -> FloatTable:
 
 @kernel
 def add_unfinished(likelihoods: FloatTable, slices: Integers, elapsed: Floats, emission: FloatTable) -> None:
-    """Add to `likelihoods` (slices, states), in place, that some jobs still run: log Pr(run time > elapsed | state).
+    """Add the evidence of running jobs to `likelihoods` (slices, states), in place: log Pr(run time > elapsed | state).
+
+    Within a bin the logarithm of the run time is uniform; bin 0 is not divided. A probability of 0 adds nothing. It is
+    0 in all states together, because a learned model has the same longest run time in all states.
 
     Parameters
     ----------
     slices, elapsed
-        Of each unfinished job, the row of the slice in which it arrived, and the seconds that it has run; (jobs,).
-        Within a bin the logarithm of the run time is uniform; bin 0 is whole. What no state allows says nothing.
+        The row of the slice in which each running job arrived, and the seconds that it has run; shape (jobs,).
 
     O(states (bins + jobs)).
 
@@ -101,7 +103,7 @@ def forward(likelihoods: FloatTable, transition: FloatTable, prior: Floats) -> F
     Parameters
     ----------
     likelihoods
-        Logarithms, shape (slices, states).
+        Logarithms of the likelihood of each slice's evidence, shape (slices, states).
     prior
         Probability of each state in the first slice before its evidence, shape (states,).
 
@@ -141,9 +143,9 @@ def forward(likelihoods: FloatTable, transition: FloatTable, prior: Floats) -> F
 
 @kernel
 def propagate(belief: Floats, transition: FloatTable, slices: int) -> Floats:
-    """Return the probability of each state `slices` slices without evidence later; shape (states,).
+    """Return the probability of each state after `slices` slices without evidence; shape (states,).
 
-    By repeated squaring: O(states² log slices) for a single slice, O(states³ log slices) else.
+    By repeated squaring: O(states²) for a single slice, O(states³ log slices) for more.
 
     >>> propagate(np.array([1.0, 0.0]), np.array([[0.9, 0.1], [0.2, 0.8]]), 2).round(6).tolist()
     [0.83, 0.17]
@@ -175,9 +177,9 @@ def propagate(belief: Floats, transition: FloatTable, slices: int) -> Floats:
 
 @kernel
 def idled(belief: Floats, transition: FloatTable, slices: int) -> Floats:
-    """Return the probability of each state after so many slices without jobs, filtered one by one; shape (states,).
+    """Return the probability of each state after `slices` slices without jobs, filtered one by one; shape (states,).
 
-    To the last digit what `forward` and `propagate` give slice by slice. O(states² slices).
+    The result is bit-identical to `forward` and `propagate` slice by slice. O(states² slices).
 
     >>> idled(np.array([1.0, 0.0]), np.array([[0.9, 0.1], [0.2, 0.8]]), 2).round(6).tolist()
     [0.83, 0.17]

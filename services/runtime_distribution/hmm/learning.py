@@ -2,7 +2,7 @@
 
 The states begin as histograms of single slices, chosen far apart by k-means++ on the Kullback-Leibler divergence. Each
 pass then improves them: by hard expectation-maximisation of a mixture of multinomials over the histograms of slices, or
-by Baum-Welch. Shapes as in `hmm_filter`.
+by Baum-Welch. Shapes are as in `filter`.
 """
 
 import math
@@ -16,16 +16,16 @@ from shadowtime.services.runtime_distribution.hmm.filter import Counts, Model, f
 from shadowtime.shared.kernels import CountTable, Floats, FloatTable, kernel
 
 PASSES: Final = 3
-"""More passes overfit (Nissimov 2007, section 3)."""
+"""Maximum number of passes; more passes overfit (Nissimov 2007, section 3)."""
 
 SMOOTHING: Final = 0.5
-"""Jobs added to each bin of each state, up to the longest run time seen."""
+"""Pseudo-count added to each bin of each state, up to the longest run time seen."""
 
 Method = Literal["em", "baum-welch"]
 
 
 class Learned(NamedTuple):
-    """A model, the distance by which its last pass moved it, and the number of jobs behind each state (states,)."""
+    """A model, the distance that the last pass moved it, and the number of jobs behind each state (states,)."""
 
     model: Model
     distance: float
@@ -33,19 +33,21 @@ class Learned(NamedTuple):
 
 
 def learn(counts: Counts, model: Model, method: Method, threshold: float, ended: int, chance: Generator) -> Learned:
-    """Return a model that fits successive slices better than `model` does, or a first one.
+    """Return a model that fits successive slices better than `model` does, or a first model.
 
-    At most three passes; none follows one of which distance(before, after) √ended is less than `threshold`. A state
-    that no job is in is seeded anew. A pass is O(slices states (bins + states)).
+    There are at most three passes. They stop after a pass with distance(before, after) · √ended < `threshold`. A state
+    without a slice is seeded anew before the first pass. A pass is O(slices states (bins + states)).
 
     Parameters
     ----------
     counts
         Shape (slices, bins); at least one job.
     model
-        The model before, or `unlearned`.
+        The previous model, or `unlearned`.
     ended
         Number of jobs that have ended so far.
+    chance
+        Seeded random numbers, for the states that are seeded.
 
     >>> counts = np.tile(np.array([[9, 1], [1, 9]], np.uint16), (50, 1))
     >>> learned = learn(counts, unlearned(2, 2), "em", 0.0, 1000, np.random.default_rng(1))
@@ -70,7 +72,9 @@ def learn(counts: Counts, model: Model, method: Method, threshold: float, ended:
 
 
 def unlearned(states: int, bins: int) -> Model:
-    """Return the model before the first: it emits nothing, and stays in a state as often as it leaves it.
+    """Return the model before the first one. It emits nothing.
+
+    With probability 1/2 it stays in its state; else it moves to a random state, possibly the same one.
 
     >>> unlearned(2, 1).transition.tolist()
     [[0.75, 0.25], [0.25, 0.75]]
@@ -84,9 +88,9 @@ def start(states: int) -> Floats:
 
 
 def distance(one: Floats, other: Floats) -> float:
-    """Return the mean over states of the sum over bins of the absolute difference of two emissions; from 0 to 2.
+    """Return the mean over states of the L1 distance between two emissions; from 0 to 2.
 
-    A state is matched with the one that it grew from.
+    States are matched by their number, which a pass does not change.
 
     >>> distance(np.array([[1.0, 0.0], [0.5, 0.5]]), np.array([[0.0, 1.0], [0.5, 0.5]]))
     1.0
@@ -95,10 +99,10 @@ def distance(one: Floats, other: Floats) -> float:
 
 
 def seeded(counts: Counts, emission: Floats, chance: Generator) -> Floats:
-    """Return `emission` with the states that no job is in replaced by histograms of slices far from the others.
+    """Return `emission` with each state that is not the likeliest of any slice replaced by the histogram of a slice.
 
-    A slice is drawn with a probability proportional to its jobs times its divergence from the nearest state
-    (k-means++). O(slices bins states) for each state that is replaced.
+    The slice is drawn with a probability proportional to its jobs times its divergence from the nearest state
+    (k-means++), so it is far from the other states. O(slices bins states) for each state that is replaced.
 
     References
     ----------
@@ -125,9 +129,9 @@ def seeded(counts: Counts, emission: Floats, chance: Generator) -> Floats:
 
 
 def hard_pass(counts: Counts, model: Model) -> tuple[Model, Floats]:
-    """Assign each slice to its likeliest state, and count; return the new model and its jobs (states, bins).
+    """Assign each slice to its likeliest state and count jobs; return the new model and its jobs (states, bins).
 
-    Steps from state to state are counted between the likeliest filtered states.
+    Transitions are counted between the likeliest filtered states of successive slices.
     """
     likeliest = log_likelihoods(counts, model.emission).argmax(axis=1)
     jobs = jobs_of_states(counts, np.eye(len(model.emission))[likeliest])
@@ -141,7 +145,8 @@ def hard_pass(counts: Counts, model: Model) -> tuple[Model, Floats]:
 def soft_pass(counts: Counts, model: Model) -> tuple[Model, Floats]:
     """Share each slice among the states (Baum-Welch); return the new model and its expected jobs (states, bins).
 
-    The probability of the counts, times that of the model where what is added to each count is its prior, never falls.
+    A pass never lowers the posterior: the likelihood of the counts times the prior of the model. The pseudo-counts
+    that are added to the counts stand for that prior.
 
     References
     ----------
@@ -161,7 +166,7 @@ PASS: Final[dict[Method, Callable[[Counts, Model], tuple[Model, Floats]]]] = {
 
 @kernel
 def smooth(filtered: FloatTable, transition: FloatTable) -> tuple[FloatTable, FloatTable]:
-    """Return the probability of each state in each slice given all slices, and the expected steps between states.
+    """Return the probability of each state in each slice given all slices, and the expected transitions between states.
 
     Shapes (slices, states) and (states, states). O(slices states²).
 
@@ -191,7 +196,7 @@ def smooth(filtered: FloatTable, transition: FloatTable) -> tuple[FloatTable, Fl
 
 @kernel
 def jobs_of_states(counts: CountTable, shares: FloatTable) -> FloatTable:
-    """Return the jobs of each state by bin (states, bins), where `shares` (slices, states) divides each slice.
+    """Return the jobs of each state by bin (states, bins). `shares` (slices, states) divides each slice among states.
 
     >>> jobs_of_states(np.array([[4, 0], [0, 2]], np.uint16), np.array([[1.0, 0.0], [0.5, 0.5]])).tolist()
     [[4.0, 1.0], [0.0, 1.0]]
@@ -209,7 +214,7 @@ def jobs_of_states(counts: CountTable, shares: FloatTable) -> FloatTable:
 
 
 def smoothing(counts: Counts) -> Floats:
-    """Return the jobs to be added to each bin of a state, none beyond the longest run time; shape (bins,).
+    """Return the pseudo-count to add to each bin of a state, 0 beyond the longest run time; shape (bins,).
 
     >>> smoothing(np.array([[0, 3, 0]], np.uint16)).tolist()
     [0.5, 0.5, 0.0]

@@ -1,4 +1,4 @@
-"""Run times come in local moods: a hidden Markov model of the jobs that arrive within the same quarter of an hour."""
+"""A hidden Markov model of run times. Jobs that arrive within the same quarter of an hour share a hidden state."""
 
 import math
 from typing import Any, Final, Literal
@@ -22,18 +22,18 @@ from shadowtime.shared.messages import Count, Event, JobEnded, JobStarted, JobSu
 from shadowtime.shared.spec import SpecSettings
 from shadowtime.shared.stages import Predictor
 
-# Settings of `Hmm`, and the slices of time that it counts in.
+# Settings of `Hmm`, and its slices of time.
 
 SLICE: Final = 900
-"""Seconds."""
+"""Length of a slice in seconds."""
 
 DAY: Final = 96
 WEEK: Final = 7 * DAY
-"""Slices."""
+"""Slices in a week, as `DAY` in a day."""
 
 MAX_LEARNED: Final = 20_480
-"""The square of the states times the weeks of history, at most: what learning costs, within one event. 64 states learn
-from 5 weeks, 16 from 80, 14 from 104."""
+"""Maximum of states² times weeks of history. It bounds the cost of learning, which happens within one event. 64 states
+can learn from 5 weeks, 16 from 80, 14 from 104."""
 
 
 class HmmSettings(SpecSettings):
@@ -77,26 +77,26 @@ MAX_COUNT: Final = np.iinfo(np.uint16).max
 
 
 class Hmm(Predictor[JobSubmitted, int, RunTimePrediction]):
-    """Predict the run times of the hidden state that the machine is in, a hidden Markov model of quarters of an hour.
+    """Predict from the hidden state of the machine, by a hidden Markov model of quarters of an hour.
 
     Jobs that arrive within the same slice of 15 minutes have the same distribution of run times: that of the slice's
-    state. A job counts in the slice of its arrival once it has ended; until then it can tell that it has run so long
-    already. The last `open` slices are filtered anew for each prediction, so a late end still corrects the state; one
-    that comes later is only learned from.
+    state. A job counts in the slice of its arrival once it has ended. Until then, the time that it has run so far can
+    be evidence. The last `open` slices are filtered anew for each prediction, so a late end still corrects the state.
+    An end in an older slice is only used for learning.
 
-    The first model is learned a week after the first event. From then on, once a day, it is improved if the distance of
-    its last two versions times the root of the number of ended jobs is at least `threshold`; or if that number has
-    doubled, for hard EM may have come to rest at a distance of 0. Distance and convergence are those of
-    `hmm_learning.learn`; a state keeps its number from one model to the next.
+    The first model is learned a week after the first event, if as many jobs as states have ended. After that, the model
+    is improved once a day under one of two conditions. The distance of its last two versions times √(ended jobs) is at
+    least `threshold`; or the number of ended jobs has doubled, because hard EM may have stopped at a distance of 0.
+    Distance and convergence are those of `learning.learn`. A state keeps its number from one model to the next.
 
-    Memory is bounded by `history`: the jobs of so many weeks, counted by slice and bin in a table of fixed size, are
-    all that is learned from (Nissimov 2007 learns from all; on KTH the last four weeks serve better). A job that ends
-    after its slice has left the table is forgotten.
+    Memory is bounded by `history`, the weeks whose jobs are learned from. They are counted by slice and bin in a table
+    of fixed size. Nissimov 2007 learns from all jobs; on KTH the last four weeks give better predictions. A job that
+    ends after its slice has left the table is ignored.
 
-    The point is that of `RunTimePrediction.of`; `observations` are the jobs behind the states, weighted as these are.
-    A prediction takes O(open (bins + states²) + states running jobs), an end O(1), a new slice O(bins + states²),
-    learning O(history states (bins + states)), a few milliseconds, and `MAX_LEARNED` bounds it. A jump in time costs
-    O(states²) for each slice that it leaves behind, of those of `history` at most.
+    The point is that of `RunTimePrediction.of`. `observations` is the mean number of jobs behind a state, weighted by
+    the probabilities of the states. A prediction takes O(open (bins + states²) + states running jobs), an end O(1), a
+    new slice O(bins + states²), learning O(history states (bins + states)), a few milliseconds bounded by
+    `MAX_LEARNED`. A jump in time costs O(states²) for each skipped slice, at most for the slices of `history`.
 
     Examples
     --------
@@ -124,18 +124,18 @@ class Hmm(Predictor[JobSubmitted, int, RunTimePrediction]):
         self._first: int | None = None  # slices are numbered by time // SLICE
         self._now = 0
         self._ended = 0
-        self._rounds = 0  # of learning; before the first there is no model
+        self._rounds = 0  # number of times that a model was learned; 0: there is no model
         self._distance = 0.0
         self._ended_at_learning = 0
         self._arrived: dict[int, int] = {}  # slice of arrival of each job in the system, by job number
         self._started: dict[int, int] = {}  # start of each running job, in seconds
         self._counts = np.zeros((settings.history * WEEK, BINS), np.uint16)  # the row of a slice is its number % rows
         self._model = unlearned(settings.states, BINS)
-        self._jobs = np.zeros(settings.states)  # behind each state
+        self._jobs = np.zeros(settings.states)  # number behind each state
         self._belief = start(settings.states)  # of the oldest open slice, before its evidence
 
     def predict_one(self, x: JobSubmitted) -> RunTimePrediction | None:
-        """Return the distribution of the state at the arrival of `x`, or None before the first model."""
+        """Return the distribution of run times at the arrival of `x`, or None before the first model."""
         if not self._rounds:
             return None
         belief = self.belief(x.time)
@@ -146,7 +146,7 @@ class Hmm(Predictor[JobSubmitted, int, RunTimePrediction]):
         return RunTimePrediction.of(masses, x.requested_time, round((belief * self._jobs).sum()), likeliest)
 
     def belief(self, time: int) -> Floats:
-        """Return the probability of each state at `time` in seconds, which is now or later; shape (states,)."""
+        """Return the probability of each state at `time` in seconds, now or in the future; shape (states,)."""
         slices = self._slices(self._settings.open)
         likelihoods = log_likelihoods(self._counts[slices % len(self._counts)], self._model.emission)
         if self._settings.evidence == "unfinished" and self._started:
@@ -171,7 +171,7 @@ class Hmm(Predictor[JobSubmitted, int, RunTimePrediction]):
             self._ended += 1
 
     def observe(self, event: Event) -> None:
-        """Notice that time goes on, and which jobs run."""
+        """Advance the time, and track which jobs wait and run."""
         if isinstance(event, JobWithdrawn):
             self._arrived.pop(event.job_number, None)
         if not isinstance(event, JobSubmitted | JobStarted | JobEnded):
@@ -189,17 +189,17 @@ class Hmm(Predictor[JobSubmitted, int, RunTimePrediction]):
                 self._arrived.pop(event.job_number, None)
 
     def _slices(self, count: int) -> Integers:
-        """Return the numbers of the last `count` slices, or of all since the first."""
+        """Return the numbers of the last `count` slices, or of all slices since the first if they are fewer."""
         return np.arange(max(self._now - count + 1, self._first or 0), self._now + 1)
 
     def _advance(self, time: int) -> None:
-        """Go on to the slice of `time`, in seconds."""
+        """Advance to the slice of `time`, in seconds."""
         now = time // SLICE
         if self._first is None:
             self._first = self._now = now
         skipped = now - self._now - len(self._counts)
         to = min(now, self._now + len(self._counts))
-        closed = min(to, self._now + self._settings.open)  # of what comes later all slices that close have no jobs
+        closed = min(to, self._now + self._settings.open)  # slices that close later are newer: without jobs
         while self._now < closed:
             self._next_slice()
         self._idle(to)
@@ -222,9 +222,10 @@ class Hmm(Predictor[JobSubmitted, int, RunTimePrediction]):
             self._learn()
 
     def _idle(self, to: int) -> None:
-        """Go on to a slice, where all that close until then are empty: from one day at which it may learn to the next.
+        """Advance to slice `to`, where all slices that close on the way are empty.
 
-        To the last digit what `_next_slice` does one by one.
+        Each step ends at the next day, where the model may be learned. The result is bit-identical to `_next_slice`
+        slice by slice.
         """
         first, left = self._first or 0, True
         while self._now < to:
@@ -244,7 +245,7 @@ class Hmm(Predictor[JobSubmitted, int, RunTimePrediction]):
         return self._ended > self._ended_at_learning and (grown or self._ended >= 2 * self._ended_at_learning)
 
     def _learn(self) -> bool:
-        """Learn from the table; return whether there was anything in it."""
+        """Learn a model from the table. Return False if the table has no jobs."""
         counts = self._counts[self._slices(len(self._counts)) % len(self._counts)]
         if not counts.any():
             return False
@@ -262,7 +263,7 @@ class Hmm(Predictor[JobSubmitted, int, RunTimePrediction]):
         return True
 
     def snapshot(self) -> Any:
-        """Return the whole state; the table as base64 of its packed numbers of 16 bits, which are mostly 0."""
+        """Return the whole state. The table of 16-bit numbers, mostly 0, is compressed and encoded as base64."""
         return {
             "first": self._first,
             "now": self._now,
@@ -280,7 +281,7 @@ class Hmm(Predictor[JobSubmitted, int, RunTimePrediction]):
         }
 
     def restore(self, state: Any) -> None:
-        """Take on what `snapshot` returned."""
+        """Restore the state that `snapshot` returned."""
         states = self._settings.states
         self._first = state["first"]
         self._now = state["now"]

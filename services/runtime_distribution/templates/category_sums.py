@@ -1,15 +1,14 @@
-"""Categories of like jobs as arrays, for compiled learning and predicting: sums, and the jobs in a chain by age.
+"""Categories of like jobs as arrays, for compiled code: their sums, and a linked list of their jobs by age.
 
-A job is remembered in a slot, a category is a row. Each template has put each remembered job into a category, or none.
+A job is stored in a slot, a category in a row. Each template puts each stored job into one category, or into none.
 
-- `rules`, shape (templates, 6): what each template asks, columns from `RELATIVE` on;
-- `jobs`, shape (slots, 4): see `similar_jobs.Jobs`;
+- `rules`, shape (templates, 6): the settings of each template, columns from `RELATIVE` on;
+- `jobs`, shape (slots, 4): see `weighted_jobs.Jobs`;
 - `chains`, shape (templates, 3, slots): the job's category, the next older and the next younger job in it, or `NONE`;
 - `sums`, shape (categories, 8): columns from `COUNT` on.
 
-Sums are of whole numbers: what is added and taken away again leaves no trace. A number so large that they could not
-hold as many like it as a category keeps counts as the largest that they could; of 20,000 jobs that is half a year, or
-14 times the request.
+The sums are integers, so adding and removing a job leaves no rounding error. Values are limited so that the sums of a
+full category do not overflow. With 20,000 jobs, the limit is half a year, or 14 times the request.
 """
 
 import math
@@ -20,24 +19,24 @@ import numpy as np
 from shadowtime.services.runtime_distribution.templates.template import PREDICTIONS, Template
 from shadowtime.shared.kernels import Floats, IntegerCube, Integers, IntegerTable, kernel
 
-# The estimate that like values give, by their mean or a regression, and the interval in which the next one lies.
+# The estimate from like values, by their mean or a regression, and the prediction interval of the next value.
 
 MIN_DEVIATION = 1.0
-"""Seconds; no smaller standard deviation is believed, so that two equal run times do not claim to know it all."""
+"""Smallest standard deviation in seconds. Without it, two equal run times would always have the narrowest interval."""
 
 MIN_SPREAD = 1e-13
-"""Variance of x over its mean square; what is less is an error of rounding."""
+"""Smallest ratio of the variance of x to its mean square. A smaller ratio is a rounding error."""
 
 
 def t_quantiles(confidence: float, degrees: int) -> Floats:
-    """Return how many standard errors an interval of this confidence reaches to either side, by degrees of freedom.
+    """Return the half-width of an interval of this confidence in standard errors, by degrees of freedom.
 
-    Shape (degrees + 1,); with none there is no interval, so the first is infinite.
+    Shape (degrees + 1,). The first is infinite: with 0 degrees of freedom there is no interval.
 
     >>> t_quantiles(0.9, 3).round(3).tolist()
     [inf, 6.314, 2.92, 2.353]
     """
-    from scipy.special import stdtrit  # here, for it takes a moment, which a run without templates need not
+    from scipy.special import stdtrit  # here, because the import is slow and only runs with templates need it
 
     return np.concatenate(([math.inf], stdtrit(np.arange(1, degrees + 1), (1 + confidence) / 2)))
 
@@ -46,24 +45,23 @@ def t_quantiles(confidence: float, degrees: int) -> Floats:
 def estimate(
     fitted: bool, n: int, y: float, yy: float, x: float, xx: float, xy: float, at: float, scale: float
 ) -> tuple[float, float]:
-    """Return the estimate of the next value, and the standard error of that value about it; both times `scale`.
+    """Return the estimate of the next value and the standard error of its prediction, both multiplied by `scale`.
 
     Parameters
     ----------
     fitted
-        Whether the estimate is that of the regression line of y on x, with n - 2 degrees of freedom; else it is the
-        mean of y, with n - 1.
+        True for the regression line of y on x, with n - 2 degrees of freedom. False for the mean of y, with n - 1.
     n, y, yy, x, xx, xy
         Number of values, and the sums of y, y², x, x² and xy.
     at
-        Where x is asked about.
+        The x of the next value.
     scale
-        What one unit of y is worth, in seconds; the error is that of a deviation of at least `MIN_DEVIATION`.
+        Seconds in one unit of y. The standard deviation counts as at least `MIN_DEVIATION`.
 
     Returns
     -------
     tuple
-        Two numbers in seconds. The error is infinite where there are too few values, or no two different x.
+        Two numbers in seconds. The error is infinite if there are too few values, or all x of a regression are equal.
 
     Examples
     --------
@@ -101,11 +99,11 @@ EMPTY = (0, 0, 0, 0, 0, 0, NONE, NONE)
 MEAN, LINEAR, INVERSE, LOGARITHMIC = map(PREDICTIONS.index, ("mean", "linear", "inverse", "logarithmic"))
 
 UNIT = 1 << 20
-"""Integer that stands for 1: for a share of the request, or of 1 / processors."""
+"""Fixed-point 1, for shares of the request and for 1 / processors."""
 
 
 def rules_of(templates: Sequence[Template], history: int) -> IntegerTable:
-    """Return what the templates ask, where so many jobs are remembered in all; shape (templates, 6)."""
+    """Return the settings of templates as `rules`, shape (templates, 6). In all, `history` jobs are stored."""
     rows = []
     for template in templates:
         most = min(template.history or history, history)
@@ -118,7 +116,10 @@ def rules_of(templates: Sequence[Template], history: int) -> IntegerTable:
 
 @kernel
 def values(rule: Integers, job: Integers) -> tuple[int, int]:
-    """Return what a job counts as: its run time in seconds, or share of the request in units, and what it is fitted on.
+    """Return y and x of a job, both integers.
+
+    y is the run time in seconds, or for a relative template its share of the request in `UNIT`. x is the regressor:
+    processors, 1 / processors in `UNIT`, log2(processors) in 1 / 65,536, or 0 for a mean.
 
     >>> from shadowtime.services.runtime_distribution.templates.template import template_of
     >>> templates = map(template_of, ("linear", "inverse(relative=yes)", "logarithmic"))
@@ -143,7 +144,7 @@ def values(rule: Integers, job: Integers) -> tuple[int, int]:
 
 @kernel
 def count(slot: int, category: int, sign: int, rule: Integers, jobs: IntegerTable, sums: IntegerTable) -> None:
-    """Add the job in a slot to the sums of a category, or with `sign` -1 take it away."""
+    """Add the job in a slot to the sums of a category, or subtract it with `sign` -1."""
     y, x = values(rule, jobs[slot])
     row = sums[category]
     row[COUNT] += sign
@@ -158,7 +159,7 @@ def count(slot: int, category: int, sign: int, rule: Integers, jobs: IntegerTabl
 def drop_oldest(
     slot: int, category: int, rule: Integers, jobs: IntegerTable, chain: IntegerTable, sums: IntegerTable
 ) -> None:
-    """Take the oldest job, which is that in the slot, out of a category."""
+    """Remove the oldest job of a category; it must be the one in `slot`."""
     count(slot, category, -1, rule, jobs, sums)
     younger = chain[YOUNGER, slot]
     sums[category, OLDEST] = younger
@@ -172,7 +173,10 @@ def drop_oldest(
 def insert(
     slot: int, categories: Integers, rules: IntegerTable, jobs: IntegerTable, chains: IntegerCube, sums: IntegerTable
 ) -> None:
-    """Put the newest job, in a slot, into its categories by template; full ones lose their oldest. O(templates)."""
+    """Insert the newest job, in `slot`, into its category of each template. O(templates).
+
+    A full category drops its oldest job first.
+    """
     for k in range(len(rules)):
         category, chain = categories[k], chains[k]
         chain[CATEGORY, slot] = category
@@ -193,7 +197,7 @@ def insert(
 
 @kernel
 def remove(slot: int, rules: IntegerTable, jobs: IntegerTable, chains: IntegerCube, sums: IntegerTable) -> bool:
-    """Take the oldest job, in a slot, out of its categories; return whether it leaves one empty. O(templates)."""
+    """Remove the oldest job, in `slot`, from its categories. Return whether one is empty now. O(templates)."""
     empty = False
     for k in range(len(rules)):
         category = chains[k, CATEGORY, slot]
@@ -219,19 +223,21 @@ def surest(
 
     Parameters
     ----------
-    found
+    categories
         The job's category by template, or `NONE`; shape (templates,).
     job
-        Shape (4,), of which the first number is not used.
+        The job as a row of `jobs`, shape (4,). Its run time is not used.
     quantiles
         See `t_quantiles`.
 
     Returns
     -------
     tuple
-        The template, or `NONE` where no category has enough jobs, the first of equals; number of jobs behind it;
-        estimate; and how far the interval reaches to either side, both in seconds. O(templates); with those that ask
-        for jobs which ran longer than what has elapsed, O(jobs of the category).
+        The number of the template, or `NONE` if no category has enough jobs; the first of equals wins. Then the number
+        of jobs behind the estimate, the estimate, and the half-width of its interval, both in seconds.
+
+    O(templates). A template with `running` uses only the jobs that ran longer than the last multiple of it within
+    `elapsed`, which takes O(jobs of the category).
     """
     best, behind, value, reach = NONE, 0, 0.0, math.inf
     among = np.empty((1, sums.shape[1]), np.int64)
@@ -265,7 +271,7 @@ def surest(
 
 @kernel
 def last_jobs(category: int, most: int, jobs: IntegerTable, chain: IntegerTable, sums: IntegerTable) -> IntegerTable:
-    """Return the last jobs of a category, last first; shape (at most `most`, 4)."""
+    """Return the last jobs of a category, latest first; shape (at most `most`, 4)."""
     values = np.empty((min(most, sums[category, COUNT]), jobs.shape[1]), np.int64)
     slot = sums[category, NEWEST]
     for age in range(len(values)):

@@ -1,4 +1,4 @@
-"""Similar jobs by templates: of all estimates, the one with the narrowest interval."""
+"""A predictor from similar jobs by templates. Of all estimates, the one with the narrowest interval is used."""
 
 from collections.abc import Callable, Mapping
 from operator import itemgetter
@@ -44,7 +44,7 @@ from shadowtime.shared.messages import JobSubmitted, RunTimePrediction, publishe
 Key = tuple[int, ...]
 
 SHOWN = 60
-"""Jobs of a category that its histogram tells of, the last ones."""
+"""Number of the last jobs of a category in its histogram."""
 
 
 class TemplatesSettings(RememberingSettings):
@@ -65,11 +65,13 @@ class TemplatesSettings(RememberingSettings):
 DESCRIBED = itemgetter(
     *map(RememberedJob._fields.index, ("run_time", "requested_time", "requested_processors", "executable_number"))
 )
-"""The columns of `similar_jobs.Jobs`."""
+"""Getter of the columns of `weighted_jobs.Jobs` from a `RememberedJob`."""
 
 
 def key_of(template: Template) -> Callable[[RememberedJob], Key | None]:
-    """Return what tells the category of a job; it gives None of a job of which that is not known.
+    """Return a function from a job to the key of its category.
+
+    The function returns None if the job lacks a characteristic of the template, or the request of a relative template.
 
     >>> key = key_of(templates_of("mean(key=user,processors=4)")[0])
     >>> key(RememberedJob(60, -1, 4, 7, -1, -1, -1, -1)), key(RememberedJob(60, -1, 5, -1, -1, -1, -1, -1))
@@ -91,17 +93,17 @@ def key_of(template: Template) -> Callable[[RememberedJob], Key | None]:
 
 
 def _span(seconds: float) -> float:
-    """Return what of a time in seconds a job can run."""
+    """Return a time in seconds, limited to possible run times."""
     return min(max(seconds, 0.0), float(MAX_DURATION))
 
 
 class Templates(WindowedPredictor):
     """Predict from the category of like jobs whose estimate has the narrowest prediction interval.
 
-    Each template puts a job into one category, by what its jobs have in common. The estimate of a category is the mean
-    of its run times, or what a regression on the number of processors says; run times may count as shares of their
-    requests. Of a job of which a template's characteristics are not known, it says nothing. The histogram is that of
-    the last jobs of the category that won, and a little of everybody's.
+    Each template puts a job into one category, by the characteristics that its jobs share. The estimate of a category
+    is the mean of its run times, or a regression on the number of processors. Run times may count as shares of their
+    requests. A template gives no estimate for a job that lacks one of its characteristics. The histogram is that of
+    the last jobs of the chosen category, mixed with a little of all users' jobs.
 
     Memory is bounded by `history`. With k templates a prediction is O(k + SHOWN + bins), an end O(k).
 
@@ -131,19 +133,20 @@ class Templates(WindowedPredictor):
         self._free: list[int] = []  # rows of `sums` without a category
         self._rules = rules_of(templates, settings.history)
         self._jobs = np.zeros((settings.history, 4), np.int64)
-        self._chains = np.empty((len(templates), 3, settings.history), np.int64)  # what no job fills takes no memory
+        self._chains = np.empty((len(templates), 3, settings.history), np.int64)  # unused slots take no memory
         self._sums = np.empty((0, len(EMPTY)), np.int64)
         self._confidence = settings.confidence
-        self._quantiles = t_quantiles(settings.confidence, 0)  # as many as there are jobs, made when they are needed
+        self._quantiles = t_quantiles(settings.confidence, 0)  # extended as the number of jobs grows
         self._weightings = [np.array([Weighting(settings.prior, scaled=scaled)]) for scaled in (0.0, 1.0)]
         self._beyond = settings.beyond
         self._everybody = np.zeros(BINS)
-        self._next = 0  # slot
+        self._next = 0  # slot of the next job
 
     def predict_one(self, x: JobSubmitted, elapsed: int = 0) -> RunTimePrediction | None:
-        """Return the surest estimate for a job that has run for `elapsed` seconds, or None where no category has any.
+        """Return the surest estimate for a job that has run for `elapsed` seconds, or None if no category has one.
 
-        The stage asks at submission. The histogram is not conditioned on what has elapsed: its readers do that.
+        The stage asks at submission, with `elapsed` 0. The histogram is not conditioned on `elapsed`: its readers do
+        that.
         """
         estimates, like, (best, behind, value, reach) = self._surest(remembered(x), elapsed)
         if best == NONE:
@@ -159,7 +162,7 @@ class Templates(WindowedPredictor):
         )
 
     def point(self, x: JobSubmitted, job: RememberedJob) -> float | None:
-        """Return the point of `predict_one`, of a job and what is remembered of it, without the rest."""
+        """Return the point of `predict_one` alone, or None if there is no estimate; `job` is `remembered(x)`."""
         _, _, (best, _, value, _) = self._surest(job, 0)
         return None if best == NONE else as_predicted(value, x)
 
@@ -175,7 +178,7 @@ class Templates(WindowedPredictor):
         return categories, like, best
 
     def add(self, job: RememberedJob) -> None:
-        """Take in the newest job."""
+        """Add the newest job."""
         slot = self._next
         self._next = (slot + 1) % len(self._jobs)
         self._jobs[slot] = DESCRIBED(job)
@@ -183,7 +186,7 @@ class Templates(WindowedPredictor):
         insert(slot, self._own(job), self._rules, self._jobs, self._chains, self._sums)
 
     def remove(self, job: RememberedJob) -> None:
-        """Let go of the oldest job."""
+        """Remove the oldest job."""
         slot = (self._next - 1 - len(self.jobs)) % len(self._jobs)
         self._everybody[bin_of(job.run_time)] -= 1.0
         if not remove(slot, self._rules, self._jobs, self._chains, self._sums):
@@ -195,7 +198,7 @@ class Templates(WindowedPredictor):
                 self._free.append(category)
 
     def _own(self, job: RememberedJob) -> IntegerTable:
-        """Return the job's category by template, made where there is none yet; `NONE` where it has none."""
+        """Return the job's category by template, or `NONE` without a key. Create the categories that are missing."""
         estimates = []
         for categories, key_of_job in zip(self._categories, self._settings, strict=True):
             key = key_of_job(job)

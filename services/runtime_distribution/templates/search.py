@@ -15,9 +15,9 @@ from shadowtime.services.runtime_distribution.templates.template import (
 )
 from shadowtime.shared.kernels import Floats, Integers
 
-# Template sets as bits, and how they multiply.
+# Template sets as bits, and their recombination.
 #
-# An individual has shape (templates, bits): 1 to 10 templates, each of the bits that `Genes` reads.
+# An individual has shape (templates, bits): 1 to 10 templates, each encoded in the bits that `Genes` decodes.
 
 Individual = npt.NDArray[np.uint8]
 
@@ -26,17 +26,18 @@ RANGES: Final = {
     "running": [1 << power for power in range(6, 17)],
     "history": [1 << power for power in range(1, 17)],
 }
-"""Values of the parts of a template that may be there or not: one bit says whether, and four which."""
+"""Values of the optional settings of a template. One bit says whether a setting is there, four bits select a value."""
 
 MIN_FITNESS, MAX_FITNESS = 1.0, 4.0
 MUTATION = 0.01
 
 
 class Genes:
-    """The meaning of a template's bits, where only some characteristics of the jobs are known.
+    """The encoding of a template in bits, for jobs of which only some characteristics are known.
 
-    Two bits say what is predicted, one whether run times are relative, one for each characteristic whether the jobs of
-    a category have it in common; then five for each of `RANGES`. Four bits beyond the last value begin anew.
+    Two bits select the prediction, and one says whether run times are relative. One bit for each characteristic says
+    whether the jobs of a category share it. Then there are five bits for each of `RANGES`. The number in the last four
+    of them is taken modulo the number of values.
 
     Examples
     --------
@@ -54,7 +55,7 @@ class Genes:
         self.bits = 3 + len(self.characteristics) + 5 * len(RANGES)
 
     def template(self, bits: Individual) -> Template:
-        """Return the template that so many bits spell; any bits spell one."""
+        """Return the template that the bits encode. Any bits are valid."""
         prediction, (relative, *flags) = bits[:2], bits[2 : 3 + len(self.characteristics)]
         chosen = [characteristic for characteristic, flag in zip(self.characteristics, flags, strict=True) if flag]
         parts: dict[str, int] = {}
@@ -69,16 +70,16 @@ class Genes:
         )
 
     def templates(self, individual: Individual) -> tuple[Template, ...]:
-        """Return the templates of an individual as they are at submission, each once.
+        """Return the templates of an individual, each once, without their setting `running`.
 
-        What a template asks of running jobs makes no difference then; it is left out, so that a set that was found says
-        only what it was found for.
+        The search predicts at submission, where `running` has no effect. Without it, the set that is found contains
+        only settings that were evaluated.
         """
         at_submission = (self.template(bits).model_copy(update={"running": None}) for bits in individual)
         return tuple(dict.fromkeys(at_submission))
 
     def random(self, chance: Generator) -> Individual:
-        """Return an individual of any number of templates and any bits."""
+        """Return an individual with a random number of templates of random bits."""
         count = int(chance.integers(1, MAX_TEMPLATES + 1))
         return chance.integers(0, 2, (count, self.bits), np.uint8)
 
@@ -90,7 +91,7 @@ def _number(bits: Sequence[int] | Individual) -> int:
 def fitness(errors: Sequence[float]) -> Floats:
     """Return the fitness of individuals with these errors: from `MAX_FITNESS` for the least to `MIN_FITNESS`.
 
-    If all are equal, all are as fit as can be.
+    If all errors are equal, all individuals have `MAX_FITNESS`.
 
     >>> fitness([10, 20, 40]).tolist(), fitness([7, 7]).tolist()
     ([4.0, 3.0, 1.0], [4.0, 4.0])
@@ -104,12 +105,12 @@ def fitness(errors: Sequence[float]) -> Floats:
 
 
 def chosen(fitnesses: Floats, count: int, chance: Generator) -> Integers:
-    """Return the numbers of so many parents: stochastic sampling with replacement, in proportion to fitness."""
+    """Return the indices of `count` parents: stochastic sampling with replacement, in proportion to fitness."""
     return chance.choice(len(fitnesses), count, p=fitnesses / fitnesses.sum())
 
 
 class Cut(NamedTuple):
-    """Where two individuals are cut: in their templates `i` and `j`, both after `p` bits."""
+    """The cut points of two individuals: in their templates `i` and `j`, both after `p` bits."""
 
     i: int
     j: int
@@ -117,7 +118,7 @@ class Cut(NamedTuple):
 
 
 def cut(first: Individual, second: Individual, chance: Generator) -> Cut:
-    """Return a cut after which neither child has too many templates; there always is one."""
+    """Return a random cut after which no child has more than `MAX_TEMPLATES` templates. There always is one."""
     n, m = len(first), len(second)
     i = int(chance.integers(n))
     lowest, highest = max(0, i + m - MAX_TEMPLATES), min(m - 1, MAX_TEMPLATES - n + i)
@@ -125,7 +126,7 @@ def cut(first: Individual, second: Individual, chance: Generator) -> Cut:
 
 
 def crossover(first: Individual, second: Individual, at: Cut) -> tuple[Individual, Individual]:
-    """Return the two children: each begins as one parent and goes on, from the cut, as the other.
+    """Return the two children. Each consists of one parent up to the cut, and of the other parent after it.
 
     >>> children = crossover(np.zeros((3, 4), np.uint8), np.ones((2, 4), np.uint8), Cut(i=1, j=0, p=1))
     >>> [[bits.tolist() for bits in value] for value in children]
@@ -143,14 +144,14 @@ def mutated(individual: Individual, chance: Generator) -> Individual:
 
 
 ELITE: Final = 2
-"""Individuals of each generation that survive as they are."""
+"""Number of individuals of each generation that survive unchanged."""
 
 Templates = tuple[Template, ...]
 Errors = Callable[[Sequence[Templates]], Sequence[float]]
 
 
 class Generation(NamedTuple):
-    """The best set of a generation; `error` is what the search makes small."""
+    """The best set of a generation. The search minimises `error`."""
 
     number: int
     error: float
@@ -165,14 +166,14 @@ def search(genes: Genes, errors: Errors, population: int, generations: int, seed
     genes
         How sets are encoded.
     errors
-        Returns the error of each of some sets. All draws of chance are made here, so the way in which it finds them,
-        and on how many cores, changes nothing.
+        Function that returns the error of each set. All random numbers are drawn in `search`, so the result does not
+        depend on how the errors are computed, or on how many cores.
     population
-        Individuals of a generation; even, so that all but the elite come in pairs.
+        Number of individuals of a generation. It must be even: all but the elite are children, made in pairs.
     generations
-        How many there are.
+        Number of generations.
     seed
-        Of all draws of chance; each generation has a generator of its own.
+        Seed of all random numbers. Each generation has its own generator.
 
     References
     ----------

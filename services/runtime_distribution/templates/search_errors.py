@@ -1,7 +1,7 @@
-"""How far off template sets would have been on jobs that have ended: compiled, and each template by itself.
+"""Errors of template sets on jobs that have ended, from the compiled replay of each template alone.
 
-The estimate of a template does not depend on the others of its set, which only decide whose estimate is taken. So each
-template is followed over the jobs once, and a set costs no more than picking the narrowest of its intervals.
+The estimate of a template does not depend on the other templates of its set. The set only selects one of the estimates.
+So each template is replayed over the jobs once, and a set costs only the selection of the narrowest interval.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -29,27 +29,27 @@ ENDED, SUBMITTED = 0, 1
 def estimates(
     events: IntegerTable, categories: Integers, rules: IntegerTable, jobs: IntegerTable, history: int, quantiles: Floats
 ) -> FloatTable:
-    """Return the estimate of one template for each job at its submission, and the reach of its interval.
+    """Return the estimate of one template for each job at its submission, and the half-width of its interval.
 
     Parameters
     ----------
     events
-        Shape (events, 2), in the order in which they happened: `SUBMITTED` or `ENDED`, and which job.
+        Shape (events, 2), in the order in which they happened: `SUBMITTED` or `ENDED`, and the index of the job.
     categories
-        Of each job, or `NONE`; shape (jobs,).
+        The category of each job, or `NONE`; shape (jobs,).
     rules
         See `category_sums`; shape (1, 6).
     jobs
-        See `similar_jobs.Jobs`.
+        See `weighted_jobs.Jobs`.
     history
-        Ended jobs that are remembered.
+        Number of ended jobs in the window.
     quantiles
         See `t_quantiles`.
 
     Returns
     -------
     numpy.ndarray
-        Shape (2, jobs), in seconds; the reach is infinite where there is no estimate.
+        Shape (2, jobs), in seconds. The half-width is infinite if there is no estimate.
     """
     results = np.empty((2, len(jobs)))
     chains = np.full((1, 3, len(jobs)), NONE)
@@ -72,21 +72,22 @@ def estimates(
 
 
 class TemplateErrors:
-    """Mean absolute error of template sets on some jobs, as a share of the mean run time.
+    """Mean absolute error of template sets on given jobs, as a share of the mean run time.
 
-    As `Templates` with the same history and confidence, point by point. What templates ask of running jobs makes no
-    difference: these are predictions at submission. The estimates of the templates of the last call are kept.
+    Each prediction equals the point of `Templates` with the same history and confidence. The setting `running` of a
+    template has no effect, because all predictions are at submission. The estimates of the templates of the last call
+    are cached.
 
     Parameters
     ----------
     jobs
-        What is known of each job; all have a request.
+        Known facts about each job; all have a request.
     events
         Pairs of `SUBMITTED` or `ENDED` and the number of a job, counted from 0, in the order in which they happened.
-    keys
-        History and confidence.
+    settings
+        Its history and confidence are used.
     map_
-        Applies a function to each of some things, perhaps on several threads: kernels hold no lock.
+        A function like `map`, perhaps on several threads: the kernels release the interpreter lock.
 
     Examples
     --------
@@ -129,12 +130,12 @@ class TemplateErrors:
         return [self._error([self._known[template] for template in templates]) for templates in sets]
 
     def estimates(self, template: Template) -> Floats:
-        """Return what `estimates` does for a template."""
+        """Return the result of the function `estimates` for a template."""
         rules = rules_of([template], self._history)
         return estimates(self._events, self._categories(template), rules, self._jobs, self._history, self._quantiles)
 
     def points(self, estimates: Sequence[Floats]) -> Floats:
-        """Return what is predicted of each job where these are the estimates of a set; the request where nothing is."""
+        """Return the prediction for each job from the estimates of a set. Without an estimate it is the request."""
         values, reaches = np.array(estimates).transpose(1, 0, 2)
         narrowest = reaches.argmin(axis=0)[None]
         value, reach = (np.take_along_axis(array, narrowest, axis=0)[0] for array in (values, reaches))

@@ -1,6 +1,6 @@
-"""Templates: which jobs are alike, and what is made of their run times.
+"""Templates: rules for which jobs are alike, and for the estimate from their run times.
 
-Each is written as a SPEC, and a set of them with semicolons between: `mean(key=user,history=8);linear(key=queue)`.
+A template is written as a SPEC, a set with semicolons between them: `mean(key=user,history=8);linear(key=queue)`.
 """
 
 import re
@@ -26,12 +26,12 @@ CHARACTERISTICS: Final = {
     "request": "requested_time",
     "qos": "qos_number",
 }
-"""Characteristics that jobs may share, with the field of each."""
+"""Characteristics that jobs may share, with the field of `RememberedJob` for each."""
 
 MAX_TEMPLATES: Final = 10
 
 DEFAULT: Final = "default"
-"""Stands for the set that the project ships."""
+"""Name of the template set that the project ships."""
 
 DEFAULT_SET: Final = ";".join(
     (
@@ -39,24 +39,24 @@ DEFAULT_SET: Final = ";".join(
         "mean(key=user+executable,relative=yes,history=4)",
         "mean(key=user+request,processors=1,history=4)",  # the same, where executables are not known, or never the same
         "mean(key=user+request,history=4)",
-        "mean(key=user,relative=yes,history=4)",  # what the user is at just now
+        "mean(key=user,relative=yes,history=4)",  # the user's current work
         "mean(key=user,relative=yes,history=16)",
         "mean(key=group+request,relative=yes,history=16)",  # a new user among colleagues
         "mean(key=request,relative=yes)",  # anybody
     )
 )
-"""From the closest likeness to the widest: the closer, the shorter the memory, for people move on to other work."""
+"""Templates from the closest likeness to the widest. The closer, the shorter the memory: users change their work."""
 
 
 def power_of_two(value: int) -> int:
-    """Return the value, if it is a power of two."""
+    """Return the value. Raise `ValueError` if it is not a power of two."""
     if value & (value - 1):
         raise ValueError(f"{value} is not a power of two")
     return value
 
 
 def known(key: str) -> str:
-    """Return the characteristics in the order of `CHARACTERISTICS`."""
+    """Return the characteristics in the order of `CHARACTERISTICS`. Raise `ValueError` if one is unknown."""
     asked = key.split("+") if key else []
     for name in asked:
         if name not in CHARACTERISTICS:
@@ -68,7 +68,7 @@ PowerOfTwo = Annotated[int, AfterValidator(power_of_two)]
 
 
 class Template(SpecSettings):
-    """One way of putting jobs together into categories.
+    """A rule that groups jobs into categories and estimates a run time from each.
 
     >>> template = template_of("mean(key=request+user,processors=4)")
     >>> str(template), template.characteristics
@@ -97,27 +97,27 @@ class Template(SpecSettings):
 
     @property
     def fitted(self) -> bool:
-        """Whether it is a regression on the number of processors."""
+        """Whether the estimate is a regression on the number of processors."""
         return self.prediction != "mean"
 
     @property
     def fewest(self) -> int:
-        """Jobs that a category needs before it says anything."""
+        """Fewest jobs with which a category gives an estimate."""
         return 2 + self.relative + self.fitted
 
     def __str__(self) -> str:
-        """Return the template as a SPEC, what is as usual left out."""
+        """Return the template as a SPEC. Default values are left out."""
         keys = self.model_dump(exclude={"prediction"}, exclude_defaults=True)
         return str(Spec(self.prediction, {key: as_text(value) for key, value in keys.items()}))
 
 
 def template_of(text: str) -> Template:
-    """Return the template that a SPEC spells.
+    """Return the template that a SPEC describes.
 
     Raises
     ------
     SettingsError
-        If the SPEC has an unknown name, key or characteristic, or a value out of range; names it.
+        If the SPEC has an unknown name, key or characteristic, or a value out of range. The error names it.
     """
     spec = parse(text)
     keys = [name for name in Template.model_fields if name != "prediction"]
@@ -136,12 +136,12 @@ def template_of(text: str) -> Template:
 
 
 def templates_of(text: str) -> tuple[Template, ...]:
-    """Return the templates of a set: those that a text spells, with semicolons between them, or the `default`.
+    """Return the templates of a set: SPECs with semicolons between them, or `default` for the project's set.
 
     Raises
     ------
     SettingsError
-        If there is none, or more than `MAX_TEMPLATES`, or one is wrong; names it.
+        If there is no template, more than `MAX_TEMPLATES`, or an invalid one. The error names the fault.
     """
     texts = [part for part in (DEFAULT_SET if text == DEFAULT else text).split(";") if part.strip()]
     if not 1 <= len(texts) <= MAX_TEMPLATES:
@@ -150,7 +150,7 @@ def templates_of(text: str) -> tuple[Template, ...]:
 
 
 def spelled(text: str) -> str:
-    """Return a set as a SPEC has it, each template known to be right.
+    """Return a set in its normal form, after checking each template.
 
     >>> spelled("mean(key=request+user); mean"), spelled("default")
     ('mean(key=user+request);mean', 'default')
@@ -158,21 +158,22 @@ def spelled(text: str) -> str:
     return DEFAULT if text == DEFAULT else ";".join(map(str, templates_of(text)))
 
 
-# Template sets in files: one template on each line, as in a SPEC; what follows a `#` is a remark.
+# Template sets in files: one template on each line, as in a SPEC; text after a `#` is a comment.
 
 _TEMPLATES = re.compile(rf"\s*({'|'.join((DEFAULT, *PREDICTIONS))})\s*([(;]|$)")
 
 MAX_LINE_LENGTH = 2000
-"""Characters; a whole set on one line has fewer."""
+"""Maximum number of characters; a whole set on one line has fewer."""
 
 
 def spelled_out(text: str) -> str:
-    """Return the templates that a text spells, or the file does that it names, as a SPEC has them.
+    """Return a set in its normal form, given as a text or as the name of a file.
 
     Raises
     ------
     SettingsError
-        If the file cannot be read, or what it holds is not a set of templates; names the file.
+        If the text is an invalid set, the file cannot be read, or its contents are not a set. For a file, the error
+        names the file.
 
     >>> spelled_out("mean(key=request+user,history=8); mean(history=64)")
     'mean(key=user+request,history=8);mean(history=64)'
@@ -194,7 +195,7 @@ def spelled_out(text: str) -> str:
         raise SettingsError(f"templates {name}: {error}") from None
 
     templates = [line for line in lines if line]
-    if len(templates) > MAX_TEMPLATES:  # perhaps a log: nobody wants to be shown all of it
+    if len(templates) > MAX_TEMPLATES:  # perhaps a log: the error must not quote all of it
         raise SettingsError(f"templates {name}: {len(templates):,} templates; a set has 1 to {MAX_TEMPLATES}")
     for line in templates:
         if len(line) > MAX_LINE_LENGTH:

@@ -1,3 +1,3 @@
-"""Bounds by simulation: the queue run through possible futures, then calibrated."""
+"""Bounds by simulation: calibrated waits in simulated futures of the queue."""
 
 from shadowtime.services.wait_bound.futures.bounder import FuturesBound

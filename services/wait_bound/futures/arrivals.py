@@ -1,4 +1,4 @@
-"""Jobs that came in the last weeks, to come again in simulated futures."""
+"""Arrivals of the last weeks, which are repeated in simulated futures."""
 
 from typing import Any
 
@@ -12,20 +12,20 @@ from shadowtime.shared.messages import JobSubmitted
 
 WEEK = 7 * 86_400
 WEEKS = 4
-"""Weeks from which arrivals are taken."""
+"""Number of past weeks from which arrivals are taken."""
 
 NEAR = 2 * 3_600
-"""Seconds by which a future is earlier or later in the week than now, at most."""
+"""Maximum number of seconds by which a future begins earlier or later in the week than now."""
 
 MOST = 20_000
-"""Arrivals that are remembered."""
+"""Maximum number of stored arrivals."""
 
 UNLIMITED = 1 << 40
 """The requested time of a job that made no request, in seconds."""
 
 
 class Arrivals:
-    """The submissions of the last `WEEKS`, at most `MOST` of them. O(1) amortised for each.
+    """The submissions of the last `WEEKS` + 1 weeks, at most `MOST` of them. O(1) amortised for each.
 
     Examples
     --------
@@ -41,12 +41,12 @@ class Arrivals:
         self.key = key
         self._table: IntegerTable = np.zeros((256, 4), dtype=np.int64)
         self._numbers: dict[int, int] = {}
-        """Of the jobs that have not ended, how many had come before; of two of one number the last."""
+        """Number of arrivals before each job that has not ended, by job number; the last one of a repeated number."""
         self._first, self._end, self._gone = 0, 0, 0
-        """The columns in use, and how many have been let go of."""
+        """Begin and end of the rows in use, and number of rows that have been dropped."""
 
     def add(self, job: JobSubmitted) -> None:
-        """Remember a job that is submitted; until it ends it runs to its request."""
+        """Store a submitted job. Until it ends, its run time is its request."""
         if self._end == len(self._table):
             self._make_room()
         limit = UNLIMITED if job.requested_time is None else job.requested_time
@@ -58,20 +58,20 @@ class Arrivals:
             self._gone += 1
 
     def end(self, job_number: int, run_time: int) -> None:
-        """Learn how long a job ran, in seconds."""
+        """Learn the run time of a job, in seconds."""
         place = self._numbers.pop(job_number, -1) - self._gone + self._first
         if place >= self._first:
             row = self._table[place, ARRIVING:]
             row[RUN_TIME] = max(min(run_time, row[LIMIT]), 1)
 
     def forget(self, job_number: int) -> None:
-        """Have a job that leaves without starting stay in the record, as one that runs to its request."""
+        """Stop tracking a job that leaves without starting. Its arrival stays stored, with its request as run time."""
         self._numbers.pop(job_number, None)
 
     def draw(self, now: int, futures: int) -> tuple[IntegerTable, Integers, Integers]:
-        """Return the arrivals, and of each future the first that comes again and by how many seconds later.
+        """Return all arrivals, and for each future the index of the first repeated one and the shift in seconds.
 
-        Futures take turns in the weeks that are known; within the first week nothing comes.
+        Futures cycle through the known weeks. During the first week there are no arrivals to repeat.
         """
         table = self._table[self._first : self._end]
         weeks = min((now - int(table[0, TIME])) // WEEK, WEEKS) if len(table) else 0
@@ -83,12 +83,12 @@ class Arrivals:
         return table, np.searchsorted(table[:, TIME], now - shifts, side="right"), shifts
 
     def snapshot(self) -> Any:
-        """Return the arrivals, oldest first, and which have not ended."""
+        """Return the arrivals, oldest first, and the jobs that have not ended."""
         numbers = [[number, place - self._gone] for number, place in self._numbers.items() if place >= self._gone]
         return {"table": packed_numbers(self._table[self._first : self._end]), "numbers": numbers}
 
     def restore(self, state: Any) -> None:
-        """Take on what `snapshot` returned."""
+        """Restore the state that `snapshot` returned."""
         table = unpacked_numbers(state["table"])
         self._first, self._end, self._gone = 0, len(table), 0
         self._table = np.concatenate((table, np.zeros((256, 4), dtype=np.int64)))

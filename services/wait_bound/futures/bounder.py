@@ -1,4 +1,4 @@
-"""A bound on the wait from simulated futures: the machine run ahead, judged by what such futures came to before."""
+"""A bound on the wait from simulated futures of the machine, calibrated by the waits that followed like futures."""
 
 from typing import Any, ClassVar, NamedTuple
 
@@ -20,17 +20,17 @@ from shadowtime.shared.messages import Event, JobStarted, JobSubmitted, JobWithd
 from shadowtime.shared.stages import LastValue
 
 LONGEST = 30 * 86_400.0
-"""Seconds that stand for a future without a start."""
+"""Wait in seconds of a future without a start, and the maximum in any future."""
 
 OF_LAST = 0.3
 """Weight of a user's last wait in the mean of the logarithms of their waits."""
 
 
 AHEAD = (0.1, 0.5, 0.9)
-"""Quantiles of the simulated waits that trees ask for."""
+"""Quantiles of the simulated waits that are features of trees."""
 
 WIDTH = OF_QUEUE + OF_WAITS + len(AHEAD) + 1
-"""Numbers of which trees ask; the last is the user's mean."""
+"""Number of features of trees. The last one is the user's mean."""
 
 
 class FutureSettings(HistorySettings):
@@ -49,9 +49,10 @@ class FutureSettings(HistorySettings):
 
 
 class SubmittedForecast(NamedTuple):
-    """Known facts about a job at submission: logarithms of the forecast wait and of its user's; waits alike.
+    """Known facts about a job at submission.
 
-    Where there are trees, the numbers that they ask for, and what they say.
+    They are the logarithm of the forecast wait, the mean logarithm of the user's waits, and the waits of jobs with like
+    forecasts. With trees, they include the features of the job and the quantiles of the trees.
     """
 
     forecast: float
@@ -64,11 +65,11 @@ class SubmittedForecast(NamedTuple):
 class FuturesBound(Bounder):
     """Bound each wait by the waits of the jobs whose simulated futures were most like those of this one.
 
-    The median of its starts in `MachineFutures` says which of the last waits were forecast alike; these and all waits
-    are two sources of quantiles, and `WaitTrees` a third where they are asked for; they follow their misses and are
-    mixed by score (`TrackedQuantiles`), for the cluster and for each of the first `MAX_QUEUES` queues.
+    The forecast is the median wait in `MachineFutures`. It selects the past waits with like forecasts. These waits are
+    one source of quantiles, all waits are another, and `WaitTrees` are an optional third. The quantiles follow their
+    misses and are mixed by score (`TrackedQuantiles`), for the cluster and for each of the first `MAX_QUEUES` queues.
 
-    The cost of the futures, O(8,000) and O(waiting jobs) for each submission, in compiled code.
+    A submission costs the futures, O(8,000) and O(waiting jobs), all in compiled code.
 
     References
     ----------
@@ -81,7 +82,7 @@ class FuturesBound(Bounder):
     def __init__(self, settings: FutureSettings) -> None:
         self._settings = settings
         self.machine = MachineFutures(settings.futures, arrivals=settings.arrivals)
-        """The machine as futures begin from it."""
+        """State of the machine from which futures begin."""
         self._near = NearestWaits()
         self._recent = RecentWaits()
         self._trees = WaitTrees(levels(settings), WIDTH, settings.history, settings.days) if settings.trees else None
@@ -89,12 +90,12 @@ class FuturesBound(Bounder):
         self._queues: dict[int, JudgedFutures] = {}
         self._users: dict[int | None, float] = {}
         self._forecasts: dict[int, tuple[float, float]] = {}
-        """Of each waiting job its forecast and its user's waits."""
+        """Forecast and mean of the user's waits for each waiting job, both as logarithms."""
         self._foretold: tuple[int, tuple[float, ...]] = (0, ())
         self._asked = LastValue(self._ask)
 
     def foretold(self, x: JobSubmitted, run_time: RunTimePrediction | None) -> None:
-        """Take in what is predicted of the job that is asked about next."""
+        """Record the predicted run time of the job whose bounds are asked for next."""
         self._foretold = x.job_number, () if run_time is None else run_time.histogram
 
     def predict_one(self, x: JobSubmitted) -> tuple[WaitBound, ...]:
@@ -102,7 +103,7 @@ class FuturesBound(Bounder):
         return self._bounds(x, self._asked(x), self._settings.quantile, self._settings.confidence)
 
     def bounds_at(self, x: JobSubmitted, now: int, quantile: float, confidence: float) -> tuple[WaitBound, ...]:
-        """Return the bounds that a job would have now, in seconds, at any quantile: between levels on a line."""
+        """Return the bounds that a job would have now, in seconds, interpolated linearly between the levels."""
         return self._bounds(x, self._ask(x, now), quantile, confidence)
 
     def learn_one(self, x: JobSubmitted, y: int) -> None:
@@ -120,7 +121,7 @@ class FuturesBound(Bounder):
         self._users[x.user_id] = before + OF_LAST * (log_wait - before)
 
     def observe(self, event: Event) -> None:
-        """Follow the jobs and the machine; notice that time goes on."""
+        """Track the jobs and the machine, and advance the time."""
         if isinstance(event, JobSubmitted):
             asked = self._asked(event)
             self._forecasts[event.job_number] = asked.forecast, asked.user
@@ -156,7 +157,10 @@ class FuturesBound(Bounder):
         return JudgedFutures(queue, self._settings, sources)
 
     def _scopes(self, x: JobSubmitted) -> list[JudgedFutures]:
-        """Return the cluster and the job's queue, a new one if there is none yet and not too many others."""
+        """Return the cluster and the job's queue, which `observe` stores if it is new.
+
+        A queue beyond the first `MAX_QUEUES` is left out.
+        """
         own = None if x.queue_number is None else self._queues.get(x.queue_number)
         if own is None and x.queue_number is not None and len(self._queues) < MAX_QUEUES:
             own = self._judged(x.queue_number)
@@ -205,7 +209,7 @@ class FuturesBound(Bounder):
         }
 
     def restore(self, state: Any) -> None:
-        """Take on what `snapshot` returned."""
+        """Restore the state that `snapshot` returned."""
         self.machine.restore(state["machine"])
         self._near.restore(state["near"])
         self._cluster.restore(state["cluster"])

@@ -1,4 +1,4 @@
-"""Calibration of futures by their outcomes, for one queue or for the whole cluster."""
+"""Calibration of futures by observed waits, for one queue or for the whole cluster."""
 
 from functools import partial
 from typing import Any
@@ -14,20 +14,21 @@ from shadowtime.shared.kernels import Floats, FloatTable
 from shadowtime.shared.messages import Coverage, JobSubmitted, WaitBound
 
 LEVELS = (0.05, 0.1, 0.25, 0.5, 0.75, 0.8, 0.9, 0.95, 0.99)
-"""Probabilities of starting within so long that are told, beside the quantile of the bound."""
+"""Levels of the published quantiles of the wait, besides the quantile of the bound."""
 
 
 class JudgedFutures:
-    """Quantiles from the waits of jobs that were forecast alike, all waits here, and trees, as they have held here.
+    """Quantiles of the wait, calibrated by the waits of one queue or cluster.
 
-    O(log waits) and what following costs.
+    Their sources are the waits of jobs with like forecasts, all waits of the queue or cluster, and optionally trees.
+    O(log waits) and the cost of `TrackedQuantiles`.
 
     Parameters
     ----------
     queue
         None for all queues of a cluster together.
     sources
-        2, or 3 with trees.
+        Number of sources: 2, or 3 with trees.
 
     References
     ----------
@@ -46,14 +47,17 @@ class JudgedFutures:
         """Bound that was published for each waiting job, in seconds."""
 
     def quantiles(self, alike: Floats, trees: Floats | None) -> FloatTable | None:
-        """Return what the sources say at each level, as `TrackedQuantiles` takes it; None with too few waits.
+        """Return the quantiles of the sources as logarithms for `TrackedQuantiles`; None with too few waits.
+
+        The shape is (levels, sources).
 
         Parameters
         ----------
         alike
-            Waits of the jobs that were forecast alike, in seconds, rising.
+            Waits of the jobs with like forecasts, in seconds, ascending.
         trees
-            What trees say, as logarithms, shape (levels,). Without them, the first source speaks in their place.
+            Quantiles of the trees as logarithms, shape (levels,). Before trees are grown, None: the first source is
+            used in their place.
         """
         count = len(self._history)
         if count < MIN_WAITS or not len(alike):
@@ -66,14 +70,14 @@ class JudgedFutures:
         return np.stack(logs, axis=1)
 
     def submit(self, job: JobSubmitted, quantiles: FloatTable | None) -> None:
-        """Remember what is told of a job until it starts."""
+        """Store the quantiles and the bound of a job until it starts."""
         if quantiles is not None:
             self._tracked.tell(job.job_number, float(job.since), quantiles)
             seconds = self._tracked.seconds(quantiles)
             self._bounds[job.job_number] = int(seconds[self._levels.index(self._quantile)])
 
     def learn(self, job_number: int, wait: int) -> tuple[Coverage, ...]:
-        """Learn the wait of a job in seconds; return what is to be told of how bounds fare."""
+        """Learn the wait of a job in seconds. Return the coverage message that is due, if any."""
         self._tracked.start(job_number, float(wait))
         self._history.add(wait)
         bound = self._bounds.pop(job_number, None)
@@ -98,12 +102,15 @@ class JudgedFutures:
         self._bounds.pop(job_number, None)
 
     def advance(self, now: int) -> None:
-        """Notice that time goes on, in seconds."""
+        """Learn from the jobs that have outwaited their quantiles at `now`, in seconds."""
         if self._bounds:
             self._tracked.advance(float(now))
 
     def message(self, quantiles: FloatTable | None, quantile: float, confidence: float) -> WaitBound:
-        """Return the bound at a quantile, on a line between levels, and all levels."""
+        """Return the message of a bound, interpolated linearly between levels, with all levels.
+
+        Without a bound, it has a reason.
+        """
         count, (least, *_, most) = len(self._history), self._levels
         at = partial(WaitBound, grouping="futures", queue=self.queue, quantile=quantile, confidence=confidence)
         if quantiles is None:
@@ -121,7 +128,7 @@ class JudgedFutures:
         return {"parts": [part.snapshot() for part in parts], "bounds": list(self._bounds.items())}
 
     def restore(self, state: Any) -> None:
-        """Take on what `snapshot` returned."""
+        """Restore the state that `snapshot` returned."""
         history, tracked, coverage = state["parts"]
         self._history.restore(history)
         self._tracked.restore(tracked)
@@ -130,10 +137,10 @@ class JudgedFutures:
 
 
 def levels(settings: HistorySettings) -> tuple[float, ...]:
-    """Return the probabilities that are told, rising."""
+    """Return the levels of the published quantiles, ascending."""
     return tuple(sorted({*LEVELS, settings.quantile}))
 
 
 def _ranks(ranks: Floats, count: int) -> Any:
-    """Return the rank, from 1 on, of each quantile of so many waits."""
+    """Return the rank, from 1 on, of each quantile among `count` waits."""
     return np.maximum(np.ceil(ranks * count - 1e-9).astype(np.int64), 1)

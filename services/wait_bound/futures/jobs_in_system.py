@@ -1,4 +1,4 @@
-"""The jobs that wait and run, as columns from which futures begin."""
+"""A table of the waiting and running jobs, from which futures begin."""
 
 from itertools import islice
 from typing import Any
@@ -11,14 +11,16 @@ from shadowtime.shared.kernels import Floats, FloatTable, Integers, IntegerTable
 from shadowtime.shared.messages import JobChanged, JobEnded, JobStarted, JobSubmitted
 
 NUMBER, ASKED, REQUEST, HELD, LIMIT, START, USER, QUEUE, SINCE, EXPECTED = range(10)
-"""Columns: job number, processors and seconds that the job asks for, those that it has once it runs, its start; user
-and queue, -1 where there is none; since when it waits, and its expected run time in seconds."""
+"""Columns: job number; requested processors and time; processors, time limit and start of a job that runs; user and
+queue, -1 if there is none; begin of the wait; expected run time. Times in seconds."""
 
 UNKNOWN = -1
 
 
 class JobsThere:
-    """Waiting and running jobs, each with its distribution of run times; those that hold nothing are left out.
+    """Waiting and running jobs, each with its distribution of run times.
+
+    Blocked and suspended jobs are stored, but left out of all results.
 
     O(1) for each event, O(jobs) for each question; memory O(jobs).
 
@@ -37,9 +39,9 @@ class JobsThere:
         self._masses: FloatTable = np.zeros((64, BINS))
         self._free = list(range(63, -1, -1))
         self._waiting: dict[int, int] = {}
-        """The rows of the waiting jobs, in the order in which they came."""
+        """Row of each waiting job, in the order in which they joined the queue."""
         self._blocked: dict[int, int] = {}
-        """And of those that may not start for now: they are as if they were not there."""
+        """Row of each blocked job, which may not start for now."""
         self._running: dict[int, int] = {}
         self._suspended: dict[int, int] = {}
         self.held = 0
@@ -49,7 +51,7 @@ class JobsThere:
         return len(self._waiting) + len(self._running)
 
     def submit(self, job: JobSubmitted, histogram: tuple[float, ...]) -> None:
-        """Take in a job with the probability of each bin of its run time, from bin 0 on; none: it runs to its limit."""
+        """Add a job with the probability of each bin of its run time, from bin 0 on; if empty, it runs to its limit."""
         limit = UNLIMITED if job.requested_time is None else job.requested_time
         group = self._blocked if job.blocked else self._waiting
         row = group[job.job_number] = self._new_row()
@@ -64,7 +66,7 @@ class JobsThere:
         self._forget(self._left(job_number))
 
     def start(self, event: JobStarted) -> None:
-        """Have a job hold processors; also one that is not known, as what was told of it was withdrawn."""
+        """Move a job to the running jobs. A job that is unknown, because it was withdrawn, is added."""
         row = self._left(event.job_number)
         if row is None:
             row = self._new_row()
@@ -75,7 +77,7 @@ class JobsThere:
         self.held += event.processors
 
     def end(self, event: JobEnded) -> None:
-        """Have a job let go of what it holds; one that is requeued waits again, the last."""
+        """Release the processors of a job. A requeued job with a known request waits again, as the last one."""
         row = self._running.pop(event.job_number, None)
         if row is None:
             row = self._suspended.pop(event.job_number, None)
@@ -88,21 +90,24 @@ class JobsThere:
             self._forget(row)
 
     def suspend(self, job_number: int) -> None:
-        """Have a running job hold nothing for a while."""
+        """Release the processors of a running job until it is resumed."""
         row = self._running.pop(job_number, None)
         if row is not None:
             self._suspended[job_number] = row
             self.held -= int(self._table[row, HELD])
 
     def resume(self, job_number: int) -> None:
-        """Have a suspended job hold what it held."""
+        """Let a suspended job hold its processors again."""
         row = self._suspended.pop(job_number, None)
         if row is not None:
             self._running[job_number] = row
             self.held += int(self._table[row, HELD])
 
     def change(self, event: JobChanged) -> None:
-        """Have a job ask for something else, or hold it."""
+        """Apply a change: block or unblock a waiting job, or set the processors or the time that a job has or requests.
+
+        The change is ignored if the job is unknown.
+        """
         number, at = event.job_number, ASKED
         if event.blocked is not None and (row := self._left(number)) is not None:
             (self._blocked if event.blocked else self._waiting)[number] = row
@@ -124,7 +129,7 @@ class JobsThere:
         return np.ascontiguousarray(self._table[_rows(self._waiting), ASKED:HELD].T)
 
     def running(self, now: int) -> IntegerTable:
-        """Return processors of the running jobs and when they end at the latest, in seconds, shape (2, jobs)."""
+        """Return processors and latest ends of the running jobs, in seconds, shape (2, jobs)."""
         sizes, limits, starts = self._table[_rows(self._running), HELD:USER].T
         return np.stack((sizes, np.maximum(starts + limits, now + 1)))
 
@@ -135,7 +140,7 @@ class JobsThere:
         return sampled_times(self._masses[rows], np.zeros(len(rows)), limits, limits, draws)
 
     def ends(self, now: int, draws: FloatTable) -> IntegerTable:
-        """Return when each running job ends in each future, in seconds, given for how long it has run."""
+        """Return the end of each running job in each future, in seconds, given the time that it has run."""
         rows = _rows(self._running)
         limits, starts = self._table[rows, LIMIT].astype(np.float64), self._table[rows, START]
         elapsed: Floats = (now - starts).astype(np.float64)
@@ -154,7 +159,7 @@ class JobsThere:
         return {"counts": [len(group) for group in groups], "tables": list(tables)}
 
     def restore(self, state: Any) -> None:
-        """Take on what `snapshot` returned, where no job is known yet."""
+        """Restore the state that `snapshot` returned. The instance must not know any job yet."""
         table, masses = (unpacked_numbers(numbers) for numbers in state["tables"])
         saved = zip(table, masses, strict=True)
         for group, count in zip(self._groups, state["counts"], strict=True):
@@ -169,7 +174,7 @@ class JobsThere:
         return self._waiting, self._blocked, self._running, self._suspended
 
     def _left(self, job_number: int) -> int | None:
-        """Return the row of a job that waits no longer."""
+        """Remove a job from the waiting and blocked jobs. Return its row, or None if it is in neither."""
         row = self._waiting.pop(job_number, None)
         return self._blocked.pop(job_number, None) if row is None else row
 

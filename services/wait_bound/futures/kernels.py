@@ -1,29 +1,32 @@
-"""When the last job of a queue starts, in futures that differ in how long jobs run and in what else arrives."""
+"""Starts of the last job of a queue in simulated futures, which differ in run times and arrivals."""
 
 import numpy as np
 
 from shadowtime.shared.kernels import Integers, IntegerTable, kernel
 
 SIZE, LIMIT, RUN_TIME, LATEST, END = 0, 1, 2, 1, 2
-"""Rows of a table of waiting jobs: processors, requested time, run time; and of running ones: processors, when they end
-at the latest, when they do."""
+"""Rows of a table of waiting jobs: processors, requested time, run time. Rows of a table of running jobs: processors,
+latest end, actual end."""
 
 TIME, ARRIVING = 0, 1
-"""Columns of the table of arrivals: when, then what a waiting job has."""
+"""Columns of the table of arrivals: time, and from `ARRIVING` on the rows of a waiting job."""
 
 NEVER = 1 << 60
-"""In the place of a start: the job does not start, or that lies beyond the steps of a future."""
+"""Start of a job that does not start, or not within the steps of a future."""
 
 
 @kernel
 def easy_once(
     now: int, free: int, target: int, queue: IntegerTable, waits: int, held: IntegerTable, runs: int
 ) -> tuple[int, int, int, int]:
-    """Start what EASY starts on requests, first come first served; return free processors, target, waits, runs.
+    """Run one pass of EASY on requests, first come first served. Return free processors, target, waits and runs.
 
-    The target is -1 once it has started. Jobs move from the queue to those that hold processors; both are written to.
-    O(waits + runs * log runs). The pass of `shared.kernels.easy_backfill` makes arrays of resources: it takes four
-    times as long here, and with its shadow time alone this takes a tenth to a third longer.
+    `target` is the position in the queue of the job to follow; it is -1 once the job has started. `waits` and `runs`
+    are the numbers of jobs in `queue` and `held`. Started jobs move from `queue` to `held`; both are changed in place.
+    O(waits + runs * log runs).
+
+    The pass of `shared.kernels.easy_backfill` makes arrays of resources, and takes four times as long here. Its shadow
+    time alone would make this pass a tenth to a third slower.
     """
     heads = 0
     while heads < waits and queue[SIZE, heads] <= free:
@@ -86,22 +89,22 @@ def starts_ahead(
     shifts: Integers,
     most: int,
 ) -> Integers:
-    """Return when the last waiting job starts in each future, in seconds, or `NEVER`. O(futures * passes * a pass).
+    """Return the start of the last waiting job in each future, in seconds, or `NEVER`. O(futures * passes * a pass).
 
     Parameters
     ----------
     processors, free
-        Of the machine, and those that are free now.
+        Processors of the machine, and free processors now.
     waiting, running
         Processors and requested times of the waiting jobs, in the order of the queue; processors and latest ends of the
-        running ones; shape (2, jobs).
+        running jobs; shape (2, jobs).
     run_times, ends
-        Of each future the run times of the waiting jobs and the ends of the running ones, shape (futures, jobs).
+        Run times of the waiting jobs and ends of the running jobs in each future, shape (futures, jobs).
     arrivals, firsts, shifts
-        Jobs that came once, by time, shape (arrivals, 4); in each future those from its first on come again, so many
-        seconds later. Those larger than the machine stay away.
+        Past arrivals by time, shape (arrivals, 4). In each future, the arrivals from its index in `firsts` on are
+        repeated, `shifts` seconds later. Jobs larger than the machine are left out.
     most
-        Steps of a future.
+        Maximum number of steps of a future. A pass counts one step for each waiting and running job.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Quantiles of waits from several sources, each moved by what came of it, and mixed by how near they came."""
+"""Quantiles of waits from several sources, each shifted by its own misses, and mixed by their losses."""
 
 from typing import Any
 
@@ -9,32 +9,34 @@ from shadowtime.shared.distributions import packed_numbers, unpacked_numbers
 from shadowtime.shared.kernels import Floats, FloatTable, kernel
 
 STEPS = np.array([0.003, 0.01, 0.03])
-"""By what one wait moves the logarithm of a quantile, for each unit that its probability is off; one each expert."""
+"""Step of each expert of a source: how far one wait shifts the logarithm of a quantile, per unit of probability."""
 
 FARTHEST = 3.0
-"""The logarithm by which a quantile is moved at most."""
+"""Maximum shift of the logarithm of a quantile, up or down."""
 
 LAST = 1_000
-"""Waits after which what experts lost counts for little: weights are shared among them at half of that rate."""
+"""Number of waits after which a loss counts for little. With each wait, experts share 1 / (2 `LAST`) of the weights."""
 
 NEAR = 60.0
 """Seconds that are added to waits before their logarithms are taken."""
 
 SINCE, NEXT, FORECAST = range(3)
-"""Columns of a waiting job: since when it waits, up to when nothing of it is outwaited; then what each expert told of
-it, then 1 where that still holds."""
+"""Columns of a waiting job: begin of its wait; time until which it outwaits no further quantile; from `FORECAST` on the
+quantile of each level and expert, and then for each of them 1 if it is not outwaited yet."""
 
 
 @kernel
 def count_missed(now: float, jobs: FloatTable, shifts: FloatTable, levels: Floats, steps: Floats) -> None:
-    """Move up, once for each waiting job and expert, the quantiles that a job has outwaited.
+    """Move up the quantiles that waiting jobs have outwaited, once for each job, level and expert.
 
-    O(jobs), and O(levels * experts) for each that outwaits any.
+    O(jobs), and O(levels * experts) for each job that outwaits a quantile.
 
     Parameters
     ----------
     jobs
-        Of each `SINCE`, `NEXT`, then `FORECAST`; changed here, as are `shifts`, of each level and expert.
+        Rows with the columns `SINCE`, `NEXT`, and from `FORECAST` on; changed in place.
+    shifts
+        Shift of each level and expert; changed in place.
     """
     experts, count = shifts.shape[1], shifts.size
     for job in range(len(jobs)):
@@ -51,22 +53,23 @@ def count_missed(now: float, jobs: FloatTable, shifts: FloatTable, levels: Float
                 else:
                     least = min(least, jobs[job, FORECAST + index])
 
-        jobs[job, NEXT] = jobs[job, SINCE] + np.exp(least) - NEAR - 1.0  # a second before, for rounding
+        jobs[job, NEXT] = jobs[job, SINCE] + np.exp(least) - NEAR - 1.0  # a second earlier, because of rounding
 
 
 @kernel
 def learn_wait(
     job: Floats, wait: float, shifts: FloatTable, weights: FloatTable, squares: Floats, levels: Floats, steps: Floats
 ) -> None:
-    """Move down the quantiles that a wait was within, and weigh experts by what they lost. O(levels * experts).
+    """Move down the quantiles that a wait did not exceed, and reweight experts by their losses. O(levels * experts).
 
     Parameters
     ----------
     job
-        As a row of `count_missed`.
-    weights, squares
-        Of each level and expert, adding up to 1 over experts, and the mean of squared losses of each level; all are
-        changed here, as are the shifts.
+        A row as in `count_missed`.
+    weights
+        Weight of each level and expert, adding up to 1 over experts; changed in place, as are the shifts.
+    squares
+        Mean squared loss of each level; changed in place.
     """
     experts, count = shifts.shape[1], shifts.size
     log_wait, shared = np.log(wait + NEAR), 0.5 / LAST
@@ -89,13 +92,13 @@ def learn_wait(
 
 
 class TrackedQuantiles:
-    """Experts, one for each source and step, whose quantiles follow their own misses; and their mixture.
+    """Experts, one for each source and step, whose quantiles follow their own misses, and the mixture of the experts.
 
-    An expert's quantile at level q is moved up by its step times q when a job has waited for longer, as soon as it has,
-    and down by its step times 1 - q when one starts within; so whatever the waits do, its share of misses over n waits
-    is within (`FARTHEST` + step) / (n step) of 1 - q, save for those that are not known yet (at most the jobs that
-    wait), as long as it is not held at `FARTHEST`. Weights follow the losses of the last thousand waits, each told as
-    it was; the mixture has no such guarantee of its own. Levels never cross.
+    The logarithm of an expert's quantile at level q moves up by step · q as soon as a job has waited for longer. It
+    moves down by step · (1 - q) when a job starts within it. So for any waits, the share of misses over n jobs is
+    within (`FARTHEST` + step) / (n step) of 1 - q. This counts only jobs whose outcome is known: at most the waiting
+    jobs are missing. It holds while the shift is not limited by `FARTHEST`. Weights follow the losses of the last
+    thousand waits, each under the quantiles at its submission. The mixture has no such guarantee. Levels never cross.
 
     O(waiting jobs) an event, and O(levels * experts) a submission, start and outwaited quantile, in compiled
     code; memory O(waiting jobs * levels * experts).
@@ -103,9 +106,9 @@ class TrackedQuantiles:
     Parameters
     ----------
     levels
-        Probabilities, rising.
+        Probabilities, ascending.
     sources
-        How many sources there are.
+        Number of sources.
 
     Examples
     --------
@@ -128,24 +131,24 @@ class TrackedQuantiles:
         self.weights: FloatTable = np.full((len(levels), experts), 1.0 / experts)
         self._squares: Floats = np.ones(len(levels))
         self._numbers: list[int] = []
-        """The waiting jobs, in the order of the rows of `_jobs`."""
+        """Numbers of the waiting jobs, in the order of the rows of `_jobs`."""
         self._rows: dict[int, int] = {}
         self._jobs: FloatTable = np.zeros((16, FORECAST + 2 * self.shifts.size))
 
     def seconds(self, quantiles: FloatTable) -> Floats:
-        """Return the mixture of quantiles that sources have, as told now, in seconds, shape (levels,), rising.
+        """Return the mixture of the experts' quantiles, as of now, in seconds; shape (levels,), ascending.
 
         Parameters
         ----------
         quantiles
-            The logarithms of waits and `NEAR`, shape (levels, sources).
+            Quantiles of the sources as log(wait + `NEAR`), shape (levels, sources).
         """
         logs = (self.weights * self._forecasts(quantiles)).sum(axis=1)
         seconds = np.rint(np.exp(np.minimum(logs, np.log(MAX_DURATION))) - NEAR)
         return np.maximum.accumulate(np.maximum(seconds, 0.0))
 
     def tell(self, job_number: int, since: float, quantiles: FloatTable) -> None:
-        """Remember what experts say of a job that waits from then on, in seconds."""
+        """Store the experts' quantiles for a job that waits since `since`, in seconds."""
         row = self._rows[job_number] = len(self._numbers)
         self._numbers.append(job_number)
         if row == len(self._jobs):
@@ -154,11 +157,11 @@ class TrackedQuantiles:
         self._jobs[row] = np.concatenate(([since, -np.inf], forecasts, np.ones_like(forecasts)))
 
     def advance(self, now: float) -> None:
-        """Learn from the jobs that have waited for longer than was told of them, at a time in seconds."""
+        """Learn from the jobs that have outwaited their quantiles at `now`, in seconds."""
         count_missed(now, self._jobs[: len(self._numbers)], self.shifts, self.levels, STEPS)
 
     def start(self, job_number: int, wait: float) -> None:
-        """Learn the wait of a job in seconds, if anything was told of it."""
+        """Learn the wait of a job in seconds, if it has stored quantiles."""
         row = self._rows.get(job_number)
         if row is None:
             return
@@ -168,7 +171,7 @@ class TrackedQuantiles:
         self.withdraw(job_number)
 
     def withdraw(self, job_number: int) -> None:
-        """Forget a job; the last row takes the place of its own."""
+        """Forget a job. The last row moves into its place."""
         row = self._rows.pop(job_number, None)
         if row is None:
             return
@@ -178,7 +181,10 @@ class TrackedQuantiles:
             self._jobs[row] = self._jobs[len(self._numbers)]
 
     def _forecasts(self, quantiles: FloatTable) -> FloatTable:
-        """Return what each expert says, the experts of one source beside each other; no less than no wait."""
+        """Return the quantiles of the experts as logarithms, at least that of no wait; shape (levels, experts).
+
+        The experts of one source are adjacent.
+        """
         return np.maximum(np.repeat(quantiles, len(STEPS), axis=1) + self.shifts, np.log(NEAR))
 
     def snapshot(self) -> Any:
@@ -187,7 +193,7 @@ class TrackedQuantiles:
         return {"tables": [packed_numbers(table) for table in tables], "numbers": self._numbers.copy()}
 
     def restore(self, state: Any) -> None:
-        """Take on what `snapshot` returned."""
+        """Restore the state that `snapshot` returned."""
         self.shifts, self.weights, self._squares, jobs = (unpacked_numbers(numbers) for numbers in state["tables"])
         self._numbers = list(state["numbers"])
         self._rows = {number: row for row, number in enumerate(self._numbers)}

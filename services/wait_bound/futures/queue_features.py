@@ -1,4 +1,4 @@
-"""The state of the queue and of the machine as a job is submitted, as numbers that trees ask for."""
+"""The state of the queue and of the machine at a job's submission, as features of trees."""
 
 from typing import Final
 
@@ -22,14 +22,14 @@ OF_QUEUE: Final = 28
 """Number of features."""
 
 SOONEST: Final = 60.0
-"""Seconds that a running job is expected to run on, at least."""
+"""Smallest expected remaining run time in seconds; also added to ages before their logarithms are taken."""
 
 
 @kernel
 def until_free(free: float, wanted: float, left: Floats, sizes: Integers) -> float:
-    """Return the seconds until so many processors are free, where jobs of these sizes end in so many. O(n log n).
+    """Return the seconds until `wanted` processors are free, if jobs of these `sizes` end in `left` seconds.
 
-    The last of these ends, if that is too few.
+    If all of them are too few, it is the end of the last job. O(n log n).
 
     >>> until_free(1.0, 3.0, np.array([50.0, 20.0, 30.0]), np.array([4, 1, 1]))
     30.0
@@ -49,20 +49,27 @@ def until_free(free: float, wanted: float, left: Floats, sizes: Integers) -> flo
 def described(
     now: int, processors: int, held: int, waiting: IntegerTable, running: IntegerTable, job: Integers
 ) -> Floats:
-    """Return what is known of a job and of those that wait and run before it; shape (OF_QUEUE,). O(n log n).
+    """Return the features of a job and of the jobs that wait and run before it; shape (OF_QUEUE,). O(n log n).
 
-    Free processors; the waiting jobs: how many, their processors, their work by request and as expected (in seconds of
-    the whole machine), the longest and the mean age, those that are no larger, their work, those that ask for no
-    longer, the head's processors, request and age; the running jobs: their work by request, how many; how long until
-    as many processors are free, by request and as expected; the job's own size, request, expected run time and area;
-    its user's waiting jobs and busy processors; its queue, the jobs that wait there, their work; the hour and the day.
+    In order, with work in seconds of the whole machine:
+
+    - free processors;
+    - waiting jobs: number, processors, work by request, expected work, longest age, mean logarithm of age;
+    - waiting jobs no larger than the job: number, work; waiting jobs with no longer request: number;
+    - head of the queue: processors, request, age;
+    - running jobs: work by request, number;
+    - time until the job's processors are free: by request, as expected;
+    - the job: processors, request, expected run time, processors times request;
+    - its user: number of waiting jobs, busy processors;
+    - its queue: number of the queue, number of jobs that wait there, their work by request;
+    - hour of the day, day of the week.
 
     Parameters
     ----------
     held
         Processors that running jobs hold.
     waiting, running, job
-        Rows of `JobsThere`, in the order in which they came; and that of the job itself.
+        Rows of `JobsThere`, the waiting jobs in the order of the queue, and the row of the job itself.
     """
     features = np.zeros(OF_QUEUE)
     machine, count = float(max(processors, 1)), len(waiting)

@@ -1,4 +1,4 @@
-"""Recent waits in each queue and of each size, and the work that has arrived."""
+"""Recent waits by queue and by size, the work that has arrived, and the waits of like jobs."""
 
 from typing import Any, Final
 
@@ -14,10 +14,10 @@ SPEEDS: Final = np.array([0.3, 0.05, 0.01])
 """Weight of the last wait in each mean."""
 
 LAST: Final = 8
-"""Waits of which the median is taken."""
+"""Number of the last waits whose median is a feature."""
 
 UNKNOWN: Final = -1.0
-"""In the place of the mean of no waits."""
+"""Value of a feature if there are no waits."""
 
 OF_WAITS: Final = 3 * len(SPEEDS) + 3
 """Number of features."""
@@ -26,9 +26,10 @@ Group = tuple[int, int]
 
 
 class RecentWaits:
-    """Means of logarithms of waits, that forget at three speeds: of all jobs, those of a queue, those of a size.
+    """Means of the logarithms of waits of all jobs, of each queue and of each size, forgetting at three speeds.
 
-    Sizes are alike up to a power of two; queues beyond the first `MAX_QUEUES` are one. O(1) for each job.
+    Sizes from one power of two to the next are one group. All queues beyond the first `MAX_QUEUES` are one group. O(1)
+    for each job.
 
     Examples
     --------
@@ -52,14 +53,17 @@ class RecentWaits:
         return (2, 0), own, (1, job.requested_processors.bit_length())
 
     def features(self, job: JobSubmitted, now: int) -> Floats:
-        """Return the means, of all first, median and latest of the last waits, and what came; shape (OF_WAITS,)."""
+        """Return means of all jobs, queue and size, median and latest of the last waits, and arrived work.
+
+        The shape is (OF_WAITS,).
+        """
         nothing = np.full(len(SPEEDS), UNKNOWN)
         means = [self._means.get(group, nothing) for group in self._groups(job)]
         last = [float(np.median(self._last)), self._last[-1]] if self._last else [UNKNOWN, UNKNOWN]
         return np.concatenate((*means, last, [self._left(now)]))
 
     def came(self, job: JobSubmitted) -> None:
-        """Take notice of the work that a job brings, in processor seconds; that of a day ago counts 1/e of it."""
+        """Add the work of a submitted job, in processor seconds. Work of a day ago counts 1/e."""
         self._work = self._left(job.time) + float(job.requested_processors) * (job.requested_time or 0)
         self._at = float(job.time)
 
@@ -79,24 +83,24 @@ class RecentWaits:
         return {"means": means, "last": self._last, "work": [self._work, self._at]}
 
     def restore(self, state: Any) -> None:
-        """Take on what `snapshot` returned."""
+        """Restore the state that `snapshot` returned."""
         self._means = {(kind, value): np.array(values) for kind, value, *values in state["means"]}
         self._last, (self._work, self._at) = list(state["last"]), state["work"]
 
 
-# The waits of the jobs that were most like one when they were submitted.
+# The waits of the past jobs that were most like a given job at submission.
 
 REMEMBERED = 8_000
-"""Waits that are looked at."""
+"""Number of the last waits that are stored and searched."""
 
 NEAREST = 300
-"""Waits that are taken."""
+"""Number of the nearest waits that are returned."""
 
 AGE = 20 * 86_400.0
-"""Seconds that count as much as a forecast that differs by the factor e."""
+"""Age in seconds that counts as much as a forecast that differs by the factor e."""
 
 OF_USER = 0.3
-"""Weight of a difference between the user's waits, beside that of a forecast."""
+"""Weight of a difference between the users' mean waits, relative to a difference between forecasts."""
 
 FORECAST, USER, WHEN, WAIT = range(4)
 """Columns: logarithm of the forecast wait, mean logarithm of the user's waits, time of submission, wait in seconds."""
@@ -104,7 +108,7 @@ FORECAST, USER, WHEN, WAIT = range(4)
 
 @kernel
 def nearest(waits: FloatTable, forecast: float, user: float, now: float, most: int) -> Floats:
-    """Return the waits of the `most` nearest jobs in seconds, rising; more where several are as near. O(waits)."""
+    """Return the waits of the `most` nearest jobs in seconds, ascending; more in case of ties. O(waits)."""
     far = np.empty(len(waits))
     for job in range(len(waits)):
         near = abs(waits[job, FORECAST] - forecast) + OF_USER * abs(waits[job, USER] - user)
@@ -116,7 +120,7 @@ def nearest(waits: FloatTable, forecast: float, user: float, now: float, most: i
 
 
 class NearestWaits:
-    """The last `REMEMBERED` waits, with what was known of each job at its submission.
+    """The last `REMEMBERED` waits, with the facts known about each job at its submission.
 
     Examples
     --------
@@ -135,12 +139,12 @@ class NearestWaits:
         return min(self._count, REMEMBERED)
 
     def add(self, forecast: float, user: float, *, submitted: float, wait: float) -> None:
-        """Take in a wait; the oldest gives way. O(1)."""
+        """Add a wait. If the table is full, it replaces the oldest wait. O(1)."""
         self._waits[self._count % REMEMBERED] = forecast, user, submitted, wait
         self._count += 1
 
     def near(self, forecast: float, user: float, now: float) -> Floats:
-        """Return the waits of the nearest jobs, in seconds, rising."""
+        """Return the waits of the nearest jobs, in seconds, ascending."""
         return nearest(self._waits[: len(self)], forecast, user, now, NEAREST)
 
     def snapshot(self) -> Any:
@@ -148,6 +152,6 @@ class NearestWaits:
         return [self._count, packed_numbers(self._waits[: len(self)])]
 
     def restore(self, state: Any) -> None:
-        """Take on what `snapshot` returned."""
+        """Restore the state that `snapshot` returned."""
         self._count, table = state[0], unpacked_numbers(state[1])
         self._waits[: len(table)] = table

@@ -1,4 +1,4 @@
-"""The machine as it is, and the starts of one more job in its simulated futures."""
+"""The current state of the machine, and the starts of one more job in its simulated futures."""
 
 from typing import Any
 
@@ -24,29 +24,29 @@ from shadowtime.shared.messages import (
 )
 
 STEPS = 400_000
-"""Steps of one future at most; in one that takes more the job never starts."""
+"""Maximum number of steps of one future. In a longer future, the job never starts."""
 
 
 MOST_JOBS = 5_000
-"""Jobs that wait or run at most, in a machine that is run ahead."""
+"""Maximum number of waiting and running jobs with which futures are simulated."""
 
 
 class MachineFutures:
-    """Waiting and running jobs, and earlier weeks' arrivals, from which the machine is run ahead.
+    """Waiting and running jobs, and arrivals of earlier weeks, from which futures of the machine are simulated.
 
-    In each future EASY decides on requests, first come first served. Run times are drawn from the distributions that
-    are predicted, given for how long each job has run, a job's always the same in one future; arrivals are those of an
-    earlier week from about the same hour on. On the processors of the whole machine.
+    In each future, EASY decides on requests, first come first served, on the processors of all pools together. Run
+    times are drawn from the predicted distributions, given the time that each job has run. The random number of a job
+    in a future is always the same. Arrivals are those of an earlier week, from about the same hour on.
 
-    O(futures * passes * jobs) for each question, in compiled code; memory O(jobs there), and
-    the arrivals of four weeks where any come again.
+    O(futures * passes * jobs) for each question, in compiled code; memory O(jobs there), and with `arrivals` the
+    arrivals of four weeks.
 
     Parameters
     ----------
     futures
-        How many there are.
+        Number of futures.
     arrivals
-        Whether anything arrives in them.
+        Whether jobs arrive in the futures.
 
     References
     ----------
@@ -57,18 +57,18 @@ class MachineFutures:
         self._futures, self._arriving = futures, arrivals
         self._key, self._pools = 0, dict[int, int]()
         self.jobs = JobsThere()
-        """Jobs that wait and run now."""
+        """Waiting and running jobs."""
         self.arrivals = Arrivals(0)
         """Arrivals of earlier weeks."""
 
     def submit(self, job: JobSubmitted, histogram: tuple[float, ...]) -> None:
-        """Take in a job with the probability of each bin of its run time, from bin 0 on; none: it runs to its limit."""
+        """Add a job with the probability of each bin of its run time, from bin 0 on; if empty, it runs to its limit."""
         self.jobs.submit(job, histogram)
         if self._arriving:
             self.arrivals.add(job)
 
     def observe(self, event: Event) -> None:
-        """Follow whatever happens beside submissions."""
+        """Apply an event that is not a submission."""
         if isinstance(event, JobStarted):
             self.jobs.start(event)
         elif isinstance(event, JobEnded):
@@ -92,9 +92,10 @@ class MachineFutures:
             self.arrivals = Arrivals(self._key)
 
     def starts(self, job: JobSubmitted, histogram: tuple[float, ...], now: int) -> Integers:
-        """Return when a job that is submitted now starts in each future, in seconds, or `NEVER`, shape (futures,).
+        """Return the start of a job that is submitted now in each future, in seconds, or `NEVER`; shape (futures,).
 
-        One that may not start for now is asked about as if it might. With more than `MOST_JOBS` it never does.
+        A blocked job is simulated as if it were not blocked. A job that is larger than the machine never starts, and
+        neither does any job with more than `MOST_JOBS` in the system.
         """
         futures, jobs, processors = self._futures, self.jobs, self._processors
         if job.requested_processors > processors or len(jobs) > MOST_JOBS:
@@ -119,7 +120,10 @@ class MachineFutures:
         )
 
     def features(self, job: JobSubmitted, histogram: tuple[float, ...], now: int) -> Floats:
-        """Return what is known of a job that is submitted now, and of those before it, shape (OF_QUEUE,). O(jobs)."""
+        """Return the features of a job that is submitted now, and of the jobs before it, shape (OF_QUEUE,).
+
+        O(jobs log jobs).
+        """
         waiting, running = self.jobs.rows()
         (own,), _ = _alone(job, histogram).rows()
         return described(now, self._processors, self.jobs.held, waiting, running, own)
@@ -133,7 +137,7 @@ class MachineFutures:
         return [self._key, list(self._pools.items()), self.jobs.snapshot(), self.arrivals.snapshot()]
 
     def restore(self, state: Any) -> None:
-        """Take on what `snapshot` returned."""
+        """Restore the state that `snapshot` returned."""
         self._key, pools, jobs, arrivals = state
         self._pools = dict(pools)
         self.jobs, self.arrivals = JobsThere(), Arrivals(self._key)
@@ -142,7 +146,7 @@ class MachineFutures:
 
 
 def _alone(job: JobSubmitted, histogram: tuple[float, ...]) -> JobsThere:
-    """Return a queue of one job, which may start."""
+    """Return a queue with this job alone, not blocked."""
     jobs = JobsThere()
     jobs.submit(job.model_copy(update={"blocked": None}) if job.blocked else job, histogram)
     return jobs

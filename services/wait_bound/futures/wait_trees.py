@@ -1,4 +1,4 @@
-"""Boosted trees that say quantiles of a wait, by what was known of earlier jobs as each was submitted."""
+"""Boosted trees for quantiles of a wait, grown on the features of earlier jobs at submission."""
 
 from typing import Any
 
@@ -21,16 +21,16 @@ from shadowtime.shared.formatting import DAY
 from shadowtime.shared.kernels import Floats, FloatTable, Integers
 
 FEWEST = 1_000
-"""Waits without which no tree is grown."""
+"""Fewest waits on which trees are grown."""
 
 EARLY = 5_000
-"""Waits up to which trees are also grown anew whenever there are half as many again."""
+"""Number of waits below which trees are also regrown whenever that number has grown by half."""
 
 MAX_FOLLOWED = 5_000
-"""Waiting jobs of which is kept what was known at their submission; from those beyond no tree learns."""
+"""Maximum number of waiting jobs whose features are stored. Trees do not learn from jobs submitted beyond it."""
 
 ROUNDS = 80
-"""Trees of each quantile."""
+"""Number of trees for each quantile."""
 
 QUANTILE: dict[str, Any] = {
     "objective": "quantile",
@@ -42,14 +42,14 @@ QUANTILE: dict[str, Any] = {
     "bagging_fraction": 0.5,
     "bagging_freq": 1,
 }
-"""Parameters of LightGBM, beside those that never change."""
+"""Parameters of LightGBM, beside the fixed ones of `shared.distributions.boosted_trees`."""
 
 
 class WaitTrees:
-    """Gradient-boosted trees for the pinball loss of the logarithm of a wait, of each level its own.
+    """Gradient-boosted trees for the pinball loss of the logarithm of a wait, separate ones for each level.
 
-    They are grown on the waits that are known, the last `history` ones, in each period of `days` of the log anew, from
-    `FEWEST` on, and more often at first. Nothing else is learned in between.
+    They are grown on the last `history` known waits. They are regrown in each period of `days` of the log, from
+    `FEWEST` waits on, and more often at first. In between, the trees do not change.
 
     An event is O(1), a question O(levels · trees · leaves), growing O(levels · trees · history); memory is bounded by
     `history` and by the jobs that wait.
@@ -57,9 +57,9 @@ class WaitTrees:
     Parameters
     ----------
     levels
-        Probabilities of a start within the wait, rising.
+        Probabilities of a start within the wait, ascending.
     width
-        Numbers of a row.
+        Number of features in a row.
 
     Examples
     --------
@@ -80,19 +80,22 @@ class WaitTrees:
         self._levels, self._width, self._days = levels, width, days
         self._followed: dict[int, Rows] = {}
         self._known = OutcomeRows(history, width, outcomes=1)
-        self._grown = self._period = 0  # waits known as trees were last grown, and in which period
+        self._grown = self._period = 0  # number of known waits and period when trees were last grown
         self._trees: list[tuple[FloatTable, Integers]] = []
         self._asked: list[Trees] = []
 
     def quantiles(self, row: Rows) -> Floats | None:
-        """Return logarithms of waits and `NEAR`, shape (levels,), that need not rise; None before trees are grown."""
+        """Return log(wait + `NEAR`) at each level, shape (levels,), or None before trees are grown.
+
+        The values need not ascend.
+        """
         if not self._grown:
             return None
         numbers = row.astype(np.float64)
         return np.array([tree_scores(share, 1, numbers)[0] for share in self._asked])
 
     def submit(self, job_number: int, row: Rows) -> None:
-        """Remember what is known of a job until it starts."""
+        """Store the features of a job until it starts."""
         if len(self._followed) < MAX_FOLLOWED:
             self._followed[job_number] = row
 
@@ -107,7 +110,10 @@ class WaitTrees:
         self._followed.pop(job_number, None)
 
     def grow_if_due(self, time: int) -> None:
-        """Grow trees anew once a period of the log has passed, or while there are few waits with half as many again."""
+        """Regrow the trees in each new period of the log.
+
+        With fewer than `EARLY` waits, also regrow them whenever that number has grown by half.
+        """
         count = self._known.count
         period, new = time // (self._days * DAY), count - self._grown
         early = count < EARLY and new >= self._grown / 2
@@ -119,7 +125,7 @@ class WaitTrees:
             self._period, self._grown = period, count
 
     def snapshot(self) -> Any:
-        """Return the trees, and what they are to be grown on next."""
+        """Return the trees, and the rows on which they are regrown."""
         return {
             "followed": [[number, packed_rows(row)] for number, row in self._followed.items()],
             "known": self._known.snapshot(),
@@ -128,7 +134,7 @@ class WaitTrees:
         }
 
     def restore(self, state: Any) -> None:
-        """Take on what `snapshot` returned."""
+        """Restore the state that `snapshot` returned."""
         self._followed = {number: unpacked_rows(row, self._width)[0] for number, row in state["followed"]}
         self._known.restore(state["known"])
         self._grown, self._period = state["counts"]

@@ -1,3 +1,3 @@
-"""Bounds by the record of similar waits: groupings, change points, the ensemble."""
+"""Bounds from the history of similar waits: groupings, change points, the ensemble."""
 
 from shadowtime.services.wait_bound.groups.bounders import MAX_QUEUES, BmbpBounds

@@ -1,4 +1,4 @@
-"""Bounds on the waits of jobs, by queue and by cluster, in every grouping at once."""
+"""Bounds on the waits of jobs, by queue and by cluster, in all groupings."""
 
 from functools import partial
 from typing import Any, ClassVar
@@ -9,7 +9,7 @@ from shadowtime.services.wait_bound.settings import BoundSettings
 from shadowtime.shared.messages import Event, JobSubmitted, JobWithdrawn, WaitBound
 
 MAX_QUEUES = 64
-"""Queues with bounds of their own, those that came first; jobs of others have those of the cluster."""
+"""Maximum number of queues with their own bounds, the first ones seen. Other jobs have only those of the cluster."""
 
 BoundsByScope = list[tuple[QueueBounds, list[CurrentBound]]]
 
@@ -17,9 +17,9 @@ BoundsByScope = list[tuple[QueueBounds, list[CurrentBound]]]
 class BmbpBounds(Bounder):
     """Bound each wait by groupings of jobs, their ensemble and a conformal bound, for the queue and the cluster.
 
-    A bound is at least a share `quantile` of such waits, with `confidence`; where there is too little history there is
-    none, with the reason. Memory is bounded by `history` for each queue and grouping, of the cluster and of the first
-    `MAX_QUEUES` queues. An event costs what its own queue does.
+    With `confidence`, at least a share `quantile` of such waits do not exceed a bound. With too little history there is
+    no bound, but a reason. Memory is bounded by `history` for each queue and grouping, of the cluster and of the first
+    `MAX_QUEUES` queues. A submission or a start costs as much as in `QueueBounds`, for the cluster and for one queue.
 
     Examples
     --------
@@ -64,8 +64,8 @@ class BmbpBounds(Bounder):
         self._latest = None
 
     def observe(self, event: Event) -> None:
-        """Remember what is said of a job that is submitted; notice that time goes on."""
-        self._cluster.advance(event.time)  # each queue notices by itself, once something happens in it
+        """Store the bounds of a submitted job, and advance the time."""
+        self._cluster.advance(event.time)  # a queue is advanced when something happens in it
         if isinstance(event, JobSubmitted):
             for scope, results in self._find(event):
                 if scope.queue is not None:
@@ -84,7 +84,7 @@ class BmbpBounds(Bounder):
         return {"cluster": self._cluster.snapshot(), "queues": queues}
 
     def restore(self, state: Any) -> None:
-        """Take on what `snapshot` returned."""
+        """Restore the state that `snapshot` returned."""
         self._cluster = QueueBounds(None, self._settings)
         self._cluster.restore(state["cluster"])
         self._queues = {queue: QueueBounds(queue, self._settings) for queue, _ in state["queues"]}
@@ -93,7 +93,10 @@ class BmbpBounds(Bounder):
         self._latest = None
 
     def _scopes(self, x: JobSubmitted) -> list[QueueBounds]:
-        """Return the cluster and the job's queue, a new one if there is none yet and not too many others."""
+        """Return the cluster and the job's queue, which `observe` stores if it is new.
+
+        A queue beyond the first `MAX_QUEUES` is left out.
+        """
         if x.queue_number is None:
             return [self._cluster]
         own = self._queues.get(x.queue_number)
@@ -102,7 +105,7 @@ class BmbpBounds(Bounder):
         return [self._cluster] if own is None else [self._cluster, own]
 
     def _find(self, x: JobSubmitted) -> BoundsByScope:
-        """Return what is found for a job in each scope; found once, though asked for at prediction and afterwards."""
+        """Return the bounds of a job in each scope. They are computed once for its prediction and its observation."""
         if self._latest is None or self._latest[0] is not x:
             settings = self._settings
             results = [

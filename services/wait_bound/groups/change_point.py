@@ -1,6 +1,6 @@
-"""Whether waits have changed for good: too many in a row beyond their bounds.
+"""Change points of waits: too many waits in a row exceed their bounds.
 
-`ChangePoints` is the rule as it is kept live; `replay` is the same, gone through again when jobs are grouped anew.
+`ChangePoints` applies the rule live. `replay` applies it to past waits when jobs are regrouped.
 """
 
 from collections.abc import Callable, Sequence
@@ -12,10 +12,10 @@ from shadowtime.services.wait_bound.groups.change_point_table import THRESHOLDS
 from shadowtime.shared.kernels import Floats, Integers, kernel
 
 WINDOW = 500
-"""Last waits of which the autocorrelation is taken (docs/algorithms.md#change-points)."""
+"""Number of the last waits from which the autocorrelation is computed (docs/algorithms.md#change-points)."""
 
 EVERY = 50
-"""Waits after which it is taken anew."""
+"""Number of waits after which the autocorrelation is recomputed."""
 
 LEVELS = np.array(list(THRESHOLDS))
 RUNS = np.array(list(THRESHOLDS.values()))
@@ -23,7 +23,7 @@ RUNS = np.array(list(THRESHOLDS.values()))
 
 @kernel
 def autocorrelation(waits: Integers) -> float:
-    """Return the lag-1 autocorrelation of the logarithms of waits (and a second); 0 where they are all alike. O(n).
+    """Return the lag-1 autocorrelation of log(wait + 1 s); 0 if all waits are equal. O(n).
 
     >>> round(autocorrelation(np.array([1, 1, 1, 1, 100, 100, 100, 100])), 3)
     0.625
@@ -38,7 +38,9 @@ def autocorrelation(waits: Integers) -> float:
 
 @kernel
 def misses_that_count(waits: Integers, levels: Floats, runs: Integers) -> int:
-    """Return how many misses in a row are rare in a series correlated like these waits: the nearest of the table.
+    """Return the number of misses in a row that is rare in a series with the autocorrelation of these waits.
+
+    It is the entry of the table with the nearest autocorrelation.
 
     >>> misses_that_count(np.array([1, 100, 1, 100]), LEVELS, RUNS)
     3
@@ -47,7 +49,9 @@ def misses_that_count(waits: Integers, levels: Floats, runs: Integers) -> int:
 
 
 class ChangePoints:
-    """Misses in a row, and how many of them make a change point (docs/algorithms.md#change-points). O(1) a wait.
+    """Counter of misses in a row, with the number that is a change point (docs/algorithms.md#change-points).
+
+    O(1) a wait, and O(`WINDOW`) every `EVERY` waits.
 
     >>> rule = ChangePoints()
     >>> [rule.add(100, 5, lambda count: [5] * count) for _ in range(3)]
@@ -60,9 +64,9 @@ class ChangePoints:
         self.since = 0
 
     def add(self, wait: int, bound: int | None, last: Callable[[int], Sequence[int]]) -> int:
-        """Take in a revealed wait and the bound that it had, if any; return the misses that make a change point, or 0.
+        """Record a revealed wait and its bound, if it had one. Return the misses in a row of a change point, or 0.
 
-        Times in seconds; `last` gives the last so many waits, this one among them.
+        Times in seconds. `last(count)` returns the last `count` waits, including this one.
         """
         self.since += 1
         if self.since >= EVERY:
@@ -81,30 +85,31 @@ class ChangePoints:
         return [self.misses, self.limit, self.since]
 
     def restore(self, state: Sequence[int]) -> None:
-        """Take on what `snapshot` returned."""
+        """Restore the state that `snapshot` returned."""
         self.misses, self.limit, self.since = state
 
 
 @kernel
 def replay(waits: Integers, ranks: Integers, keep: int, levels: Floats, runs: Integers) -> tuple[int, int, int, int]:
-    """Go once more through revealed waits, and return where their history begins after the change points in it.
+    """Replay revealed waits, and return where their history begins after the change points.
 
-    Each wait is held against the bound that those before it give. O(n log n): positions in order of size are kept in
-    a Fenwick tree.
+    Each wait is compared with the bound from the waits before it. O(n log n), by a Fenwick tree over the waits in order
+    of size.
 
     Parameters
     ----------
     waits
         Seconds, in order of revelation.
     ranks
-        For each number of waits, the rank of the one that is the bound; 0 where they are too few.
+        For each number of waits, the rank of the wait that is the bound; 0 if there are too few waits.
     keep
-        Waits that are kept at a change point.
+        Number of waits that are kept at a change point.
 
     Returns
     -------
     first, misses, limit, since
-        Position of the first wait that is left; misses in a row at the end; how many count; waits since that was found.
+        Position of the first kept wait; misses in a row at the end; the misses in a row that are a change point; waits
+        since that number was computed.
     """
     count = len(waits)
     by_size = np.argsort(waits, kind="mergesort")

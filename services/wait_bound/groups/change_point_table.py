@@ -1,6 +1,6 @@
-"""How many misses in a row tell of a change: rare for the autocorrelation of the waits, by Monte Carlo.
+"""Numbers of misses in a row that indicate a change: rare at the autocorrelation of the waits, by Monte Carlo.
 
-`python -m shadowtime.services.wait_bound.groups.change_point_table` prints the table anew.
+`python -m shadowtime.services.wait_bound.groups.change_point_table` recomputes and prints the table.
 """
 
 import sys
@@ -25,12 +25,15 @@ THRESHOLDS = {
 }
 """Length of the rare run by lag-1 autocorrelation, as `rare_run` finds it, for bounds on the 0.95 quantile.
 
-At 0.3 the case is close: of other seeds, some find 4.
+The entry at 0.3 is a close case: some other seeds give 4.
 """
 
 QUANTILE = 0.95
 RARE = 1.05 / 8000
-"""Runs per observation at most; 1/8000 is that of three in a row without correlation, the rest is for chance."""
+"""Maximum number of rare runs per observation.
+
+1/8000 is the rate of three misses in a row without correlation. The factor 1.05 allows for chance.
+"""
 
 OBSERVATIONS = 4_000_000
 SEED = 7
@@ -80,7 +83,7 @@ def rare_run(runs: Counter[int], observations: int) -> int:
 
 
 def simulated(observations: int = OBSERVATIONS) -> dict[float, int]:
-    """Return the table by simulation of that many observations for each of its entries."""
+    """Return the table from a simulation of `observations` observations for each entry."""
     return {threshold: rare_run(run_lengths(threshold, observations), observations) for threshold in THRESHOLDS}
 
 

@@ -1,4 +1,4 @@
-"""Intervals of a job's attribute within which waits are alike: hierarchical merging under exponential likelihood."""
+"""Intervals of a job's attribute with like waits within each, by hierarchical merging under exponential likelihood."""
 
 import math
 from heapq import heapify, heappop, heappush
@@ -10,12 +10,12 @@ import numpy as np
 from shadowtime.shared.kernels import Floats, Integers, kernel
 
 MIN_MEAN = 1e-9
-"""Seconds. A cluster of nothing but zeros counts as if its waits had this mean: finite, and shorter than any other."""
+"""Mean wait in seconds of a cluster of zeros, below any other. It keeps the likelihood of such a cluster finite."""
 
 
 @kernel
 def log_likelihood(count: int, total: float) -> float:
-    """Return the logarithm of the exponential likelihood of `count` waits of `total` seconds, at its maximum.
+    """Return the maximum of the logarithm of the exponential likelihood of `count` waits of `total` seconds in all.
 
     >>> log_likelihood(2, 24.0).__round__(6)
     -6.969813
@@ -27,15 +27,15 @@ def log_likelihood(count: int, total: float) -> float:
 def merge_order(counts: Integers, totals: Floats) -> Integers:
     """Return the clusters in the order in which each is merged with the one above it; shape (clusters - 1,).
 
-    That pair of neighbours is merged next which costs the joint likelihood least; of equals, the lowest. Therefore
-    the last k - 1 of the result end all but the last of k clusters.
+    The next pair of neighbours to be merged is the one that lowers the joint likelihood least; of equals, the lowest.
+    So the last k - 1 entries of the result are the upper ends of all but the last of k clusters.
 
     Parameters
     ----------
     counts, totals
-        Of each cluster, lowest first, the number of its waits and their sum; shape (clusters,).
+        The number of waits and their sum for each cluster, lowest first; shape (clusters,).
 
-    O(clusters log clusters): of a heap of all pairs, those are skipped which have changed since.
+    O(clusters log clusters), by a heap of pairs. Pairs that have changed since they were pushed are skipped.
 
     >>> merge_order(np.array([1, 1, 1, 1]), np.array([10.0, 14.0, 100.0, 150.0])).tolist()
     [0, 2, 1]
@@ -86,7 +86,7 @@ def merge_order(counts: Integers, totals: Floats) -> Integers:
 
 
 class Clusters(NamedTuple):
-    """Intervals that follow on each other, lowest first: their upper ends, numbers of waits and sums of waits."""
+    """Adjacent intervals, lowest first: their upper ends, numbers of waits and sums of waits."""
 
     ends: Integers
     counts: Integers
@@ -99,19 +99,19 @@ class Clusters(NamedTuple):
 
     @property
     def bic(self) -> float:
-        """Return the Bayes information criterion, larger for better: k means and k - 1 ends are paid for."""
+        """Return the Bayes information criterion with 2 k - 1 parameters: k means and k - 1 ends. Larger is better."""
         return self.log_likelihood - (2 * len(self.ends) - 1) / 2 * math.log(self.counts.sum())
 
     @property
     def merge_deltas(self) -> list[float]:
-        """Return what merging each pair of neighbours adds to the logarithm of the likelihood: never above 0."""
+        """Return the change in the log-likelihood if each pair of neighbours is merged; never above 0."""
         return [
             log_likelihood(n + m, s + t) - log_likelihood(n, s) - log_likelihood(m, t)
             for (n, s), (m, t) in pairwise(self._pairs())
         ]
 
     def merged(self, lasts: Integers) -> "Clusters":
-        """Return the clusters joined into those which end with the `lasts` of these, rising; shape (clusters,)."""
+        """Return these clusters joined into wider ones. `lasts` are the indices of the last members, ascending."""
         firsts = np.concatenate(([0], lasts[:-1] + 1))
         return Clusters(self.ends[lasts], np.add.reduceat(self.counts, firsts), np.add.reduceat(self.totals, firsts))
 
@@ -120,9 +120,9 @@ class Clusters(NamedTuple):
 
 
 def initial(values: Integers, waits: Floats | Integers, *, offset: float, minimum_end: int) -> Clusters:
-    """Return one cluster per unique value, but the first and the last wide enough for `minimum_end` waits each.
+    """Return one cluster per unique value, except that the first and the last have at least `minimum_end` waits each.
 
-    If no two clusters can both be, all is one.
+    If two such clusters are not possible, return a single one.
 
     >>> initial(np.array([9, 1, 2, 3, 3]), np.array([5, 0, 0, 7, 8]), offset=1.0, minimum_end=2).ends.tolist()
     [2, 9]
@@ -138,7 +138,7 @@ def initial(values: Integers, waits: Floats | Integers, *, offset: float, minimu
 
 
 def clusterings(single: Clusters, most: int) -> list[Clusters]:
-    """Return what hierarchical merging of neighbours leaves, from one cluster to `most` or as many as there are."""
+    """Return the results of hierarchical merging: 1, 2, … clusters, up to `most` or the number in `single`."""
     order = merge_order(single.counts, single.totals)
     top = len(single.ends) - 1
     return [
@@ -149,20 +149,20 @@ def clusterings(single: Clusters, most: int) -> list[Clusters]:
 def cut(
     values: Integers, waits: Floats | Integers, *, offset: float = 1.0, minimum_end: int = 59, most: int = 15
 ) -> list[int]:
-    """Return the upper ends of all clusters of `values` but the last, rising; none for a single cluster.
+    """Return the upper ends of all clusters of `values` but the last, ascending; empty for a single cluster.
 
     Parameters
     ----------
     values
-        Of each past job, the attribute by which jobs are told apart, known at submission; shape (jobs,).
+        The attribute of each past job by which jobs are grouped, known at submission; shape (jobs,).
     waits
         Their waits in seconds; shape (jobs,).
     offset
-        Seconds added to each wait in the likelihood alone: a cluster of zeros would have an infinite one.
+        Seconds added to each wait, only in the likelihood, which would be infinite for a cluster of zeros.
     minimum_end
-        Waits that the first and the last cluster must hold at least.
+        Fewest waits in the first and in the last cluster.
     most
-        Clusters at most. Among 1 … `most`, the Bayes information criterion decides; of equals, the fewest.
+        Maximum number of clusters. The Bayes information criterion chooses among 1 … `most`; of equals, the fewest.
 
     O(jobs log jobs).
 

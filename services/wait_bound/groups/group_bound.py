@@ -1,4 +1,4 @@
-"""BMBP on one group of jobs: a history of waits, let go of when it no longer holds."""
+"""BMBP for one group of jobs: a history of waits that is cut at change points."""
 
 from functools import cache
 from typing import Any
@@ -11,12 +11,12 @@ from shadowtime.services.wait_bound.wait_history import WaitHistory, at_rank
 from shadowtime.shared.kernels import Integers
 
 DETECTING = 0.95
-"""Quantile and confidence of the bounds whose misses tell of change points: the table is made for them."""
+"""Quantile and confidence of the bounds whose misses indicate change points. `THRESHOLDS` are made for such bounds."""
 
 
 @cache
 def ranks(most: int) -> Integers:
-    """Return the rank of the detecting bound for each number of waits up to `most`; 0 where they are too few.
+    """Return the rank of the detecting bound for each number of waits up to `most`; 0 if there are too few waits.
 
     >>> ranks(60).tolist()[57:]
     [0, 0, 59, 60]
@@ -25,17 +25,16 @@ def ranks(most: int) -> Integers:
 
 
 class WaitGroup:
-    """The waits of like jobs, in order of revelation, and how many in a row were beyond their bounds.
+    """The waits of like jobs in order of revelation, and the number in a row that exceeded their bounds.
 
-    A bound costs O(log n), a wait O(log n) and, each time a change point is found or the autocorrelation is taken
-    anew, O(what is kept) and O(500).
+    A bound costs O(log n), a wait O(log n). A change point costs O(keep) more, a recomputed autocorrelation O(500).
 
     Parameters
     ----------
     most
-        Waits that are remembered at most.
+        Maximum number of stored waits.
     keep
-        Waits that are kept at a change point.
+        Number of waits that are kept at a change point.
 
     Examples
     --------
@@ -55,10 +54,10 @@ class WaitGroup:
         self._keep = keep
         self.history = WaitHistory(most)
         self.change_points = ChangePoints()
-        """Counts misses in a row, and says how many are a change point."""
+        """Counter of misses in a row, with the number that is a change point."""
 
     def add(self, wait: int, bound: int | None) -> int:
-        """Take in a revealed wait and the bound that it had, if any; return the misses that make a change point, or 0.
+        """Record a revealed wait and its bound, if it had one. Return the misses in a row of a change point, or 0.
 
         Times in seconds.
         """
@@ -70,7 +69,7 @@ class WaitGroup:
 
     @classmethod
     def replayed(cls, most: int, keep: int, waits: Integers) -> "WaitGroup":
-        """Return a group that has seen these waits in order of revelation, each held against those before it."""
+        """Return a group with these waits in order of revelation, each compared with the bound from those before it."""
         group = cls(most, keep)
         first, *counts = replay(waits, ranks(most), keep, LEVELS, RUNS)
         group.change_points.restore(counts)
@@ -82,17 +81,17 @@ class WaitGroup:
         return [*self.change_points.snapshot(), self.history.snapshot()]
 
     def restore(self, state: Any) -> None:
-        """Take on what `snapshot` returned."""
+        """Restore the state that `snapshot` returned."""
         *counts, waits = state
         self.change_points.restore(counts)
         self.history.restore(waits)
 
 
 def bound(groups: list[WaitGroup], at: int, quantile: float, confidence: float) -> tuple[int | None, int]:
-    """Return the bound of a group, and the number of waits behind it; None where all groups have too few.
+    """Return the bound of a group and the number of waits behind it. The bound is None if all groups have too few.
 
-    A group with too little history borrows that of the next higher groups, whole, until there is enough; if there is
-    none above, of the next lower ones (docs/algorithms.md#borrowed-history).
+    A group with too few waits borrows the whole history of the next higher groups until there are enough. Then it
+    borrows from the next lower groups (docs/algorithms.md#borrowed-history).
 
     >>> groups = [WaitGroup(100, 59) for _ in range(3)]
     >>> for group, count in zip(groups, [20, 30, 40]):
@@ -103,7 +102,7 @@ def bound(groups: list[WaitGroup], at: int, quantile: float, confidence: float) 
     """
     need = minimum_history(quantile, confidence)
     waits = groups[at].history.ordered
-    if len(waits) >= need:  # as it is nearly always
+    if len(waits) >= need:  # the usual case, without borrowing
         rank = upper_rank(len(waits), quantile, confidence)
         return (None if rank is None else waits[rank - 1]), len(waits)
     histories = borrowed(groups, at, need)
@@ -113,7 +112,7 @@ def bound(groups: list[WaitGroup], at: int, quantile: float, confidence: float) 
 
 
 def borrowed(groups: list[WaitGroup], at: int, need: int) -> list[WaitHistory]:
-    """Return the history of a group, with those that it borrows to have as many waits as it needs."""
+    """Return the history of a group, and the histories that it borrows to reach `need` waits."""
     histories = [groups[at].history]
     count = len(histories[0])
     for other in (*range(at + 1, len(groups)), *range(at - 1, -1, -1)):

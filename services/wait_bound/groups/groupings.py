@@ -1,4 +1,4 @@
-"""How jobs are put into groups: all in one, by fixed ranges of processors, or by ranges that follow the waits."""
+"""Groupings of jobs: all in one group, by fixed ranges of processors, or by ranges that follow the waits."""
 
 from bisect import bisect_left
 from collections.abc import Callable
@@ -12,13 +12,13 @@ from shadowtime.shared.kernels import Integers
 from shadowtime.shared.messages import JobSubmitted
 
 NO_REQUEST = 1 << 40
-"""Seconds that stand for a request that was not made: longer than any."""
+"""Requested time of a job without a request, in seconds; longer than any request."""
 
 MAX_PRODUCT = 1 << 52
-"""Of products: larger ones are all alike, and none is rounded."""
+"""Maximum product of processors and requested time. Larger products are all alike, and none is rounded."""
 
 STATIC_ENDS = [4, 16, 64]
-"""Largest processors of the first three of four fixed groups (docs/algorithms.md#fixed-groups)."""
+"""Largest number of processors in the first three of four fixed groups (docs/algorithms.md#fixed-groups)."""
 
 
 def no_value(job: JobSubmitted) -> int:
@@ -46,12 +46,16 @@ class Grouping:
 
     Parameters
     ----------
-    name, value
-        The grouping, and the variable by whose ranges it groups.
+    name
+        Name of the grouping.
+    value
+        Function that returns the value of a job.
     ends
         Upper ends of all ranges but the last, which has none.
+    most, keep
+        As for `WaitGroup`.
     follows
-        Whether the ranges are cut anew from the waits.
+        Whether the ranges are recut from the waits.
     """
 
     def __init__(
@@ -76,15 +80,15 @@ class Grouping:
         self.groups = [WaitGroup(self._most, self._keep) for _ in range(len(ends) + 1)]
 
     def at(self, job: JobSubmitted) -> int:
-        """Return the position of a job's group: the first range that does not end below its value."""
+        """Return the index of a job's group: the first range that does not end below the job's value."""
         return bisect_left(self.ends, self.value(job))
 
     def span(self, at: int) -> tuple[int | None, int | None]:
-        """Return the lowest and the highest value of a group; None where it has no such end."""
+        """Return the lowest and the highest value of a group; None for an open end."""
         return (self.ends[at - 1] + 1 if at else None), (self.ends[at] if at < len(self.ends) else None)
 
     def recut(self, values: Integers, waits: Integers) -> None:
-        """Cut the ranges anew, and go through all that was revealed once more; each of shape (waits,), oldest first.
+        """Recut the ranges from revealed waits, and replay the waits. Both have shape (waits,), oldest first.
 
         O(n log n) in the waits.
         """
@@ -97,14 +101,14 @@ class Grouping:
         return {"ends": self.ends, "groups": [group.snapshot() for group in self.groups]}
 
     def restore(self, state: Any) -> None:
-        """Take on what `snapshot` returned."""
+        """Restore the state that `snapshot` returned."""
         self._take(list(state["ends"]))
         for group, saved in zip(self.groups, state["groups"], strict=True):
             group.restore(saved)
 
 
 def groupings(most: int, keep: int) -> list[Grouping]:
-    """Return all five of the paper: one group, four fixed ones, and three that follow the waits."""
+    """Return all five groupings of the paper: one group, four fixed groups, and three that follow the waits."""
     return [
         Grouping("plain", no_value, [], most, keep),
         Grouping("static", nodes, STATIC_ENDS, most, keep),

@@ -15,20 +15,20 @@ from shadowtime.services.wait_bound.groups.groupings import MAX_PRODUCT, groupin
 from shadowtime.services.wait_bound.settings import BoundSettings
 from shadowtime.shared.messages import ChangePoint, Coverage, JobSubmitted, WaitBound
 
-# The grouping that has over-predicted least of late among those that hold their coverage.
+# The grouping that has over-predicted least in the recent past, among those that hold their coverage.
 
 ROUNDING = 0.005
-"""A grouping holds its coverage if that rounds up to the quantile in per cent: so Brevik 2006 counts."""
+"""Tolerance: a grouping holds its coverage if that rounds up to the quantile in per cent, as in Brevik 2006."""
 
 LAST = 1_000
-"""Waits after which an over-prediction counts for little: each wait counts 1 - 1/1,000 of the next."""
+"""Number of waits after which an over-prediction counts for little. Each wait counts 1 - 1/1,000 of the next one."""
 
 
 class Ensemble:
-    """Scores of several groupings over the same jobs, and the one to follow.
+    """Scores of several groupings over the same jobs, and the choice of one grouping.
 
-    Coverage is over all waits; over-predictions are forgotten, or one standstill would decide for good. Jobs for which
-    any grouping had no bound are not scored. O(groupings) for each wait.
+    Coverage is over all waits. Over-predictions are forgotten with time, else one standstill would decide for good.
+    A job is scored only if all groupings had a bound for it. O(groupings) for each wait.
 
     >>> ensemble = Ensemble(groupings=2, quantile=0.5)
     >>> ensemble.add([100, 50], wait=10)
@@ -49,9 +49,9 @@ class Ensemble:
         self._scored = 0
         self._covered = [0] * groupings
         self._counts = [0.0] * groupings
-        """Covered waits of each grouping; those of long ago count for little."""
+        """Number of covered waits of each grouping, with forgetting."""
         self._squares = [0.0] * groupings
-        """Sums of the squares of bound less wait, of the same waits."""
+        """Sum of (bound - wait)² over the same waits, with forgetting."""
 
     def add(self, bounds: Sequence[int | None], wait: int) -> None:
         """Score the bounds of a job whose wait is known, all in seconds."""
@@ -67,7 +67,7 @@ class Ensemble:
                 self._squares[index] += float(seconds - wait) ** 2
 
     def chosen(self) -> int:
-        """Return the grouping to follow; if none holds its coverage, the one that comes nearest."""
+        """Return the index of the grouping to follow. If none holds its coverage, it is that with the most coverage."""
         least = (self._quantile - ROUNDING) * self._scored
         holding = [index for index, covered in enumerate(self._covered) if covered >= least]
         if not holding:
@@ -83,16 +83,16 @@ class Ensemble:
         return [self._scored, list(self._covered), list(self._counts), list(self._squares)]
 
     def restore(self, state: Any) -> None:
-        """Take on what `snapshot` returned."""
+        """Restore the state that `snapshot` returned."""
         self._scored = state[0]
         self._covered, self._counts, self._squares = (list(values) for values in state[1:])
 
 
 RECUT = 1000
-"""Submissions after which the ranges are cut anew (Brevik 2006, section 4.1)."""
+"""Number of submissions after which the ranges are recut (Brevik 2006, section 4.1)."""
 
 TABLE = (0.05, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
-"""Quantiles for which is told within what time the job starts."""
+"""Quantiles of the wait in `WaitBound.starts_within`."""
 
 FIVE = ("plain", "static", "nodes", "rtime", "rnprod")
 """The groupings of jobs."""
@@ -102,14 +102,14 @@ ALL = (*FIVE, "ensemble", "conformal")
 
 
 class CurrentBound(NamedTuple):
-    """A bound in seconds, None where there are too few waits, and the number of waits behind it."""
+    """A bound in seconds, or None with too few waits, and the number of waits behind it."""
 
     bound: int | None
     observations: int
 
 
 class Issued(NamedTuple):
-    """Bounds of a waiting job: those that were computed, and those of the groupings that detect change points."""
+    """Bounds of a waiting job: all computed bounds, and the bounds of each grouping that detect change points."""
 
     bounds: tuple[int | None, ...]
     detecting: tuple[int | None, ...]
@@ -118,9 +118,9 @@ class Issued(NamedTuple):
 class QueueBounds:
     """Five groupings, their ensemble and a conformal bound, each learning from the waits as they are revealed.
 
-    Computes the published bounds alone; the ensemble needs all groupings.
+    Only the published bounds are computed. The ensemble needs all groupings.
 
-    O(groupings * log waits) for each submission and each start, and O(waits * log waits) for each `RECUT` submissions.
+    O(groupings * log waits) for each submission and each start, and O(waits * log waits) every `RECUT` submissions.
 
     Parameters
     ----------
@@ -135,7 +135,7 @@ class QueueBounds:
         self._computed = (*FIVE, "ensemble") if settings.publish == "ensemble" else self.published
         keep = max(minimum_history(settings.quantile, settings.confidence), minimum_history(DETECTING, DETECTING))
         self.groupings = [grouping for grouping in groupings(settings.history, keep) if grouping.name in self._computed]
-        """Those that are computed, in the order of `FIVE`."""
+        """Computed groupings, in the order of `FIVE`."""
         self._ensemble = Ensemble(len(FIVE), settings.quantile)
         self._conformal = Conformal(settings.quantile, settings.gamma, settings.history)
         self._coverage = {name: LiveCoverage(settings.quantile) for name in self.published}
@@ -145,7 +145,7 @@ class QueueBounds:
         """Processors, requested time and wait, oldest first."""
 
     def find(self, job: JobSubmitted, now: int, quantile: float, confidence: float) -> list[CurrentBound]:
-        """Return the computed bounds in the order of `ALL`; the conformal one at its own quantile alone."""
+        """Return the computed bounds in the order of `ALL`. The conformal one is there only at its own quantile."""
         results = [
             CurrentBound(*bound(grouping.groups, grouping.at(job), quantile, confidence)) for grouping in self.groupings
         ]
@@ -158,7 +158,7 @@ class QueueBounds:
     def messages(
         self, job: JobSubmitted, results: list[CurrentBound], quantile: float, confidence: float
     ) -> list[WaitBound]:
-        """Return the published bounds."""
+        """Return the messages of the published bounds."""
         need = dict.fromkeys(ALL, minimum_history(quantile, confidence)) | {"conformal": MIN_WAITS}
         return [
             WaitBound(
@@ -178,7 +178,7 @@ class QueueBounds:
         ]
 
     def submit(self, job: JobSubmitted, results: list[CurrentBound]) -> None:
-        """Remember what was said of a job until it starts; cut the ranges anew when it is time."""
+        """Store the bounds of a job until it starts. Recut the ranges when this is due."""
         bounds = tuple(bound.bound for bound in results)
         detecting = bounds[: len(self.groupings)]
         if (self._settings.quantile, self._settings.confidence) != (DETECTING, DETECTING):
@@ -194,7 +194,7 @@ class QueueBounds:
             self._recut()
 
     def reveal(self, job: JobSubmitted, wait: int) -> Updates:
-        """Learn the wait of a job that starts, in seconds; return what that brought to light."""
+        """Learn the wait in seconds of a job that starts. Return the messages that follow from it."""
         if "conformal" in self._computed:
             self._conformal.start(job.job_number, job.since + wait, wait)
         issued = self._open.pop(job.job_number, None)
@@ -225,12 +225,12 @@ class QueueBounds:
         return Updates(tuple(self._cover(issued.bounds, wait)), tuple(change_points))
 
     def withdraw(self, job_number: int, now: int) -> None:
-        """Forget what was said of a job that leaves without starting, once all misses before `now` are counted."""
+        """Forget the bounds of a job that leaves without starting, after scoring the misses before `now`."""
         if self._open.pop(job_number, None) is not None:
             self._conformal.withdraw(job_number, now)
 
     def advance(self, now: int) -> None:
-        """Notice that time goes on, in seconds."""
+        """Advance the time to `now`, in seconds."""
         self._conformal.advance(now)
 
     def _cover(self, bounds: tuple[int | None, ...], wait: int) -> list[Coverage]:
@@ -253,13 +253,13 @@ class QueueBounds:
         return coverages
 
     def _table(self, job: JobSubmitted, confidence: float) -> tuple[tuple[float, int], ...]:
-        """Return within what time the job starts, for each quantile of which enough is known."""
+        """Return each quantile with enough waits and the seconds within which the job starts with that probability."""
         grouping = self.groupings[self._ensemble.chosen()]
         at = grouping.at(job)
         table: list[tuple[float, int]] = []
         for row in TABLE:
             seconds, _ = bound(grouping.groups, at, row, confidence)
-            if seconds is not None:  # what a higher quantile borrows may be shorter, its bound is not
+            if seconds is not None:  # a higher quantile may borrow shorter waits, but its bound must not be lower
                 table.append((row, max(seconds, table[-1][1] if table else 0)))
 
         return tuple(table)
@@ -291,7 +291,7 @@ class QueueBounds:
         }
 
     def restore(self, state: Any) -> None:
-        """Take on what `snapshot` returned."""
+        """Restore the state that `snapshot` returned."""
         for grouping, saved in zip(self.groupings, state["groupings"], strict=True):
             grouping.restore(saved)
         self._ensemble.restore(state["ensemble"])

@@ -1,6 +1,6 @@
-"""Messages of several runs to Kafka: those that go out at the same time lie in common batches.
+"""Messages of several runs to Kafka: messages that are sent at the same time share batches.
 
-The producer's own way with a message, and a request for a batch of few of them, take ten times as long.
+The producer's own sending of single messages, and requests with small batches, take ten times as long.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ Dated = tuple[bytes, int | None]
 
 
 class Outgoing(NamedTuple):
-    """Messages of one run, and who waits until they are on their way."""
+    """Messages of one run, and the future that is done when they are on their way."""
 
     key: bytes
     messages: Sequence[Dated]
@@ -23,12 +23,12 @@ class Outgoing(NamedTuple):
 
 
 class Sender:
-    """Sends through a producer, in the order in which the messages of each partition came.
+    """Sends messages through a producer, in order of arrival for each partition.
 
     Parameters
     ----------
     most
-        Bytes of the largest value: a larger one would be refused with all that lie in its batch.
+        Bytes of the largest value. Kafka would refuse a larger one together with its whole batch.
     """
 
     def __init__(self, producer: AIOKafkaProducer, most: int) -> None:
@@ -38,12 +38,12 @@ class Sender:
         self._filling: set[asyncio.Task[None]] = set()
 
     async def send(self, topic: str, partition: int, key: bytes, messages: Sequence[Dated]) -> Sequence[Awaitable[Any]]:
-        """Let messages go out in order; return what is done when they have arrived.
+        """Send messages in order. Return the awaitables that are done when the messages have arrived.
 
         Raises
         ------
         KafkaError
-            If they cannot go out; `MessageSizeTooLargeError` if one is too large, and none does.
+            If they cannot be sent; `MessageSizeTooLargeError` if one is too large, and then none is sent.
         """
         if not messages:
             return ()
@@ -62,7 +62,7 @@ class Sender:
         return await own.under_way
 
     async def _fill_all(self, place: tuple[str, int]) -> None:
-        """Put what waits for a partition into batches, until nothing does."""
+        """Put the waiting messages of a partition into batches, until none waits."""
         while outgoing := self._waiting[place]:
             self._waiting[place] = []
             try:
@@ -83,7 +83,7 @@ class Sender:
     async def _filled(
         self, place: tuple[str, int], outgoing: Sequence[Outgoing]
     ) -> Sequence[list[Awaitable[Any]] | Exception]:
-        """Return the batches that the messages of each run lie in, which are on their way."""
+        """Send the messages in batches. For each run, return the futures of the batches that have its messages."""
         topic, partition = place
         batch = self.producer.create_batch()
         sent: list[Awaitable[Any]] = []
@@ -99,14 +99,14 @@ class Sender:
             span.append((first, len(sent)))
 
         sent.append(await self.producer.send_batch(batch, topic, partition=partition))
-        # aiokafka gives one future for a batch: whoever is cancelled while he waits for it cancels it for himself alone
+        # aiokafka gives one future for a batch: a cancelled waiter must not cancel it for the others
         return [[asyncio.shield(future) for future in sent[first : last + 1]] for first, last in span]
 
 
 async def send_alone(
     producer: AIOKafkaProducer, topic: str, partition: int, key: bytes, message: Dated
 ) -> Awaitable[Any]:
-    """Let a message go out in a batch that holds no other; return what is done when it has arrived."""
+    """Send a message in a batch of its own. Return the awaitable that is done when it has arrived."""
     value, when = message
     batch = producer.create_batch()
     batch.append(timestamp=when, key=key, value=value)

@@ -1,4 +1,4 @@
-"""Kafka as everyone here uses it: idempotent producers, readers outside any group, messages keyed by run."""
+"""The Kafka clients of this project: idempotent producers, readers outside any group, messages keyed by run."""
 
 import ssl
 from typing import Any, Literal
@@ -13,7 +13,7 @@ from shadowtime.shared.streaming.settings import Settings
 limit_decompression()
 
 SLACK = 100_000
-"""Bytes of a message beside its value: key, headers, Kafka's own."""
+"""Allowance in bytes for all of a message besides its value: key, headers, Kafka's own fields."""
 
 
 def partition_of(run: str, partitions: int) -> int:
@@ -56,19 +56,19 @@ def ssl_context(settings: Settings) -> ssl.SSLContext:
 
 
 def unusable(settings: Settings, error: Exception) -> BusError:
-    """Return the error that tells which Kafka it was, and what it said."""
+    """Return an error with the address of Kafka, and the reason."""
     return BusError(f"Kafka at {settings.kafka_bootstrap} cannot be used: {reason_of(error)}")
 
 
 def producer(settings: Settings) -> AIOKafkaProducer:
-    """Return a producer that neither loses, doubles nor reorders; not yet started."""
+    """Return a producer, not yet started, that neither loses, duplicates nor reorders messages."""
     return AIOKafkaProducer(
         **connection(settings),
         enable_idempotence=True,
         acks="all",
-        max_batch_size=200_000,  # of a partition one is under way at a time; a slice of a run is smaller
+        max_batch_size=200_000,  # one batch per partition is under way at a time; a slice of a run is smaller
         max_request_size=settings.max_output_bytes + SLACK,
-        request_timeout_ms=60_000,  # an outage of half a minute is waited for
+        request_timeout_ms=60_000,  # long enough to outlast an outage of half a minute
     )
 
 
@@ -80,9 +80,9 @@ def reader(
     Parameters
     ----------
     begin
-        Where it reads a partition first.
+        The end of a partition from which it begins to read.
     wait_ms
-        How long Kafka waits for records, in milliseconds, where there are none.
+        Milliseconds that Kafka waits for records if there are none.
     """
     return AIOKafkaConsumer(
         **connection(settings),

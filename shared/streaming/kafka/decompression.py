@@ -1,8 +1,8 @@
-"""Batches that a publisher has packed: one that cannot be unpacked within bounds is handed over as one record.
+"""Bounded decompression of batches: a batch that cannot be decompressed within bounds is handed over as one record.
 
-aiokafka unpacks a batch whole, in the event loop: a megabyte of gzip is a gigabyte of zeros, and of a codec whose
-library is not installed it raises for ever at the same offset. A record that says why takes the place of the last one
-of such a batch, so that readers move on and the dead letters tell of it.
+aiokafka decompresses a whole batch in the event loop. A megabyte of gzip may be a gigabyte of zeros. If the library
+of a codec is not installed, aiokafka raises for ever at the same offset. So a record with the reason replaces such a
+batch, at the offset of its last record. Readers move on, and the record becomes a dead letter.
 """
 
 import zlib
@@ -23,7 +23,7 @@ class TooLarge(Exception):
 
 
 class UndecodableBatch(bytes):
-    """A message that could not be unpacked, with the reason."""
+    """The value of a record that replaces a batch: the reason why the batch could not be decompressed."""
 
 
 class Unreadable(NamedTuple):
@@ -39,7 +39,7 @@ class Unreadable(NamedTuple):
 
 
 def unpacked(payload: bytes) -> bytes:
-    """Return what was packed with gzip; raises `TooLarge` beyond `MAX_UNPACKED` bytes."""
+    """Return the decompressed form of gzip data. Raise `TooLarge` beyond `MAX_UNPACKED` bytes."""
     plain, left = bytearray(), bytes(payload)
     while left:
         stream = zlib.decompressobj(GZIP)
@@ -79,18 +79,18 @@ class _Batches:
         return getattr(self._records, name)
 
     def next_batch(self) -> _Batch:
-        """Return the next one."""
+        """Return the next batch."""
         return _Batch(self._records.next_batch())
 
 
 class PartitionRecords(fetcher.PartitionRecords):  # type: ignore[misc]
-    """The source of aiokafka's records of a fetch."""
+    """The records of a fetch in aiokafka, with bounded decompression."""
 
     def __init__(self, place: Any, records: Any, *others: Any) -> None:
         super().__init__(place, _Batches(records), *others)
 
 
 def limit_decompression() -> None:
-    """Let every consumer of this process read so."""
+    """Patch aiokafka, so that every consumer of this process decompresses within bounds."""
     default_records.gzip_decode = unpacked
     fetcher.PartitionRecords = PartitionRecords

@@ -1,4 +1,4 @@
-"""Read what lies in the log of a partition, from one offset up to another."""
+"""Read the log of a partition from one offset up to another."""
 
 from collections.abc import AsyncIterator, Sequence
 from typing import Any
@@ -9,14 +9,14 @@ from shadowtime.shared.streaming.kafka import clients as bus
 from shadowtime.shared.streaming.settings import Settings
 
 PART = 500
-"""Records that are read at once."""
+"""The maximum number of records that are read at once."""
 
 FETCH_MS = 5
 """Milliseconds that Kafka waits for records that are not there yet. Requests behind a fetch wait as long."""
 
 
 class LogReader:
-    """Reads stretches of partitions again, in parts; it connects at its first."""
+    """Reads ranges of partitions in parts. It connects at the first range."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -25,12 +25,12 @@ class LogReader:
     async def parts(
         self, topic: str, partition: int, start: int = 0, stop: int | None = None
     ) -> AsyncIterator[Sequence[Any]]:
-        """Yield the records from offset `start` up to `stop` (what there is now, if None), some hundred at a time.
+        """Yield the records from offset `start` up to `stop` (the present end if None), up to `PART` at a time.
 
         Raises
         ------
         KafkaError
-            If Kafka does not give them.
+            If Kafka cannot deliver them.
         """
         if self._consumer is None:
             consumer = bus.reader(self._settings, wait_ms=FETCH_MS)
@@ -61,7 +61,7 @@ class LogReader:
                 consumer.pause(place)  # or it goes on fetching, and Kafka answers nothing else meanwhile
 
     async def stop(self) -> None:
-        """Let go of the connection."""
+        """Close the connection."""
         consumer, self._consumer = self._consumer, None
         if consumer is not None:
             await consumer.stop()
@@ -70,7 +70,7 @@ class LogReader:
 async def read_log(
     settings: Settings, topic: str, partition: int, start: int = 0, stop: int | None = None
 ) -> AsyncIterator[Any]:
-    """Yield the records of a partition from offset `start` up to `stop` (what there is now, if None)."""
+    """Yield the records of a partition from offset `start` up to `stop` (the present end if None)."""
     reading = LogReader(settings)
     try:
         async for part in reading.parts(topic, partition, start, stop):

@@ -1,6 +1,7 @@
 """Clients that the replays of one process share: a producer, readers of partitions, and the known runs.
 
-A hundred replays with clients of their own are two hundred connections, and each hears what was meant for all others.
+A hundred replays with clients of their own would need two hundred connections, and each would receive the messages of
+all others.
 """
 
 import asyncio
@@ -20,7 +21,7 @@ from shadowtime.shared.streaming.kafka.log_reader import LogReader
 from shadowtime.shared.streaming.settings import Settings
 
 UNHEARD = 5_000
-"""Records of one run that wait to be heard; with more, nothing more is fetched from its partition."""
+"""The approximate number of records of one run that may wait. Beyond it, nothing is fetched from its partition."""
 
 Heard = Sequence[Any] | Exception
 
@@ -36,7 +37,7 @@ class PartitionFeed:
         self._hearing: asyncio.Task[None] | None = None
 
     async def start(self, *, beginning: bool = False) -> None:
-        """Begin with what comes from now on, or at the beginning of the topics."""
+        """Begin to read at the end of the topics, or at their beginning."""
         consumer = self._consumer
         await consumer.start()
         consumer.assign(self._places)
@@ -50,15 +51,15 @@ class PartitionFeed:
         self._hearing = asyncio.ensure_future(self._hear())
 
     def expect(self, key: bytes) -> None:
-        """Keep what comes of a run, from now on."""
+        """Keep the records of a run from now on."""
         self._waiting[key] = asyncio.Queue()
 
     def forget(self, key: bytes) -> None:
-        """Keep nothing more of a run."""
+        """Keep no more records of a run."""
         self._waiting.pop(key, None)
 
     async def records(self, key: bytes) -> AsyncIterator[Any]:
-        """Yield the records of a run that is expected, for ever; raises what Kafka raises."""
+        """Yield the records of an expected run, for ever. Raise the errors of Kafka."""
         waiting = self._waiting[key]
         while True:
             heard = await waiting.get()
@@ -81,13 +82,13 @@ class PartitionFeed:
 
                 while any(waiting.qsize() > UNHEARD // 500 for waiting in self._waiting.values()):
                     await asyncio.sleep(0.01)
-        except Exception as error:  # whoever waits is to hear of it, whatever it is
+        except Exception as error:  # any error must reach all waiting readers
             self.failed = True
             for waiting in self._waiting.values():
                 waiting.put_nowait(error)
 
     async def stop(self) -> None:
-        """Let go of the connection."""
+        """Close the connection."""
         if self._hearing is not None:
             self._hearing.cancel()
             await asyncio.gather(self._hearing, return_exceptions=True)
@@ -95,7 +96,7 @@ class PartitionFeed:
 
 
 class RunClients:
-    """Clients that replays over one Kafka share; from `shared`, and to be `released` by each."""
+    """Clients that replays over one Kafka share. Get them from `shared`; each replay must call `released`."""
 
     def __init__(self, settings: Settings) -> None:
         self.sender = Sender(bus.producer(settings), settings.max_output_bytes)
@@ -109,7 +110,7 @@ class RunClients:
         self._feeds: dict[int, PartitionFeed] = {}
 
     async def start(self) -> None:
-        """Connect, unless that is done."""
+        """Connect, unless already connected."""
         async with self._turn:
             if not self.partitions:
                 partitions = await topic_admin.prepare_topics(self._settings)
@@ -117,7 +118,10 @@ class RunClients:
                 self.partitions = partitions
 
     async def published(self, key: bytes, partition: int) -> list[Any]:
-        """Return the records of a run that lie on `jobs`; what was read once is read again only for a known run."""
+        """Return the records of a run on topic `jobs`.
+
+        Only new records of the partition are read. If the earlier ones have records of this run, all are read again.
+        """
         async with self._turn:
             start, known = self._known.get(partition, (0, set()))
             if key in known:
@@ -132,7 +136,7 @@ class RunClients:
             return own
 
     async def feed(self, partition: int) -> PartitionFeed:
-        """Return who hears what comes on a partition from now on."""
+        """Return the feed of a partition. Start one if there is none, or if the last one has failed."""
         async with self._turn:
             there = self._feeds.get(partition)
             if there is not None and there.failed:
@@ -150,7 +154,7 @@ class RunClients:
             return self._feeds[partition]
 
     async def stop(self) -> None:
-        """Let go of all connections."""
+        """Close all connections."""
         for feed in self._feeds.values():
             await feed.stop()
         await self._reader.stop()
@@ -173,7 +177,7 @@ def shared(settings: Settings) -> RunClients:
 
 
 async def released(clients: RunClients) -> None:
-    """Let go of clients; the last who does closes them."""
+    """Release clients. The last release closes them."""
     clients.users -= 1
     if not clients.users:
         clients.broken = True

@@ -1,4 +1,4 @@
-"""The stream of a stage: its outputs to Kafka, and its reads of them."""
+"""The stream of a stage: its outputs and dead letters to Kafka, and repeated reads of its input."""
 
 import asyncio
 import logging
@@ -30,12 +30,12 @@ from shadowtime.shared.streaming.settings import Settings
 log = logging.getLogger("shadowtime.worker")
 
 FINAL = (MessageSizeTooLargeError, RecordTooLargeError, RecordListTooLargeError, InvalidTimestampError)
-"""Errors of Kafka about a message that it never takes."""
+"""Errors of Kafka about a message that it will never accept."""
 
 FAILURES = (KafkaError, OSError, TimeoutError)
 
 RENEWED = (*FINAL, OutOfOrderSequenceNumber, InvalidProducerIdMapping, ProducerFenced)
-"""After these a producer that numbers its messages is of no use any more: the broker waits for one that never comes."""
+"""Errors after which an idempotent producer is unusable: the broker waits for a message number that never comes."""
 
 
 class KafkaStream:
@@ -54,10 +54,11 @@ class KafkaStream:
         await self._sender.producer.start()
 
     async def publish(self, partition: int, run: str, values: Sequence[bytes], times: Sequence[float | None]) -> None:
-        """Deliver outputs in order, each with the time of its input, or of now.
+        """Deliver outputs in order, each with the time of its input, or the present time.
 
-        Those of several runs lie in one batch, which Kafka takes or refuses as a whole, and after it what else is under
-        way: then each goes alone. Those of a run of which one was refused always do.
+        Outputs of several runs share a batch. Kafka accepts or refuses a batch as a whole, and after a refusal also
+        refuses what else is under way. Then each output is sent alone. If one of a run is refused then, the outputs of
+        the run are sent alone until all of a call are delivered.
         """
         key, now = run.encode(), time.time()
         messages = [(value, _milliseconds(when, now)) for value, when in zip(values, times, strict=True)]
@@ -78,7 +79,7 @@ class KafkaStream:
             raise BusError(f"Kafka does not take outputs: {reason_of(error)}") from error
 
     async def _deliver_alone(self, partition: int, key: bytes, messages: Sequence[Dated]) -> None:
-        """Deliver each message in a batch of its own, by a producer that no other run loses when it is refused."""
+        """Deliver each message in a batch of its own, by a separate producer: a refusal does not affect other runs."""
         async with self._alone:
             self._refused.add(key)
             producer = bus.producer(self._settings)
@@ -92,9 +93,9 @@ class KafkaStream:
                     await producer.stop()
 
     async def dead_letter(self, letters: Sequence[tuple[Record, str]]) -> None:
-        """Deliver records to the dead letters, with where each came from and why in the headers.
+        """Deliver records to the dead letters, with their origin and the reason in the headers.
 
-        One that Kafka does not take whole is delivered without its body; the headers say how large that was.
+        A record that Kafka refuses is delivered without its body; the headers have the size of the body.
         """
         sender = self._sender
         try:
@@ -122,12 +123,12 @@ class KafkaStream:
             raise BusError(f"Kafka does not give records: {reason_of(error)}") from error
 
     async def stop(self) -> None:
-        """Let go of all connections."""
+        """Close all connections."""
         await self._reader.stop()
         await self._sender.producer.stop()
 
     async def _renew(self, old: Sender) -> None:
-        """Go on with a new producer, unless that was done; what the old one had under way counts as not delivered."""
+        """Replace the producer, unless that was done. What the old one had under way counts as not delivered."""
         async with self._renewing:
             if self._sender is not old:
                 return
@@ -157,5 +158,5 @@ class KafkaStream:
 
 
 def _milliseconds(when: float | None, now: float) -> int | None:
-    """Return the time of an output: that of its input, unless somebody dated that into the future."""
+    """Return the time of an output in milliseconds: that of its input, but not in the future; None if unknown."""
     return None if when is None else round(1000 * min(max(when, 0.0), now))

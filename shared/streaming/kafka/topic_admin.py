@@ -1,4 +1,4 @@
-"""Topics as Kafka has them: made where they are missing, kept as long as settings say, known once they are led."""
+"""Administration of topics: create missing ones, set their retention, wait for the leaders of their partitions."""
 
 import asyncio
 import ssl
@@ -26,10 +26,10 @@ from shadowtime.shared.streaming.kafka.clients import SLACK, connection, reader,
 from shadowtime.shared.streaming.settings import Settings
 
 REFUSALS = (ssl.SSLError, AuthenticationFailedError, SaslAuthenticationFailed, UnsupportedSaslMechanismError)
-"""Errors that no patience cures: a certificate that is not trusted, a password that is not right."""
+"""Errors for which a retry is useless: an untrusted certificate, a wrong password."""
 
 WORK_SECONDS = 60.0
-"""Patience with a broker that is at work on topics."""
+"""Timeout in seconds for a broker that is working on topics."""
 
 FORBIDDEN = (TopicAuthorizationFailedError.errno, ClusterAuthorizationFailedError.errno)
 
@@ -46,7 +46,7 @@ async def prepare_topics(settings: Settings) -> int:
 
 
 async def keep_topics(settings: Settings) -> None:
-    """Have all topics, also those that are there, kept for `retention_hours`; see `prepare_topics` for errors."""
+    """Set the retention of all existing topics to `retention_hours`. Raise the same errors as `prepare_topics`."""
 
     async def alter(admin: AIOKafkaAdminClient) -> int:
         kinds = [
@@ -86,7 +86,7 @@ async def _count(admin: AIOKafkaAdminClient, settings: Settings, topic: str) -> 
 async def _wait_for_leaders(settings: Settings, partitions: Mapping[str, int]) -> None:
     """Wait until every partition of these topics is led by a broker that knows of it.
 
-    Of a topic that was just made the metadata name leaders that do not yet know it; only their answers tell.
+    The metadata of a new topic may name leaders that do not know it yet. Only an answer of the leaders is sure.
     """
     consumer = reader(settings)
     try:
@@ -99,9 +99,9 @@ async def _wait_for_leaders(settings: Settings, partitions: Mapping[str, int]) -
 
 
 async def _administer(settings: Settings, work: Callable[[AIOKafkaAdminClient], Awaitable[int]]) -> int:
-    """Do `work` with an administrator; a broker that is not there yet is asked again for `connect_seconds`.
+    """Run `work` with an admin client. Retry for `connect_seconds` while the broker cannot be reached.
 
-    One that is there has longer: on a busy machine new topics take their time.
+    A broker that can be reached has longer for the work: on a busy machine, new topics take time.
     """
     loop = asyncio.get_running_loop()
     until = loop.time() + settings.connect_seconds
@@ -123,7 +123,7 @@ async def _administer(settings: Settings, work: Callable[[AIOKafkaAdminClient], 
 
 
 async def _reach(settings: Settings, until: float) -> None:
-    """Wait for a broker that lets us in: a bare connection tells why one does not, where a client only logs it."""
+    """Wait for a broker that accepts us. A bare connection raises the reason of a refusal; a client only logs it."""
     arguments = connection(settings)
     hosts = collect_hosts(arguments.pop("bootstrap_servers"))
     while True:
@@ -163,7 +163,7 @@ async def _prepare(admin: AIOKafkaAdminClient, settings: Settings) -> int:
 
 
 def _configs(settings: Settings, replicas: int) -> dict[str, str]:
-    """Return how a topic is kept; what a producer was told is kept is on all replicas but one."""
+    """Return the configuration of a topic. An acknowledged message is on all replicas but one, at least."""
     return {
         "min.insync.replicas": str(max(1, replicas - 1)),
         "retention.ms": str(-1 if settings.retention_hours < 0 else settings.retention_hours * 3_600_000),
@@ -174,7 +174,7 @@ def _configs(settings: Settings, replicas: int) -> dict[str, str]:
 
 
 def _require_created(response: Any, settings: Settings) -> None:
-    """Raise unless the topics are there now; that another worker was quicker is fine."""
+    """Raise an error unless the topics exist now. Another worker may have created them first."""
     refused = {name: code for name, code, *_ in response.topic_errors if code not in (0, TopicAlreadyExistsError.errno)}
     if forbidden := [name for name, code in refused.items() if code in FORBIDDEN]:
         user = "whoever gives no name" if settings.kafka_username is None else f"user {settings.kafka_username!r}"

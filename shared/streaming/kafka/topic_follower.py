@@ -1,4 +1,4 @@
-"""Follow a topic beside the pipeline: all of it, only what comes from now on, or from where one stopped."""
+"""Follow a topic beside the pipeline: from its beginning, from its end, or from the committed offsets of a group."""
 
 import asyncio
 import logging
@@ -18,7 +18,7 @@ from shadowtime.shared.streaming.settings import Settings
 log = logging.getLogger("shadowtime.follower")
 
 POSITION_SECONDS = 2.0
-"""Patience with Kafka where a position is not known yet."""
+"""Timeout in seconds for positions that are not known yet."""
 
 Offsets = dict[Any, int]
 """The next offset to read, by partition."""
@@ -51,18 +51,18 @@ class KafkaFollower:
         await self._consumer.start()
 
     async def next_batch(self, most: int, seconds: float) -> Sequence[Any]:
-        """Return up to so many records, in order of each partition; none if none came within so many seconds.
+        """Return up to `most` records, in order of each partition; none if none arrive within `seconds`.
 
         Raises
         ------
         KafkaError
-            If Kafka does not give them; while it is away there are just none.
+            If Kafka refuses to deliver them. While Kafka is unreachable there are just none.
         """
         fetched = await self._consumer.getmany(timeout_ms=int(1000 * seconds), max_records=most)
         return [record for records in fetched.values() for record in records]
 
     async def try_next_batch(self, most: int, seconds: float) -> Sequence[Any]:
-        """Return what `next_batch` does; none if Kafka does not give them, which a remark tells of."""
+        """Return the same as `next_batch`. If it raises an error of Kafka, log it and return none."""
         try:
             return await self.next_batch(most, seconds)
         except KafkaError as error:
@@ -70,12 +70,12 @@ class KafkaFollower:
             return []
 
     def behind(self, place: TopicPartition, offset: int) -> int:
-        """Return how many records are known to lie in a partition from an offset on."""
+        """Return the known number of records in a partition from an offset on."""
         return max(0, (self._consumer.highwater(place) or 0) - offset)
 
 
 class TopicFollower(KafkaFollower):
-    """Every partition of a topic from its beginning or its end on, outside any group: nothing is remembered.
+    """Every partition of a topic from its beginning or its end on, outside any group: no offset is committed.
 
     Raises `BusError` also if the topic does not exist.
     """
@@ -96,12 +96,12 @@ class TopicFollower(KafkaFollower):
         await (self._consumer.seek_to_beginning() if self._beginning else self.skip())
 
     async def skip(self) -> None:
-        """Go to the end of the topic: what lies before is given up."""
+        """Go to the end of the topic. Records before it are skipped."""
         await self._consumer.seek_to_end()
 
 
 class GroupFollower(KafkaFollower):
-    """A member of a group, which remembers how far its members have come."""
+    """A member of a consumer group, whose committed offsets tell how far its members have read."""
 
     def __init__(self, settings: Settings, topic: str, group: str) -> None:
         consumer = AIOKafkaConsumer(
@@ -113,12 +113,12 @@ class GroupFollower(KafkaFollower):
             max_partition_fetch_bytes=4 * settings.max_message_bytes,
             session_timeout_ms=6_000,
             heartbeat_interval_ms=1_000,
-            max_poll_interval_ms=24 * 3_600_000,  # what is followed into may be away for long
+            max_poll_interval_ms=24 * 3_600_000,  # the target of the records may be unavailable for long
         )
         super().__init__(settings, topic, consumer)
 
     async def positions(self) -> Offsets:
-        """Return how far this member has read, of the partitions where it knows."""
+        """Return the positions of this member in its partitions, as far as they are known."""
         known: Offsets = {}
         with suppress(TimeoutError):
             async with asyncio.timeout(POSITION_SECONDS):
@@ -127,7 +127,7 @@ class GroupFollower(KafkaFollower):
         return known
 
     async def commit(self, offsets: Offsets) -> None:
-        """Remember that what lies before these offsets is done with; partitions that others own now are left out."""
+        """Commit these offsets. Partitions that this member no longer owns are left out."""
         owned = {place: offset for place, offset in offsets.items() if place in self._consumer.assignment()}
         try:
             if owned:
@@ -136,7 +136,7 @@ class GroupFollower(KafkaFollower):
             log.warning("%s: the position cannot be stored: %s", self._topic, reason_of(error))
 
     async def go_back(self) -> None:
-        """Read again from what was remembered last."""
+        """Go back to the committed offsets."""
         for place in self._consumer.assignment():
             committed = await self._consumer.committed(place)
             if committed is None:
@@ -145,18 +145,18 @@ class GroupFollower(KafkaFollower):
                 self._consumer.seek(place, committed)
 
     def lag(self, positions: Offsets) -> int:
-        """Return how many records are known to lie ahead of these positions."""
+        """Return the known number of records from these positions on."""
         return sum(self.behind(place, offset) for place, offset in positions.items())
 
 
-# Subscribe to a topic from outside the flow: no consumer group, nothing committed, nobody waits for it.
+# A subscription to a topic from outside the flow: no consumer group, no commits, and no stage waits for it.
 
 MAX_AT_ONCE = 500
 POLL_SECONDS = 1.0
 
 
 class Message(NamedTuple):
-    """A message of a topic; `behind` counts those that lie after it in its partition."""
+    """A message of a topic; `behind` is the known number of messages after it in its partition."""
 
     value: bytes
     headers: Mapping[str, str]
@@ -167,9 +167,9 @@ class Message(NamedTuple):
 async def subscribe(
     settings: Settings, topic: str, *, beginning: bool = False
 ) -> AsyncGenerator[Sequence[Message], None]:
-    """Yield the messages of a topic for ever, those that come together at once, and none when a second brings none.
+    """Yield batches of messages of a topic, for ever. A batch is empty if none arrive within a second.
 
-    Those of one run are in order. While Kafka is away there are none; whoever closes the generator ends the
+    Messages of one run are in order. While Kafka is unreachable, batches are empty. Close the generator to end the
     subscription.
 
     Raises

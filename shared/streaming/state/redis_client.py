@@ -1,4 +1,4 @@
-"""How Redis is reached: one server, or a cluster."""
+"""The client of Redis: of one server, or of a cluster."""
 
 from typing import Any
 
@@ -14,12 +14,12 @@ from shadowtime.shared.streaming.urls import cluster_nodes
 
 
 class _Packing:
-    """A connection that writes commands by hiredis; redis-py's own for asyncio take four times as long in Python."""
+    """A connection that serialises commands with hiredis. redis-py's own does it in Python, in four times the time."""
 
     _serializer: Any = HiredisRespSerializer()
 
     def pack_command(self, *args: Any) -> list[bytes]:
-        """Return a command as it is sent."""
+        """Return the serialised command."""
         return self._serializer.pack(*args)  # type: ignore[no-any-return]
 
 
@@ -27,9 +27,9 @@ Client = Redis | RedisCluster
 
 
 def connect(settings: Settings, retries: int = 0) -> Client:
-    """Return a client, of a Redis or of a Redis Cluster; it connects at its first command.
+    """Return a client of a Redis server or a Redis Cluster. It connects at its first command.
 
-    With `retries` it sends a command again whose connection broke, as after a restart of Redis; who writes may not.
+    With `retries`, it repeats a command whose connection broke, as after a restart of Redis. A writer must not do so.
     """
     password, nodes = settings.redis_password, cluster_nodes(settings.redis_url)
     common: dict[str, Any] = {

@@ -78,10 +78,10 @@ PARTS = ("state", "journal", "outbox", "read-model", "attempts")
 
 
 class RedisStore:
-    """The runs of one stage; `retention_seconds` after its last event an open one is forgotten, if they are above 0.
+    """The runs of one stage. An open run expires `retention_seconds` after its last event; 0 for never.
 
-    The braces in its keys are a hash tag: all that one stage keeps is on one node of a Redis Cluster, as a transaction
-    must be.
+    The braces in its keys are a hash tag: all keys of a stage are on one node of a Redis Cluster, as a transaction
+    needs.
     """
 
     def __init__(self, client: Client, stage: str, retention_seconds: int = 0) -> None:
@@ -101,7 +101,7 @@ class RedisStore:
         return sorted(member.decode() for member in members)
 
     async def load(self, run: str) -> RunState | None:
-        """Return what is known of a run; None for nothing."""
+        """Return the stored state of a run; None if there is none."""
         state, journal, outbox = await self._at_once(
             ("HGETALL", self._key(run, "state")),
             ("LRANGE", self._key(run, "journal"), 0, -1),
@@ -122,7 +122,10 @@ class RedisStore:
         )
 
     async def attempt(self, run: str, below: int | None = None) -> int | None:
-        """Count a process that begins to work on a run, unless so many have since its last transaction; return them."""
+        """Count a process that begins to work on a run. Return the count since the run's last transaction.
+
+        Return None, and count nothing, if `below` is given and the count is not below it before.
+        """
         key = self._key(run, "attempts")
         if below is not None and int(await self._ask(self._client.hget(key, "count")) or 0) >= below:
             return None
@@ -130,7 +133,7 @@ class RedisStore:
         return int(attempts)
 
     async def commit(self, transaction: Transaction) -> None:
-        """Apply a transaction as a whole, in O(its size); those that wait at the same time go to Redis together."""
+        """Apply a transaction as a whole, in O(its size). Transactions that wait at the same time are sent together."""
         run = transaction.run
         keys = [self._key(run, part) for part in PARTS]
         keys.append(self._key(str(transaction.partition), "partition"))
@@ -157,7 +160,7 @@ class RedisStore:
             )
 
     async def _evaluated(self, call: Sequence[Any]) -> Any:
-        """Return what the script says to a call, which goes out with all others that wait by then."""
+        """Return the script's answer to a call. It is sent together with all other calls that wait by then."""
         answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self._waiting.append((call, answer))
         if self._sending is None:
@@ -169,7 +172,7 @@ class RedisStore:
             sent, self._waiting = self._waiting, []
             try:
                 answers = await self._ask(self._evaluate([call for call, _ in sent]))
-            except Exception as error:  # of the connection: nobody knows which of them were applied
+            except Exception as error:  # the connection failed: it is unknown which of them were applied
                 answers = [error] * len(sent)
 
             for (_, future), answer in zip(sent, answers, strict=True):
@@ -183,7 +186,7 @@ class RedisStore:
         self._sending = None
 
     async def _evaluate(self, calls: Sequence[Sequence[Any]]) -> list[Any]:
-        """Return what the script says to each call, or the error that it ends with."""
+        """Return the script's answer to each call, or the error with which it ended."""
         pipeline = self._client.pipeline(transaction=False)
         for call in calls:
             pipeline.execute_command("EVALSHA", self._script, *call)  # a cluster's pipeline has no other way
@@ -191,7 +194,7 @@ class RedisStore:
         if isinstance(self._client, RedisCluster) and any(isinstance(answer, Disconnected) for answer in answers):
             await self._client.aclose()  # the next command asks which node has the keys now
         unknown = [at for at, answer in enumerate(answers) if isinstance(answer, NoScriptError)]
-        if unknown:  # Redis began anew, and has not applied these
+        if unknown:  # Redis has restarted, and has not applied these
             await self._client.script_load(COMMIT)
             for at, answer in zip(unknown, await self._evaluate([calls[at] for at in unknown]), strict=True):
                 answers[at] = answer
@@ -199,7 +202,7 @@ class RedisStore:
         return answers
 
     async def _at_once(self, *commands: tuple[Any, ...]) -> Any:
-        """Return the answers to commands as one transaction."""
+        """Run commands as one transaction, and return their answers."""
         if isinstance(self._client, RedisCluster):
             await self._ask(self._client.initialize())  # or its pipeline does, in a loop of its own
         pipeline = self._client.pipeline(transaction=True)
@@ -208,7 +211,7 @@ class RedisStore:
         return await self._ask(pipeline.execute())
 
     async def forget(self, run: str) -> None:
-        """Delete everything that is known of a run."""
+        """Delete everything that is stored of a run."""
         state = await self.load(run)
         await self._ask(self._client.delete(*(self._key(run, part) for part in PARTS)))
         if state is not None:

@@ -1,15 +1,15 @@
-"""Follow runs from outside: what a stage keeps of them in Redis, read, never written, and current at each question.
+"""Follow runs from outside: read, never write, what a stage keeps of them in Redis. It is current at each question.
 
-A stage's state is its snapshot and then the journal of its inputs, both of one transaction. So whoever restores the
-one and pushes the other stands where the worker stood after its last batch, and no worker need be alive for that.
+The state of a run is its snapshot and the journal of the inputs after it, both of one transaction. So a follower that
+restores the snapshot and pushes the journal has the worker's state after its last batch. No worker need be running.
 
-The rules that a follower keeps:
+The rules of a follower:
 
-1. The journal's entries are the envelopes up to the stored sequence, one each. What follows the last one taken is
-   read together with the stored position, and taken only if it fits: the entry before it is the one taken last.
-2. Where it does not fit (there is a newer snapshot, Redis lost its last second, another run bears the name), the run
-   is loaded anew.
-3. While a run changes it is nobody's: after an error or a cancellation in mid-work it is loaded anew.
+1. The entries of the journal are the envelopes up to the stored sequence, one each. New entries are read together with
+   the stored position. They are applied only if they fit: the entry before them is the last one that was applied.
+2. If they do not fit (there is a newer snapshot, Redis lost its last second, another run has the name), the run is
+   loaded again.
+3. While a run is being changed, it is not kept: after an error or a cancellation meanwhile, it is loaded again.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True)
 class Position:
-    """Where a stage is in a run, and what it said last: its output at `sequence`, if the store still has it."""
+    """The position of a stage in a run, and its last output, at `sequence`, if the store still has it."""
 
     sequence: int
     offset: int
@@ -41,7 +41,7 @@ class Position:
 
 @dataclass(frozen=True)
 class JournalEnd:
-    """The end of a run's journal, from some entry on; `start` is the sequence of the snapshot beneath it."""
+    """The end of a run's journal, from some entry on; `start` is the sequence of the snapshot before the journal."""
 
     sequence: int
     offset: int
@@ -50,22 +50,22 @@ class JournalEnd:
 
 
 class RunReader(Protocol):
-    """A follower's interface to a store: reading."""
+    """A follower's interface to a store; it only reads."""
 
     async def names(self) -> Sequence[str]:
-        """Return all runs of which there is a state, in order of name."""
+        """Return the names of all stored runs, in order."""
         ...
 
     async def positions(self, runs: Sequence[str]) -> Sequence[Position | None]:
-        """Return where the stage is in each of these runs; None for a run that is not known."""
+        """Return the stage's position in each of these runs; None for a run that is not known."""
         ...
 
     async def journal_from(self, run: str, first: int) -> JournalEnd | None:
-        """Return the journal from its entry `first` on, of one moment; None for a run that is not known."""
+        """Return the journal from its entry `first` on, read in one transaction; None for a run that is not known."""
         ...
 
     async def load(self, run: str) -> RunState | None:
-        """Return what is known of a run; None for nothing."""
+        """Return the stored state of a run; None if there is none."""
         ...
 
 
@@ -73,9 +73,9 @@ class RedisReader(RedisStore):
     """The runs of one stage, as `RunReader`."""
 
     async def names(self) -> Sequence[str]:
-        """Return all runs of which there is a state, in order of name.
+        """Return the names of all stored runs, in order.
 
-        By their keys, not by the sets of each partition: how many partitions there are only Kafka knows for sure.
+        They are taken from the keys, not from the sets of the partitions: only Kafka knows the number of partitions.
         """
         prefix = self._key("", "state").encode()
 
@@ -85,7 +85,7 @@ class RedisReader(RedisStore):
         return sorted(key.removeprefix(prefix).decode() for key in await self._ask(scan()))
 
     async def positions(self, runs: Sequence[str]) -> Sequence[Position | None]:
-        """Return where the stage is in each of these runs; None for a run that is not known."""
+        """Return the stage's position in each of these runs; None for a run that is not known."""
         if not runs:
             return []
         pipeline = self._client.pipeline(transaction=False)
@@ -99,7 +99,7 @@ class RedisReader(RedisStore):
         ]
 
     async def journal_from(self, run: str, first: int) -> JournalEnd | None:
-        """Return the journal from its entry `first` on, of one moment; None for a run that is not known."""
+        """Return the journal from its entry `first` on, read in one transaction; None for a run that is not known."""
         (sequence, offset), length, entries = await self._at_once(
             ("HMGET", self._key(run, "state"), "sequence", "offset"),
             ("LLEN", self._key(run, "journal")),
@@ -112,7 +112,7 @@ class RedisReader(RedisStore):
 
 @asynccontextmanager
 async def reading(settings: Settings, stage: str) -> AsyncIterator[RedisReader]:
-    """Yield the runs of a stage; raises `StoreError` unless Redis answers within `connect_seconds`."""
+    """Yield a reader of a stage's runs. Raise `StoreError` unless Redis answers within `connect_seconds`."""
     async with reading_later(settings, stage) as reader:
         try:
             async with asyncio.timeout(settings.connect_seconds):
@@ -124,7 +124,7 @@ async def reading(settings: Settings, stage: str) -> AsyncIterator[RedisReader]:
 
 @asynccontextmanager
 async def reading_later(settings: Settings, stage: str) -> AsyncIterator[RedisReader]:
-    """Yield the runs of a stage, whether or not Redis answers by now: each question finds out."""
+    """Yield a reader of a stage's runs, whether or not Redis answers by now: each question finds out."""
     client = connect(settings, retries=1)
     try:
         yield RedisReader(client, stage)
@@ -134,7 +134,7 @@ async def reading_later(settings: Settings, stage: str) -> AsyncIterator[RedisRe
 
 @dataclass
 class _Taken:
-    """A follower's position in a run; `last` is the newest entry that it took from the journal."""
+    """A follower's position in a run; `last` is the newest entry of the journal that it has applied."""
 
     state: StageRun
     start: int
@@ -143,7 +143,7 @@ class _Taken:
 
 
 class RunFollower:
-    """One run in one stage, as it is stored; questions wait for one another."""
+    """One run in one stage, as it is stored. Questions are answered one at a time."""
 
     def __init__(self, stage: Stage, reader: RunReader, run: str) -> None:
         self.stage = stage
@@ -153,16 +153,16 @@ class RunFollower:
         self._taken: _Taken | None = None
 
     async def ask(self, question: Callable[[StageRun], Result]) -> Result | None:
-        """Return what `question` says of the run as it is stored now; None if the store does not know the run.
+        """Return the result of `question`, called with the run as stored now; None if the store does not know the run.
 
-        `question` is asked in a thread and must not change the run.
+        `question` is called in a thread and must not change the run.
 
         Raises
         ------
         StoreError
             If Redis cannot be used.
         SnapshotMismatch
-            If what is stored is damaged or of another schema; the message names the remedy.
+            If the stored state is damaged or of another schema. The message names the remedy.
         """
         async with self._lock:
             taken, self._taken = self._taken, None
@@ -177,7 +177,7 @@ class RunFollower:
                 raise
 
     async def _brought_up(self, taken: _Taken | None) -> _Taken | None:
-        """Take what was added to the journal; None if that does not follow what was taken."""
+        """Apply the new entries of the journal. Return None if they do not follow the last applied one."""
         if taken is None:
             return None
         sequence = taken.state.sequence

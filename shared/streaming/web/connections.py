@@ -1,8 +1,8 @@
-"""Admission of web connections: they are few, and idle ones make room for new ones.
+"""Limits on web connections: their number is bounded, and idle ones make room for new ones.
 
-aiohttp parses, answers and keeps connections; it knows no limit on their number, on what they send while nothing is
-answered, or on the time that they take to read. Those are here, around its protocol and by the event loop's public
-means, so that they are the same with asyncio's own loop and with uvloop.
+aiohttp parses and answers requests, and keeps connections. It has no limit on the number of connections, on the bytes
+that they send before an answer, or on the time that they take to read. Those limits are here, around its protocol and
+by public means of the event loop. So they are the same with asyncio's own loop and with uvloop.
 """
 
 import asyncio
@@ -18,14 +18,14 @@ from aiohttp.http_exceptions import HttpProcessingError
 from shadowtime.shared.cli import FewAMinute
 from shadowtime.shared.quoting import quote
 
-# What web servers write to the log: a line for a request that is none, without a traceback, and few of a kind.
+# The log of web servers: one line for a malformed request, without a traceback, and few lines of a kind.
 
 
 class NoTraceback(logging.Filter):
-    """Has a request that is none make a line that says so, not a traceback."""
+    """Logs a malformed request as one line, not as a traceback."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Return True."""
+        """Shorten the record of a malformed request, and return True."""
         error = record.exc_info[1] if record.exc_info else None
         if isinstance(error, HttpProcessingError):
             remote = record.args[0] if isinstance(record.args, tuple) and record.args else None
@@ -40,35 +40,35 @@ log.addFilter(FewAMinute())
 
 
 MAX_CONNECTIONS = 256
-"""At once; the next one has that dropped which has been idle for longest."""
+"""The maximum number of connections. For a further one, the connection that has been idle longest is dropped."""
 
 HEAD_SECONDS = 10.0
-"""From the first byte of a request, or from a connection's beginning, to the end of its headers."""
+"""Seconds from the first byte of a request, or from a connection's beginning, to the end of the headers."""
 
 IDLE_SECONDS = 75.0
-"""Between an answer and the next request on the same connection."""
+"""Seconds between an answer and the next request on the same connection."""
 
 TAKE_SECONDS = 10.0
-"""Seconds within which a reader must take in what is sent."""
+"""Seconds within which a reader must read what is sent."""
 
 MAX_UNANSWERED = 65_536
 """Bytes of requests that a connection may send before the first of them is answered."""
 
 SEND_BUFFER = 16_384
-"""Bytes that the kernel is asked to hold for a reader; with more, it would hide for long that nobody reads."""
+"""Bytes that the kernel is asked to hold for a reader. A larger buffer would hide for long that nobody reads."""
 
 MAX_UNSENT = 65_536
-"""Bytes that wait for the kernel before whoever writes has to wait too."""
+"""Bytes that wait for the kernel before the writer has to wait, too."""
 
 AGAIN_SECONDS = 0.1
-"""Rest after a connection could not be taken, as when there are no descriptors left."""
+"""Pause in seconds after a connection could not be accepted, as when there are no descriptors left."""
 
 SWEEP_SECONDS = 1.0
 BACKLOG = 1_024
-"""Connections that wait to be taken; beyond, clients lose a second until they try again."""
+"""Connections that may wait to be accepted. Further clients lose a second until they try again."""
 
 MIN_CONNECTIONS = 8
-"""Connections that there may be even where descriptors are scarce."""
+"""The number of connections that are allowed even if descriptors are scarce."""
 
 NO_ROOM = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
 TOO_LARGE = (
@@ -78,14 +78,14 @@ TOO_LARGE = (
 
 
 class Connection(asyncio.Protocol):
-    """A connection: passes everything on to the library's protocol, and knows what is being waited for.
+    """A connection: passes everything on to the library's protocol, and tracks its deadlines.
 
     Parameters
     ----------
     inner
         The library's protocol.
     there
-        The connections of the server; it is among them from its beginning to its end.
+        The connections of the server. The connection adds itself when it is made, and removes itself at its end.
     """
 
     def __init__(self, inner: asyncio.Protocol, there: "dict[asyncio.Protocol, Connection]") -> None:
@@ -95,19 +95,19 @@ class Connection(asyncio.Protocol):
         self._there = there
         self._transport: asyncio.Transport
         self._answered = False
-        self._asked_since: float | None = self.idle_since  # nothing has come yet, but it should
+        self._asked_since: float | None = self.idle_since  # the first request is awaited
         self._unread_since: float | None = None
         self._unanswered = 0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Bound what waits to be sent."""
+        """Register the connection, and limit the bytes that wait to be sent."""
         self._transport = cast("asyncio.Transport", transport)
         self._transport.set_write_buffer_limits(high=MAX_UNSENT, low=0)
         self._there[self._inner] = self
         self._inner.connection_made(transport)
 
     def data_received(self, data: bytes) -> None:
-        """Pass on what came, unless it is too much."""
+        """Pass on the data, unless too much has come before an answer."""
         self._unanswered += len(data)
         if self._asked_since is None:
             self._asked_since = _now()
@@ -128,7 +128,7 @@ class Connection(asyncio.Protocol):
         self._inner.pause_writing()
 
     def resume_writing(self) -> None:
-        """Pass it on: everything is taken in."""
+        """Pass it on: everything has been read."""
         self._unread_since = None
         self._inner.resume_writing()
 
@@ -150,7 +150,7 @@ class Connection(asyncio.Protocol):
             self._asked_since = self.idle_since if self._unanswered else None
 
     def is_overdue(self, now: float) -> bool:
-        """Return whether the other side has taken too long, for a request or to take in an answer."""
+        """Return whether the other side has taken too long, to send a request or to read an answer."""
         if not self._transport.get_write_buffer_size():
             self._unread_since = None
         elif self._unread_since is None:
@@ -165,7 +165,7 @@ class Connection(asyncio.Protocol):
         return now - self.idle_since > IDLE_SECONDS
 
     def close(self) -> None:
-        """End it at once, whatever is still to be sent."""
+        """Close the connection at once, even if data is still to be sent."""
         self._there.pop(self._inner, None)
         self._transport.abort()
 
@@ -176,7 +176,7 @@ class Connections:
     Parameters
     ----------
     make
-        Makes the library's protocol for one.
+        Makes the library's protocol for a connection.
     """
 
     def __init__(self, make: Callable[[], asyncio.Protocol]) -> None:
@@ -185,7 +185,7 @@ class Connections:
         self._most = MAX_CONNECTIONS
 
     def __len__(self) -> int:
-        """Return how many there are."""
+        """Return the number of connections."""
         return len(self._there)
 
     def of(self, inner: asyncio.Protocol) -> Connection | None:
@@ -193,13 +193,13 @@ class Connections:
         return self._there.get(inner)
 
     async def accept_loop(self, listener: socket.socket) -> None:
-        """Take whoever comes, for ever; trouble with one, or with all, is told and passes."""
+        """Accept connections, for ever. After an error, log it and continue."""
         loop = asyncio.get_running_loop()
         while True:
             try:
                 taken, _ = await loop.sock_accept(listener)
             except OSError as error:
-                if error.errno in NO_ROOM:  # leave some to the rest of the process
+                if error.errno in NO_ROOM:  # leave some descriptors to the rest of the process
                     self._most = max(MIN_CONNECTIONS, len(self._there) * 3 // 4)
                     self._make_room()
                 log.warning("cannot take a connection: %s", error.strerror)
@@ -210,11 +210,11 @@ class Connections:
             try:
                 _bound(taken)
                 await loop.connect_accepted_socket(self._connection, taken)
-            except OSError:  # it has left again
+            except OSError:  # the client has left again
                 taken.close()
 
     async def reap_idle(self) -> None:
-        """Put out who is overdue, for ever."""
+        """Close overdue connections, for ever."""
         loop = asyncio.get_running_loop()
         while True:
             await asyncio.sleep(SWEEP_SECONDS)
@@ -224,7 +224,7 @@ class Connections:
                 connection.close()
 
     def end(self) -> None:
-        """Put out everybody."""
+        """Close all connections."""
         for connection in list(self._there.values()):
             connection.close()
 
@@ -232,15 +232,18 @@ class Connections:
         return Connection(self._make(), self._there)
 
     def _make_room(self) -> None:
-        """Put out who has been idle for longest until one more may come; where all are being answered, of these."""
+        """Close the connections that have been idle longest, until there is room for one more.
+
+        If all are being answered, close some of these.
+        """
         while len(self._there) >= self._most:
             min(self._there.values(), key=lambda connection: (connection.answering, connection.idle_since)).close()
 
 
 def _bound(connection: socket.socket) -> None:
-    """Have the kernel hold little for a reader, and give up on one that is no longer there or takes nothing."""
+    """Let the kernel hold little for a reader, and give up on a reader that has gone or does not read."""
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER)
-    with suppress(AttributeError):  # where there is no such thing, `Connections.sweep` finds most of them
+    with suppress(AttributeError):  # where this option does not exist, `Connections.reap_idle` finds most of them
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, int(TAKE_SECONDS * 1_000))
 
 

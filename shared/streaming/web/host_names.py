@@ -1,7 +1,7 @@
 """The names that a web server answers to.
 
-Whoever owns a name can give it the address of this machine (DNS rebinding). A browser then lets the pages of that name
-read the answers of our server. So a server answers only to names that nobody can give away: localhost, addresses of
+The owner of a name can give it the address of this machine (DNS rebinding). A browser then lets the pages of that name
+read the answers of our server. So a server answers only to names that no stranger controls: localhost, addresses of
 the loopback, the address that a connection was made to, and names that its user allows.
 """
 
@@ -22,7 +22,7 @@ class AllowedNames:
 
     Parameters
     ----------
-    told
+    names
         The name or address at which the server listens.
     more
         Further names, such as that of a reverse proxy or of a service in a network of containers.
@@ -59,7 +59,7 @@ class AllowedNames:
 
 
 def split_names(names: str) -> list[str]:
-    """Return the names of a setting, as NAME,NAME.
+    """Return the names in a setting of the form NAME,NAME.
 
     >>> split_names("scheduler, live.example.org"), split_names("")
     (['scheduler', 'live.example.org'], [])
@@ -68,7 +68,7 @@ def split_names(names: str) -> list[str]:
 
 
 def named(header: str) -> str | None:
-    """Return what a Host header names, without port and brackets; None if it is malformed.
+    """Return the host in a Host header, without port and brackets; None if the header is malformed.
 
     >>> named("localhost:6080"), named("[::1]:6080"), named("10.0.0.5")
     ('localhost', '::1', '10.0.0.5')

@@ -1,4 +1,4 @@
-"""The web server of every page here, for as long as a block lasts: it answers to names that it knows, and to many."""
+"""The web server of all pages, for as long as a block lasts. It answers to allowed names, and limits connections."""
 
 import asyncio
 import signal
@@ -18,10 +18,10 @@ PATIENCE_AT_THE_END = 3.0
 """Seconds that requests under way have when the process is told to end."""
 
 BODY_SECONDS = 1.0
-"""Seconds for which an unwanted body is passed over; then the connection is closed."""
+"""Seconds for which an unwanted body is read and dropped; then the connection is closed."""
 
 MAX_LINE_LENGTH = 8_190
-"""Bytes of a request's first line, and of each of its headers."""
+"""The maximum length in bytes of a request's first line, and of each of its headers."""
 
 MAX_HEADERS = 64
 
@@ -30,7 +30,7 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 class Listening:
-    """A server that listens; `addresses` are where, as (HOST, PORT, …), `connections` who is there."""
+    """A server that listens: its `addresses`, as (HOST, PORT, …), and its `connections`."""
 
     def __init__(self, addresses: list[tuple[Any, ...]], connections: Connections) -> None:
         self.addresses = addresses
@@ -38,9 +38,9 @@ class Listening:
 
 
 def shutdown_event() -> asyncio.Event:
-    """Return what is set as soon as this process is told to end, by SIGTERM or Ctrl-C.
+    """Return an event that is set as soon as this process is told to end, by SIGTERM or Ctrl-C.
 
-    To be called when the servers it needs have answered: until then Python's own way is right, which cancels.
+    Call it after the needed servers have answered. Until then Python's own way is right, which cancels.
     """
     ended = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -58,26 +58,26 @@ async def listening(
     cancelling: bool = False,
     bodies: Collection[str] = (),
 ) -> AsyncIterator[Listening]:
-    """Serve an application; yield what knows its addresses.
+    """Serve an application. Yield the listening server.
 
     Parameters
     ----------
     application
-        What answers.
+        The application to serve.
     host, port
         Where it listens; port 0 for a free one.
     names
-        By which it may be asked for, besides localhost, the loopback's addresses, `host` and the address that a
+        Further names that it answers to, besides localhost, the loopback's addresses, `host` and the address that a
         connection was made to.
     cancelling
-        Whether what answers a visitor ends at once when he leaves.
+        Whether a handler is cancelled at once when its visitor leaves.
     bodies
         Paths to which a body may be sent; no other page takes one.
 
     Raises
     ------
     SettingsError
-        If nobody can listen there, or one of `names` is none.
+        If it cannot listen there, or one of `names` is no name of a host.
     """
     allowed = AllowedNames(host, names)
     runner = web.AppRunner(
@@ -117,7 +117,7 @@ async def listening(
 
 
 async def require_port(host: str, port: int) -> None:
-    """Raise `SettingsError` if nobody can listen there now."""
+    """Raise `SettingsError` if a server could not listen there now."""
     for listener in await _listeners(host, port):
         listener.close()
 
@@ -160,7 +160,7 @@ async def _ended(tasks: list[asyncio.Task[None]]) -> None:
 
 
 def _noted(connections: Connections) -> Any:
-    """Return what has a connection know that its request is being answered; around everything else."""
+    """Return the outermost middleware, which marks a connection while its request is being answered."""
 
     @web.middleware
     async def note(request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -172,7 +172,10 @@ def _noted(connections: Connections) -> Any:
 
 
 def _guarded(allowed: AllowedNames, bodies: Collection[str]) -> Any:
-    """Return what refuses names that are not allowed, and bodies that none takes; within all else, to be dressed."""
+    """Return the innermost middleware, which refuses names that are not allowed, and bodies that no page takes.
+
+    It is innermost, so that the other middlewares can format its errors.
+    """
 
     @web.middleware
     async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:

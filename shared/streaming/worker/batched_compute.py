@@ -1,4 +1,4 @@
-"""Slices of several runs, worked out together: handing one over to a thread costs more than most of them do."""
+"""Slices of several runs, computed together: to hand a slice to a thread costs more than to compute most slices."""
 
 import asyncio
 import time
@@ -11,12 +11,12 @@ from shadowtime.shared.streaming.worker.slices import LARGE_BYTES, Slice, Work, 
 from shadowtime.shared.streaming.worker.time_limited_thread import TimeLimitedThread, TimeLimitExceeded
 
 TOGETHER_SECONDS = 0.02
-"""After so long no further slice is begun: what is worked out is committed while the others are."""
+"""Seconds after which no further slice is begun: computed slices are committed while the others are computed."""
 
 
 @dataclass
 class PendingSlice:
-    """A slice of one run that is to be worked out, and what is waited for."""
+    """A slice of one run that waits to be computed, with the future of its result and the event of its end."""
 
     state: StageRun
     work: Sequence[Work]
@@ -26,7 +26,7 @@ class PendingSlice:
     finished: asyncio.Event = field(default_factory=asyncio.Event)
 
     def answer(self, *, overrun: bool, failure: BaseException | None = None) -> None:
-        """Tell who waits, if somebody still does, how it went."""
+        """Set the result for the waiting caller, unless it is set or the caller was cancelled."""
         if self.overrun.done():
             return
         if failure is None:
@@ -36,9 +36,9 @@ class PendingSlice:
 
 
 class ComputeBatcher:
-    """Works slices out in the order in which they came, those that wait at the same time in one go of the thread.
+    """Computes slices in order of arrival. Slices that wait at the same time are computed in one go of the thread.
 
-    What is committed at the same time then goes to the store and to the stream together, too.
+    Their commits then reach the store and the stream together, too.
 
     Parameters
     ----------
@@ -55,10 +55,10 @@ class ComputeBatcher:
 
     @asynccontextmanager
     async def compute(self, state: StageRun, work: Sequence[Work], done: Slice) -> AsyncIterator[bool]:
-        """Push events through a stage as `push_slice` does, and then let the caller settle the slice.
+        """Push events through a stage like `push_slice`. Then let the caller commit the slice in its block.
 
-        It is told whether the thread was ended, since an event took too long; the run is in no state to be used then.
-        After a slice that is large, or that spoiled its run, the next is worked out when the caller is through with it.
+        Yield whether the work was ended because an event took too long; the state of the run must not be used then.
+        After a slice that is large, or that spoiled its run, the next slice is computed only after the caller's block.
         """
         piece = PendingSlice(state, work, done)
         self._waiting.append(piece)
@@ -70,13 +70,13 @@ class ComputeBatcher:
             piece.finished.set()
 
     async def _go(self) -> None:
-        """Work out what waits, until nothing does."""
+        """Compute the waiting slices, until none waits."""
         try:
             while self._waiting:
                 await self._go_once()
         finally:
             self._going = None
-            for piece in self._waiting:  # none, unless this was ended
+            for piece in self._waiting:  # there are none, unless this task was cancelled
                 piece.overrun.cancel()
 
     async def _go_once(self) -> None:
@@ -103,13 +103,13 @@ class ComputeBatcher:
                 await piece.finished.wait()
 
     def _finish(self, through: Sequence[PendingSlice]) -> None:
-        """Let what is done be committed while the next takes long."""
+        """Let finished slices be committed, also while the next one takes long."""
         for piece in through:
             piece.answer(overrun=False)
         self._later = asyncio.get_running_loop().call_later(2 * TOGETHER_SECONDS, self._finish, through)
 
     def _push(self, pieces: Sequence[PendingSlice], through: list[PendingSlice]) -> None:
-        """Work slices out until time or space is up; `through` takes each as it is done."""
+        """Compute slices until time or space is up. Add each to `through` as soon as it is done."""
         began = time.perf_counter()
         for piece in pieces:
             self._thread.begin()

@@ -9,9 +9,13 @@ time:
 2. Wait until slice n is stored in Redis and published to Kafka (`wait_committed`).
 3. Commit slice n + 1 in the background (`commit_in_background`), and return to 1.
 
-The offset of a record is acknowledged to Kafka only after its slice is committed. If the commit of slice n fails,
-slice n + 1 was computed from a state that was never stored. The error reaches the caller in step 2. The caller forgets
-the run, Kafka delivers both slices again, and the run is loaded from Redis (`shared/streaming/state/redis_store.py`).
+The offset of a record is acknowledged only after its slice is committed: `shared/streaming/worker/loop.py` acknowledges
+records to faust, and faust commits the acknowledged offsets to Kafka (`shared/streaming/worker/faust_app.py`). After an
+unforeseen error, `loop.py` also acknowledges the records that it gives up: they are still in the log.
+
+If the commit of slice n fails, slice n + 1 was computed from a state that was never stored. The error reaches the
+caller in step 2. The caller forgets the run, handles both slices again, and the run is loaded from Redis
+(`shared/streaming/state/redis_store.py`).
 
 Dead letters are delivered before the commit, since the records before the new position are not read again.
 """
@@ -36,13 +40,13 @@ log = logging.getLogger("shadowtime.worker")
 class Committer:
     """Commits and delivers the slices of all runs.
 
-    `attempted` names the runs of which the store counts this process as one that works on their next event, until a
-    commit ends that.
+    `attempted` has the names of the runs for whose next event the store counts this process as one that works on it.
+    A commit of a run removes its name.
 
     Parameters
     ----------
     letters
-        They are delivered before a slice is committed: what lies before its new position is not looked at again.
+        They are delivered before a slice is committed: records before its new position are not read again.
     """
 
     def __init__(self, context: WorkerContext, letters: DeadLetters) -> None:
@@ -81,26 +85,29 @@ class Committer:
         task.add_done_callback(self._end_one)
 
     async def wait_committed(self, run: Run) -> None:
-        """Return when no slice of a run is being committed any more."""
+        """Return when no slice of a run is being committed any more. Raise the error of its commit, if it failed."""
         if (task := run.take_commit()) is not None:
             await task
 
     async def drain(self) -> None:
-        """Return when no slice of any run is being committed any more, however that went."""
+        """Return when no slice of any run is being committed any more, whether or not the commits succeeded."""
         await asyncio.gather(*self._under_way, return_exceptions=True)
 
     def _end_one(self, task: asyncio.Task[None]) -> None:
         self._under_way.discard(task)
         if not task.cancelled():
-            task.exception()  # is heard of here, also if nobody waits for it any more
+            task.exception()  # retrieved here, even if nobody waits for the task any more
 
     def cancel(self) -> None:
-        """Leave what is being committed as it is."""
+        """Cancel all commits under way."""
         for task in self._under_way:
             task.cancel()
 
     async def commit(self, run: Run, done: Slice, snapshot: bytes | None = None) -> str | None:
-        """Bury what was refused, commit a slice, deliver what it said; return why the run cannot go on, if so."""
+        """Deliver dead letters, commit a slice, and publish its outputs.
+
+        Return the reason if the run cannot continue, else None.
+        """
         run.move(done, snapshot)
         return await self._commit(run, done, snapshot)
 
@@ -133,7 +140,7 @@ class Committer:
         return run.failure
 
     async def publish(self, run: Run, outputs: Sequence[bytes], times: Sequence[float | None]) -> None:
-        """Deliver outputs; a run of which Kafka never takes one ends there, and says so in its place."""
+        """Publish outputs. If Kafka never accepts one of them, the run ends with a `Rejected` in its place."""
         try:
             await self._stream.publish(run.partition, run.name, outputs, times)
         except MessageRejected as refused:
@@ -154,7 +161,7 @@ class Committer:
 
 
 def quarantine_reason(stage: str, run: Run, reason: str) -> str:
-    """Return why a run is quarantined, as its users are told."""
+    """Return the reason for a quarantine as a text for users, with the remedy."""
     return truncate(
         f"run {quote(run.name)} is quarantined by stage {stage}: {reason}; "
         f"to take it up again: shadowtime rebuild {stage} --run {quote(run.name)}"

@@ -14,14 +14,14 @@ from shadowtime.shared.streaming.settings import Settings
 
 # Health figures of a worker, for scraping.
 
-disable_created_metrics()  # type: ignore[no-untyped-call]  # when a counter began is nothing that anybody looks at
+disable_created_metrics()  # type: ignore[no-untyped-call]  # nobody needs the times at which counters began
 
 EDGES = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 1, 5, 15, 60, 300, 1_800, 7_200)
-"""Seconds at which the buckets of times end: from an event alone to a stage that was away for hours."""
+"""Upper edges of the buckets of times, in seconds: from a single event to a stage that was down for hours."""
 
 
 class WorkerMetrics:
-    """One set per worker process."""
+    """The metrics of one worker process."""
 
     def __init__(self, stage: str) -> None:
         self.registry = CollectorRegistry()
@@ -52,14 +52,14 @@ class WorkerMetrics:
 
 @dataclass(frozen=True)
 class WorkerContext:
-    """The stage, the world around it, and time.
+    """The stage of a worker, its store, stream, settings and metrics, and its clock.
 
     Parameters
     ----------
     partitions
-        How many each topic has.
+        The number of partitions of each topic.
     clock
-        Seconds, of which only differences count.
+        Returns seconds; only differences count.
     """
 
     stage: Stage

@@ -13,7 +13,7 @@ log.addFilter(FewAMinute())
 
 
 class DeadLetters:
-    """Records that cannot be used, until they are delivered; each is one letter, however often it is looked at."""
+    """Records that cannot be used, until they are delivered. A record is one letter, however often it is read."""
 
     def __init__(self, stream: Stream, metrics: WorkerMetrics) -> None:
         self._stream = stream
@@ -26,10 +26,13 @@ class DeadLetters:
         self._letters.setdefault((record.partition, record.offset), (record, truncate(reason)))
 
     async def deliver(self) -> None:
-        """Send what was noted; raise `BusError` if that is not certain."""
+        """Deliver all noted dead letters: `KafkaStream` (shared/streaming/kafka/stage_stream.py) sends them to Kafka.
+
+        Raise `BusError` if the delivery is not certain.
+        """
         if not self._letters:
             return
-        async with self._delivering:  # whoever comes second waits: his may be among those under way
+        async with self._delivering:  # a second caller waits: its letters may be among those under way
             letters = dict(self._letters)
             if not letters:
                 return

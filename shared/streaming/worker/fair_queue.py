@@ -8,19 +8,19 @@ from typing import Generic, TypeVar
 Item = TypeVar("Item")
 
 MAX_IDLE = 10_000
-"""Runs without waiting items whose cost is remembered, as long as it still counts."""
+"""The number of remembered costs above which those that no longer count are dropped."""
 
 
 NEW_RUNS = None
-"""The key of the turns that strangers have together."""
+"""The key of the turns that all strangers share."""
 
 
 class FairQueue(Generic[Item]):
-    """Items in order of each key, and keys by start-time fair queueing: O(log(keys)) a turn.
+    """Items in order of arrival within a key, with start-time fair queueing of keys. O(log(keys)) a turn.
 
-    A key's turn comes at the cost of all turns that it has had, but never before that of the turn that was last: who
-    was away has saved up nothing. Strangers, keys that are not known to be at work, have one turn together, in order of
-    arrival: nobody comes before others by being new under ever new names.
+    The turn of a key is placed at the accumulated cost of its earlier turns, but never before the last turn: an idle
+    key saves up no credit. Strangers are keys that are not known to be at work. They share one turn, in order of
+    arrival: nobody gets ahead of others by using ever new names.
 
     >>> turns = FairQueue[str](max_items=10, max_bytes=100)
     >>> for key, item in ((b"dear", "a"), (b"dear", "b"), (b"cheap", "c"), (b"cheap", "d")):
@@ -55,15 +55,15 @@ class FairQueue(Generic[Item]):
 
     @property
     def full(self) -> bool:
-        """Whether nothing more is to be put in."""
+        """Whether the queue is full: nothing more should be put in."""
         return self._items >= self._max_items or self._bytes >= self._max_bytes
 
     def next_within(self, cost: float) -> bool:
-        """Return whether some key's turn comes within so much cost after that of the turn that was last."""
+        """Return whether the next turn is placed at most `cost` after the last turn."""
         return bool(self._turns) and self._turns[0][0] <= self._now + cost
 
     def put(self, key: bytes | None, item: Item, size: int, *, known: bool = True) -> None:
-        """Add an item of so many bytes behind those of its key; `known` tells whether the key is at work."""
+        """Add an item of `size` bytes behind those of its key; `known` tells whether the key is at work."""
         whose = key
         if key not in self._waiting and (not known or key in self._strangers):
             whose = NEW_RUNS
@@ -76,7 +76,7 @@ class FairQueue(Generic[Item]):
         self._bytes += size
 
     def take(self, most: int, most_bytes: int) -> tuple[bytes | None, Sequence[Item]]:
-        """Return the key whose turn it is and its next items, at least one; its next turn comes after `charge`.
+        """Return the key whose turn it is and its next items, at least one. The turn lasts until `charge`.
 
         Raises
         ------
@@ -101,7 +101,7 @@ class FairQueue(Generic[Item]):
         return key, items
 
     def charge(self, key: bytes | None, cost: float) -> None:
-        """Add what the turn of a key has cost, and end it."""
+        """Add the cost of a key's turn, and end the turn."""
         self._costs[key] = max(self._costs.get(key, 0.0), self._now) + cost
         if self._waiting[key]:
             self._line_up(key)

@@ -1,8 +1,8 @@
 """Run one stage as a faust worker: records in, batches to the stage worker, acknowledgements in order.
 
-Faust reads the topic and keeps the membership of the group. Values are taken raw, so that a message which cannot be
-parsed never raises outside our own code; outputs go through a producer of our own, idempotent and with acks=all; state
-is in Redis, not in faust's tables. The offset that faust commits is only a hint.
+Faust reads the topic and keeps the membership of the group. Values are raw, so that a message which cannot be parsed
+never raises outside our own code. Outputs go through a producer of our own, idempotent and with acks=all. State is in
+Redis, not in faust's tables. The offset that faust commits is only a hint.
 """
 
 import asyncio
@@ -27,15 +27,15 @@ from shadowtime.shared.streaming.worker.context import WorkerMetrics
 from shadowtime.shared.streaming.worker.loop import WorkerLoop
 from shadowtime.shared.streaming.worker.pages import worker_pages
 
-# Faust's consumer, which hands over what a fetch has brought as a whole.
+# A consumer of faust that hands over all records of a fetch directly.
 #
-# Faust takes records out of a fetch one at a time, and for each of them makes tasks, waits for whichever is done first,
-# and passes it through a queue: several times what a stage works on it. Membership of the group, fetching, flow control
-# and commits stay faust's.
+# Faust takes records out of a fetch one at a time. For each of them it makes tasks, waits for the first one to be done,
+# and passes the record through a queue. This costs several times the work of a stage on it. Membership of the group,
+# fetching, flow control and commits stay faust's.
 
 
 class Receiver(Protocol):
-    """Takes records, in order of each partition."""
+    """A receiver of records, in order of each partition."""
 
     async def ready(self) -> None:
         """Return when there is room for a record."""
@@ -47,12 +47,12 @@ class Receiver(Protocol):
 
 
 class BatchConsumer(driver.Consumer):
-    """Hands over all records of a fetch, and none one at a time."""
+    """A consumer that hands all records of a fetch to a receiver, and none to faust's streams."""
 
     receiver: Receiver
 
     async def getmany(self, timeout: float) -> AsyncIterator[Any]:
-        """Fetch records and hand them over; those that come while partitions move are fetched again."""
+        """Fetch records and hand them over. Records that arrive during a rebalance are fetched again."""
         records, active = await self._wait_next_records(timeout)
         generation = self.app.consumer_generation_id
         if not records or self.should_stop:
@@ -62,7 +62,7 @@ class BatchConsumer(driver.Consumer):
             return
         for place, batch in records.items():
             if active is None or place in active or place in self._buffered_partitions:
-                # whoever is told that partitions move must not wait until there is room
+                # a rebalance must not wait until there is room
                 await self.wait_first(self._hand_over(place, batch, generation), self.suspend_flow.wait())
 
         nothing: list[Any] = []
@@ -90,7 +90,7 @@ class BatchConsumer(driver.Consumer):
 
 
 def deliver_batches(app: faust.App, receiver: Receiver) -> None:
-    """Let the records that an application reads go to `receiver`, before it starts."""
+    """Let the records that an application reads go to `receiver`. Call this before the application starts."""
     consumer = type("Consumer", (BatchConsumer,), {"receiver": receiver})
     transport = type("Transport", (driver.Transport,), {"Consumer": consumer})
     app.transport = transport(app.conf.broker_consumer, app)
@@ -149,7 +149,7 @@ def build_app(stage: Stage, settings: Settings, folder: Path) -> faust.App:
     deliver_batches(app, runner)
 
     @app.agent(topic, concurrency=1, name=stage.name)
-    async def consume(stream: Any) -> None:  # for faust, which reads the topics of agents; the runner is handed all
+    async def consume(stream: Any) -> None:  # faust reads only topics of agents; the runner gets all records
         async for _ in stream.noack().events():
             log.error("a record came one at a time")
 

@@ -1,4 +1,4 @@
-"""The loop of a worker: records come in, wait for their run's turn, are handled and acknowledged; its watchdog."""
+"""The loop of a worker: records arrive, wait for their run's turn, are handled, and are acknowledged. Its watchdog."""
 
 import asyncio
 import gc
@@ -29,22 +29,22 @@ STALLED = 75
 """Exit status of a worker that the watchdog ended (EX_TEMPFAIL): start it again."""
 
 UNASSIGNED_SECONDS = 20
-"""Seconds that a worker goes without a partition. Do not run more workers of a stage than partitions."""
+"""Seconds after which a worker without a partition ends itself. Do not run more workers of a stage than partitions."""
 
 GATHER_SECONDS = 0.02
-"""Seconds that a batch waits for events that Kafka has and faust has not handed over yet."""
+"""Seconds that a batch waits at most for events that Kafka has and faust has not handed over yet."""
 
 TURNS_AT_ONCE = 100
-"""Runs of which records are handled together: what a transaction and a delivery take, they take once."""
+"""The maximum number of runs that are handled together. They share the cost of a transaction and a delivery."""
 
 UNEVEN_SECONDS = 0.05
-"""So much more than another may a run have cost to be handled with it."""
+"""The maximum distance, in seconds of accumulated cost, between successive turns that are handled together."""
 
 WAITING, WAITING_BYTES = 20_000, 64_000_000
-"""Records, and their bytes, that may wait for the turn of their run; with more, faust hands over no others."""
+"""The maximum numbers of records, and of their bytes, that wait for a turn. Beyond them, faust hands over no more."""
 
 QUARANTINED_SHOWN = 20
-"""Runs that /health names."""
+"""The maximum number of quarantined runs that /health names."""
 
 
 class WorkerLoop:
@@ -74,26 +74,26 @@ class WorkerLoop:
         self._arrived.set()
 
     async def ready(self) -> None:
-        """Return when there is room for a record: while too many wait for their turns, so does whoever brings one."""
+        """Return when there is room for a record. While too many wait for their turns, the caller waits, too."""
         await self._ready.wait()
         while self._turns.full:
             self._room.clear()
             await self._room.wait()
 
     def receive(self, message: Any) -> None:
-        """Let a record wait for its turn."""
+        """Put a record into the queue for its turn."""
         worker = self._worker
         if worker is None:
             return
         size = len(message.key or b"") + len(message.value or b"")
-        key = None if len(message.key or b"") > MAX_KEY_LENGTH else message.key  # whose cost would be remembered
+        key = None if len(message.key or b"") > MAX_KEY_LENGTH else message.key  # its cost would be remembered
         self._turns.put(key, worker.receive(message), size, known=worker.holds(key))
         self._last = message
         self._read[message.tp] = message.offset
         self._arrived.set()
 
     async def process(self) -> None:
-        """Take what has come in, run by run, until the worker stops."""
+        """Handle the records that have arrived, run by run, until the worker stops."""
         partitions = await topic_admin.prepare_topics(self._settings)
         client = connect(self._settings)
         store = RedisStore(client, self._stage.name, self._settings.run_retention_seconds)
@@ -102,7 +102,7 @@ class WorkerLoop:
         context = WorkerContext(self._stage, store, stream, self._settings, self._metrics, partitions, time.monotonic)
         worker = StageWorker(context)
         self._worker = worker
-        gc.freeze()  # what was imported stays: no collection is to look through it
+        gc.freeze()  # imported objects stay: no garbage collection needs to look through them
         self._ready.set()
         try:
             while True:
@@ -118,7 +118,7 @@ class WorkerLoop:
                     await self._turn(worker)
                     self._metrics.batch_seconds.observe(time.perf_counter() - began)
                 self._progress = time.monotonic()
-        except Exception:  # of Kafka or Redis themselves: what a run brings about ends in its turn
+        except Exception:  # an error of Kafka or Redis themselves: errors of a run end in its turn
             log.exception("%s cannot go on", self._stage.name)
             os._exit(1)
         finally:
@@ -139,7 +139,11 @@ class WorkerLoop:
             self._turns.charge(key, shared + sum(spent.get(name, 0.0) for name in names))
 
     async def _handle(self, worker: StageWorker, items: Sequence[Received] = ()) -> Mapping[str, float]:
-        """Handle records, or commit those handled before if there are none; acknowledge what is done with."""
+        """Handle records, or commit those handled before if there are none. Return the seconds of each run.
+
+        Acknowledge to faust the records that are stored and delivered by now. After an unforeseen error, also
+        acknowledge those that are given up: they are looked for in the log at the next record of their run.
+        """
         left: Sequence[Received] = ()
         try:
             spent = await (worker.handle(items) if items else worker.commit_all())
@@ -157,7 +161,7 @@ class WorkerLoop:
         return spent
 
     def _next_turns(self) -> list[tuple[bytes | None, Sequence[Received]]]:
-        """Return the keys whose turns are next, with their records: those that have cost about the same."""
+        """Return the keys whose turns are next, with their records. They have about the same accumulated cost."""
         turns: list[tuple[bytes | None, Sequence[Received]]] = []
         room, size = self._settings.batch_size, 0
         while not turns or (
@@ -173,8 +177,9 @@ class WorkerLoop:
     async def _gather(self) -> None:
         """Wait for an event, and for those behind it that are known to lie in Kafka.
 
-        Faust hands over one event at a time. Whoever begins with the first splits what was published as one batch, and
-        the next stage splits it again: each part costs a transaction and a delivery in every stage from there on.
+        Events of one published batch may be handed over at different times. A worker that began with the first would
+        split the batch, and the next stage would split it again. Each part costs a transaction and a delivery in every
+        later stage.
         """
         while not len(self._turns) and not self._new_partitions:
             self._arrived.clear()
@@ -186,18 +191,18 @@ class WorkerLoop:
                     await self._arrived.wait()
 
     def _has_more(self) -> bool:
-        """Return whether more is known to lie behind the record that came last."""
+        """Return whether Kafka is known to have records behind the last received one."""
         if self._last is None:
             return False
         high: int | None = self._app.consumer.highwater(self._last.tp)
         return high is not None and self._last.offset + 1 < high
 
     async def watch_progress(self) -> None:
-        """End the process when there is work and nothing moves: the supervisor starts it again.
+        """End the process if there is work and no progress. The supervisor starts it again.
 
-        A stage at work on an event moves, however long that takes; what takes too long is the thread's to end. Right
-        after the loss of a broker the group's leader may not know the topic, and then gives nobody a partition; only a
-        new member makes it think again. So a worker without any partition ends itself too.
+        A stage that works on an event makes progress, however long that takes; the thread has its own time limit. Right
+        after the loss of a broker, the group's leader may not know the topic, and then assigns no partitions. Only a
+        new member makes it assign them again. So a worker without any partition ends itself, too.
         """
         owned = time.monotonic()
         while True:
@@ -235,7 +240,7 @@ class WorkerLoop:
         return waiting
 
     def health(self) -> tuple[bool, dict[str, Any]]:
-        """Return whether the worker has begun and moves, or has nothing to do; and what /health tells."""
+        """Return whether the worker has started and makes progress or has nothing to do, and the content of /health."""
         worker = self._worker
         quarantined = {} if worker is None else worker.quarantined
         idle = time.monotonic() - self._progress

@@ -1,4 +1,4 @@
-"""The pages that every worker has: `/health` for whoever watches over it, `/metrics` for whoever scrapes."""
+"""The pages of every worker: `/health` for supervisors, `/metrics` for scraping."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -10,14 +10,14 @@ SAFE = {"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store"}
 
 
 def worker_pages(health: Callable[[], tuple[bool, dict[str, Any]]], registry: CollectorRegistry) -> web.Application:
-    """Return what answers over HTTP.
+    """Return the HTTP application of the pages.
 
     Parameters
     ----------
     health
-        Tells whether all is well (status 200, else 503), and more about it.
+        Returns whether the process is healthy (status 200, else 503), and the content of the page.
     registry
-        The figures to scrape.
+        The metrics to scrape.
     """
 
     async def healthy(request: web.Request) -> web.Response:

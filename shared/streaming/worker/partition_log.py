@@ -5,12 +5,12 @@ from typing import NamedTuple
 from shadowtime.shared.bounds import MAX_NAME_LENGTH
 
 MAX_BEGINNINGS = 100_000
-"""Runs of a partition whose beginnings are remembered; of more, those are forgotten that were found first."""
+"""The maximum number of runs of a partition whose beginnings are remembered. The first found are forgotten first."""
 
 OPENING = b"ClusterOpened"
 
 MAX_KEY_LENGTH = 4 * MAX_NAME_LENGTH
-"""Bytes of the name of a run; under a longer key none begins."""
+"""The maximum length of a run's name in bytes. No run begins under a longer key."""
 
 
 def name_of(key: bytes | None) -> str:
@@ -26,7 +26,7 @@ class Span(NamedTuple):
 
 
 class PartitionLog:
-    """Offsets only, no records; O(1) a record, memory is bounded by `MAX_BEGINNINGS`.
+    """The offsets of one partition, without its records. O(1) a record; memory is bounded by `MAX_BEGINNINGS`.
 
     >>> log = PartitionLog()
     >>> [log.receive(offset, b"kth", b"") for offset in (5, 6, 9)]
@@ -43,9 +43,9 @@ class PartitionLog:
         self._beginnings: dict[bytes, int] = {}
 
     def receive(self, offset: int, key: bytes | None, value: bytes | None) -> int:
-        """Take note of a record in the order in which it was handed over; return the number of its stretch.
+        """Note a record, in the order in which records are handed over. Return the number of its stretch.
 
-        Between two records of one stretch there is none that was not handed over.
+        A stretch has no gaps: all records between two records of a stretch were handed over.
         """
         if self._epoch == 0 or offset != self._next:
             self._searched = self._known()
@@ -57,7 +57,7 @@ class PartitionLog:
         return self._epoch
 
     def find(self, offset: int, key: bytes | None, value: bytes | None) -> None:
-        """Take note of a record if a run may begin in it; of several the first counts."""
+        """Note a record if a run may begin in it. Of several records, the one with the lowest offset counts."""
         if key is None or len(key) > MAX_KEY_LENGTH or value is None or OPENING not in value:
             return
         if offset >= self._beginnings.get(key, offset + 1):
@@ -67,19 +67,19 @@ class PartitionLog:
             del self._beginnings[next(iter(self._beginnings))]
 
     def mistaken(self, key: bytes) -> None:
-        """Take note that no run begins where one seemed to."""
+        """Forget the noted beginning of a run: no run begins there."""
         self._beginnings.pop(key, None)
 
     def beginning(self, key: bytes) -> int | None:
-        """Return the offset at which a run begins, if that is known."""
+        """Return the offset at which a run begins; None if that is not known."""
         return self._beginnings.get(key)
 
     def unsearched(self) -> Span:
-        """Return the offsets among which there may be beginnings that are not known; an empty span if nowhere."""
+        """Return the offsets that may have unknown beginnings of runs; an empty span if there are none."""
         return Span(self._known(), max(self._known(), self._first))
 
     def searched(self, stop: int) -> None:
-        """Take note that all beginnings before offset `stop` are known."""
+        """Note that all beginnings before offset `stop` are known."""
         self._searched = max(self._searched, stop)
 
     def _known(self) -> int:

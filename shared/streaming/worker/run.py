@@ -2,16 +2,16 @@
 
 Theory of operation
 -------------------
-A run has a phase and, beside it, two facts that do not depend on the phase:
+A run has a phase, and two properties that do not depend on the phase:
 
 * The phase says what happens to its next event. `TRANSITIONS` has every legal change; any other is a fault of the
   worker and raises `IllegalTransition`.
-* A slice of it is being committed, or none. There is at most one (`begin_commit`, `take_commit`).
-* The store counts this process as one that works on its next event, or not (`attempt_counted`). Before the first event
-  that this process works on, the count is raised; each commit resets it.
+* Either one slice of it is being committed, or none (`begin_commit`, `take_commit`).
+* Either the store counts this process as one that works on its next event, or not (`attempt_counted`). The count is
+  raised before the first event that this process works on. Each commit resets it.
 
-A run that is not held in memory has no phase: `RunProgress.load` makes an active one of what the store has, which then
-may fail or be quarantined. Whatever raises an error of Kafka or Redis forgets all runs, in whatever state they are.
+A run that is not held in memory has no phase. `RunProgress.load` makes an active run from the stored state; the run may
+then fail or be quarantined. After an error of Kafka or Redis, all runs are forgotten, whatever their phase.
 """
 
 import asyncio
@@ -27,13 +27,13 @@ class RunPhase(Enum):
     """The treatment of a run's next event by its worker."""
 
     ACTIVE = "active"
-    """It is handled."""
+    """The event is handled."""
     CLOSED = "closed"
-    """The cluster's log has ended: the run is forgotten once it is committed."""
+    """The run's log has ended: the run is forgotten once it is committed."""
     FAILED = "failed"
-    """The run cannot be carried on: its next event quarantines it."""
+    """The run cannot continue: its next event quarantines it."""
     QUARANTINED = "quarantined"
-    """Its log says why; its next events are counted and left aside."""
+    """The run's log has the reason. Its next events are counted and left aside."""
 
 
 TRANSITIONS = {
@@ -52,7 +52,7 @@ TRANSITIONS = {
     },
     RunPhase.QUARANTINED: {},
 }
-"""The phases that may follow each, and what brings that about."""
+"""The phases that may follow each phase, with the causes."""
 
 
 class IllegalTransition(Exception):
@@ -61,16 +61,16 @@ class IllegalTransition(Exception):
 
 @dataclass
 class LogPosition:
-    """How far a run has been read in the log of its partition.
+    """The position up to which a run has been read in the log of its partition.
 
     Parameters
     ----------
     offset
-        That of the last event that was handled; -1 for none.
+        The offset of the last event that was handled; -1 for none.
     epoch, sure_from
-        In stretch `epoch` of the log, all records of the run from this offset on were handed over.
+        In stretch `epoch` of the log, all records of the run from offset `sure_from` on were handed over.
     searched
-        Before this offset all that the log has of it has been looked for.
+        The log before this offset has been searched for records of the run.
     """
 
     offset: int = -1
@@ -80,7 +80,7 @@ class LogPosition:
 
 
 JOURNAL_BYTES, JOURNAL_SECONDS = 4_000_000, 5.0
-"""Inputs, and time to work them out, after which a snapshot takes the place of the journal."""
+"""Bytes of inputs, and seconds to compute them, after which a snapshot replaces the journal."""
 
 
 @dataclass
@@ -90,7 +90,7 @@ class Journal:
     Parameters
     ----------
     events, size, seconds
-        Inputs since the last snapshot, their bytes, and what they took.
+        The number of inputs since the last snapshot, their bytes, and the seconds to compute them.
     snapshot
         Bytes of that snapshot.
     """
@@ -107,9 +107,9 @@ class Journal:
         self.seconds += done.seconds
 
     def due(self, done: Slice, every: int) -> bool:
-        """Return whether it is not to grow: it is long, or its last event could not be worked out again.
+        """Return whether a snapshot must replace the journal: it is long, or its last event cannot be replayed.
 
-        `every` is the most events of a journal.
+        `every` is the maximum number of events of a journal.
         """
         long = self.events >= every or self.size >= JOURNAL_BYTES or self.seconds >= JOURNAL_SECONDS
         return done.undone or long
@@ -124,7 +124,7 @@ class Run:
     delivered
         Outputs in the store's outbox that have reached Kafka.
     catching_up
-        Whether the topic holds more of it than a worker will be handed.
+        Whether the topic holds more events of the run than a worker will be handed.
     attempt_counted
         Whether the store counts this process as one that works on its next event.
     """
@@ -139,7 +139,7 @@ class Run:
     attempt_counted: bool = False
     phase: RunPhase = RunPhase.ACTIVE
     reason: str | None = None
-    """Why it failed or is quarantined."""
+    """The reason why it failed or is quarantined."""
     commit: asyncio.Task[None] | None = None
     """The commit of its last slice, until somebody has waited for that."""
 
@@ -151,16 +151,16 @@ class Run:
 
     @property
     def failure(self) -> str | None:
-        """Why its next event quarantines it; None if that is handled."""
+        """The reason for which its next event quarantines it; None if it has not failed."""
         return self.reason if self.phase is RunPhase.FAILED else None
 
     @property
     def quarantined(self) -> str | None:
-        """Why it is quarantined; None if it is not."""
+        """The reason why it is quarantined; None if it is not."""
         return self.reason if self.phase is RunPhase.QUARANTINED else None
 
     def move(self, done: Slice, snapshot: bytes | None) -> None:
-        """Be where a slice ends, with its snapshot if it has one, though it may be stored and delivered later."""
+        """Move to the end of a slice, and note its snapshot if it has one. It may be stored and delivered later."""
         self.position.offset = done.offset
         if done.closed and self.phase is RunPhase.ACTIVE:
             self.enter(RunPhase.CLOSED)
@@ -174,6 +174,6 @@ class Run:
         self.commit = task
 
     def take_commit(self) -> asyncio.Task[None] | None:
-        """Return the commit under way, for one who waits for it."""
+        """Return and clear the commit under way; None if there is none. The caller must wait for it."""
         task, self.commit = self.commit, None
         return task

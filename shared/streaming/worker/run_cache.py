@@ -1,4 +1,4 @@
-"""The runs that a worker holds in memory, within bounds, and what it remembers of those that it holds no longer."""
+"""The runs that a worker holds in memory, within bounds, and what it remembers of evicted runs."""
 
 from collections import OrderedDict
 from typing import NamedTuple
@@ -6,17 +6,17 @@ from typing import NamedTuple
 from shadowtime.shared.streaming.worker.run import Run
 
 MAX_HELD = 1_000
-"""Runs whose state is held in memory; that of others is loaded when their next event comes."""
+"""The maximum number of runs whose state is held in memory. Other runs are loaded at their next event."""
 
 MAX_HELD_BYTES = 64_000_000
-"""Bytes of the last snapshots, and of the inputs since, of all runs that are held in memory: several times as many."""
+"""Maximum bytes of the last snapshots of all held runs, and of the inputs since. The runs take several times that."""
 
 MAX_EVICTED = 10_000
-"""Runs that are no longer held of which it is known how far their log has been searched, and what was delivered."""
+"""The maximum number of evicted runs that are remembered: the searched part of their log, and the delivered outputs."""
 
 
 class EvictedRun(NamedTuple):
-    """The remainder of a run that was evicted, valid as long as the run is stored at `sequence`."""
+    """The remembered part of an evicted run, valid as long as the run is stored at `sequence`."""
 
     sequence: int
     searched: int
@@ -24,14 +24,14 @@ class EvictedRun(NamedTuple):
 
     @classmethod
     def of(cls, run: Run) -> "EvictedRun":
-        """Return what is kept of a run."""
+        """Return the part of a run that is remembered."""
         return cls(run.state.sequence, run.position.searched, run.delivered)
 
 
 class RunCache:
-    """Runs by name; of too many, those are put away that nothing has come for longest. O(1) a run.
+    """Runs by name. If there are too many, the least recently used ones are evicted. O(1) a run.
 
-    A run is taken out while it is worked on: what is held does not grow.
+    A run is taken out while it is worked on, so a held run does not grow.
     """
 
     def __init__(self) -> None:
@@ -46,7 +46,7 @@ class RunCache:
         return len(self._runs)
 
     def hold(self, run: Run) -> None:
-        """Keep a run, as the one that something came for last."""
+        """Hold a run, as the most recently used one."""
         self._runs[run.name] = run
         self._bytes += _bytes(run)
         while len(self._runs) > MAX_HELD or (len(self._runs) > 1 and self._bytes > MAX_HELD_BYTES):
@@ -68,7 +68,7 @@ class RunCache:
             self._evicted.popitem(last=False)
 
     def pop_evicted(self, name: str) -> EvictedRun | None:
-        """Return what is remembered of a run that is to be loaded again, and forget it."""
+        """Return and forget what is remembered of an evicted run; None if nothing is."""
         return self._evicted.pop(name, None)
 
     def delivered(self, name: str, sequence: int) -> int:

@@ -1,7 +1,7 @@
-"""A run from event to event: loaded, worked on beside the event loop, committed, delivered, or quarantined.
+"""A run from event to event: loaded, computed in a thread, committed, delivered, or quarantined.
 
-A slice of events is one transaction, under way while the next is worked out. What the stage fails at is undone: the
-state before it is that of the store and of the events of the slice before it.
+A slice of events is one transaction. It is committed while the next slice is computed. An event that the stage fails to
+handle is undone: the state before it is rebuilt from the store and the earlier events of the slice.
 """
 
 import asyncio
@@ -26,31 +26,32 @@ from shadowtime.shared.streaming.worker.time_limited_thread import TimeLimitedTh
 log = logging.getLogger("shadowtime.worker")
 
 MAX_ATTEMPTS = 5
-"""Processes that may begin to work on a run without finishing a transaction: each ended, or was ended, before it."""
+"""The maximum number of processes that began to work on a run, and ended before they finished a transaction."""
 
 SUSPECT = 2
-"""After so many, the run is begun with beside no other such run: of those that were at work together, one did it."""
+"""The number of such processes after which a run is a suspect. Suspects are begun one at a time, to find the cause."""
 
 MAX_FAILURES = 10
-"""Events of a run that the stage may fail at; each costs its undoing."""
+"""The maximum number of failed events of a run: each of them must be undone."""
 
 MAX_STATE_BYTES = 64_000_000
 """The largest snapshot that is stored."""
 
 
 class RunProgress:
-    """Takes the runs of a stage from event to event.
+    """Advances the runs of a stage from event to event.
 
-    `quarantined` says why runs are, by name; `spent`, until it is cleared, for how many seconds each was worked on.
+    `quarantined` has the reasons of quarantined runs, by name. `spent` has the seconds of work on each run, until it is
+    cleared.
 
     Parameters
     ----------
     thread
-        Where the stage's own work is done.
+        The thread for the stage's own work.
     committer
-        What commits the slices, of this worker.
+        The committer of this worker's slices.
     letters
-        Where events go that the stage refuses.
+        The buffer for events that the stage refuses.
     """
 
     def __init__(
@@ -69,9 +70,9 @@ class RunProgress:
         self._joint = ComputeBatcher(thread, context.settings.max_output_bytes, context.clock)
 
     async def load(self, name: str, partition: int, evicted: EvictedRun | None = None) -> Run:
-        """Return a run as it is stored; one that cannot be restored is in trouble.
+        """Return a run as it is stored. A run that cannot be restored is in phase `FAILED`.
 
-        This is start and recovery: what a torn batch has left in the outbox is published first.
+        This is both start and recovery: outputs that an interrupted batch has left in the outbox are published first.
         """
         saved = await self._store.load(name)
         run = Run(name, partition, StageRun(self.stage))
@@ -109,7 +110,10 @@ class RunProgress:
         return run
 
     async def _deliver_left(self, run: Run, outbox: Sequence[bytes], delivered: int) -> None:
-        """Deliver what is left in the outbox behind what was; of a quarantined run, unless that is why it is."""
+        """Deliver the outputs of the outbox behind the delivered ones.
+
+        A failure is only logged for a quarantined run: these outputs may be the reason for its quarantine.
+        """
         left = outbox[delivered:]
         try:
             await self._committer.publish(run, left, [None] * len(left))
@@ -122,7 +126,7 @@ class RunProgress:
             log.exception("what run %s said last cannot be delivered", quote(run.name))
 
     async def advance(self, run: Run, work: Sequence[Work]) -> int:
-        """Handle a slice of a run's events and commit it; return how many events it was."""
+        """Handle a slice of a run's events, and begin to commit it. Return the number of handled events."""
         last = run.state.sequence
         old = next((at for at, (_, envelope) in enumerate(work) if envelope.sequence > last), len(work))
         if old:
@@ -141,7 +145,10 @@ class RunProgress:
             return count
 
     async def _begin(self, run: Run, work: Sequence[Work], done: Slice, begun: int | None) -> int:
-        """Work on a run's next event as the first thing that this process does with it."""
+        """Handle the first slice that this process handles of a run.
+
+        The run fails if more than `MAX_ATTEMPTS` processes have begun with its next event.
+        """
         if begun is None or begun > MAX_ATTEMPTS:
             run.enter(RunPhase.FAILED, f"{MAX_ATTEMPTS} processes ended while they worked on its next event")
         self._committer.attempted.add(run.name)
@@ -153,7 +160,7 @@ class RunProgress:
             return 0 if run.quarantined is not None else await self._quarantine(run, done, work[0], run.failure)
         async with self._joint.compute(run.state, work, done) as overrun:
             await self._committer.wait_committed(run)
-            if run.quarantined is not None:  # with the slice before, while this one was worked out
+            if run.quarantined is not None:  # because of the slice before, while this one was computed
                 return 0
             if overrun:
                 limit = self._settings.handler_seconds
@@ -165,9 +172,9 @@ class RunProgress:
             return await self._conclude(run, work, done)
 
     async def _conclude(self, run: Run, work: Sequence[Work], done: Slice) -> int:
-        """Begin to commit a slice that was worked out; return how many events it was."""
+        """Begin to commit a computed slice. Return the number of its events."""
         self._metrics.duplicates.inc(done.duplicates)
-        last = done.last or work[0]  # what was worked out begins with an event that was not handled before
+        last = done.last or work[0]  # a slice begins with an event that was not handled before
         failure = await self._undo(run, done) if run.state.spoiled else None
         run.journal.add(done)
         snapshot = None
@@ -183,7 +190,7 @@ class RunProgress:
         return done.done
 
     async def _undo(self, run: Run, done: Slice) -> str | None:
-        """Undo the last event of a slice; return why the run cannot be carried on, if so."""
+        """Undo the last event of a slice. Return the reason if the run cannot continue, else None."""
         saved = await self._store.load(run.name)
         if (-1 if saved is None else saved.sequence) != done.started:
             raise FencedError(
@@ -202,7 +209,7 @@ class RunProgress:
         return None
 
     async def _snapshot(self, run: Run) -> tuple[bytes | None, str | None]:
-        """Return the state to store, or why the run cannot be carried on."""
+        """Return the snapshot to store and None, or None and the reason why the run cannot continue."""
         try:
             snapshot = await self._thread.run(run.state.snapshot)
         except (Exception, TimeLimitExceeded) as error:
@@ -212,7 +219,7 @@ class RunProgress:
         return snapshot, None
 
     async def _quarantine(self, run: Run, done: Slice, work: Work, reason: str) -> int:
-        """Let a run end with an event; return how many events of the slice are done then."""
+        """Quarantine a run at an event. Return the number of events of the slice that are done then."""
         reason = quarantine_reason(self.stage.name, run, reason)
         run.enter(RunPhase.QUARANTINED, reason)
         done.end_with(work, reason)
@@ -222,7 +229,7 @@ class RunProgress:
         return done.done
 
     async def _quarantine_afterwards(self, run: Run, done: Slice, last: Record, reason: str) -> None:
-        """Quarantine a run whose last events were to be committed already, whatever was worked out since."""
+        """Quarantine a run whose slice could not be committed or published. Events computed since then are dropped."""
         reason = quarantine_reason(self.stage.name, run, reason)
         run.enter(RunPhase.QUARANTINED, reason)
         self._letters.add(last, reason)
@@ -231,11 +238,11 @@ class RunProgress:
         self.note_quarantine(run.name, reason)
 
     def _end(self, run: Run, done: Slice, *, at_its_end: bool) -> None:
-        """Let a run stand where a slice ends, or where it began."""
+        """Set the position of a run to the end of a slice, or to its beginning, and drop the run's state."""
         run.state = StageRun(self.stage)
         run.state.sequence = done.started + (len(done.inputs) if at_its_end else 0)
 
     def note_quarantine(self, name: str, reason: str) -> None:
-        """Let it be known that a run is quarantined."""
+        """Record that a run is quarantined, for /health and the metrics."""
         self.quarantined[name] = reason
         self._metrics.quarantined.set(len(self.quarantined))

@@ -11,13 +11,13 @@ from shadowtime.shared.streaming.protocols import Record
 Work = tuple[Record, Envelope]
 
 SLICE_SECONDS = 0.1
-"""After so long a slice ends, with the event that it is at: others have their turn, and what is done is kept."""
+"""Seconds after which a slice ends, with its current event: other runs get their turn, and the work so far is kept."""
 
 LARGE_BYTES = 400_000
-"""Inputs and outputs of a slice that is committed before the next is worked out: few of them are in memory."""
+"""Bytes of inputs and outputs above which a slice is committed before the next is computed, to bound memory."""
 
 SLICE_BYTES = 4_000_000
-"""Inputs and outputs of a slice; with more it ends, too."""
+"""Bytes of inputs and outputs after which a slice ends, too."""
 
 
 @dataclass
@@ -26,7 +26,7 @@ class Slice:
 
     started: int
     done: int = 0
-    """Events that were looked at, duplicates among them."""
+    """The number of processed events, including duplicates."""
 
     offset: int = -1
     duplicates: int = 0
@@ -47,7 +47,7 @@ class Slice:
     """Seconds that it took to compute."""
 
     def add(self, record: Record, envelope: Envelope, forwarded: Envelope, output: bytes) -> None:
-        """Take in an event and its output; a new refusal is noted for the dead letters."""
+        """Add an event and its output. A new rejection is noted for the dead letters."""
         value = record.value or b""
         self.last = record, envelope
         self.done += 1
@@ -72,7 +72,7 @@ class Slice:
             self.closed = True
 
     def end_with(self, work: Work, reason: str) -> None:
-        """Let the run end with an event, the one that was added last or the next: it is quarantined."""
+        """End the slice with the quarantine of the run, at the event that was added last, or at the next one."""
         record, envelope = work
         if self.offset == record.offset and self.inputs:
             self.done -= 1
@@ -100,9 +100,9 @@ def push_slice(
     state
         The run; it is at `done.started`.
     work
-        Records of the run and what is in them.
+        Records of the run, and their envelopes.
     done
-        Where each event is noted as soon as it is done.
+        The slice to which each event is added as soon as it is handled.
     max_output_bytes
         An output above it spoils the run, as an error in the stage does.
     """
@@ -127,7 +127,7 @@ def push_slice(
 
 
 def _encoded(state: StageRun, envelope: Envelope, forwarded: Envelope, most: int) -> tuple[Envelope, bytes]:
-    """Return the forwarded and its bytes; one that cannot be sent spoils the run, and a `Rejected` takes its place."""
+    """Return the forwarded envelope and its bytes. If it cannot be sent, spoil the run and return a rejection."""
     try:
         output = forwarded.to_bytes()
         if len(output) <= most:

@@ -1,18 +1,18 @@
-"""One stage at work on a stream: effectively once, whatever the stream and the store do to it.
+"""The worker of one stage on a stream: effectively once, whatever the stream and the store do.
 
-The rules it keeps, for each run:
+The rules for each run:
 
-1. Event `last + 1` is handled, one up to `last` is a duplicate, one beyond is never applied: what is missing is looked
-   for in the log, once, and if it is not there, the event is a dead letter.
-2. State, position and outputs change in one transaction, fenced by the sequence from which the worker started. When
-   it fails in any way, the worker forgets the run and loads it again: recovery and start are one path. What comes next
-   is worked out meanwhile, but not stored before it.
-3. Outputs leave after their transaction, in order, and only then the outbox; what a predecessor left in the outbox
-   leaves first.
-4. An event that the stage cannot work out is undone. A run that cannot be carried on is quarantined: it says so in its
-   log and on the dead letters, what comes later is counted and left aside, and all other runs go on.
+1. Event `last + 1` is handled. An event up to `last` is a duplicate. An event beyond `last + 1` is never applied: the
+   missing events are looked for in the log, once. If they are not there, the event is a dead letter.
+2. State, position and outputs change in one transaction, fenced by the sequence from which the worker started. If it
+   fails in any way, the worker forgets the run and loads it again: recovery and start are one path. The next events are
+   computed meanwhile, but not stored before it.
+3. Outputs are published after their transaction, in order, and only then leave the outbox. Outputs that a predecessor
+   left in the outbox are published first.
+4. An event that the stage fails to handle is undone. A run that cannot continue is quarantined: its log and the dead
+   letters have the reason, later events are counted and left aside, and all other runs continue.
 
-What a record that cannot be used was, and why, goes to the dead letters; the stream goes on.
+A record that cannot be used goes to the dead letters, with the reason. The stream continues.
 """
 
 import asyncio
@@ -39,14 +39,14 @@ from shadowtime.shared.streaming.worker.run_progress import RunProgress
 from shadowtime.shared.streaming.worker.slices import Slice, Work
 from shadowtime.shared.streaming.worker.time_limited_thread import TimeLimitedThread
 
-# The border of a stage: which records it takes, and why not the others: no JSON, unknown schema, too large, ….
+# The admission of records to a stage, and the reasons for refusals: no JSON, unknown schema, too large, ….
 
 READ_AT_ONCE = 50_000
-"""Bytes of records that are read in the event loop: it takes some milliseconds, whatever they are."""
+"""Bytes of records up to which they are parsed in the event loop. That takes some milliseconds at most."""
 
 
 class AdmissionError(Exception):
-    """A record is no envelope that the stage takes; the message says why."""
+    """A record has no envelope that the stage accepts; the message has the reason."""
 
 
 def admitted(record: Record, stage: Stage, partitions: int, max_bytes: int) -> Envelope:
@@ -55,14 +55,14 @@ def admitted(record: Record, stage: Stage, partitions: int, max_bytes: int) -> E
     Parameters
     ----------
     partitions
-        How many the topic has: a run lives where its name says.
+        The number of partitions of the topic. The name of a run determines its partition.
     max_bytes
-        The largest message that is looked at.
+        The largest message that is accepted.
 
     Raises
     ------
     AdmissionError
-        If it is none, or one that may not be here.
+        If the record has no envelope, or one that must not be here.
     """
     if record.value is None:
         raise AdmissionError("the message is empty")
@@ -74,7 +74,7 @@ def admitted(record: Record, stage: Stage, partitions: int, max_bytes: int) -> E
         envelope = Envelope.from_bytes(record.value)
     except ValidationError as error:
         raise AdmissionError(f"not an envelope of this schema: {first_of(error, 'message')}") from None
-    except Exception as error:  # whatever a library makes of bytes that nobody has thought of
+    except Exception as error:  # any error of a library at unforeseen bytes
         raise AdmissionError(f"not an envelope of this schema: {described(error)}") from None
 
     if record.key != envelope.run.encode(errors="replace"):
@@ -88,7 +88,7 @@ def admitted(record: Record, stage: Stage, partitions: int, max_bytes: int) -> E
 
 
 def all_admitted(records: Sequence[Record], stage: Stage, partitions: int, max_bytes: int) -> list[Envelope | str]:
-    """Return the envelope in each record, or why it is not taken; see `admitted`."""
+    """Return the envelope in each record, or why the record is refused; see `admitted`."""
 
     def read(record: Record) -> Envelope | str:
         try:
@@ -99,26 +99,26 @@ def all_admitted(records: Sequence[Record], stage: Stage, partitions: int, max_b
     return [read(record) for record in records]
 
 
-# Records through a stage, several runs beside each other; one goes on while its last slice is being committed.
+# The processing of records, several runs concurrently. A run continues while its last slice is being committed.
 
 
 @dataclass(frozen=True)
 class Received:
-    """A record, and the stretch of the log that it was handed over in."""
+    """A record, and the number of the stretch of the log in which it was handed over."""
 
     record: Record
     epoch: int
 
 
 class RecordProcessor:
-    """Handles records, those of a run in order; one call at a time.
+    """Handles records, those of a run in order. Only one call may be under way at a time.
 
-    Whatever it raises, all runs are to be forgotten then, and what was not done with for good is to be handled again.
+    After any exception, the caller must forget all runs, and handle all records again that are not yet delivered.
 
     Parameters
     ----------
     catching_up
-        Whether runs that it begins are left to be followed up by the next worker that takes their partition.
+        Whether the next worker that takes the partition of a new run must read the rest of the run's log.
     """
 
     def __init__(
@@ -141,12 +141,12 @@ class RecordProcessor:
         self._catching_up = catching_up
         self._runs = RunCache()
         self._committing: dict[str, Run] = {}
-        """Runs whose last slices are being committed. The cache may evict a run, and load it without that slice."""
+        """Runs whose last slices are being committed. If the cache evicted one, it would be loaded without that."""
         self._logs: dict[int, PartitionLog] = {}
         self._searching = asyncio.Lock()  # one stretch of the log is read at a time
 
     def receive(self, record: Record) -> Received:
-        """Take note of a record in the order in which the stream hands records over; `handle` may take them later."""
+        """Note a record, in the order in which the stream hands records over. `handle` may handle it later."""
         return Received(record, self._log(record.partition).receive(record.offset, record.key, record.value))
 
     def holds(self, key: bytes | None) -> bool:
@@ -160,7 +160,7 @@ class RecordProcessor:
         self._committing.clear()
 
     async def take(self, partition: int) -> None:
-        """Begin with a partition that was just assigned: deliver what its last owner may have left undelivered."""
+        """Begin with a newly assigned partition: deliver outputs that its last owner may have left undelivered."""
         for name in await self._context.store.runs(partition):
             saved = await self._context.store.load(name)
             if saved is None:
@@ -179,7 +179,7 @@ class RecordProcessor:
                 self._progress.note_quarantine(name, saved.quarantined)
 
     async def handle(self, received: Sequence[Received]) -> None:
-        """Handle records, those of a run in order; they are stored and delivered when this is called again."""
+        """Handle records, those of a run in order. They are stored and delivered by the end of the next call."""
         works: dict[str, list[tuple[int, Work]]] = {}
         for entry, envelope in zip(received, await self._read([entry.record for entry in received]), strict=True):
             if isinstance(envelope, Envelope):
@@ -195,7 +195,7 @@ class RecordProcessor:
                 raise end
 
     async def _settle_run(self, run: Run) -> None:
-        """Wait until the last slice of a run of which nothing new was worked out is stored and delivered."""
+        """Wait until the last slice of a run is stored and delivered, if no new slice of it was computed."""
         await self._committer.wait_committed(run)
         self._committing.pop(run.name, None)
         self._keep(run)
@@ -208,7 +208,7 @@ class RecordProcessor:
             self._runs.hold(run)
 
     async def _read(self, records: Sequence[Record]) -> list[Envelope | str]:
-        """Return what is in each record, or why it is not taken."""
+        """Return the envelope in each record, or why the record is refused."""
         settings, partitions = self._context.settings, self._context.partitions
         most = settings.max_message_bytes if self.stage.reads == JOBS else settings.max_output_bytes
         if sum(len(record.value or b"") for record in records) <= READ_AT_ONCE:
@@ -251,16 +251,16 @@ class RecordProcessor:
             self._keep(run)
 
     def _not_yet_seen(self, run: Run, works: Sequence[tuple[int, Work]]) -> Sequence[tuple[int, Work]]:
-        """Return what lies behind a run's position in the log, whatever sequences the rest claims to have.
+        """Return the events with offsets after the run's position in the log; the sequences do not matter.
 
-        What was refused as too early may be handed over again, by a stream that goes back, when its turn would be.
+        Otherwise an event that was refused as too early could be applied later, when the stream goes back.
         """
         behind = [work for work in works if work[1][0].offset > run.position.offset]
         self._metrics.duplicates.inc(len(works) - len(behind))
         return behind
 
     async def _advance(self, run: Run, work: Sequence[Work]) -> int:
-        """Let a run progress; one with which something goes wrong that nobody has thought of is in trouble."""
+        """Advance a run, and return the number of handled events. After an unforeseen error, the run has failed."""
         try:
             return await self._progress.advance(run, work)
         except (StoreError, BusError):
@@ -274,7 +274,10 @@ class RecordProcessor:
             return 0
 
     async def _find_missing(self, run: Run, record: Record) -> None:
-        """Look for what comes before a record where this worker has not been handed it; no place is searched twice."""
+        """Look for the events before a record in the parts of the log that were not handed over.
+
+        No part is searched twice.
+        """
         if run.state.sequence < 0:
             beginning = await self._beginning(run, record)
             if beginning is None:
@@ -290,7 +293,7 @@ class RecordProcessor:
             run.position.searched = stop
 
     async def _begin_at_first(self, run: Run, record: Record) -> None:
-        """Handle what lies before a duplicate of a run's opening, if the store has forgotten that it began before."""
+        """Handle the events before a duplicate of a run's opening, if the store has forgotten the earlier beginning."""
         beginning = self._log(run.partition).beginning(run.name.encode())
         if beginning is not None and beginning < record.offset:
             await self._follow(run, beginning, record.offset)
@@ -298,7 +301,7 @@ class RecordProcessor:
                 self._log(run.partition).mistaken(run.name.encode())
 
     async def _beginning(self, run: Run, record: Record) -> int | None:
-        """Return the offset at which a run of which nothing is stored begins, if the log still has that."""
+        """Return the offset at which a run without stored state begins; None if the log does not have it any more."""
         places = self._log(record.partition)
         unsearched = places.unsearched()
         if unsearched.start < unsearched.stop:
@@ -310,7 +313,7 @@ class RecordProcessor:
         return places.beginning(run.name.encode())
 
     async def _follow(self, run: Run, start: int, stop: int | None) -> None:
-        """Handle what the log has of a run between two offsets, as far as it follows."""
+        """Handle the events of a run between two offsets of the log, as far as their sequences follow."""
         key = run.name.encode()
         async for records in self._context.stream.replay(run.partition, start, stop):
             own = [record for record in records if record.key == key]
@@ -318,7 +321,7 @@ class RecordProcessor:
             work = [(record, envelope) for record, envelope in read if isinstance(envelope, Envelope)]
             while work and run.quarantined is None:
                 done = await self._advance(run, work)
-                work = work[max(done, 1) :]  # what is too early here is a dead letter already
+                work = work[max(done, 1) :]  # an event that is too early here is a dead letter already
 
     def _log(self, partition: int) -> PartitionLog:
         return self._logs.setdefault(partition, PartitionLog())
@@ -330,14 +333,14 @@ FIRST_PAUSE, MAX_PAUSE = 0.05, 2.0
 
 
 class StageWorker:
-    """Handles records in order of each run, several runs beside each other; one call at a time.
+    """Handles records, those of a run in order, several runs concurrently. Only one call may be under way at a time.
 
-    Records that were handled are stored and delivered while the next are handled.
+    Handled records are stored and delivered while the next ones are handled.
 
     Parameters
     ----------
     catching_up
-        Whether runs that it begins are left to be followed up by the next worker that takes their partition.
+        Whether the next worker that takes the partition of a new run must read the rest of the run's log.
     """
 
     def __init__(self, context: WorkerContext, *, catching_up: bool = False) -> None:
@@ -351,57 +354,58 @@ class StageWorker:
             context, self.thread, self._progress, self._committer, self._letters, catching_up=catching_up
         )
         self._unsettled: list[Received] = []
-        """Records that were handled, and of which it is not known that they are stored and delivered."""
+        """Handled records that are not known to be stored and delivered."""
         self._again: list[Received] = []
-        """Those of them that are to be handled again, since something of that failed."""
+        """Records that must be handled again, since a commit or a delivery failed."""
         self._done: list[Received] = []
         self.receive, self.holds = self._processor.receive, self._processor.holds
 
     @property
     def quarantined(self) -> Mapping[str, str]:
-        """Why runs are quarantined, by name."""
+        """The reasons why runs are quarantined, by name."""
         return self._progress.quarantined
 
     async def take(self, partition: int) -> None:
-        """Begin with a partition that was just assigned: deliver what its last owner may have left undelivered."""
+        """Begin with a newly assigned partition: deliver outputs that its last owner may have left undelivered."""
         await self.commit_all()
         await self._retry(lambda: self._processor.take(partition))
 
     async def handle(self, received: Sequence[Received]) -> Mapping[str, float]:
-        """Handle records, those of a run in order; return each run's seconds.
+        """Handle records, those of a run in order. Return the seconds of each run.
 
-        What was handled before is done with for good then; these are when this, or `commit_all`, is called again.
+        The records of the call before are stored and delivered then. Those of this call are after the next call of this
+        method or of `commit_all`.
         """
         spent = self._progress.spent
         spent.clear()
         await self._retry(lambda: self._processor.handle([*self._again, *received]))
-        self._done += self._unsettled  # nothing, if something of it failed
+        self._done += self._unsettled  # empty if a commit failed: `_drop` has moved the records to `_again`
         self._unsettled, self._again = [*self._again, *received], []
         return spent
 
     async def commit_all(self) -> Mapping[str, float]:
-        """Return, when all that was handled is done with for good, the seconds of each run that is handled again."""
+        """Wait until all handled records are stored and delivered. Return the seconds of each run handled again."""
         spent: Mapping[str, float] = {}
         while self._unsettled or self._again:
             spent = await self.handle(())
         return spent
 
     def take_done(self) -> Sequence[Received]:
-        """Return the records that are done with for good since this was called last."""
+        """Return the records that have been stored and delivered since the last call of this method."""
         done, self._done = self._done, []
         return done
 
     async def give_up(self) -> Sequence[Received]:
-        """Forget all runs, and return the records that are not done with.
+        """Forget all runs, and return the records that are not stored and delivered.
 
-        They lie in the log, and are looked for when the next one of their run comes.
+        They are still in the log, and are looked for at the next record of their run.
         """
         await self._drop()
         left, self._again = self._again, []
         return left
 
     def close(self) -> None:
-        """Leave what is not committed to the next worker; the thread ends once its work has."""
+        """Leave uncommitted work to the next worker. The thread ends after its current work."""
         self._committer.cancel()
         self.thread.close()
 
@@ -411,7 +415,7 @@ class StageWorker:
         self._again, self._unsettled = [*self._again, *self._unsettled], []
 
     async def _retry(self, work: Callable[[], Awaitable[None]]) -> None:
-        """Do `work`, again and again while Kafka or Redis fail: all of it may be repeated."""
+        """Run `work`, and deliver the dead letters. Repeat all of it while Kafka or Redis fail."""
         backoff = Backoff(FIRST_PAUSE, MAX_PAUSE)
         while True:
             try:

@@ -1,4 +1,4 @@
-"""A thread beside the event loop for work that takes as long as it takes: heartbeats and pages go on meanwhile."""
+"""A thread beside the event loop for work of any length, so that heartbeats and pages continue meanwhile."""
 
 import asyncio
 import ctypes
@@ -29,8 +29,8 @@ class TimeLimitedThread:
     Parameters
     ----------
     seconds
-        Of processor time, so that a stopped machine does not count. After so much, `TimeLimitExceeded` is raised in
-        the work. Work that does not end within `GRACE_SECONDS` is abandoned; the next work has a new thread.
+        The limit of processor time, so that a stopped machine does not count. Beyond it, `TimeLimitExceeded` is raised
+        in the work. Work that does not end within `GRACE_SECONDS` is abandoned; the next work has a new thread.
     """
 
     def __init__(self, name: str, seconds: float) -> None:
@@ -49,18 +49,18 @@ class TimeLimitedThread:
 
     @property
     def busy_seconds(self) -> float:
-        """How long the work under way has taken so far; 0 without any."""
+        """Seconds that the work under way has taken so far; 0 if there is none."""
         return 0.0 if self._began is None else asyncio.get_running_loop().time() - self._began
 
     async def run(
         self, work: Callable[Arguments, Result], *arguments: Arguments.args, **named: Arguments.kwargs
     ) -> Result:
-        """Return what `work` returns, or raise what it raises; it waits for work that came before it.
+        """Return what `work` returns, or raise what it raises. Earlier work is finished first.
 
         Raises
         ------
         TimeLimitExceeded
-            If it took too long; what it worked on is in no state to be used then.
+            If it took too long. The objects that it worked on must not be used then.
         """
         async with self._turn:
             return await self._run(lambda: work(*arguments, **named))
@@ -96,18 +96,18 @@ class TimeLimitedThread:
         self._executor.shutdown(wait=False)
 
     def begin(self) -> None:
-        """Say, within the work, that a part of it begins which may take as long as all of it otherwise.
+        """Restart the time limit, from within the work, for the next part of it.
 
         Raises
         ------
         TimeLimitExceeded
-            If the part before it took too long, and only just came to its end.
+            If the part before it took too long, and ended just when its time was over.
         """
         with self._lock:
             if self._worker == threading.get_ident() and not self._ended:
                 self._processor_time = time.thread_time()
                 return
-        raise TimeLimitExceeded  # it is on its way, or was swallowed
+        raise TimeLimitExceeded  # the exception is on its way, or the work swallowed it
 
     def _watched(self, work: Callable[[], Result]) -> Result:
         with self._lock:
@@ -119,7 +119,7 @@ class TimeLimitedThread:
             return work()
         finally:
             with self._lock:
-                if self._worker == threading.get_ident():  # work that was left to itself has no say any more
+                if self._worker == threading.get_ident():  # abandoned work must not touch the state of the next
                     self._worker = None
 
     def _left(self) -> float:
