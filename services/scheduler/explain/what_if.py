@@ -1,4 +1,4 @@
-"""What-if passes: the policy itself is run to see whether another request would start a waiting job now."""
+"""Hypothetical passes: the policy itself runs to see whether another request would start a waiting job now."""
 
 import copy
 from typing import Any
