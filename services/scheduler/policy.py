@@ -44,6 +44,8 @@ class Policy(Protocol):
     """Whether its only decisions are starts on the requested processors. Then it decides nothing if no job fits."""
     pool: int = 0
     """Pool of the machine that it decides for, counted from 0."""
+    order_name: ClassVar[str] = "fcfs"
+    """Name of the order that `served` returns, for explanations. A key `queue` of the settings takes its place."""
     sees_all: bool = False
     """Whether it also observes the jobs of other pools. If so, `beside` is called with their events."""
 

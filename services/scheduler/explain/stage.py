@@ -105,9 +105,8 @@ class Following(Explaining):
 
 
 def order_of(pool: PoolScheduler) -> str:
-    """Return the policy's name for the order of its queue; "fcfs" if it has none."""
-    named = getattr(pool.policy.settings, "queue", None)
-    return str(named or {"lwf": "least work"}.get(pool.policy.name, "fcfs"))
+    """Return the policy's name for the order of its queue."""
+    return str(getattr(pool.policy.settings, "queue", None) or pool.policy.order_name)
 
 
 def _nothing(event: Event) -> None:

@@ -39,6 +39,7 @@ class Lwf(Policy):
     """
 
     name = "lwf"
+    order_name = "least work"
     Settings = PlanSettings
 
     def __init__(self, settings: PlanSettings) -> None:

@@ -2,8 +2,11 @@
 
 from hypothesis import given
 
+from shadowtime.services.scheduler.explain.stage import order_of
+from shadowtime.services.scheduler.handler import Scheduler
 from shadowtime.services.scheduler.registry import POLICIES
 from shadowtime.shared.messages.decisions import Start
+from shadowtime.shared.messages.envelope import ClusterOpened
 from shadowtime.shared.messages.reasons import FitsNow
 from shadowtime.shared.spec import Spec
 from shadowtime.testing.examples import examples
@@ -35,3 +38,10 @@ def test_work_beyond_all_whole_numbers() -> None:
     queue.add((1, 0, 2**31 - 1, never, never, never, never, -1))
     queue.add((2, 0, 1, 60, 60, 60, 60, -1))
     assert [each.job_number for each in LWF.schedule(0, queue, running, 2**31) if isinstance(each, Start)] == [2, 1]
+
+
+def test_explanations_name_its_order() -> None:
+    """A policy that serves its queue in an order of its own says which; the others serve in order of submission."""
+    for policy, order in (("lwf", "least work"), ("fcfs", "fcfs"), ("easy:queue=spf", "spf")):
+        (pool,) = Scheduler(ClusterOpened(time=0, cluster="c", processors=4, policy=policy)).pools
+        assert order_of(pool) == order
