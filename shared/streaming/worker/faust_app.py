@@ -24,8 +24,8 @@ from shadowtime.shared.streaming.kafka import clients as bus
 from shadowtime.shared.streaming.settings import Settings
 from shadowtime.shared.streaming.web import listening, split_names
 from shadowtime.shared.streaming.worker.context import WorkerMetrics
+from shadowtime.shared.streaming.worker.health import WorkerHealth, worker_pages
 from shadowtime.shared.streaming.worker.loop import WorkerLoop
-from shadowtime.shared.streaming.worker.pages import worker_pages
 
 # A consumer of faust that hands over all records of a fetch directly.
 #
@@ -145,6 +145,7 @@ def build_app(stage: Stage, settings: Settings, folder: Path) -> faust.App:
     metrics.started.set(time.time())
     topic = app.topic(stage.reads, value_serializer="raw", key_serializer="raw", allow_empty=True)
     runner = WorkerLoop(app, stage, settings, metrics)
+    health = WorkerHealth(runner)
 
     deliver_batches(app, runner)
 
@@ -159,7 +160,7 @@ def build_app(stage: Stage, settings: Settings, folder: Path) -> faust.App:
 
     @app.task
     async def watch_progress() -> None:
-        await runner.watch_progress()
+        await health.watch_progress()
 
     @app.on_partitions_assigned.connect  # type: ignore[arg-type]
     async def assigned(sender: Any, partitions: Any, **_: Any) -> None:
@@ -168,7 +169,7 @@ def build_app(stage: Stage, settings: Settings, folder: Path) -> faust.App:
     @app.task
     async def serve_pages() -> None:
         if settings.web_port:
-            pages = worker_pages(runner.health, metrics.registry)
+            pages = worker_pages(health.report, metrics.registry)
             try:
                 async with listening(pages, settings.web_host, settings.web_port, split_names(settings.web_names)):
                     await asyncio.Event().wait()

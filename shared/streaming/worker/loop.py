@@ -7,7 +7,6 @@ import os
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from itertools import islice
 from typing import Any
 
 import faust
@@ -25,12 +24,6 @@ from shadowtime.shared.streaming.worker.time_limited_thread import TimeLimitExce
 
 log = logging.getLogger("shadowtime.runner")
 
-STALLED = 75
-"""Exit status of a worker that the watchdog ended (EX_TEMPFAIL): start it again."""
-
-UNASSIGNED_SECONDS = 20
-"""Seconds after which a worker without a partition ends itself. Do not run more workers of a stage than partitions."""
-
 GATHER_SECONDS = 0.02
 """Seconds that a batch waits at most for events that Kafka has and faust has not handed over yet."""
 
@@ -43,83 +36,82 @@ UNEVEN_SECONDS = 0.05
 WAITING, WAITING_BYTES = 20_000, 64_000_000
 """The maximum numbers of records, and of their bytes, that wait for a turn. Beyond them, faust hands over no more."""
 
-QUARANTINED_SHOWN = 20
-"""The maximum number of quarantined runs that /health names."""
-
 
 class WorkerLoop:
     """The loop between faust and the stage worker."""
 
     def __init__(self, app: faust.App, stage: Stage, settings: Settings, metrics: WorkerMetrics) -> None:
-        self._app = app
-        self._stage = stage
-        self._settings = settings
-        self._metrics = metrics
-        self._turns: FairQueue[Received] = FairQueue(WAITING, WAITING_BYTES)
-        self._worker: StageWorker | None = None
+        self.app = app
+        self.stage = stage
+        self.settings = settings
+        self.metrics = metrics
+        self.turns: FairQueue[Received] = FairQueue(WAITING, WAITING_BYTES)
+        self.worker: StageWorker | None = None
         self._ready = asyncio.Event()
         self._new_partitions: set[int] = set()
         self._arrived = asyncio.Event()
         self._room = asyncio.Event()
         self._last: Any = None
-        self._read: dict[Any, int] = {}
-        self._progress = time.monotonic()
-        self._busy = False
+        self.read_offsets: dict[Any, int] = {}
+        """Offset of the last record of each partition that faust handed over."""
+        self.last_progress = time.monotonic()
+        self.busy = False
+        """Whether records or partitions are being handled."""
 
     def assigned(self, partitions: Any) -> None:
         """Note partitions that this worker now owns."""
         self._new_partitions |= {
-            assignment.partition for assignment in partitions if assignment.topic == self._stage.reads
+            assignment.partition for assignment in partitions if assignment.topic == self.stage.reads
         }
         self._arrived.set()
 
     async def ready(self) -> None:
         """Return when there is room for a record. While too many wait for their turns, the caller waits, too."""
         await self._ready.wait()
-        while self._turns.full:
+        while self.turns.full:
             self._room.clear()
             await self._room.wait()
 
     def receive(self, message: Any) -> None:
         """Put a record into the queue for its turn."""
-        worker = self._worker
+        worker = self.worker
         if worker is None:
             return
         size = len(message.key or b"") + len(message.value or b"")
         key = None if len(message.key or b"") > MAX_KEY_LENGTH else message.key  # its cost would be remembered
-        self._turns.put(key, worker.receive(message), size, known=worker.holds(key))
+        self.turns.put(key, worker.receive(message), size, known=worker.holds(key))
         self._last = message
-        self._read[message.tp] = message.offset
+        self.read_offsets[message.tp] = message.offset
         self._arrived.set()
 
     async def process(self) -> None:
         """Handle the records that have arrived, run by run, until the worker stops."""
-        partitions = await topic_admin.prepare_topics(self._settings)
-        client = connect(self._settings)
-        store = RedisStore(client, self._stage.name, self._settings.run_retention_seconds)
-        stream = KafkaStream(self._stage, self._settings)
+        partitions = await topic_admin.prepare_topics(self.settings)
+        client = connect(self.settings)
+        store = RedisStore(client, self.stage.name, self.settings.run_retention_seconds)
+        stream = KafkaStream(self.stage, self.settings)
         await stream.start()
-        context = WorkerContext(self._stage, store, stream, self._settings, self._metrics, partitions, time.monotonic)
+        context = WorkerContext(self.stage, store, stream, self.settings, self.metrics, partitions, time.monotonic)
         worker = StageWorker(context)
-        self._worker = worker
+        self.worker = worker
         gc.freeze()  # imported objects stay: no garbage collection needs to look through them
         self._ready.set()
         try:
             while True:
-                if not len(self._turns):
+                if not len(self.turns):
                     await self._handle(worker)
-                self._busy = False
+                self.busy = False
                 await self._gather()
-                self._busy = True
+                self.busy = True
                 began = time.perf_counter()
                 while self._new_partitions:
                     await worker.take(self._new_partitions.pop())
-                if len(self._turns):
+                if len(self.turns):
                     await self._turn(worker)
-                    self._metrics.batch_seconds.observe(time.perf_counter() - began)
-                self._progress = time.monotonic()
+                    self.metrics.batch_seconds.observe(time.perf_counter() - began)
+                self.last_progress = time.monotonic()
         except Exception:  # an error of Kafka or Redis themselves: errors of a run end in its turn
-            log.exception("%s cannot go on", self._stage.name)
+            log.exception("%s cannot go on", self.stage.name)
             os._exit(1)
         finally:
             worker.close()
@@ -136,7 +128,7 @@ class WorkerLoop:
         shared = max(0.0, time.perf_counter() - began - sum(spent.values())) / len(turns)
         for key, its in turns:
             names = {name_of(received.record.key) for received in its}
-            self._turns.charge(key, shared + sum(spent.get(name, 0.0) for name in names))
+            self.turns.charge(key, shared + sum(spent.get(name, 0.0) for name in names))
 
     async def _handle(self, worker: StageWorker, items: Sequence[Received] = ()) -> Mapping[str, float]:
         """Handle records, or commit those handled before if there are none. Return the seconds of each run.
@@ -148,26 +140,26 @@ class WorkerLoop:
         try:
             spent = await (worker.handle(items) if items else worker.commit_all())
         except (Exception, TimeLimitExceeded):
-            log.exception("%s cannot handle records", self._stage.name)
+            log.exception("%s cannot handle records", self.stage.name)
             spent, left = {}, [*await worker.give_up(), *items]
             await asyncio.sleep(1.0)
 
         now = time.time()
         for received in (*worker.take_done(), *left):
             message: Any = received.record
-            self._metrics.latency.observe(now - message.timestamp)
-            self._app.consumer.ack(message)
+            self.metrics.latency.observe(now - message.timestamp)
+            self.app.consumer.ack(message)
 
         return spent
 
     def _next_turns(self) -> list[tuple[bytes | None, Sequence[Received]]]:
         """Return the keys whose turns are next, with their records. They have about the same accumulated cost."""
         turns: list[tuple[bytes | None, Sequence[Received]]] = []
-        room, size = self._settings.batch_size, 0
+        room, size = self.settings.batch_size, 0
         while not turns or (
-            room > 0 and size < SLICE_BYTES and len(turns) < TURNS_AT_ONCE and self._turns.next_within(UNEVEN_SECONDS)
+            room > 0 and size < SLICE_BYTES and len(turns) < TURNS_AT_ONCE and self.turns.next_within(UNEVEN_SECONDS)
         ):
-            key, items = self._turns.take(room, SLICE_BYTES)
+            key, items = self.turns.take(room, SLICE_BYTES)
             turns.append((key, items))
             room -= len(items)
             size += sum(len(received.record.value or b"") for received in items)
@@ -181,12 +173,12 @@ class WorkerLoop:
         split the batch, and the next stage would split it again. Each part costs a transaction and a delivery in every
         later stage.
         """
-        while not len(self._turns) and not self._new_partitions:
+        while not len(self.turns) and not self._new_partitions:
             self._arrived.clear()
             await self._arrived.wait()
         with suppress(TimeoutError):
             async with asyncio.timeout(GATHER_SECONDS):
-                while len(self._turns) < self._settings.batch_size and self._has_more():
+                while len(self.turns) < self.settings.batch_size and self._has_more():
                     self._arrived.clear()
                     await self._arrived.wait()
 
@@ -194,64 +186,5 @@ class WorkerLoop:
         """Return whether Kafka is known to have records behind the last received one."""
         if self._last is None:
             return False
-        high: int | None = self._app.consumer.highwater(self._last.tp)
+        high: int | None = self.app.consumer.highwater(self._last.tp)
         return high is not None and self._last.offset + 1 < high
-
-    async def watch_progress(self) -> None:
-        """End the process if there is work and no progress. The supervisor starts it again.
-
-        A stage that works on an event makes progress, however long that takes; the thread has its own time limit. Right
-        after the loss of a broker, the group's leader may not know the topic, and then assigns no partitions. Only a
-        new member makes it assign them again. So a worker without any partition ends itself, too.
-        """
-        owned = time.monotonic()
-        while True:
-            await asyncio.sleep(1.0)
-            if self._owned():
-                owned = time.monotonic()
-            elif time.monotonic() - owned > UNASSIGNED_SECONDS:
-                log.critical("%s: no partition for %d s; starting anew", self._stage.name, UNASSIGNED_SECONDS)
-                os._exit(STALLED)
-
-            behind = self._lag()
-            self._metrics.lag.set(behind)
-            idle = time.monotonic() - self._progress
-            if self._at_work() or (not behind and not self._busy):
-                self._progress = time.monotonic()
-            elif idle > self._settings.watchdog_seconds:
-                log.critical("%s: %d messages wait and nothing moved for %.0f s", self._stage.name, behind, idle)
-                os._exit(STALLED)
-
-    def _at_work(self) -> bool:
-        """Return whether the stage itself is at work."""
-        return self._worker is not None and self._worker.thread.busy_seconds > 0
-
-    def _owned(self) -> list[Any]:
-        """Return the partitions of the stage's topic that this worker owns."""
-        consumer = self._app.consumer
-        return [place for place in (consumer.assignment() if consumer else ()) if place.topic == self._stage.reads]
-
-    def _lag(self) -> int:
-        waiting = len(self._turns)
-        for place in self._owned():
-            high, read = self._app.consumer.highwater(place), self._read.get(place)
-            if high and read is not None:
-                waiting += max(0, high - 1 - read)
-        return waiting
-
-    def health(self) -> tuple[bool, dict[str, Any]]:
-        """Return whether the worker has started and makes progress or has nothing to do, and the content of /health."""
-        worker = self._worker
-        quarantined = {} if worker is None else worker.quarantined
-        idle = time.monotonic() - self._progress
-        healthy = worker is not None and idle < self._settings.watchdog_seconds / 2
-        return healthy, {
-            "stage": self._stage.name,
-            "healthy": healthy,
-            "state": "starting" if worker is None else "running",
-            "seconds_since_progress": round(idle, 1),
-            "seconds_at_work": 0.0 if worker is None else round(worker.thread.busy_seconds, 1),
-            "waiting": len(self._turns),
-            "quarantined_runs": len(quarantined),
-            "quarantined": dict(islice(quarantined.items(), QUARANTINED_SHOWN)),
-        }

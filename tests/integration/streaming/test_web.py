@@ -28,7 +28,7 @@ from shadowtime.shared.errors import SettingsError
 from shadowtime.shared.streaming.web import connections as web_connections
 from shadowtime.shared.streaming.web import server as shared_web
 from shadowtime.shared.streaming.web.host_names import AllowedNames
-from shadowtime.shared.streaming.worker.pages import worker_pages
+from shadowtime.shared.streaming.worker.health import worker_pages
 from shadowtime.stack.local.plan import StackPlan
 from tests.support.echo_stage import STAGE
 from tests.support.memory_reader import MemoryReader

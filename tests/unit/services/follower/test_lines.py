@@ -28,7 +28,7 @@ from shadowtime.shared.messages.envelope import (
     JobWithdrawn,
 )
 from shadowtime.shared.streaming.web.server import address_of, listening
-from shadowtime.shared.streaming.worker.pages import worker_pages
+from shadowtime.shared.streaming.worker.health import worker_pages
 from tests.support.lives import lives_told
 from tests.support.rejections import as_log, rejected
 from tests.unit.services.follower.driven import Driven

@@ -1,0 +1,129 @@
+"""Health of a worker: its lag, its watchdog, and its pages `/health` and `/metrics`."""
+
+import asyncio
+import logging
+import os
+import time
+from collections.abc import Awaitable, Callable
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from aiohttp import web
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
+
+if TYPE_CHECKING:  # other processes show these pages, too, and need no faust
+    from shadowtime.shared.streaming.worker.loop import WorkerLoop
+
+log = logging.getLogger("shadowtime.runner")
+
+STALLED = 75
+"""Exit status of a worker that the watchdog ended (EX_TEMPFAIL): start it again."""
+
+UNASSIGNED_SECONDS = 20
+"""Seconds after which a worker without a partition ends itself. Do not run more workers of a stage than partitions."""
+
+QUARANTINED_SHOWN = 20
+"""The maximum number of quarantined runs that /health names."""
+
+
+class WorkerHealth:
+    """The watchdog of a worker's loop, and the content of its page `/health`."""
+
+    def __init__(self, loop: "WorkerLoop") -> None:
+        self._loop = loop
+
+    async def watch_progress(self) -> None:
+        """End the process if there is work and no progress. The supervisor starts it again.
+
+        A stage that works on an event makes progress, however long that takes; the thread has its own time limit. Right
+        after the loss of a broker, the group's leader may not know the topic, and then assigns no partitions. Only a
+        new member makes it assign them again. So a worker without any partition ends itself, too.
+        """
+        owned = time.monotonic()
+        while True:
+            await asyncio.sleep(1.0)
+            if self._owned():
+                owned = time.monotonic()
+            elif time.monotonic() - owned > UNASSIGNED_SECONDS:
+                log.critical("%s: no partition for %d s; starting anew", self._loop.stage.name, UNASSIGNED_SECONDS)
+                os._exit(STALLED)
+
+            behind = self._lag()
+            self._loop.metrics.lag.set(behind)
+            idle = time.monotonic() - self._loop.last_progress
+            if self._at_work() or (not behind and not self._loop.busy):
+                self._loop.last_progress = time.monotonic()
+            elif idle > self._loop.settings.watchdog_seconds:
+                log.critical("%s: %d messages wait and nothing moved for %.0f s", self._loop.stage.name, behind, idle)
+                os._exit(STALLED)
+
+    def _at_work(self) -> bool:
+        """Return whether the stage itself is at work."""
+        return self._loop.worker is not None and self._loop.worker.thread.busy_seconds > 0
+
+    def _owned(self) -> list[Any]:
+        """Return the partitions of the stage's topic that this worker owns."""
+        consumer = self._loop.app.consumer
+        return [place for place in (consumer.assignment() if consumer else ()) if place.topic == self._loop.stage.reads]
+
+    def _lag(self) -> int:
+        """Return the number of records of the topic that are not handled yet."""
+        waiting = len(self._loop.turns)
+        for place in self._owned():
+            high, read = self._loop.app.consumer.highwater(place), self._loop.read_offsets.get(place)
+            if high and read is not None:
+                waiting += max(0, high - 1 - read)
+        return waiting
+
+    def report(self) -> tuple[bool, dict[str, Any]]:
+        """Return whether the worker has started and makes progress or has nothing to do, and the content of /health."""
+        worker = self._loop.worker
+        quarantined = {} if worker is None else worker.quarantined
+        idle = time.monotonic() - self._loop.last_progress
+        healthy = worker is not None and idle < self._loop.settings.watchdog_seconds / 2
+        return healthy, {
+            "stage": self._loop.stage.name,
+            "healthy": healthy,
+            "state": "starting" if worker is None else "running",
+            "seconds_since_progress": round(idle, 1),
+            "seconds_at_work": 0.0 if worker is None else round(worker.thread.busy_seconds, 1),
+            "waiting": len(self._loop.turns),
+            "quarantined_runs": len(quarantined),
+            "quarantined": dict(islice(quarantined.items(), QUARANTINED_SHOWN)),
+        }
+
+
+SAFE = {"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store"}
+
+
+def worker_pages(health: Callable[[], tuple[bool, dict[str, Any]]], registry: CollectorRegistry) -> web.Application:
+    """Return the HTTP application of the pages.
+
+    Parameters
+    ----------
+    health
+        Returns whether the process is healthy (status 200, else 503), and the content of the page.
+    registry
+        The metrics to scrape.
+    """
+
+    async def healthy(request: web.Request) -> web.Response:
+        well, text = health()
+        return web.json_response(text, status=200 if well else 503, headers=SAFE)
+
+    async def scrape(request: web.Request) -> web.Response:
+        return web.Response(body=generate_latest(registry), headers=SAFE | {"Content-Type": CONTENT_TYPE_LATEST})
+
+    made = web.Application(middlewares=[_on_one_line])
+    made.add_routes([web.get("/health", healthy), web.get("/metrics", scrape)])
+    return made
+
+
+@web.middleware
+async def _on_one_line(
+    request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
+) -> web.StreamResponse:
+    try:
+        return await handler(request)
+    except web.HTTPException as error:
+        return web.Response(status=error.status, text=f"{error.reason}\n", headers=SAFE)
