@@ -84,9 +84,12 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     """Leave to nightly all but the first seeds of a test, and of one marked `few(count)` all but so many parameters."""
     indices = item.callspec.indices if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
     few = item.get_closest_marker("few")
-    test = item.nodeid.partition("[")[0]
-    collected[test] += 1
-    if indices.get("seed", 0) >= SEEDS or (few and collected[test] > few.args[0]):
+    further = indices.get("seed", 0) >= SEEDS
+    if few:
+        test = item.nodeid.partition("[")[0]
+        collected[test] += 1
+        further |= collected[test] > few.args[0]
+    if further:
         item.add_marker(pytest.mark.nightly)
 
 

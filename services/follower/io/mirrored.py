@@ -88,7 +88,7 @@ class Mirrored:
         return self._know(parts, begin - self._zero)
 
     def _begin_again(self, parts: MachineParts, opened: ClusterOpened) -> Opening:
-        """Reopen a run of which only the log is left."""
+        """Reopen a run whose state is lost and whose log is left."""
         self._zero = opened.unix_start
         return self._know(as_opened(parts, opened), opened.time)
 

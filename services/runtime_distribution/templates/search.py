@@ -33,7 +33,7 @@ MUTATION = 0.01
 
 
 class Genes:
-    """The encoding of a template in bits, for jobs of which only some characteristics are known.
+    """The encoding of a template in bits, for jobs with some known characteristics.
 
     Two bits select the prediction, and one says whether run times are relative. One bit for each characteristic says
     whether the jobs of a category share it. Then there are five bits for each of `RANGES`. The number in the last four

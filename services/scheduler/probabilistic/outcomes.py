@@ -173,6 +173,8 @@ class Outcomes:
         self.heads.settle()
         heads = self.heads.columns()
         done = heads.ready | heads.hopeless
+        if not done.any():
+            return
         for at in np.flatnonzero(done).tolist():
             attempt = int(heads.id[at])
             for candidate in self.candidates.pop(attempt):

@@ -35,10 +35,10 @@ from shadowtime.shared.streaming.state.redis_client import Client
 COMMIT = """#!lua
 local state, journal, outbox, read_model, attempts, runs = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local stored = redis.call('HGET', state, 'sequence') or '-1'
--- The fence: whoever began from another position was replaced, and changes nothing.
+-- The fence: a process that began from another position was replaced, and changes nothing.
 if stored ~= ARGV[1] then return stored end
 redis.call('HSET', state, 'sequence', ARGV[2], 'offset', ARGV[3], 'partition', ARGV[4])
--- Whoever commits goes on with the next event, and counts as one who tries.
+-- The process that commits goes on with the next event, which counts as one attempt.
 redis.call('HSET', attempts, 'count', 1)
 redis.call('SADD', runs, ARGV[5])
 local delivered = tonumber(ARGV[6])
