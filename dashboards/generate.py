@@ -7,40 +7,15 @@ from typing import Any
 from grafana_foundation_sdk.cog.encoder import JSONEncoder
 
 from shadowtime.dashboards.alerts import ALERTS, provisioned, rule
-from shadowtime.dashboards.screens import (
-    drift,
-    health,
-    home,
-    policies,
-    runtime_distribution,
-    scheduler,
-    scoreboard,
-    twin,
-    wait_bound,
-    walltime_adjustment,
-)
+from shadowtime.dashboards.screens import DASHBOARDS
 
 PROVISIONING = Path(__file__).parent / "provisioning"
 ALERTING = "alerting/alerts.json"
 
-BOARDS = {
-    "home": home.dashboard,
-    "policies": policies.dashboard,
-    "scoreboard": scoreboard.dashboard,
-    "runtime_distribution": runtime_distribution.dashboard,
-    "walltime_adjustment": walltime_adjustment.dashboard,
-    "wait_bound": wait_bound.dashboard,
-    "scheduler": scheduler.dashboard,
-    "twin": twin.dashboard,
-    "drift": drift.dashboard,
-    "health": health.dashboard,
-}
-"""Dashboards by file name, in the order of the flow. A stage's dashboard has the stage's name."""
-
 
 def generated() -> dict[str, str]:
     """Return the text of every file, by its path below `provisioning`."""
-    boards = {name: make().build() for name, make in BOARDS.items()}
+    boards = {name: make().build() for name, make in DASHBOARDS.items()}
     for board in boards.values():
         for number, panel in enumerate(board.panels or (), 1):
             panel.id_val = number

@@ -8,8 +8,9 @@ from grafana_foundation_sdk.cog.encoder import JSONEncoder
 from grafana_foundation_sdk.cog.plugins import register_default_plugins
 from grafana_foundation_sdk.models.dashboard import Dashboard
 
-from shadowtime.dashboards.generate import BOARDS, PROVISIONING, generated
+from shadowtime.dashboards.generate import PROVISIONING, generated
 from shadowtime.dashboards.push import holds
+from shadowtime.dashboards.screens import DASHBOARDS
 from shadowtime.services.pipeline import STAGES
 from shadowtime.shared.metric_names import METRICS, RUN
 from tests.support.dashboard_queries import asked, boards, known, panels, variables
@@ -25,7 +26,7 @@ def test_nothing_else_is_committed() -> None:
     assert found == set(generated())
 
 
-@pytest.mark.parametrize("name", BOARDS)
+@pytest.mark.parametrize("name", DASHBOARDS)
 def test_every_field_of_it_is_one_of_grafanas_schema(name: str) -> None:
     """As far as the SDK carries it: what it does not know it would not write again."""
     register_default_plugins()
@@ -42,7 +43,7 @@ def test_every_field_of_it_is_one_of_grafanas_schema(name: str) -> None:
 
 
 def test_every_stage_has_its_dashboard() -> None:
-    assert {stage.name for stage in STAGES} < set(BOARDS)
+    assert {stage.name for stage in STAGES} < set(DASHBOARDS)
 
 
 def test_queries_use_known_metrics_and_every_metric_is_used() -> None:
