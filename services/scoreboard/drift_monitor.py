@@ -193,7 +193,7 @@ class PredictionsHeld:
             self.outlived[job.job_number] = counted
 
     def scores(self) -> DriftScores | None:
-        """Return the episodes in which predictions did not hold. Return None if no day with outcomes is over."""
+        """Return the episodes in which predictions did not hold, or None until the first day with outcomes has ended."""
         if not self.watch.days:
             return None
         return DriftScores(days=self.watch.days, episodes=tuple(self.episodes), left_out=self.left_out)

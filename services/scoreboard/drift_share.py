@@ -101,7 +101,10 @@ Change = Literal["drifts", "holds"]
 
 
 class WatchedShare:
-    """A share with its record, a detector of a rise, and a detector of the return to the limit; O(1) a day.
+    """A share that is watched day by day; O(1) a day.
+
+    It keeps the mean of earlier days (the record). One detector finds a rise of the share above both the stated share
+    and the record. A second detector finds its return.
 
     Parameters
     ----------

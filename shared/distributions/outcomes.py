@@ -144,15 +144,17 @@ LOW, HIGH, MASS = range(3)
 
 @kernel
 def pieces(outcomes: Floats, quantiles: Floats, limit: float) -> FloatTable:
-    """Return the pieces of a distribution; O(bins + quantiles).
+    """Return a distribution as pieces, shape (pieces, 3): begin, end and mass of each; O(bins + quantiles).
 
     Parameters
     ----------
     outcomes
-        Masses of the outcomes, adding up to 1.
+        Probability of each bin, and of the limit at the end. The sum is 1.
     quantiles
-        Quantiles at `LEVELS`, in ascending seconds, or none. The masses of bins take precedence: a quantile outside
-        the bin of its level is moved to the nearer edge of that bin.
+        Quantiles at `LEVELS`, in seconds, ascending. It may be empty. Bins take precedence: a quantile outside the bin
+        of its level is moved to the nearer edge of that bin.
+    limit
+        Requested time in seconds. No piece ends after it.
 
     >>> outcomes, quantiles = np.array([0.1, 0.8, 0.1]), np.array([1.0, 1.0, *[1.6] * 15, 1.7, 1.7])
     >>> pieces(outcomes, NO_QUANTILES, 1.7).round(2).tolist()

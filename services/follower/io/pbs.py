@@ -49,7 +49,7 @@ class Pbs(Tailed):
         )
 
     def _observations(self, life: PbsLife) -> list[JobObservation]:
-        """Return the life in a record and, after a rerun, the life that waits again."""
+        """Return the execution that a record describes and, after a rerun, the new execution, which waits."""
         numbers = {**life.numbers, "end": MAX_TIME if life.numbers["end"] == UNKNOWN else life.numbers["end"]}
         again = self._rerun.get(life.job)
         if again is not None:

@@ -1,4 +1,4 @@
-"""Running sums of the waits, responses and slowdowns of ended jobs."""
+"""Utilization of the machine, and running sums of the waits, responses and slowdowns of ended jobs."""
 
 import math
 from math import exp, log
