@@ -29,7 +29,7 @@ function parsed(message) {
 }
 
 const set = name => process.env[`SHADOWTIME_KAFKA_${name}`]
-const secret = set('PASSWORD_FILE') && readFileSync(set('PASSWORD_FILE'), 'utf8').trim()
+const secret = set('PASSWORD') ?? (set('PASSWORD_FILE') && readFileSync(set('PASSWORD_FILE'), 'utf8').trim())
 const kafka = new Kafka({
   brokers: (set('BOOTSTRAP') ?? '127.0.0.1:9092').split(','),
   ssl: set('CA_FILE') ? { ca: [readFileSync(set('CA_FILE'))] } : false,
