@@ -86,6 +86,10 @@ class Policy(Protocol):
         """
         ...
 
+    def force_pass(self) -> None:
+        """Make the next `schedule` a pass over the whole queue. For policies with times for their passes."""
+        return  # not abstract
+
     def observe(self, event: Event) -> None:
         """Update the state by an event. Most policies need none."""
 

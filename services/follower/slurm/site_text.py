@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from shadowtime.shared.accounting import NONE, MachineParts, Names
+from shadowtime.shared.accounting import NONE, MachineParts, Names, seconds_of
 from shadowtime.shared.errors import FollowError
 from shadowtime.shared.quoting import quote
 
@@ -58,19 +58,6 @@ class Site(NamedTuple):
     notes: list[str]
 
 
-def seconds_of(text: str) -> int:
-    """Return the seconds of a span as Slurm prints it: days-hours:minutes:seconds. Return 0 for any other text.
-
-    >>> seconds_of("7-00:00:00"), seconds_of("00:05:00"), seconds_of("UNLIMITED"), seconds_of("0")
-    (604800, 300, 0, 0)
-    """
-    match = re.fullmatch(r"(?:(\d+)-)?(?:(\d+):)?(?:(\d+):)?(\d+)", text.strip())
-    if match is None:
-        return 0
-    days, hours, minutes, seconds = (int(group or 0) for group in match.groups())
-    return ((days * 24 + hours) * 60 + minutes) * 60 + seconds
-
-
 def site_of(texts: Mapping[str, str], parts: MachineParts, names: Names) -> Site:
     """Return the settings of a site.
 
@@ -94,7 +81,7 @@ def site_of(texts: Mapping[str, str], parts: MachineParts, names: Names) -> Site
         if equals
     }
     if "SchedulerType" not in config:
-        raise FollowError("scontrol show config: no SchedulerType in what it printed")
+        raise FollowError("scontrol show config: the output has no SchedulerType")
     multifactor = config.get("PriorityType") == "priority/multifactor"
     flags = config.get("PriorityFlags", "").upper().split(",")
     parameters = dict(
@@ -103,7 +90,7 @@ def site_of(texts: Mapping[str, str], parts: MachineParts, names: Names) -> Site
     keys: dict[str, Any] = {"backfill": config["SchedulerType"] == "sched/backfill"}
     if multifactor:
         keys |= {ours: int(config.get(theirs) or 0) for ours, theirs in WEIGHTS.items()}
-        keys |= {ours: seconds_of(config.get(theirs, "")) for ours, theirs in SECONDS.items()}
+        keys |= {ours: seconds_of(config.get(theirs, "")) or 0 for ours, theirs in SECONDS.items()}
         keys["fairshare"] = "classic" if "NO_FAIR_TREE" in flags else "tree"
         keys["favor_small"] = config.get("PriorityFavorSmall", "No").lower() == "yes"
         keys["size_relative"] = "SMALL_RELATIVE_TO_TIME" in flags
@@ -146,7 +133,7 @@ def _records(text: str, first: str, needed: Iterable[str]) -> list[dict[str, str
     rows = [dict(_PAIR.findall(line)) for line in text.splitlines() if line.startswith(f"{first}=")]
     for record in rows:
         if missing := [name for name in needed if name not in record]:
-            raise FollowError(f"scontrol: {first}={record[first]} tells no {missing[0]}")
+            raise FollowError(f"scontrol: {first}={record[first]} has no {missing[0]}")
     return rows
 
 
@@ -155,7 +142,7 @@ def _lines(text: str, fields: str) -> list[list[str]]:
     rows = [line.split("|") for line in text.splitlines() if line.strip()]
     for line in rows:
         if len(line) != count:
-            raise FollowError(f"expected {fields} with | between them; it printed {quote('|'.join(line))}")
+            raise FollowError(f"expected {fields} with | between them, found {quote('|'.join(line))}")
     return rows
 
 

@@ -22,7 +22,7 @@ MINUTE = 60
 
 
 class WhatIf:
-    """Passes over a copy of a pool's state. They do not change the pool.
+    """Passes over a copy of a pool's state: the policy's next pass, as if due now. The pool does not change.
 
     Parameters
     ----------
@@ -41,10 +41,12 @@ class WhatIf:
         """Return whether a pass now would start the job with this request; None: its own. One pass, and O(jobs)."""
         pool = self._pool
         policy = POLICIES.build(parse(self._opened.policy))
+        policy.pool = pool.policy.pool
         policy.open(self._opened)
         state: Any = orjson.loads(self._policy)
         if state is not None:
             policy.restore(state)
+        policy.force_pass()
         queue = changed(pool.queue, number, requested_time, processors)
         if self._idle is not None:
             pool.running.idle[:] = self._idle

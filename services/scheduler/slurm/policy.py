@@ -55,6 +55,8 @@ class Times:
         self.moved = True
         """Whether anything has happened since a pass over the whole queue found no job to start."""
         self.pass_requested = False
+        self.forced = False
+        """Whether all passes are due at once, whatever the time. Only in a hypothetical pass, so it is not stored."""
 
     def begin(self, now: int) -> None:
         """Start the rhythm of passes, at the first scheduling point."""
@@ -64,6 +66,8 @@ class Times:
     def due(self, now: int) -> tuple[bool, bool, bool]:
         """Return whether a main pass is due, whether it covers the whole queue, and whether backfill is due."""
         settings = self._settings
+        if self.forced:
+            return True, True, settings.backfill
         self.begin(now)
         backfill = now - self.backfill >= settings.bf_interval
         full = now - self.full >= settings.sched_interval
@@ -206,6 +210,10 @@ class Slurm(Policy):
         if fits and (times := [instant for instant in self._next(now) if instant <= MAX_TIME]):
             starts.append(Again(time=min(times)))
         return starts
+
+    def force_pass(self) -> None:
+        """Make the main pass and the backfill pass due at the next `schedule`."""
+        self.times.forced = True
 
     def _next(self, now: int) -> list[int]:
         """Return the times at which a job might start next if no event happens; no job can start before the first."""

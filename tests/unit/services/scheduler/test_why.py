@@ -184,6 +184,15 @@ def started(number: int, processors: int, time: int = 0) -> JobStarted:
     return JobStarted(time=time, job_number=number, processors=processors, limit=3600)
 
 
+def test_a_pass_that_might_be_is_one_of_the_job_s_own_pool() -> None:
+    """A reservation in the second pool leaves room for a run of 8 minutes; the first pool has none."""
+    policy = "slurm:sched_delay=0,bf_resolution=1,reservations=1:500:9000:6"
+    pools = [Pool(name="small", processors=8), Pool(name="large", processors=8)]
+    run = told(submitted(1, 4, pool=1), SchedulingPoint(time=0), policy=policy, processors=16, pools=pools)
+    why = explained(run, 1)
+    assert [(each.requested_time, each.processors) for each in why.sooner] == [(480, None), (None, 2)]
+
+
 def test_jobs_that_run_or_have_ended_get_a_short_answer() -> None:
     run = told(submitted(1, 8), SchedulingPoint(time=0), started(1, 8))
     assert sentences_of(explained(run, 1)) == [
