@@ -17,13 +17,13 @@ def generate() -> None:
         with lasting_imports():
             from shadowtime.dashboards.generate import write
     except ModuleNotFoundError as error:
-        raise SettingsError(f"generating takes {error.name}: pip install -r requirements-dev.lock") from None
+        raise SettingsError(f"generate needs {error.name}: pip install -r requirements-dev.lock") from None
 
     changed = write()
     for path in changed:
         say(f"wrote {path}")
     if not changed:
-        say("all files are as they should be")
+        say("all files are up to date")
 
 
 @app.command()
@@ -41,7 +41,7 @@ def push(
         with lasting_imports():
             from shadowtime.dashboards.push import Push
     except ModuleNotFoundError as error:
-        raise SettingsError(f"pushing takes {error.name}: pip install 'shadowtime[grafana]'") from None
+        raise SettingsError(f"push needs {error.name}: pip install 'shadowtime[grafana]'") from None
     Push(url, token, victoria_metrics).run(lambda pushed: say(f"{pushed.what}: {pushed.outcome}"))
 
 

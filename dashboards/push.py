@@ -20,7 +20,7 @@ SOURCE = "victoria-metrics"
 HOME = "shadowtime-home"
 FORBIDDEN, NOT_FOUND = 403, 404
 TIMEOUT = 10.0
-NO_GRAFANA = "what answers there is no Grafana"
+NO_GRAFANA = "the answer is not from Grafana; check --url"
 
 
 class Pushed(NamedTuple):
@@ -51,11 +51,11 @@ class Push:
             raise PushError(str(error)) from None
 
         if "@" in urlsplit(url).netloc:
-            raise PushError(f"leave the user out of {url!r}; the token says who it is")
+            raise PushError(f"{url!r} contains a user; leave it out, because the token identifies the user")
         try:
             authorization = bearer_token(token)
         except ValueError as error:
-            raise PushError(f"the token is none of a service account: {error}") from None
+            raise PushError(f"the token is not one of a service account: {error}") from None
 
         self._grafana = GrafanaApi.from_url(url, credential=authorization, timeout=TIMEOUT)
 
@@ -77,10 +77,10 @@ class Push:
             for rule in group["rules"]:
                 report(self._rule(rule | {"folderUID": FOLDER, "ruleGroup": group["name"], "orgID": group["orgId"]}))
         except GrafanaUnauthorizedError:
-            raise PushError(f"Grafana at {self._url} refuses the token; make one for a service account") from None
+            raise PushError(f"Grafana at {self._url} rejects the token; create a token of a service account") from None
         except GrafanaException as error:
             if error.status_code == FORBIDDEN:
-                reason = f"does not let this token do that: {error.message}; its service account must be an admin"
+                reason = f"denies this token a request: {error.message}; make its service account an admin"
                 raise PushError(f"Grafana at {self._url} {reason}") from None
             raise PushError(f"Grafana at {self._url} cannot be used: {error.message}") from None
         except (RequestException, OSError, ValueError) as error:

@@ -116,7 +116,7 @@ def _prepared(
     from shadowtime.replayer.logs import read_in_pieces  # here: few logs are read in pieces
 
     if preparation.reading != AS_READ or format_of(path) is not None:
-        raise SettingsError(f"{path}: only a log in the Standard Workload Format is read in pieces")
+        raise SettingsError(f"{path}: --in-pieces is only for a log in the Standard Workload Format")
     return read_in_pieces(path, processors, **options)
 
 
@@ -182,7 +182,7 @@ def parse_speedup(text: str) -> SpeedUp | None:
 def parse_wait_bound(texts: Sequence[str] | None, mode: str) -> str:
     """Return the full SPEC of the wait bound, by default `bmbp` if jobs start as recorded."""
     if texts and len(texts) > 1:
-        raise SettingsError(f"--wait-bound is taken once: {', '.join(texts)}")
+        raise SettingsError(f"--wait-bound: expected one, found {len(texts)}: {', '.join(texts)}")
     default = DEFAULTS["wait-bound"] if SOURCES[mode].closed_loop else "bmbp"
     return canonical("wait-bound", texts[0] if texts else default)
 
@@ -200,7 +200,8 @@ def configurations(
         for option, values in (("--runtime", runtimes), ("--adjustment", adjustments)):
             if values and len(values) > 1:
                 raise SettingsError(
-                    f"{option} is taken once in {mode} mode; a policy can name its own, as in easy:runtime=…"
+                    f"{option}: {mode} mode takes one, found {len(values)}; "
+                    "a policy can name its own, as in easy:runtime=…"
                 )
 
         pair = ((runtimes or [runtime])[0], (adjustments or [adjustment])[0])
@@ -209,7 +210,7 @@ def configurations(
         return chosen
 
     if len(policies) > 1:
-        raise SettingsError(f"--policy is taken once in {mode} mode: jobs start as they did")
+        raise SettingsError(f"--policy: {mode} mode takes one, because jobs start as they did; found {len(policies)}")
     pairs = [
         (predictor or runtime, other or adjustment)
         for predictor, other in zip_longest(runtimes or [runtime], adjustments or [adjustment])

@@ -110,7 +110,7 @@ def first_of(error: "ValidationError", whole: str | None = None) -> str:
     time: Input should be less than or equal to 2199023255552
     """
     if error.error_count() > MAX_WRONG:
-        return f"{whole or error.title}: {error.error_count()} things are wrong with it"
+        return f"{whole or error.title}: {error.error_count()} errors"
     first = error.errors(include_url=False, include_context=False, include_input=False)[0]
     names = (error.title, *first["loc"]) if whole is None else first["loc"] or (whole,)
     what = "Extra inputs are not permitted" if first["type"] == "unexpected_keyword_argument" else first["msg"]

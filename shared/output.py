@@ -20,7 +20,7 @@ def require_places(results: Iterable[Path | None], read: Iterable[str | os.PathL
     files = [name for name in read if os.path.isfile(name)]
     for path in filter(os.path.isfile, wanted):
         if any(os.path.samefile(path, file) for file in files):
-            raise SettingsError(f"{path} is what is read: no result is written over it")
+            raise SettingsError(f"{path} is an input; write the result to another file")
 
 
 @contextmanager

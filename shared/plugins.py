@@ -103,7 +103,7 @@ class Plugins(UserDict[str, Of]):
             if name in self._own:
                 others.insert(0, "shadowtime itself")
             if len(others) > 1:
-                classes[name] = f"{self._kind} {quote(name)} is there twice: {' and '.join(others)}"
+                classes[name] = f"{self._kind} {quote(name)} exists twice: {' and '.join(others)}"
             else:
                 classes[name] = self._imported(points[0])
 
@@ -116,7 +116,7 @@ class Plugins(UserDict[str, Of]):
             wrong = self._wrong(loaded, point.name)
         except (Exception, SystemExit) as error:  # the import of a third-party module may raise anything
             return f"{whose} cannot be imported: {type(error).__name__}: {truncate(str(error), 300)}"
-        return f"{whose} is no {self._kind}: {wrong}" if wrong else cast("Of", loaded)
+        return f"{whose} is not a valid {self._kind}: {wrong}" if wrong else cast("Of", loaded)
 
 
 class Classes(Plugins[type[Of]]):
@@ -145,12 +145,12 @@ class Classes(Plugins[type[Of]]):
 
     def _wrong_class(self, loaded: Any, name: str) -> str | None:
         if not isinstance(loaded, type):
-            return "it is no class"
+            return "it is not a class"
         if getattr(loaded, "name", None) != name:
             return f"its `name` is not {name!r}"
         settings: Any = getattr(loaded, "Settings", None)
         if self._settings is not None and not (isinstance(settings, type) and issubclass(settings, self._settings)):
-            return f"its `Settings` is no subclass of {self._settings.__name__}"
+            return f"its `Settings` is not a subclass of {self._settings.__name__}"
         if self._settings is not None:
             settings.model_rebuild()  # raises now, not at the first use, if the settings are faulty
         lacking = [name for name in dir(self._base) if name[0] != "_" and not hasattr(loaded, name)]

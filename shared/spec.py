@@ -69,7 +69,7 @@ def parse(text: str) -> Spec:
         If the text is not a SPEC. The message shows the faulty part.
     """
     if len(text) > MAX_SPEC_LENGTH:
-        raise SettingsError(f"{quote(text)} is not a SPEC: at most {MAX_SPEC_LENGTH:,} characters are taken")
+        raise SettingsError(f"{quote(text)} is not a SPEC: it has more than {MAX_SPEC_LENGTH:,} characters")
     name, separator, rest = _split_name(text.strip())
     if not _NAME.match(name):
         raise SettingsError(f"{quote(text)} is not a SPEC: expected NAME or NAME:key=value,key=value")
@@ -89,7 +89,7 @@ def parse(text: str) -> Spec:
             raise SettingsError(f"key {quote(key.strip())} appears twice in {quote(text)}")
         keys[key.strip()] = value.strip()
         if len(keys) > MAX_KEYS:
-            raise SettingsError(f"{quote(text)} is not a SPEC: at most {MAX_KEYS} keys are taken")
+            raise SettingsError(f"{quote(text)} is not a SPEC: it has more than {MAX_KEYS} keys")
 
     return Spec(name, keys)
 
@@ -107,7 +107,7 @@ def _split_keys(text: str, whole: str) -> Iterable[str]:
         if depth < 0:
             break
         if depth >= MAX_SPEC_DEPTH:
-            raise SettingsError(f"{quote(whole)} is not a SPEC: at most {MAX_SPEC_DEPTH} parentheses in each other")
+            raise SettingsError(f"{quote(whole)} is not a SPEC: it has more than {MAX_SPEC_DEPTH} nested parentheses")
         if character == "," and depth == 0:
             yield text[start:position]
             start = position + 1
@@ -178,7 +178,7 @@ class Registry(Generic[Made]):
         chosen = self.classes.get(spec.name)
         if chosen is None and spec.name in self.aliases:
             raise SettingsError(
-                f"{self.kind} {spec.name!r} is a short name: a run's log has what it stands for "
+                f"{self.kind} {spec.name!r} is a short name, but a run needs the SPEC that it stands for "
                 f"(see shadowtime list policies {spec.name})"
             )
 

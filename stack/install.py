@@ -111,7 +111,8 @@ YES = "--yes"
 def main(arguments: Sequence[str] = ()) -> int:
     """Install missing servers and the named extras. Return the exit status."""
     if unknown := [argument for argument in arguments if argument != YES and argument not in EXTRAS]:
-        sys.stderr.write(f"shadowtime stack install knows {', '.join([YES, *EXTRAS])}, not {unknown[0][:100]!r}\n")
+        known = ", ".join([YES, *EXTRAS])
+        sys.stderr.write(f"shadowtime stack install: unknown argument {unknown[0][:100]!r}; known: {known}\n")
         return 2
     try:
         allowed = consent(os.environ, yes=YES in arguments)

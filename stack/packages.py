@@ -37,7 +37,7 @@ def consent(environment: Mapping[str, str], *, yes: bool) -> bool | None:
     """
     text = environment.get(VARIABLE, "")
     if text not in ("", "yes", "no"):
-        raise ServerError(f"{VARIABLE} is yes or no, not {text[:100]!r}")
+        raise ServerError(f"{VARIABLE}: expected yes or no, found {text[:100]!r}")
     if text == "no":
         return False
     return True if yes or text == "yes" or environment.get("CI") else None
@@ -67,14 +67,15 @@ def install_packages(needed: Mapping[str, str], allowed: bool | None) -> None:
     if apt is None:
         raise ServerError(f"{lacking}, and there is no apt-get to install {names}")
     if allowed is None and not (sys.stdin.isatty() and sys.stdout.isatty()):
-        raise ServerError(f"{lacking}; apt-get install {names} takes --yes or {VARIABLE}=yes, or a terminal to ask")
+        remedy = f"give --yes or {VARIABLE}=yes, or run this in a terminal"
+        raise ServerError(f"{lacking}; to allow apt-get install {names}, {remedy}")
     if allowed is False:
-        raise ServerError(f"{lacking}, and {VARIABLE}=no forbids: apt-get install {names}")
+        raise ServerError(f"{lacking}, and {VARIABLE}=no forbids the installation: apt-get install {names}")
     root = _as_root()
     if root is None:
-        raise ServerError(f"{lacking}; installing it takes root or sudo without a password: apt-get install {names}")
+        raise ServerError(f"{lacking}; the installation needs root or sudo without a password: apt-get install {names}")
     if allowed is None and not _agreed(names):
-        raise ServerError(f"{lacking}, and this was declined: apt-get install {names}")
+        raise ServerError(f"{lacking}, and you declined the installation: apt-get install {names}")
     sys.stdout.write(f"{names}: installing\n")
     install = [*root, apt, "install", *APT, *missing.values()]
     try:

@@ -88,7 +88,7 @@ def fit(workload: Workload, jobs: int, say: Callable[[str], None]) -> Tried:
     """
     half = first_of(workload, min(len(workload) // 2, jobs))
     if len(half) < 2:
-        raise TraceError(f"{workload.name}: {len(workload)} jobs are too few to fit anything")
+        raise TraceError(f"{workload.name}: {len(workload)} jobs are too few; a fit needs at least 4")
     begin: Keys = {"weight_age": SCALE}
     best = Tried(begin, loss_of(half, begin))
     for changes in steps(half):

@@ -41,7 +41,7 @@ def measure_start_accuracy(
     """Return the accuracy of free-running and stepped starts. `of` selects jobs; None selects all."""
     rows = np.ones(len(ours), dtype=np.bool_) if of is None else of
     if not rows.any():
-        raise TraceError(f"{workload.name}: no job is left to compare")
+        raise TraceError(f"{workload.name}: no job is left to compare; lower --after")
     submitted, real = workload.columns["submit_time"][rows], real_starts(workload)[rows]
     off, off_stepped = np.abs(ours[rows] - real), np.abs(stepped[rows] - real)
     return StartAccuracy(

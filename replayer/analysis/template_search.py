@@ -51,10 +51,10 @@ def errors_on(workload: Workload, pool: ThreadPoolExecutor, settings: TemplatesS
         If the workload is too short, has no submission after the end of another job, or has no recorded waits.
     """
     if len(workload) < MIN_JOBS:
-        raise TraceError(f"{workload.name}: {len(workload)} jobs are too few to search on; at least {MIN_JOBS}")
+        raise TraceError(f"{workload.name}: {len(workload)} jobs are too few; a search needs at least {MIN_JOBS}")
     jobs, events = [remembered(submission(job), job.run_time) for job in workload], list(events_of(workload))
     if all(kind == SUBMITTED for kind, _ in events[: len(jobs)]):
-        raise TraceError(f"{workload.name}: there is nothing to learn from: no job ends before the last is submitted")
+        raise TraceError(f"{workload.name}: nothing to learn from: no job ends before the last is submitted")
     return TemplateErrors(jobs, events, settings, pool.map)
 
 
@@ -77,10 +77,10 @@ def write_templates(
         ("workers", workers, 0),
     ):
         if value < low:
-            raise SettingsError(f"--{option} {value}: at least {low}")
+            raise SettingsError(f"--{option} {value}: expected at least {low}")
 
     if population % 2:
-        raise SettingsError(f"--population {population}: an even number, as all but {ELITE} sets come in pairs")
+        raise SettingsError(f"--population {population}: expected an even number, as all but {ELITE} sets are pairs")
     cluster = read_cluster(trace, Preparation(jobs=jobs), say, "recorded")
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with (

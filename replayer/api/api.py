@@ -165,7 +165,7 @@ def wait_bound(waits: Sequence[int], quantile: float = 0.95, confidence: float =
     docs/algorithms.md#binomial-bound (Brevik 2006, section 3.1).
     """
     if any(wait != wait for wait in waits):  # a NaN, which has no place in a sorted list
-        raise ValueError("a wait is not a number")
+        raise ValueError("waits: expected numbers, found NaN")
     rank = upper_rank(len(waits), quantile, confidence)
     return None if rank is None else sorted(waits)[rank - 1]
 

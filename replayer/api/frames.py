@@ -21,7 +21,7 @@ def require_pandas() -> None:
     try:
         import_module("pandas")
     except ModuleNotFoundError:
-        raise ImportError("frames take pandas, which is not installed: pip install 'shadowtime[frames]'") from None
+        raise ImportError("frames need pandas, which is not installed: pip install 'shadowtime[frames]'") from None
 
 
 class SubmissionPredictions:

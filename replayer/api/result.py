@@ -108,4 +108,4 @@ class Result:
             raise SettingsError(f"{names} have no job in common")
         if (different := mine.jobs.submit_time[here] != theirs.jobs.submit_time[there]).any():
             job = common[np.argmax(different)]
-            raise SettingsError(f"{names} are not of the same jobs: job {job} is submitted at another time")
+            raise SettingsError(f"{names} do not have the same jobs: the submit times of job {job} differ")

@@ -113,7 +113,10 @@ def carry_out_cell(cell: Cell) -> CellResult:
     """
     try:
         if not cell.is_the_same_here:
-            raise ReplayError("this worker has another version of Shadowtime, or of a plug-in, than the campaign")
+            raise ReplayError(
+                "this worker has another version of Shadowtime, or of a plug-in, than the campaign; "
+                "install the same versions"
+            )
         workload = perturbed(workload_of(cell.log), cell.copy)
         chosen, log = cell.configuration, cell.log
         plan = RunPlan(

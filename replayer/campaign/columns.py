@@ -24,7 +24,7 @@ FAMILIES = ("calibration.", "wait_bounds.", "slowdown.", "jobs_of_shape.", "guar
 def _known(key: str) -> str:
     if key not in KEYS and not key.startswith(FAMILIES):
         there = ", ".join([*sorted(KEYS), *(f"{family}…" for family in FAMILIES)])
-        raise ValueError(f"no figure of that name; there are {there}")
+        raise ValueError(f"unknown figure; known: {there}")
     return key
 
 

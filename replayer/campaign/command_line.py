@@ -7,7 +7,7 @@ import typer
 
 from shadowtime.shared.cli import application, lasting_imports, run_app
 
-INTERRUPTED = "interrupted; what is done is kept, and the same command goes on"
+INTERRUPTED = "interrupted; finished cells are kept; run the same command again to continue"
 
 Out = Annotated[
     Path | None, typer.Option(metavar="FOLDER", help="Folder of the results; NAME-results where none is named.")

@@ -32,7 +32,7 @@ def _checked(check: Callable[[str], object]) -> AfterValidator:
 
 def _known_mode(text: str) -> str:
     if text not in SOURCES:
-        raise ValueError(f"known: {', '.join(SOURCES)}")
+        raise ValueError(f"expected one of {', '.join(SOURCES)}")
     return text
 
 
@@ -120,16 +120,18 @@ class Campaign(_Table):
             ("columns", [column.heading for column in self.columns]),
         ):
             if twice := {name for name in names if names.count(name) > 1}:
-                raise ValueError(f"{what}: {quote(min(twice))} is there twice; give each a name of its own")
+                raise ValueError(f"{what}: the name {quote(min(twice))} is used twice; give each a unique name")
 
         known = {trace.called for trace in self.logs}
         if strange := self.paper.keys() - known:
-            raise ValueError(f"paper.{min(strange)}: no log of that name; there are {', '.join(sorted(known))}")
+            raise ValueError(f"paper.{min(strange)}: unknown log; known: {', '.join(sorted(known))}")
         headings = {column.heading for column in self.columns}
         for log, rows in self.paper.items():
             for row, figures in rows.items():
                 if strange := figures.keys() - headings:
-                    raise ValueError(f"paper.{log}.{row}.{min(strange)}: no column of that name")
+                    raise ValueError(
+                        f"paper.{log}.{row}.{min(strange)}: unknown column; known: {', '.join(sorted(headings))}"
+                    )
 
         return self
 
@@ -160,5 +162,5 @@ def _first_of(error: ValidationError) -> str:
     place, message = ".".join(map(str, first["loc"])), first["msg"].removeprefix("Value error, ")
     if not place:
         return str(message)
-    found_text = "" if first["type"] == "missing" else f", not {quote(str(first['input']))}"
+    found_text = "" if first["type"] == "missing" else f"; found {quote(str(first['input']))}"
     return f"{place}: {message}{found_text}"

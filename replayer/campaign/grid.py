@@ -113,7 +113,7 @@ def grid_of(campaign: Campaign, logs: Sequence[CampaignLog]) -> list[Cell]:
     for column in campaign.columns:
         if column.of is not None and column.of not in labels:
             known = ", ".join(labels)
-            raise SettingsError(f"column {quote(column.heading)}: of: no row {quote(column.of)}; there are {known}")
+            raise SettingsError(f"column {quote(column.heading)}: of: unknown row {quote(column.of)}; known: {known}")
 
     traits = JobTraits(campaign.restartable, campaign.moldable, parse_speedup(campaign.speedup))
     cells = [

@@ -84,9 +84,9 @@ def _path_of(name: str, folder: Path) -> Path:
         if (path := (folder / key).absolute()) and os.path.isfile(path):  # unlike Path.is_file, raises for no name
             return path
     if archived is None:
-        known = f"neither a file in {folder} nor one of {', '.join(ARCHIVE)}"
-        raise TraceError(f"log {name} is missing: {known}; the Parallel Workloads Archive has logs: {_WORKLOADS}/")
-    raise TraceError(f"log {name} is missing: there is no {names[0]} in {folder}; it can be had at {archived.page}")
+        known = f"it is neither a file in {folder} nor one of {', '.join(ARCHIVE)}"
+        raise TraceError(f"log {name} is missing: {known}; for logs, see the Parallel Workloads Archive: {_WORKLOADS}/")
+    raise TraceError(f"log {name} is missing: there is no {names[0]} in {folder}; download it from {archived.page}")
 
 
 def sha256_of(path: Path) -> str:
@@ -109,7 +109,9 @@ def workload_of(log: CampaignLog) -> Workload:
     """
     path = Path(log.path)
     if (digest := sha256_of(path)) != log.sha256:
-        raise TraceError(f"{path}: another file than the campaign's: SHA-256 {digest[:12]}…, not {log.sha256[:12]}…")
+        raise TraceError(
+            f"{path} differs from the campaign's file: SHA-256 {digest[:12]}…, expected {log.sha256[:12]}…"
+        )
     return prepare(read_trace(path), log.processors, oversized=log.filter, requests=log.requests, limit=log.jobs)
 
 

@@ -35,7 +35,7 @@ def reproduce(
         return
 
     if name not in known:
-        raise SettingsError(f"no campaign {quote(name)} comes with Shadowtime; there are {', '.join(known)}")
+        raise SettingsError(f"unknown campaign {quote(name)}; known: {', '.join(known)}")
     chosen = read_campaign(known[name])
     with lasting_imports():
         from shadowtime.replayer.campaign.run import How, run_campaign

@@ -42,7 +42,7 @@ class Store:
             for part in ("cells", "jobs"):
                 (folder / part).mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise OutputError(f"{folder}: cannot be made: {error.strerror}") from None
+            raise OutputError(f"{folder}: cannot be created: {error.strerror}") from None
 
     def keep(self, cell: Cell, outcome: CellResult) -> None:
         """Write the result of a cell. The row is written last: it marks the cell as done."""
@@ -68,7 +68,7 @@ class Store:
             If the file of the jobs is damaged or missing.
         """
         if (table := self._read_of(cell, self._jobs(cell))) is None:
-            raise OutputError(f"{self._jobs(cell)}: is damaged; the same command makes it again")
+            raise OutputError(f"{self._jobs(cell)}: missing or damaged; run the same command again to write it")
         return JobTimes(*(np.asarray(table[name], dtype=np.int64) for name in JobTimes.FIELDS))
 
     def write_table(self, cells: Sequence[Cell], rows: Sequence[Figures]) -> Path:

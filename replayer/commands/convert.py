@@ -60,9 +60,9 @@ def convert(
     """
     output = place or option
     if output is None or (place and option):
-        raise SettingsError("say once where the jobs go: OUT, or --output OUT")
+        raise SettingsError("give the output file once, as OUT or as --output OUT")
     if not output.name.endswith(LOGS + TABLES):
-        raise SettingsError(f"{output}: the name ends in none of {', '.join(LOGS + TABLES)}")
+        raise SettingsError(f"{output}: expected a name that ends in one of {', '.join(LOGS + TABLES)}")
     with lasting_imports():
         import numpy as np
 

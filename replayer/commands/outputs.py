@@ -63,7 +63,10 @@ class Targets:
     def require_usable(self, logs: Sequence[str], *, one_run: bool, side_by_side: bool) -> None:
         """Raise `SettingsError` if a path has two results or is a log, or if a file for one run would get several."""
         if not one_run and (self.schedule is not None or (self.decisions is not None and side_by_side)):
-            raise SettingsError("--schedule and --decisions record one run here: name one trace and one policy")
+            raise SettingsError(
+                "--schedule, and --decisions with --transport kafka or --speed, record one run: "
+                "give one trace and one policy"
+            )
         require_places(self.all.values(), (split_size(log)[0] for log in logs))
 
 

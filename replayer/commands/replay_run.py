@@ -61,7 +61,7 @@ def compare_logs(options: Options) -> None:
     )
 
     if options.in_pieces and (targets.report or targets.schedule):
-        raise SettingsError("--in-pieces goes without --report and --schedule, which need all jobs at once")
+        raise SettingsError("--in-pieces cannot be used with --report or --schedule, which need all jobs at once")
     reading = reading_of(options.columns, options.time_zone, options.pools, options.names, options.names_key)
     clusters = read_clusters(
         logs,
@@ -120,7 +120,7 @@ def read_stream_settings(transport: str, run: str | None, flags: Sequence[str] |
 
         return read_settings([f"--{option}" for option in flags or ()], "replayer")
     if run is not None or flags:
-        raise SettingsError("--run and --set go with --transport kafka")
+        raise SettingsError("--run and --set need --transport kafka")
     return None
 
 

@@ -66,7 +66,7 @@ class KafkaRun:
                 self._clients.broken = True
                 if loop.time() > until:
                     raise bus.unusable(self._settings, error) from error
-                log.warning("Kafka went while the replay began (%s); trying again", reason_of(error))
+                log.warning("Kafka failed while the replay started: %s; trying again", reason_of(error))
             finally:
                 if not begun:
                     await self.stop()

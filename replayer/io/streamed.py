@@ -138,8 +138,8 @@ class StreamedReplay:
             await asyncio.wait({awaited}, timeout=patience)
             if not awaited.done() and self._heard == heard:
                 raise ReplayError(
-                    f"run {self.run!r}: {what} did not come within {patience:.0f} s; are all stages running? See: "
-                    f"shadowtime watch dead-letters --beginning. Resume with --run {self.run}"
+                    f"run {self.run!r}: {what} did not arrive within {patience:.0f} s; check that all stages run, and "
+                    f"see shadowtime watch dead-letters --beginning; resume with --run {self.run}"
                 )
 
         return awaited.result()
@@ -151,7 +151,8 @@ class StreamedReplay:
             if published[sequence].event != event:
                 raise ReplayError(
                     f"run {self.run!r} cannot be resumed: at sequence {sequence} its log has "
-                    f"{published[sequence].event}, this replay {event}: another trace or other settings?"
+                    f"{published[sequence].event}, but this replay has {event}; "
+                    "use the same trace and settings, or another --run"
                 )
             return
         await self._kafka.publish(Envelope(run=self.run, cluster=self._opened.cluster, sequence=sequence, event=event))
@@ -181,7 +182,7 @@ class StreamedReplay:
             self._must_be_empty.remove(envelope.sequence)
             if event.starts or event.kills:
                 raise ReplayError(
-                    f"the decision at sequence {envelope.sequence} starts jobs although none fits: {event}"
+                    f"run {self.run!r}: the decision at {envelope.sequence} starts jobs although none fits: {event}"
                 )
         elif (awaited := self._awaited.pop(envelope.sequence, None)) is not None:
             awaited.set_result(event)

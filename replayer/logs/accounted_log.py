@@ -77,7 +77,7 @@ def trace_of(name: str, rows: AccountingRows, reading: Reading, names: Names, pa
         kept[taken] = False
     if not kept.any():
         counts = ", ".join(f"{count:,} {reason}" for reason, (count, _) in rows.left_out.items())
-        raise TraceError(f"{name}: no job in it that can be replayed" + (f"; left out: {counts}" if counts else ""))
+        raise TraceError(f"{name}: it has no job that can be replayed" + (f"; left out: {counts}" if counts else ""))
     if early.any():
         example = _example(rows, int(np.flatnonzero(early)[0]))
         rows.notes.append(

@@ -73,7 +73,7 @@ class NotWhole(Mapping[str, Integers]):
         self._log = log
 
     def _refuse(self) -> NoReturn:
-        raise TraceError(f"{self._log} is read in pieces, and what was asked for needs all of it at once")
+        raise TraceError(f"{self._log} is read in pieces, but this needs the whole log; leave out --in-pieces")
 
     def __getitem__(self, name: str) -> Integers:
         self._refuse()
@@ -178,6 +178,6 @@ def _require_order(path: Path, piece: SwfBlock, last: Integers) -> None:
             at = int(wrong.argmax())
             before, now = table[at : at + 2, column].tolist()
             raise TraceError(
-                f"{path}, line {piece.lines[at]}: {what} {now} after {before}; a log that is read in pieces has its "
-                "jobs in order of submission, numbered in that order"
+                f"{path}, line {piece.lines[at]}: {what} {now} after {before}; --in-pieces needs jobs in order of "
+                "submission, numbered in that order"
             )

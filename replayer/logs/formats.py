@@ -48,7 +48,7 @@ def read_trace(path: Path, reading: Reading = AS_READ) -> Trace:
     if form is None:
         if reading != AS_READ and path.is_file():
             raise SettingsError(
-                f"{path} begins as a log in the Standard Workload Format does, which tells all by itself; "
+                f"{path} begins like a log in the Standard Workload Format, which needs none of these options: "
                 "--columns, --time-zone, --pools and --names are for accounting files, and tables with commas"
             )
 
@@ -58,9 +58,9 @@ def read_trace(path: Path, reading: Reading = AS_READ) -> Trace:
     from shadowtime.shared.accounting import read_names, read_parts
 
     if reading.columns and form != formats()["table"]:
-        raise SettingsError(f"{path}: --columns is for tables")
+        raise SettingsError(f"{path}: --columns is only for tables")
     if reading.names_key is not None and reading.names is None:
-        raise SettingsError("--names-key says how names are kept in --names, which is not given")
+        raise SettingsError("--names-key needs --names FILE, where the names are kept")
     parts = None if reading.pools is None else read_parts(reading.pools)
     names = read_names(reading.names, reading.names_key)
     trace = trace_of(

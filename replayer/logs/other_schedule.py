@@ -33,7 +33,7 @@ def read_starts(path: Path, workload: Workload) -> Integers:
     columns = workload.columns
     rows = rows[np.argsort(rows[:, 0], kind="stable")]
     if twice := rows[1:, 0][rows[1:, 0] == rows[:-1, 0]].tolist():
-        raise TraceError(f"{path}: job {twice[0]} is there twice")
+        raise TraceError(f"{path}: job {twice[0]} occurs twice")
     missing = np.setdiff1d(columns["job_number"], rows[:, 0])
     if len(missing):
         raise TraceError(
@@ -43,8 +43,8 @@ def read_starts(path: Path, workload: Workload) -> Integers:
     more = np.setdiff1d(rows[:, 0], columns["job_number"])
     if len(more):
         raise TraceError(
-            f"{path}: {len(more):,} of {len(rows):,} jobs are none that a replay of the log uses, the first is "
-            f"job {more[0]}; shadowtime convert writes a log of those"
+            f"{path}: a replay of the log does not use {len(more):,} of {len(rows):,} jobs, the first is "
+            f"job {more[0]}; shadowtime convert writes a log of the used jobs"
         )
 
     _, submitted, started, processors = rows[np.searchsorted(rows[:, 0], columns["job_number"])].T
@@ -100,7 +100,7 @@ def _table(path: Path) -> Integers:
 def _values(reader: "csv.DictReader[str]") -> Iterator[list[str]]:
     """Yield the `COLUMNS` of each line. Raise `ValueError` if a heading repeats or a line has too many values."""
     if len(set(names := reader.fieldnames or ())) < len(names):
-        raise ValueError("a column is there twice")
+        raise ValueError("a column occurs twice")
     for row in reader:
         if None in row:
             raise ValueError(f"line {reader.line_num} has more values than there are columns")
@@ -111,7 +111,7 @@ def _whole(value: Any) -> int:
     """Return a value as a whole number. Raise `ValueError` if it is not whole or too large."""
     number = int(value)
     if abs(number) > MAX_INTEGER or (number != value and not isinstance(value, str)):
-        raise ValueError(f"{value} is none")
+        raise ValueError(f"{value} is not a whole number, or too large")
     return number
 
 
@@ -142,6 +142,6 @@ def real_starts(workload: Workload) -> Integers:
     """
     waits = workload.columns["wait_time"]
     if (waits < 0).any():
-        raise TraceError(f"{workload.name} does not say how long {int((waits < 0).sum()):,} of its jobs waited")
+        raise TraceError(f"{workload.name}: {int((waits < 0).sum()):,} jobs have no wait time")
     starts: Integers = workload.columns["submit_time"] + waits
     return starts

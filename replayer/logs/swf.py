@@ -125,7 +125,7 @@ def read_pieces(path: Path, header: dict[str, str]) -> Iterator[SwfBlock]:
             empty = False
 
     if empty:
-        msg = f"{path}: no job line in it"
+        msg = f"{path}: it has no job line"
         raise TraceError(msg)
 
 
@@ -204,7 +204,7 @@ def table_of(columns: Mapping[str, Integers]) -> Integers:
 def write_jobs(file: BinaryIO, header: Mapping[str, str], table: Integers, *, compressed: bool) -> None:
     """Write a trace into an open file as `write_swf` does, some thousand jobs at a time."""
     if table.ndim != 2 or table.shape[1] != len(FIELDS):
-        msg = f"a table of shape {table.shape}; a trace has (n, {len(FIELDS)})"
+        msg = f"expected a table of shape (n, {len(FIELDS)}), found {table.shape}"
         raise ValueError(msg)
     packed = zlib.compressobj(6, wbits=zlib.MAX_WBITS | 16) if compressed else None  # 9: 3 % less, time doubled
     for text in _texts(header, table):

@@ -167,7 +167,7 @@ def machine_of(trace: Trace, processors: int | None) -> int:
         msg = f"processors {machine}: a machine has at least 1"
         raise SettingsError(msg)
     if machine > MAX_MACHINE:
-        msg = f"processors {machine}: at most {MAX_MACHINE} are taken"
+        msg = f"processors {machine}: a machine has at most {MAX_MACHINE}"
         raise SettingsError(msg)
     return machine
 

@@ -57,7 +57,7 @@ def print_catalogue(names: Sequence[str]) -> None:
     """
     entries = everything()
     if unknown := set(names) - {name for _, name, _, _ in entries}:
-        raise SettingsError(f"--list {', '.join(sorted(unknown))}: there is no such name; see --list")
+        raise SettingsError(f"--list: unknown name {', '.join(sorted(unknown))}; --list without a name shows all")
     console = Console(highlight=False, markup=False)
     for option in KINDS.values():
         chosen = [entry for entry in entries if entry[0] == option and (not names or entry[1] in names)]

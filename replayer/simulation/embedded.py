@@ -89,7 +89,7 @@ class EmbeddedReplay:
             with self._faults_named:
                 self._pending.extend(self.source.next_instant())
                 if not self._pending and (time := self.source.next_time()) is not None:
-                    raise ReplayError(f"source {self.source.name!r} tells nothing of its next instant, {time}")
+                    raise ReplayError(f"source {self.source.name!r} has no event at its next instant, {time}")
 
         if self._pending:
             return self._pending.popleft()
@@ -118,7 +118,7 @@ class EmbeddedReplay:
         for stage in self.stages:
             answer = stage.push(answer or envelope)
         if answer is None:
-            raise ReplayError(f"event {self.sequence} of run {self.run!r} was told twice")
+            raise ReplayError(f"event {self.sequence} of run {self.run!r} was already handled")
         again = answer.event
         if type(again) is Rejected:
             raise ReplayError(f"event {self.sequence} of run {self.run!r} was rejected: {again.reason}")

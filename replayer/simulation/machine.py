@@ -63,8 +63,8 @@ class Machine(ReplaySource):
         for block in workload.blocks():
             if (block.columns["run_time"] <= 0).any():
                 raise TraceError(
-                    f"{workload.name}: jobs in it never started, or ran for no second; "
-                    "it was read for a recorded replay"
+                    f"{workload.name}: some jobs never started, or ran for 0 s: "
+                    "it was read for a recorded replay; read it for a closed one"
                 )
 
             checked &= in_bounds(block.columns, traits)
@@ -97,7 +97,7 @@ class Machine(ReplaySource):
         if self._waiting:
             remark = self._left.describe([job for _, job in self._waiting.values()])
             raise ReplayError(
-                f"{len(self._waiting)} jobs wait for ever: {remark} "
+                f"deadlock: none of {len(self._waiting)} waiting jobs can start: {remark} "
                 "(leave such jobs out with a smaller --processors, or grow the machine again with --capacity)"
             )
         return None
@@ -131,7 +131,7 @@ class Machine(ReplaySource):
             return ()
         if time > MAX_TIME:
             raise ReplayError(
-                f"{self._workload.name}: the replay goes on at {time}, beyond {MAX_TIME}, the latest time of an event: "
+                f"{self._workload.name}: the replay reaches {time}, beyond {MAX_TIME}, the latest time of an event: "
                 f"{len(self._running)} jobs run and {len(self._waiting)} wait"
             )
 
@@ -167,9 +167,9 @@ class Machine(ReplaySource):
         self._again = decided.again
         for kill in decided.kills:
             if kill.job_number not in self._running:
-                raise ReplayError(f"job {kill.job_number} is to be killed at {self._time} but does not run")
+                raise ReplayError(f"the policy kills job {kill.job_number} at {self._time}, but it does not run")
             if kill.requeue and not self._traits.restartable:
-                raise ReplayError(f"job {kill.job_number} is to be requeued at {self._time} but is not restartable")
+                raise ReplayError(f"the policy requeues job {kill.job_number} at {self._time}, but it cannot restart")
             self._ends.remove((self._running[kill.job_number][1].end_time, kill.job_number))
             heapify(self._ends)
             events.append(self._end(kill.job_number, killed=True, requeue=kill.requeue))
@@ -183,16 +183,16 @@ class Machine(ReplaySource):
 
     def _start(self, start: Start) -> JobStarted:
         if start.job_number not in self._waiting:
-            raise ReplayError(f"job {start.job_number} is to start at {self._time} but does not wait")
+            raise ReplayError(f"the policy starts job {start.job_number} at {self._time}, but it does not wait")
         row, job = self._waiting[start.job_number]
         if start.processors != job.processors and not self._traits.moldable:
             raise ReplayError(
-                f"job {job.job_number} is to start on {start.processors} processors, requests {job.processors}, "
-                "and is not moldable"
+                f"the policy starts job {job.job_number} on {start.processors} processors, but the job requests "
+                f"{job.processors}, and jobs are not moldable"
             )
 
         if lacking := self._left.lacking(job, start.processors):
-            raise ReplayError(f"job {job.job_number} is to start at {self._time} on {lacking} free")
+            raise ReplayError(f"the policy starts job {job.job_number} at {self._time} on {lacking} free")
         return self._run(row, job, start.processors, start.limit)
 
     def _run(self, row: int, job: Job, processors: int, limit: int | None) -> JobStarted:

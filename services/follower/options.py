@@ -68,19 +68,19 @@ class FollowOptions:
         """
         path: Path | None = getattr(self, name)
         if path is None:
-            raise SettingsError(f"{OPTIONS[name]} is missing; it says {SAYS[name]}")
+            raise SettingsError(f"{OPTIONS[name]} is missing; give {SAYS[name]}")
         return path
 
     def require_only(self, source: str, takes: Collection[str]) -> None:
         """Raise `SettingsError` if an option is set that does not apply to the source, or to its way of access."""
         for field in fields(self):
             if field.name in OPTIONS and field.name not in takes and getattr(self, field.name) != field.default:
-                raise SettingsError(f"{OPTIONS[field.name]} means nothing to {source}")
+                raise SettingsError(f"{OPTIONS[field.name]} does not apply to {source}")
         for name in ("rest_token_file", "rest_user"):
             if self.rest is None and getattr(self, name) is not None:
-                raise SettingsError(f"{OPTIONS[name]} means nothing without --rest")
+                raise SettingsError(f"{OPTIONS[name]} needs --rest")
         if self.rest is not None and self.via:
-            raise SettingsError("--via means nothing with --rest, which runs no command")
+            raise SettingsError("--via does not apply with --rest, which runs no command")
 
 
 OPTIONS = {
@@ -99,6 +99,6 @@ OPTIONS = {
 """Command-line options of the fields that only some sources read."""
 
 SAYS = {
-    "place": "which file, or folder of files, the cluster writes to",
-    "pools": 'what the machine is: a file with [[pool]], name = "batch", processors = 64, partitions = ["batch"]',
+    "place": "the file, or the folder of files, that the cluster writes to",
+    "pools": 'the pools of the machine: a file with [[pool]], name = "batch", processors = 64, partitions = ["batch"]',
 }

@@ -69,7 +69,7 @@ def watch(
         raise SettingsError(f"unknown kind {quote(kind)} of events; known: {', '.join(KINDS)}")
     wanted = MessageFilter(run, cluster, kind, user, job, predictions)
     if topic == topics.DEAD_LETTERS and wanted != MessageFilter():
-        raise SettingsError("dead letters bear no cluster, run, kind, user or job to choose by; see their headers")
+        raise SettingsError("dead letters cannot be selected by cluster, run, kind, user or job; see their headers")
     settings = read_settings(context.args, "subscriber")
     start_logging(settings.log_format, "watch", logging.ERROR)
     as_json = json or not sys.stdout.isatty()
@@ -159,7 +159,7 @@ def ask(
     question |= {"queue": queue, "user": user}
     more = {"executable": executable, "group": group, "risk": risk, "moldable": "yes" if moldable else None}
     if not advise and (odd := next((name for name, value in more.items() if value is not None), None)):
-        raise SettingsError(f"--{odd} goes with --advice")
+        raise SettingsError(f"--{odd} needs --advice")
     if job is None:
         question |= more if advise else {"quantile": quantile, "confidence": confidence}
     known = {name: value for name, value in question.items() if value is not None}

@@ -66,7 +66,8 @@ def starts_if_submitted(
     if futures is None:
         name = pool.policy.name
         why = (
-            f"policy {name} is not run ahead as it is set: EASY and probabilistic are, in order of arrival or priority"
+            f"policy {name} cannot be run ahead with its settings: EASY and probabilistic can, in order of arrival "
+            "or priority"
         )
         yield from (AdvisedStart(reason=why) for _ in asked)
         return
@@ -272,15 +273,16 @@ def decided(time: int, decisions: Sequence[Output]) -> Decided:
     sorted_: dict[type, list[Any]] = {Start: [], Kill: [], Evaluated: [], CutShort: [], Chosen: [], Again: []}
     for decision in decisions:
         if type(decision) not in sorted_:
-            raise TypeError("a policy decides starts and kills, and tells what it evaluated")
+            known = ", ".join(kind.__name__ for kind in sorted_)
+            raise TypeError(f"a policy returned {type(decision).__name__}; expected {known}")
         sorted_[type(decision)].append(decision)
 
     _, kills, evaluated, cut, chosen, again = sorted_.values()
     soonest = min((event.time for event in again), default=None)
     if soonest is not None and soonest <= time:
-        raise ValueError(f"a policy asks to be asked again at {soonest}, which is not after {time}")
+        raise ValueError(f"a policy asks for a pass at {soonest}, which is not after {time}")
     if len(decisions) > MAX_LIVE_JOBS:
-        raise ValueError(f"a policy decides {len(decisions):,} things at once, more than {MAX_LIVE_JOBS:,}")
+        raise ValueError(f"a policy made {len(decisions):,} decisions at once; at most {MAX_LIVE_JOBS:,} are allowed")
     return construct_unchecked(
         Decided,
         time=time,

@@ -65,7 +65,7 @@ def _as_asked(value: object) -> object:
     if value in QUANTILES or isinstance(value, bool):
         return value
     if value not in ("yes", "no"):
-        raise ValueError("yes, no, sampled or calibrated")
+        raise ValueError("expected yes, no, sampled or calibrated")
     return value == "yes"
 
 
@@ -92,7 +92,7 @@ class ForecastSettings(PolicySettings):
     @classmethod
     def _as_can_be(cls, forecast: Forecast) -> Forecast:
         if forecast in QUANTILES and not cls.SAMPLED:
-            raise ValueError("quantiles are forecast of policies that backfill, as this does not; yes: the wait alone")
+            raise ValueError("this policy cannot forecast quantiles; forecast=yes forecasts the wait alone")
         return forecast
 
 

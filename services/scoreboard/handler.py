@@ -224,7 +224,7 @@ class Scoreboard(StageHandler):
         named = [number for candidate in decided.evaluated for number in candidate.job_numbers if number not in waiting]
         named += [start.job_number for start in decided.starts if start.job_number not in waiting]
         if named:
-            raise LogViolation(f"job {named[0]} was weighed or started at {decided.time}, but does not wait")
+            raise LogViolation(f"job {named[0]} was evaluated or started at {decided.time}, but it does not wait")
 
     def on_closed(self, envelope: Envelope, closed: ClusterClosed) -> Envelope:
         """Add the scores to the answer."""

@@ -68,7 +68,7 @@ def shadow(
         from shadowtime.shared.streaming import read_settings
 
     if len(set(policy)) < len(policy):
-        raise SettingsError("--policy: the same one is named twice")
+        raise SettingsError("--policy: the same policy is given twice")
     if seed is not None:
         require_seed(seed)
     for spec in policy:

@@ -94,13 +94,13 @@ def read_names(path: Path | None, key_file: Path | None) -> Names:
     try:
         stored = orjson.loads(path.read_bytes() if path.stat().st_size <= MAX_SIZE else b"")
     except (OSError, orjson.JSONDecodeError) as error:
-        raise TraceError(f"{path}: no mapping of names: {error}") from error
+        raise TraceError(f"{path}: not a mapping of names: {error}") from error
 
     check = stored.pop(CHECK, None) if isinstance(stored, dict) else None
     if not _is_mapping(stored):
-        raise TraceError(f"{path}: no mapping of names: expected names and their numbers for {', '.join(KINDS)}")
+        raise TraceError(f"{path}: not a mapping of names: expected names and numbers for {', '.join(KINDS)}")
     if check != names.key_check and any(stored.values()):
-        raise TraceError(f"{path} was made with {'no' if check is None else 'another'} key: choose another --names")
+        raise TraceError(f"{path} was made with {'no' if check is None else 'another'} key; choose another --names")
     names.of |= stored
     return names
 
@@ -127,5 +127,5 @@ def read_key(path: Path) -> bytes:
     except OSError as error:
         raise TraceError(f"{path}: cannot be read: {error.strerror}") from error
     if len(key) < SMALLEST_KEY:
-        raise TraceError(f"{path}: a key has at least {SMALLEST_KEY} bytes; this has {len(key)}")
+        raise TraceError(f"{path}: a key has at least {SMALLEST_KEY} bytes; this one has {len(key)}")
     return key

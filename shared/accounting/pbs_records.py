@@ -86,13 +86,13 @@ class PbsJobs:
             return None
         match = RECORD.match(text)
         if match is None:
-            raise ValueError(f"no record of PBS: {quote(text)}")
+            raise ValueError(f"not a record of PBS: {quote(text)}")
         month, day, year, clock, kind, job, message = match.groups()
         if kind not in HANDLED or "[]" in job:  # an array as a whole is not a job
             return None
         time = self._instants(f"{year}-{month}-{day}T{clock}")
         if time is None or not _JOB.match(job):
-            raise ValueError(f"no record of a job at a time: {quote(text)}")
+            raise ValueError(f"a record without a valid time and job number: {quote(text)}")
         self.time = time
         attributes = {key: value.strip("\"'") for key, value in _PAIR.findall(message)}
         known = self.waiting.pop(job, None)
@@ -168,7 +168,7 @@ def numbered(job: str) -> tuple[int, int | None]:
     """
     match = _JOB.match(job)
     if match is None:
-        raise ValueError(f"no job: {quote(job)}")
+        raise ValueError(f"not a job number: {quote(job)}")
     return int(match[1]), int(match[2]) if match[2] else None
 
 

@@ -123,9 +123,9 @@ class _Reader:
             self.names.pop()
         missing = [name for name in REQUIRED if name not in self.names]
         if missing:
-            raise TraceError(f"{self.path}: no field {', '.join(missing)}; this prints what is needed: {COMMAND}")
+            raise TraceError(f"{self.path}: no field {', '.join(missing)}; this prints all needed fields: {COMMAND}")
         if twice := {name for name in self.names if self.names.count(name) > 1}:
-            raise TraceError(f"{self.path}: field {', '.join(sorted(twice))} comes twice")
+            raise TraceError(f"{self.path}: field {', '.join(sorted(twice))} occurs twice")
 
     def _split(self, text: str, number: int) -> list[str]:
         """Return the fields of a line. Surplus delimiters belong to the one field of free text.
@@ -142,8 +142,8 @@ class _Reader:
         free = [at for at, name in enumerate(self.names) if name in FREE_TEXT]
         if len(free) != 1:
             raise TraceError(
-                f"{self.path}, line {number}: {len(fields)} fields, {len(self.names)} in the head: "
-                f"a delimiter is part of one; ask for no field of free text but JobName"
+                f"{self.path}, line {number}: {len(fields)} fields, but {len(self.names)} in the head: "
+                "a field contains the delimiter; request no field of free text but JobName"
             )
 
         at = free[0]
@@ -151,7 +151,7 @@ class _Reader:
 
     def _refuse_short(self, number: int, fields: Sequence[str]) -> None:
         raise TraceError(
-            f"{self.path}, line {number}: {len(fields)} fields, {len(self.names)} in the head: "
+            f"{self.path}, line {number}: {len(fields)} fields, but {len(self.names)} in the head: "
             f"{quote('|'.join(fields))}"
         )
 

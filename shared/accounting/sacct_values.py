@@ -10,11 +10,9 @@ _MEMORY = re.compile(r"(\d{1,15}(?:\.\d{1,9})?)([KMGTP]?)\Z")
 _MIB = {"": 1.0, "K": 1 / 1024, "M": 1.0, "G": 1024.0, "T": 1024.0**2, "P": 1024.0**3}
 
 EXPECTED = {
-    **dict.fromkeys(
-        ("Submit", "Eligible", "Start", "End"), "is no time that is understood; ask sacct with SLURM_TIME_FORMAT=%s"
-    ),
-    **dict.fromkeys(("JobIDRaw", "ElapsedRaw", "ReqCPUS", "AllocCPUS", "NNodes"), "is no whole number"),
-    "Suspended": "is no span of time",
+    **dict.fromkeys(("Submit", "Eligible", "Start", "End"), "is not a time; run sacct with SLURM_TIME_FORMAT=%s"),
+    **dict.fromkeys(("JobIDRaw", "ElapsedRaw", "ReqCPUS", "AllocCPUS", "NNodes"), "is not a whole number"),
+    "Suspended": "is not a duration",
     "TimelimitRaw": "is neither minutes nor UNLIMITED",
 }
 """Expected values of a field, for the error about an unreadable one."""

@@ -115,7 +115,7 @@ def read(path: Path, reading: Reading) -> AccountingRows:
         ) from error
 
     if first:
-        raise TraceError(f"{path}: no row in it")
+        raise TraceError(f"{path}: it has no row")
     if instants.assumed:
         rows.notes.append("its dates tell no time zone: taken for UTC; see --time-zone")
     return rows
@@ -150,9 +150,9 @@ def _named(path: Path, there: list[str], mapping: Mapping[str, str]) -> dict[str
     """Return the table's columns by our names. Names without a column are absent."""
     for name in mapping:
         if name not in NAMES:
-            raise SettingsError(f"columns: {quote(name)} is none of {', '.join(NAMES)}")
+            raise SettingsError(f"columns: unknown name {quote(name)}; known: {', '.join(NAMES)}")
     if twice := {column for column in there if there.count(column) > 1}:
-        raise TraceError(f"{path}: column {quote(min(twice))} is there twice")
+        raise TraceError(f"{path}: column {quote(min(twice))} occurs twice")
     for name, column in mapping.items():
         if column not in there:
             raise TraceError(f"{path}: no column {quote(column)} for {name}; it has {', '.join(map(quote, there))}")
@@ -163,7 +163,7 @@ def _named(path: Path, there: list[str], mapping: Mapping[str, str]) -> dict[str
         missing.append("start or wait" if "end" in named or "run_time" in named else "end or run_time")
     if missing:
         options = ", ".join(f"{name}=COLUMN" for name in missing)
-        raise TraceError(f"{path}: no column for {', '.join(missing)}; say --columns {options}")
+        raise TraceError(f"{path}: no column for {', '.join(missing)}; give --columns {options}")
     return named
 
 
@@ -217,9 +217,9 @@ def _parsed(path: Path, name: str, column: Any, last: int, parse: Any) -> list[i
 
 
 EXPECTED = {
-    **dict.fromkeys(INSTANTS, "no time that is understood: neither seconds of Unix nor a date"),
-    **dict.fromkeys((*SPANS, "wait"), "no span of time"),
-} | {name: "no whole number" for name in NUMBERS if name not in (*INSTANTS, *SPANS)}
+    **dict.fromkeys(INSTANTS, "not a time: neither a Unix time in seconds nor a date"),
+    **dict.fromkeys((*SPANS, "wait"), "not a duration"),
+} | {name: "not a whole number" for name in NUMBERS if name not in (*INSTANTS, *SPANS)}
 
 
 def _word(value: object) -> str:

@@ -87,8 +87,8 @@ class FewAMinute(logging.Filter):
     ...     if few.filter(record):
     ...         print(record.getMessage())
     refused
-    refused (others like it are only counted for the rest of the minute)
-    refused (2 others before it left out)
+    refused (further lines of this minute are only counted)
+    refused (2 lines before this one were left out)
     """
 
     def __init__(self, most: int = MAX_LINES) -> None:
@@ -104,9 +104,9 @@ class FewAMinute(logging.Filter):
             left_out, self._minute, self._passed = max(0, self._passed - self._most - 1), minute, 0
         self._passed += 1
         if left_out:
-            _add(record, f"{left_out} others before it left out")
+            _add(record, f"{left_out} lines before this one were left out")
         elif self._passed == self._most + 1:
-            _add(record, "others like it are only counted for the rest of the minute")
+            _add(record, "further lines of this minute are only counted")
 
         return self._passed <= self._most + 1
 

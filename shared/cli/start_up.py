@@ -68,7 +68,8 @@ def _lacks(error: ModuleNotFoundError, module: str) -> NoReturn:
     if not extras:
         raise error
     extra = max(extras, key=module.split(".").count)
-    print(f"error: this takes {library}, which is not installed: pip install 'shadowtime[{extra}]'", file=sys.stderr)  # noqa: T201
+    remedy = f"pip install 'shadowtime[{extra}]'"
+    print(f"error: this command needs {library}, which is not installed: {remedy}", file=sys.stderr)  # noqa: T201
     sys.exit(2)
 
 

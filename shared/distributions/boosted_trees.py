@@ -25,7 +25,7 @@ ALWAYS: Final[dict[str, Any]] = {
 }
 
 
-NOT_INSTALLED: Final = "it takes LightGBM, which is not installed: pip install 'shadowtime[boosted]'"
+NOT_INSTALLED: Final = "it needs LightGBM, which is not installed: pip install 'shadowtime[boosted]'"
 
 FULL: Final = (1 << 64) - 1
 

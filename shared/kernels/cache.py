@@ -148,12 +148,12 @@ class KernelCache(FunctionCache):
         try:
             kept = self.file(sig).read_bytes()
             if sha256(kept[DIGEST:]).digest() != kept[:DIGEST]:
-                raise ValueError("it is not as it was written")
+                raise ValueError("its SHA-256 differs")
             payload = pickle.loads(kept[DIGEST:])  # noqa: S301 - as numba reads it: see CompiledBefore
         except FileNotFoundError:
             return None
         except Exception as error:  # damaged, or written by another program
-            log.warning("compiled kernel %s cannot be read: %r; it is compiled anew", self.file(sig), error)
+            log.warning("compiled kernel %s cannot be read: %r; it is compiled again", self.file(sig), error)
             return None
 
         runtime: Any = rtsys
@@ -172,7 +172,7 @@ class KernelCache(FunctionCache):
             with self._cache_file._open_for_write(str(file)) as new:  # noqa: SLF001 - of numba
                 new.write(sha256(payload).digest() + payload)
         except OSError as error:
-            log.warning("compiled kernel %s cannot be kept: %s", file, error)
+            log.warning("compiled kernel %s cannot be stored: %s", file, error)
             return
 
         for old in file.parent.glob(f"{self._impl.filename_base}.*nb[ci]"):

@@ -53,7 +53,7 @@ class Evaluated(FrozenModel):
         count = len(self.job_numbers)
         mended = count if self.recalibrated is None else len(self.recalibrated)
         if not count == len(self.probabilities) == len(self.bounds) == mended >= self.accepted:
-            raise ValueError(f"{count} candidates of head {self.head}, but other counts of probabilities")
+            raise ValueError(f"head {self.head}: {count} candidates, but another number of probabilities or bounds")
         return self
 
 

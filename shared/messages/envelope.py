@@ -144,7 +144,8 @@ class ClusterOpened(FrozenModel):
     @model_validator(mode="after")
     def _whole(self) -> "ClusterOpened":
         if self.pools is not None and sum(pool.processors for pool in self.pools) != self.processors:
-            raise ValueError(f"the pools have {sum(pool.processors for pool in self.pools)} processors, not as many")
+            in_pools = sum(pool.processors for pool in self.pools)
+            raise ValueError(f"the pools have {in_pools} processors, the machine {self.processors}")
         return self
 
 

@@ -75,7 +75,7 @@ class MachineCapacity:
         """
         at = pool or 0
         if at >= len(self._now):
-            raise LogViolation(f"{what} pool {at}; the machine has {len(self._now)}, counted from 0")
+            raise LogViolation(f"{what} pool {at}; the machine has {len(self._now)} pools, counted from 0")
         for wanted, unit, now, first in zip(asked, UNITS.values(), self._now[at], self._first[at], strict=True):
             if wanted is not None and now is not None and wanted > (largest := max(now, first or 0)):
                 raise LogViolation(f"{what} {wanted} {unit}; {self._names[at]} has {largest}")

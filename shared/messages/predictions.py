@@ -58,15 +58,15 @@ OFF = 0.01
 def _adding_up(histogram: tuple[float, ...]) -> tuple[float, ...]:
     total = sum(histogram)
     if total and abs(total - 1) > OFF:
-        raise ValueError(f"probabilities that add up to {total:g}")
+        raise ValueError(f"the probabilities add up to {total:g}, not 1")
     return histogram
 
 
 def _all_ascending(quantiles: tuple[float, ...]) -> tuple[float, ...]:
     if len(quantiles) != len(LEVELS):
-        raise ValueError(f"{len(quantiles)} quantiles, not {len(LEVELS)}")
+        raise ValueError(f"{len(quantiles)} quantiles, expected {len(LEVELS)}")
     if any(low > high for low, high in pairwise(quantiles)):
-        raise ValueError("quantiles that do not ascend")
+        raise ValueError("the quantiles do not ascend")
     return quantiles
 
 

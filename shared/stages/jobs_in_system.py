@@ -103,7 +103,7 @@ class JobsInSystem:
 
         if event.eligible_time is not None and event.eligible_time > event.time:
             raise LogViolation(
-                f"job {event.job_number} submitted at {event.time} waits from {event.eligible_time} on, later"
+                f"job {event.job_number} submitted at {event.time} has a later eligible time, {event.eligible_time}"
             )
 
     def require_waiting(self, event: JobStarted | JobWithdrawn | JobExpected) -> JobSubmitted:
@@ -155,7 +155,8 @@ class JobsInSystem:
     def _require_order(event: OfJob, happened: int, earliest: int, what: str) -> None:
         if not earliest <= happened <= event.time:
             raise LogViolation(
-                f"job {event.job_number} {DONE[type(event)]} at {happened}, told at {event.time}; {what} at {earliest}"
+                f"job {event.job_number} {DONE[type(event)]} at {happened}, "
+                f"reported at {event.time}; {what} at {earliest}"
             )
 
     def submit(self, event: JobSubmitted) -> None:

@@ -77,13 +77,13 @@ class RunLog:
         kind = type(event)
         if kind is not Rejected:  # that changed nothing in the stage before, not even the time
             if self._through and kind is not Decided:
-                raise LogViolation(f"{event.kind} at {event.time} came in the place of another, which others have read")
+                raise LogViolation(f"{event.kind} at {event.time} replaces an event that other stages have read")
             if event.time < self.time:
-                raise LogViolation(f"{event.kind} at {event.time} comes after {self.time}: time went back")
+                raise LogViolation(f"{event.kind} at {event.time} follows an event at {self.time}: time went back")
             if self.closed:
                 raise LogViolation(f"{event.kind} at {event.time}: run {envelope.run!r} was closed at {self.time}")
             if kind is ClusterOpened:
-                raise LogViolation(f"run {envelope.run!r} was opened already, at {self._opened.time}")
+                raise LogViolation(f"run {envelope.run!r} was already opened at {self._opened.time}")
 
         self._known = self._RULES[kind].check(self, event)
         self._event = event
@@ -114,7 +114,7 @@ class RunLog:
             If the other log is at another position.
         """
         if self.position() != other.position():
-            raise SnapshotMismatch(f"stages stand at different places of the log: at {self.time} s, at {other.time} s")
+            raise SnapshotMismatch(f"stages are at different positions of the log: {self.time} s and {other.time} s")
         self._readers += 1
 
     def position(self) -> tuple[Any, ...]:

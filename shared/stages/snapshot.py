@@ -24,5 +24,5 @@ def read_snapshot(snapshot: bytes, of: str) -> dict[str, Any]:
     except orjson.JSONDecodeError as error:
         raise SnapshotMismatch(f"{of}: the snapshot is damaged: {error}") from error
     if not isinstance(saved, dict):
-        raise SnapshotMismatch(f"{of}: the snapshot is damaged: it holds no fields")
+        raise SnapshotMismatch(f"{of}: the snapshot is damaged: it is not an object")
     return saved

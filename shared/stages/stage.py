@@ -97,7 +97,7 @@ class StageRun:
 
         if self.spoiled:
             raise SnapshotMismatch(
-                f"{self.stage.name}: run {envelope.run!r} failed at {self.sequence} and is not undone"
+                f"{self.stage.name}: run {envelope.run!r} failed at sequence {self.sequence}, which is not undone"
             )
 
         try:
@@ -129,7 +129,7 @@ class StageRun:
         failed, failures = self.sequence, self.failures
         self.replay(snapshot, journal)
         if self.sequence != failed - 1:
-            raise SnapshotMismatch(f"{self.stage.name}: the journal leads to {self.sequence}, not to {failed - 1}")
+            raise SnapshotMismatch(f"{self.stage.name}: the journal ends at {self.sequence}, expected {failed - 1}")
         self.sequence, self.failures = failed, failures + 1
 
     def replay(self, snapshot: bytes | None, journal: Iterable[bytes]) -> None:
@@ -147,10 +147,10 @@ class StageRun:
             envelope = Envelope.read(value)
             if envelope is None or envelope.sequence != self.sequence + 1:
                 after = f"after sequence {self.sequence}"
-                raise SnapshotMismatch(f"{self.stage.name}: the journal is of another schema, or has a hole, {after}")
+                raise SnapshotMismatch(f"{self.stage.name}: the journal is of another schema, or has a gap, {after}")
             self.push(envelope)
             if self.spoiled:
-                raise SnapshotMismatch(f"{self.stage.name}: the journal cannot be followed beyond {self.sequence - 1}")
+                raise SnapshotMismatch(f"{self.stage.name}: the journal cannot be replayed beyond {self.sequence - 1}")
 
     def _open(self, envelope: Envelope) -> Envelope:
         if isinstance(envelope.event, Rejected):

@@ -54,9 +54,9 @@ def file_of(role: str) -> Path | None:
         raise SettingsError(f"{VARIABLE} names {named}, but {path}: {error.strerror}") from None
 
     if about.st_uid != os.getuid():
-        raise SettingsError(f"{path} belongs to another user; it is not read")
+        raise SettingsError(f"{path} belongs to another user, so it is not read")
     if stat.S_IMODE(about.st_mode) & 0o077:
-        raise SettingsError(f"{path} is open to others; it is read after: chmod 600 {path}")
+        raise SettingsError(f"{path} is open to other users, so it is not read; run: chmod 600 {path}")
     return path
 
 
@@ -121,7 +121,7 @@ def read_secret(path: Path) -> str:
     try:
         secret = path.read_text().removesuffix("\n")
     except (OSError, UnicodeDecodeError) as error:
-        raise ValueError(f"{path}: {error.strerror if isinstance(error, OSError) else 'no text'}") from None
+        raise ValueError(f"{path}: {error.strerror if isinstance(error, OSError) else 'not text'}") from None
     if not secret:
         raise ValueError(f"{path} is empty")
     return secret

@@ -138,7 +138,7 @@ class Settings(BaseSettings):
     def _without_password(cls, url: str | None, field: ValidationInfo) -> str | None:
         if url is not None and urlsplit(url).password:
             setting = str(field.field_name).removesuffix("url").replace("_", "-") + "password"
-            raise ValueError(f"leave the password out of the URL; it has a setting of its own, {setting}")
+            raise ValueError(f"the URL contains a password; leave it out, and use the setting {setting}")
         return url
 
     @field_validator("redis_url")
@@ -166,7 +166,7 @@ def read_settings(flags: list[str] | None = None, role: str | None = None) -> Se
     if not defaults:
         return _made(flags, {})
     if unknown := sorted(defaults.keys() - Settings.model_fields.keys()):
-        raise SettingsError(f"{path}: there is no setting {', '.join(unknown)}")
+        raise SettingsError(f"{path}: unknown setting {', '.join(unknown)}")
     options = _made(flags, {})
     values = applicable_settings(defaults, {name: getattr(options, name) for name in options.model_fields_set})
     return _made(flags, values)

@@ -10,7 +10,7 @@ def http_url(url: str, example: str = "http://127.0.0.1:8428") -> str:
     'https://grafana.example.org/below'
     >>> http_url("10.0.0.5:8428")
     Traceback (most recent call last):
-    ValueError: '10.0.0.5:8428' is no URL of a server; it looks like http://127.0.0.1:8428
+    ValueError: '10.0.0.5:8428' is not a URL of a server, such as http://127.0.0.1:8428
     """
     try:
         parts = urlsplit(url)
@@ -19,7 +19,7 @@ def http_url(url: str, example: str = "http://127.0.0.1:8428") -> str:
         fine = False
 
     if not fine:
-        raise ValueError(f"{url!r} is no URL of a server; it looks like {example}")
+        raise ValueError(f"{url!r} is not a URL of a server, such as {example}")
     return url
 
 
@@ -36,7 +36,7 @@ def bearer_token(text: str) -> str:
     if not token:
         raise ValueError("it is empty")
     if not token.isascii() or not token.isprintable() or " " in token:
-        raise ValueError("it has characters that no token has")
+        raise ValueError("it has characters that a token cannot have")
     return token
 
 

@@ -43,7 +43,7 @@ def make_token(url: str, password: str, file: Path) -> str:
     admin = "Basic " + b64encode(f"admin:{password}".encode()).decode()
     reply = _ask(url, "GET", f"/api/serviceaccounts/search?query={ACCOUNT}", admin)
     if reply is None:
-        raise PushError(f"Grafana at {url} refuses the administrator's password; docs/compose.md tells how to set it")
+        raise PushError(f"Grafana at {url} rejects the administrator's password; docs/compose.md says how to set it")
     accounts = [account["id"] for account in reply["serviceAccounts"] if account["name"] == ACCOUNT]
     if not accounts:
         made = _ask(url, "POST", "/api/serviceaccounts", admin, {"name": ACCOUNT, "role": "Viewer"})

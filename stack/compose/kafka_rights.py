@@ -52,7 +52,8 @@ async def prepare(settings: Settings, passwords: Mapping[str, str], bindings: li
                 while not topics <= await _shown(host, int(port), login | name):
                     await asyncio.sleep(0.2)
     except TimeoutError:
-        raise BusError(f"Kafka at {host}:{port} does not know user {user!r} and its rights yet") from None
+        waited = f"after {settings.connect_seconds:g} s"
+        raise BusError(f"Kafka at {host}:{port} does not know user {user!r} and its rights {waited}") from None
 
 
 async def _shown(host: str, port: int, login: Mapping[str, Any]) -> set[str]:

@@ -143,7 +143,7 @@ def status(folder: Folder = STACK) -> None:
 
     console.print(table)
     if missing := state.expected - len(state.processes):
-        console.print(f"{missing} more start when the servers answer")
+        console.print(f"{missing} more processes start when the servers answer")
     raise typer.Exit(0 if state.healthy else 1)
 
 
@@ -181,7 +181,8 @@ def wait_until_healthy(supervisor: "subprocess.Popen[bytes]", folder: Path) -> N
                 raise ServerError(culprit(state))
 
         if supervisor.poll() is not None or time.monotonic() > deadline:
-            raise ServerError(f"the supervisor ended or does not start:\n{tail(folder / 'supervisor.log')}")
+            log = folder / "supervisor.log"
+            raise ServerError(f"the supervisor ended, or did not start; the end of {log}:\n{tail(log)}")
         time.sleep(0.05)
 
 

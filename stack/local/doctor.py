@@ -109,7 +109,7 @@ def ports() -> Iterator[Finding]:
     for option, parameter in signature(up).parameters.items():
         if option.endswith("_port"):
             free = is_free(parameter.default)
-            state = "free" if free else f"taken: by a stack that runs, or --{option.replace('_', '-')} names another"
+            state = "free" if free else f"taken by a stack or other process; --{option.replace('_', '-')} names another"
             name = option.removesuffix("_port").replace("_", "-")
             yield Finding("ports of shadowtime stack up", f"{parameter.default} {name}", True if free else None, state)
 
@@ -119,7 +119,7 @@ def answers() -> Iterator[Finding]:
     try:
         from shadowtime.shared.streaming import CHECKS
     except ModuleNotFoundError as error:
-        state = f"cannot be asked without {error.name}: pip install 'shadowtime[stream]'"
+        state = f"cannot be checked without {error.name}: pip install 'shadowtime[stream]'"
         yield Finding("servers of the settings", "all", None, state)
         return
 

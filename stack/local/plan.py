@@ -138,7 +138,7 @@ class StackPlan:
         taken: dict[int, str] = {}
         for server in (*servers, *self.make_workers(), self.make_live_page()):
             if (other := taken.setdefault(server.port, server.name)) != server.name:
-                raise ServerError(f"{other} and {server.name} cannot both listen on {server.address}")
+                raise ServerError(f"{other} and {server.name} cannot both listen on {server.address}; change a port")
         for server in (*servers, self.make_live_page()):
             if not is_free(server.port):
                 raise ServerError(
@@ -150,5 +150,5 @@ class StackPlan:
             if not is_free(worker.port):
                 raise ServerError(
                     f"{worker.name} cannot listen on {worker.address}: another process does; end it "
-                    f"(ss -tlnp 'sport = :{worker.port}' names it), or choose the first of other ports: --web-port PORT"
+                    f"(ss -tlnp 'sport = :{worker.port}' names it), or choose another first port: --web-port PORT"
                 )

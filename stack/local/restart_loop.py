@@ -59,7 +59,7 @@ class RestartLoop(threading.Thread):
             if time.monotonic() - began > STEADY_SECONDS:
                 backoff.reset()
             pause = backoff.pause()
-            log.warning("%s %s; starting it again in %g s", self.name, self.failure, pause)
+            log.warning("%s: %s; starting it again in %g s", self.name, self.failure, pause)
             self._stopping.wait(pause)
             self.restarts += 1
 

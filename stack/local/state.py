@@ -53,7 +53,7 @@ def hold_lock(folder: Path) -> Iterator[None]:
                 break
             except BlockingIOError:
                 if time.monotonic() > deadline:
-                    raise ServerError(f"another supervisor runs in {folder}") from None
+                    raise ServerError(f"another supervisor runs in {folder} (shadowtime stack down ends it)") from None
                 time.sleep(0.02)
 
         file.truncate(0)

@@ -58,7 +58,7 @@ class Supervisor:
             began = time.monotonic()
             _end(workers, WORKERS_STOP_SECONDS)
             _end(servers, SERVERS_STOP_SECONDS)
-            log.info("ended in %.1f s", time.monotonic() - began)
+            log.info("all processes ended in %.1f s", time.monotonic() - began)
 
     def _granted(self) -> bool:
         """Under `secure`, set all rights and create the topics, as workers may not. Return False on failure."""

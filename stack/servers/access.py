@@ -71,7 +71,7 @@ class Access:
         try:
             return path.read_text().strip()
         except OSError as error:
-            raise ServerError(f"{path}: {error.strerror}; start the stack again: shadowtime stack up") from None
+            raise ServerError(f"{path} cannot be read: {error.strerror}; run: shadowtime stack up") from None
 
     def passwords(self, server: str) -> dict[str, str]:
         """Return the passwords of a server by role."""

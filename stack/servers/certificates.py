@@ -66,7 +66,7 @@ def certify(folder: Path, names: Sequence[str] = LOCAL) -> None:
         ):
             done = subprocess.run([openssl, *command], cwd=part, capture_output=True, text=True, check=False)  # noqa: S603
             if done.returncode != 0:
-                raise ServerError(f"openssl {command[0]} fails: {done.stderr.strip()[-300:]}")
+                raise ServerError(f"openssl {command[0]} failed: {done.stderr.strip()[-300:]}")
 
         for path in made:  # the certificate comes last: after an interruption all files are made again
             (part / path.name).chmod(0o600)

@@ -24,7 +24,7 @@ def read_sums(path: Path) -> dict[str, str]:
             continue
         match = LINE.fullmatch(line)
         if match is None or match[2] in sums:
-            raise ServerError(f"{path}:{number}: no SHA-256 and name of one more file: {line[:100]!r}")
+            raise ServerError(f"{path}, line {number}: expected a SHA-256 and a new file name, found {line[:100]!r}")
         sums[match[2]] = match[1]
 
     return sums
@@ -45,7 +45,7 @@ def faults(folder: Path, sums: dict[str, str], kind: str) -> list[str]:
     for name in there & sums.keys():
         path = folder / name
         try:
-            checksum = sha256(path) if path.is_file() else "of no file"
+            checksum = sha256(path) if path.is_file() else "none (not a file)"
         except OSError as error:
             differences.append(f"{name}: {error.strerror}")
             continue

@@ -31,7 +31,7 @@ def kafka_version() -> str:
     """Return the version of Kafka that pom.xml pins."""
     match = re.search(r"<kafka\.version>([^<]+)</kafka\.version>", POM.read_text())
     if match is None:
-        raise ServerError(f"{POM} names no kafka.version")
+        raise ServerError(f"{POM}: the property kafka.version is missing")
     return match[1]
 
 
@@ -63,7 +63,7 @@ def fetch_jars(folder: Path) -> None:
             jars = Path(part) / folder.name
             _copy_jars(jars)
             if faults := jar_faults(jars):
-                raise ServerError("\n".join([f"what Maven brought is not what {SUMS} says:", *faults]))
+                raise ServerError("\n".join([f"the jars that Maven fetched differ from {SUMS}:", *faults]))
             if folder.exists():
                 folder.rename(Path(part) / "replaced")
             jars.rename(folder)
@@ -74,7 +74,7 @@ def fetch_jars(folder: Path) -> None:
 def _copy_jars(folder: Path, *options: str) -> None:
     maven = shutil.which("mvn")
     if maven is None:
-        raise ServerError("its jars come through Maven; there is no mvn on PATH")
+        raise ServerError("kafka's jars are fetched by mvn, which is not on PATH (apt-get install maven)")
     goal = ["dependency:copy-dependencies", "-DincludeScope=runtime", *options, f"-DoutputDirectory={folder}"]
     run([maven, "--quiet", "--batch-mode", "--strict-checksums", "--file", str(POM), *goal])
 

@@ -112,23 +112,23 @@ async def grant(
         connection = await create_conn(host, port, **login)
         try:
             altered = await connection.send(_Made(_AlterUsers([], users, {})))
-            refused = [(name, code, reason) for name, code, reason, _ in altered.results if code]
+            refused = [(f"user {name}", code, reason) for name, code, reason, _ in altered.results if code]
             created = await connection.send(_Made(CreateAclsRequest_v1([_acl(acl) for acl in acls])))
             answers = zip(acls, created.creation_responses, strict=True)
-            refused += [(" ".join(answer), code, reason) for answer, (code, reason) in answers if code]
+            refused += [(f"ACL {' '.join(answer)}", code, reason) for answer, (code, reason) in answers if code]
             # Remove obsolete ACLs last, each by its exact value: running clients keep every right that stays.
             there = await connection.send(_Made(DescribeAclsRequest_v1(ANY, None, ANY, None, None, ANY, ANY)))
             rules = {(kind, name, pattern, *rule) for kind, name, pattern, some in there.resources for rule in some}
             if old := sorted(rules - {_acl(acl) for acl in acls}):
                 deleted = await connection.send(_Made(DeleteAclsRequest_v1(old)))
-                refused += [("the end of an ACL", code, reason) for code, reason, _ in deleted.filter_responses if code]
+                refused += [("removal of an ACL", code, reason) for code, reason, _ in deleted.filter_responses if code]
         finally:
             await connection.close()
     except (KafkaError, OSError, TimeoutError) as error:
-        raise ServerError(f"kafka does not take its users and rights: {error}") from error
+        raise ServerError(f"kafka: users and rights cannot be set: {error}") from error
 
     for what, code, reason in refused:
-        raise ServerError(f"kafka does not take {what}: {reason or for_code(code).__name__}")
+        raise ServerError(f"kafka rejects {what}: {reason or for_code(code).__name__}")
 
 
 def _user(name: str, password: str) -> tuple[Any, ...]:

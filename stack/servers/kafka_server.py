@@ -74,11 +74,11 @@ class Kafka(Server):
         if java is None:
             return f"kafka needs Java {MIN_JAVA} or later, and there is none (run shadowtime stack install)"
         if (version := _java_version(java)) < MIN_JAVA:
-            return f"kafka needs Java {MIN_JAVA} or later; {java} is Java {version}"
+            return f"kafka needs Java {MIN_JAVA} or later; {java} is Java {version} (set JAVA_HOME to a later one)"
         if not jar_folder().is_dir():
             return f"the jars of kafka {kafka_version()} are not in {jar_folder()} (run shadowtime stack install)"
         if faults := jar_faults(jar_folder()):
-            return "\n".join([f"{jar_folder()} is not what {SUMS} says (run shadowtime stack install):", *faults])
+            return "\n".join([f"{jar_folder()} differs from {SUMS} (run shadowtime stack install):", *faults])
         return None
 
     def answers(self) -> bool:

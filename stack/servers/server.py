@@ -176,7 +176,7 @@ class Server(ABC):
             raise ServerError(reason)
         for port in self._ports():
             if not is_free(port):
-                raise ServerError(f"{self.name} cannot listen on {HOST}:{port}: another process does")
+                raise ServerError(f"{self.name} cannot listen on {HOST}:{port}: another process does (see ss -tlnp)")
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.folder.chmod(0o700)
         self._log_start = self.log.stat().st_size if self.log.exists() else 0

@@ -125,7 +125,7 @@ def test_what_takes_the_stream_names_the_extra(installed: Path, tmp_path: Path, 
     done = called(installed, tmp_path, *arguments)
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1
-    assert done.stderr.startswith("error: this takes ")
+    assert done.stderr.startswith("error: this command needs ")
     assert done.stderr.endswith("pip install 'shadowtime[stream]'\n")
 
 
@@ -136,7 +136,7 @@ def test_parquet_without_its_library_names_the_extra_before_the_work(
     done = called(installed, tmp_path, "replay", option, "out.parquet")
     assert (done.returncode, done.stderr) == (
         2,
-        "error: this takes pyarrow, which is not installed: pip install 'shadowtime[frames]'\n",
+        "error: this command needs pyarrow, which is not installed: pip install 'shadowtime[frames]'\n",
     )
     assert not list(tmp_path.glob("out*"))
 
@@ -164,7 +164,7 @@ def test_a_campaign_names_the_extra_that_is_called_so(installed: Path, tmp_path:
     (tmp_path / "mine.toml").write_text('name = "mine"\ntitle = "Mine"\nlogs = ["log.swf"]\npolicies = ["easy"]\n')
     write_swf(tmp_path / "log.swf", *generate(jobs=20, processors=8, seed=1))
     done = called(installed, tmp_path, "campaign", "mine.toml")
-    told = "error: this takes pyarrow, which is not installed: pip install 'shadowtime[campaign]'\n"
+    told = "error: this command needs pyarrow, which is not installed: pip install 'shadowtime[campaign]'\n"
     assert (done.returncode, done.stderr) == (2, told)
 
 
@@ -212,7 +212,7 @@ def test_the_doctor_of_a_plain_installation_tells_what_to_type_for_each_extra(in
     assert done.stdout.startswith("shadowtime ")
     for section in ("installed", "servers of the settings", "programs for", "ports of"):
         assert f"\n{section}" in done.stdout
-    assert "cannot be asked without " in done.stdout
+    assert "cannot be checked without " in done.stdout
     assert "pip install 'shadowtime[stream]'" in done.stdout
 
 

@@ -72,7 +72,7 @@ class SourceLoad:
         self.late, self.guessed = mirror.late, mirror.guessed
         if (left_out := mirror.left_out.total()) > self.left_out:
             reasons = ", ".join(f"{count:,} {reason}" for reason, count in mirror.left_out.items())
-            log.warning("left out so far: %s", reasons)
+            log.warning("jobs left out so far: %s", reasons)
         self.left_out = left_out
 
     def asked(self, seconds: float) -> None:

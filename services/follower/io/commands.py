@@ -79,7 +79,7 @@ class Commands:
 
             if code:
                 lines = err.read_text(errors="replace").strip().splitlines()
-                why = truncate(lines[-1], 200) if lines else f"it ended with {code}"
+                why = truncate(lines[-1], 200) if lines else f"it ended with status {code}"
                 raise FollowError(f"{command[0]}: {why}")
 
             if out.stat().st_size > MAX_OUTPUT:

@@ -90,7 +90,7 @@ class Follower:
                 except (StoreError, BusError, KafkaError, OSError) as error:
                     self._rivals = self._rivals + 1 if isinstance(error, FencedError) else 0
                     if self._rivals >= RIVALS:
-                        raise FollowError(f"another follower tells run {quote(self.run)}: end one") from None
+                        raise FollowError(f"run {quote(self.run)}: another follower writes it; stop one") from None
                     pause = backoff.pause()
                     log.warning("%s; trying again in %.1f s", truncate(str(error)), pause)
                     await self._disconnect()
@@ -136,7 +136,7 @@ class Follower:
         if envelope.sequence > self.sequence + 1:
             raise FollowError(
                 f"the log of run {quote(self.run)} has sequence {envelope.sequence}, but nothing is stored after "
-                f"{self.sequence}: its beginning is gone; follow as a new one: --run NAME"
+                f"{self.sequence}: its beginning is gone; follow it as a new run: --run NAME"
             )
 
         self._offset = max(self._offset, offset)

@@ -55,9 +55,9 @@ class Inbox:
     async def _take(self, request: web.Request) -> web.Response:
         token = request.headers.get("Authorization", "").removeprefix("Bearer ")
         if not hmac.compare_digest(token.encode(errors="surrogateescape"), self._token):
-            raise web.HTTPUnauthorized(reason="lines come with the header Authorization: Bearer TOKEN")
+            raise web.HTTPUnauthorized(reason="expected the header Authorization: Bearer TOKEN")
         if request.content_type != MEDIA_TYPE:
-            raise web.HTTPUnsupportedMediaType(reason=f"lines come as {MEDIA_TYPE}")
+            raise web.HTTPUnsupportedMediaType(reason=f"expected Content-Type {MEDIA_TYPE}")
         body = bytearray()
         try:
             async with asyncio.timeout(SECONDS):
@@ -65,19 +65,19 @@ class Inbox:
                     body += piece
                     if len(body) > MAX_BODY:
                         raise web.HTTPRequestEntityTooLarge(
-                            MAX_BODY, len(body), reason=f"at most {MAX_BODY:,} bytes at once"
+                            MAX_BODY, len(body), reason=f"a request has at most {MAX_BODY:,} bytes"
                         )
         except ConnectionError:
-            raise web.HTTPBadRequest(reason="its sender left") from None
+            raise web.HTTPBadRequest(reason="the sender disconnected") from None
         except TimeoutError:
-            raise web.HTTPRequestTimeout(reason=f"it did not come within {SECONDS:g} s") from None
+            raise web.HTTPRequestTimeout(reason=f"the body did not arrive within {SECONDS:g} s") from None
 
         accepted, answers = await asyncio.to_thread(self._checked, bytes(body))
         try:
             async with self._writing:
                 await asyncio.to_thread(self._keep, accepted)
         except OSError as error:
-            raise web.HTTPServiceUnavailable(reason=f"nothing was kept: {error.strerror}") from None
+            raise web.HTTPServiceUnavailable(reason=f"no line was stored: {error.strerror}") from None
 
         refused = any("error" in answer for answer in answers)
         return web.Response(

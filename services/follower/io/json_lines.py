@@ -30,10 +30,10 @@ def _instant(value: Any) -> Any:
     try:
         date = datetime.fromisoformat(value.strip())
     except ValueError:
-        raise ValueError("expected seconds of Unix, or a date such as 2026-11-22T05:31:13+01:00") from None
+        raise ValueError("expected a Unix time in seconds, or a date such as 2026-11-22T05:31:13+01:00") from None
 
     if date.tzinfo is None:
-        raise ValueError("a date needs its zone, as 2026-11-22T05:31:13+01:00")
+        raise ValueError("a date needs a time zone, as in 2026-11-22T05:31:13+01:00")
     return int(date.timestamp())
 
 
@@ -113,7 +113,7 @@ def read_line(text: str) -> ParsedLine:
         kind = next((candidate for candidate in KINDS if candidate in fields), None)
         if kind is None:
             has = quote(", ".join(sorted(fields)[:5])) if fields else "nothing"
-            raise ValueError(f"expected a job, a pool or now; it has {has}")
+            raise ValueError(f"expected the key job, pool or now, found {has}")
         line = KINDS[kind].validate_python(fields)
     except ValidationError as error:
         raise ValueError(plain(first_of(error, "line"))) from None
@@ -154,7 +154,7 @@ class Lines(Tailed):
             self.files = DAILY
         super().__init__(options)
         if options.token is not None and not self.place.is_dir():
-            raise SettingsError(f"--from {self.place} is no folder: what is sent over HTTP is kept in one")
+            raise SettingsError(f"--from {self.place} is not a folder: lines that arrive over HTTP need one")
         self._inbox = None if options.token is None else Inbox(self.place, options.token, read_line)
 
     def read(self, text: str) -> ParsedLine:

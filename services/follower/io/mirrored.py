@@ -38,7 +38,7 @@ class Mirrored:
     def mirror(self) -> Mirror:
         """The mirror of the cluster. It exists only after `meet` or `restore`; before, `FollowError` is raised."""
         if self._mirror is None:
-            raise FollowError(f"{self.name} was not met yet")
+            raise FollowError(f"{self.name}: call meet or restore first")
         return self._mirror
 
     @property

@@ -97,7 +97,7 @@ class Slurmrestd:
             async for chunk in response.content.iter_chunked(2**16):
                 body += chunk
                 if len(body) > MAX_OUTPUT:
-                    raise FollowError(f"{path}: its answer has more than {MAX_OUTPUT:,} bytes")
+                    raise FollowError(f"{path}: the answer has more than {MAX_OUTPUT:,} bytes")
 
             return response.status, response.reason or "", bytes(body)
 
@@ -121,7 +121,7 @@ def _place(text: str) -> tuple[str | None, URL]:
     try:
         url = URL(http_url(text, "http://127.0.0.1:6820 or unix:/run/slurmrestd/socket"))
         if url.user is not None or url.password is not None or url.query or url.fragment:
-            raise ValueError("only scheme, host, port and path may be told; a token is in --rest-token-file")
+            raise ValueError("expected only scheme, host, port and path; a token goes into --rest-token-file")
     except ValueError as error:
         raise SettingsError(f"--rest: {error}") from None
 
@@ -145,15 +145,15 @@ def _part(path: str, part: str, status: int, reason: str, body: bytes) -> Any:
         texts = dict.fromkeys(
             str(error[name]) for error in entries for name in ("error", "description") if error.get(name)
         )
-        raise refusal(f"{path}: {_line('; '.join(texts) or 'an error that is not told')}")
+        raise refusal(f"{path}: {_line('; '.join(texts) or 'an error without a description')}")
 
     if status != 200:
         said_so = "" if isinstance(answer, dict) or not text.strip() else f": {_line(text)}"
         raise refusal(f"{path}: {status} {_line(reason)}{said_so}")
     if not isinstance(answer, dict):
-        raise FollowError(f"{path}: its answer is no JSON: {quote(text[:SHOWN], 60)}")
+        raise FollowError(f"{path}: the answer is not JSON: {quote(text[:SHOWN], 60)}")
     if part not in answer:
-        raise FollowError(f"{path}: its answer has no {part}")
+        raise FollowError(f"{path}: the answer has no {part}")
     return answer[part]
 
 

@@ -50,7 +50,7 @@ class Waker:
         host, slash, topics = place.partition("/")
         if not slash or ":" not in host or not all(topics.split(",")):
             raise SettingsError(
-                f"--jobcomp {quote(place)}: expected HOST:PORT/TOPIC, as kafka:9092/slurm-start,slurm-end"
+                f"--jobcomp {quote(place)}: expected HOST:PORT/TOPIC, such as kafka:9092/slurm-start,slurm-end"
             )
         self._topics = topics.split(",")
         self._settings = Settings(kafka_bootstrap=host)
@@ -176,7 +176,7 @@ class SlurmSource(Mirrored):
         """Apply the next window of the past. Raise `FollowError` if accounting lacks messages of slurmctld still."""
         mirror, zero, now = self.mirror, self._zero, await self._clock()
         if self._seen is not None and self._seen.unaccounted:
-            raise FollowError(f"accounting lacks {self._seen.unaccounted} messages of slurmctld still")
+            raise FollowError(f"{self._seen.unaccounted} messages of slurmctld have not reached accounting yet")
         last = min(zero + mirror.until + WINDOW, now)
         mirror.take(shifted(await self._asked.accounted(zero + mirror.until - LAG, last), zero), last - zero)
         mirror.release(min(last - 1, now - LAG) - zero, beat=False)
@@ -197,7 +197,7 @@ class SlurmSource(Mirrored):
                 log.warning("accounting: %s", truncate(str(error)))
 
             if mirror.doubts:
-                log.warning("nothing is told until accounting knows of jobs %s", sorted(mirror.doubts)[:5])
+                log.warning("no event is published until accounting knows jobs %s", sorted(mirror.doubts)[:5])
 
         mirror.release(now - 1 - zero)
 
@@ -214,7 +214,7 @@ class SlurmSource(Mirrored):
             if self.load.share > MOST:
                 self.every = min(2 * self.every, LONGEST_PAUSE)
                 log.warning(
-                    "slurmctld spent %.1f %% of its time on us, at most %.0f %% are taken: a picture each %.0f s",
+                    "slurmctld spent %.1f %% of its time on us, the limit is %.0f %%: now asking every %.0f s",
                     100 * self.load.share,
                     100 * MOST,
                     self.every,

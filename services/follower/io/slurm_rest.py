@@ -58,7 +58,7 @@ class ByRest:
             return None
 
         if not isinstance(statistics, dict):
-            raise FollowError(f"{path}: its statistics are none")
+            raise FollowError(f"{path}: statistics: expected an object")
         return slurm_json.load_of(statistics, self._server.user)
 
     async def machine(self) -> SlurmNodes:
@@ -104,17 +104,17 @@ class ByRest:
         if self._version is None:
             paths = await self._server.get(LISTING, "paths")
             if not isinstance(paths, dict):
-                raise FollowError(f"{LISTING}: its paths are none")
+                raise FollowError(f"{LISTING}: paths: expected an object")
             versions = {int(match[1]) for path in paths if (match := re.match(r"/slurm/v0\.0\.(\d{1,4})/", path))}
             if not versions & KNOWN:
                 has, known = (", ".join(f"v0.0.{version}" for version in sorted(some)) for some in (versions, KNOWN))
-                raise FollowError(f"{LISTING}: it has {has or 'no version'}; known are {known}")
+                raise FollowError(f"{LISTING}: expected one of {known}, found {has or 'no version'}")
             self._version = max(versions & KNOWN)
 
         return self._version
 
     async def _get(self, of: str, what: str, part: str, query: Mapping[str, str] | None = None) -> tuple[str, Any]:
-        """Return the requested path, and a part of its answer."""
+        """Request a resource from the server. Return its path and one part of the answer."""
         path = f"/{of}/v0.0.{await self._newest()}/{what}"
         try:
             return path, await self._server.get(path, part, query, self._seconds if of == "slurmdb" else None)
@@ -129,7 +129,7 @@ class ByRest:
         part = "jobs" if what.startswith("job") else what
         path, rows = await self._get(of, what, part, query)
         if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-            raise FollowError(f"{path}: its {part} are no list of objects")
+            raise FollowError(f"{path}: {part}: expected a list of objects")
         return path, rows
 
 

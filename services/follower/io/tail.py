@@ -111,13 +111,13 @@ class Tail:
 
     def _read(self) -> list[FileLine]:
         if self._path.exists() and not (self._path.is_dir() or self._path.is_file()):
-            raise FollowError(f"{self._path} is no file, and no folder")
+            raise FollowError(f"{self._path} is neither a file nor a folder")
         file = self._file or self._opened()
         if file is None:
             return []
         over = self._follower() is not None  # checked before the read: a complete file gets no more lines
         if self.place.offset and not self._is_same(file):
-            log.warning("%s was emptied; what was not read of it by then is lost", self.place.name)
+            log.warning("%s was emptied; lines that were not read before are lost", self.place.name)
             self.place = Place(self.place.name)
         file.seek(self.place.offset)
         data = file.read(PIECE)
@@ -161,7 +161,7 @@ class Tail:
                     return file
 
             if self.place.offset:
-                log.warning("%s is gone; what was written to it last may be missing", quote(self.place.name))
+                log.warning("%s is gone; its last lines may be missing", quote(self.place.name))
             self._go_to(self._follower())
         else:
             self._go_to(self._first())

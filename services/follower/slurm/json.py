@@ -86,8 +86,8 @@ def squeue_rows(jobs: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, str]]:
         numbers = tasks_in(tasks)
         if numbers is None:
             raise FollowError(
-                f"job {quote(values['JobID'])}: its tasks are {quote(tasks)}, which is not all of them; "
-                f"slurmrestd tells them in an environment with SLURM_BITSTR_LEN=0"
+                f"job {quote(values['JobID'])}: slurmrestd lists only some of its tasks: {quote(tasks)}; "
+                "start slurmrestd with SLURM_BITSTR_LEN=0 in its environment"
             )
 
         yield from (values | {"ArrayTaskID": str(number)} for number in numbers)

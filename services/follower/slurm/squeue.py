@@ -91,7 +91,7 @@ def _jobs(text: str, end: str) -> Iterator[dict[str, str]]:
     """Yield the fields of each job. A job name may contain any text; only its first line counts."""
     fields, count = text.split(end), len(FIELDS)
     if text and (len(fields) % count != 1 or fields[-1] != "\n"):
-        raise FollowError("squeue: its output is cut off, or has other fields than were asked for")
+        raise FollowError("squeue: its output is cut off, or has other fields than requested")
     for at in range(0, len(fields) - 1, count):
         values = fields[at : at + count]
         if at and not values[0].startswith("\n"):
@@ -109,12 +109,12 @@ def _observation(values: Mapping[str, str]) -> JobObservation | None:
             return None
         value = _instant(text)
         if value is None:
-            raise FollowError(f"squeue: job {quote(job)}: {name} is {quote(text)}, no time that is understood")
+            raise FollowError(f"squeue: job {quote(job)}: {name} is {quote(text)}, which is not a time")
         return None if value == UNKNOWN else value
 
     def number(name: str) -> int:
         if (value := whole_number(values[name])) is None:
-            raise FollowError(f"squeue: job {quote(job)}: {name} is {quote(values[name])}, no whole number")
+            raise FollowError(f"squeue: job {quote(job)}: {name} is {quote(values[name])}, not a whole number")
         return value
 
     state, status = _state_of(values["State"])
@@ -221,7 +221,7 @@ def _rows(text: str) -> Iterator[list[str]]:
     for line in text.splitlines():
         fields = line.split("|")
         if len(fields) < len(NODE_FIELDS):
-            raise FollowError(f"sinfo: {len(fields)} fields, not {len(NODE_FIELDS)}: {quote(line)}")
+            raise FollowError(f"sinfo: {len(fields)} fields, expected {len(NODE_FIELDS)}: {quote(line)}")
         yield fields
 
 
@@ -229,7 +229,8 @@ def _node(name: str, partitions: Sequence[str], values: Sequence[str]) -> Node:
     state, processors, memory, devices = values[:4]
     counts = [whole_number(count) for count in processors.split("/")]
     if len(counts) != 4 or None in counts:
-        raise FollowError(f"sinfo: node {quote(name)} has {quote(processors)} processors")
+        expected = "expected allocated/idle/other/total"
+        raise FollowError(f"sinfo: node {quote(name)}: CPUsState is {quote(processors)}, {expected}")
     held, _, _, total = (count or 0 for count in counts)
     flags = {flag.strip("*~#!%@^-$").lower() for flag in state.split("+")}
     usable = total if not flags & UNUSABLE and not state.endswith("*") else held

@@ -160,7 +160,7 @@ def _run_times(
         reason = f"the job requests {own.processors} processors; the machine has {machine}"
         raise Unanswerable(422, reason, "processors")
     if not isinstance(handler, PredictsRunTimes):
-        raise TypeError(f"stage {state.stage.name} predicts no run times")
+        raise TypeError(f"stage {state.stage.name} does not predict run times")
     prediction = handler.run_time_of(question.job(as_of.time, own))
     run_time = run_time_told(prediction, own.requested_time)
     histogram = () if prediction is None else prediction.histogram
@@ -175,7 +175,7 @@ def _run_times(
 def _starts(asked: Asked, state: StageRun) -> tuple[Sequence[Start], AsOf]:
     handler, as_of = _opened(state)
     if not isinstance(handler, ForecastsStarts):
-        raise TypeError(f"stage {state.stage.name} forecasts no starts")
+        raise TypeError(f"stage {state.stage.name} does not forecast starts")
     return handler.starts_of(asked), as_of
 
 
@@ -184,7 +184,7 @@ def _bounds(job: JobSubmitted, state: StageRun) -> tuple[tuple[WaitBound, ...], 
     if handler.passthrough:
         return (), as_of
     if not isinstance(handler, BoundsWaits):
-        raise TypeError(f"stage {state.stage.name} bounds no waits")
+        raise TypeError(f"stage {state.stage.name} does not bound waits")
     return handler.bounds_at(job.model_copy(update={"time": as_of.time}), 0.95, 0.95), as_of
 
 

@@ -68,7 +68,7 @@ class Answers:
         await self._require(question.cluster, run)
         answer = await self._answer_of(run, question)
         if answer is None:
-            reason = f"run {quote(run)} bounds no waits: it was made without --wait-bound"
+            reason = f"run {quote(run)} has no bounds on waits: it was started without --wait-bound"
             raise Unanswerable(409, f"{reason}; {await self._others(question.cluster, run)}", "run")
         return answer
 
@@ -128,7 +128,7 @@ class Answers:
                     return answer
                 self._boundless.add(run)
 
-        reason = f"no run of cluster {quote(question.cluster)} bounds waits: make one with --wait-bound"
+        reason = f"no run of cluster {quote(question.cluster)} has bounds on waits; start one with --wait-bound"
         raise Unanswerable(409, f"{reason}; known: {_listed(runs)}", "cluster")
 
     async def _latest_first(self, cluster: str) -> list[str]:
@@ -181,7 +181,7 @@ class Answers:
                 )
             )
         except SnapshotMismatch as error:
-            log.warning("passed over a run: %s", error, extra={"run": run})
+            log.warning("skipped a run: %s", error, extra={"run": run})
             return None
 
     def _follower(self, run: str) -> RunFollower:
@@ -224,7 +224,7 @@ def _answer(question: Question, run: str, state: StageRun) -> Answer | None:
         queue_number=question.queue,
     )
     if not isinstance(handler, BoundsWaits):
-        raise TypeError(f"stage {state.stage.name} bounds no waits")
+        raise TypeError(f"stage {state.stage.name} does not bound waits")
     bounds = handler.bounds_at(job, question.quantile, question.confidence)
     return Answer(cluster=cluster, run=run, sequence=state.sequence, time=handler.time, bounds=bounds)
 

@@ -66,7 +66,7 @@ def read_as(model: type[Asked], parameters: Mapping[str, object]) -> Asked:
 
     name = str(first["loc"][0])
     if first["type"] == "unexpected_keyword_argument":
-        raise Unanswerable(422, f"there is no such parameter; known: {', '.join(model.model_fields)}", name)
+        raise Unanswerable(422, f"unknown parameter; known: {', '.join(model.model_fields)}", name)
     if first["type"] == "missing":
         raise Unanswerable(422, "is missing", name)
     raise Unanswerable(422, f"{quote(str(first['input']), MAX_QUOTED_LENGTH)}: {first['msg'].lower()}", name)

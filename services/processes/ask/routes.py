@@ -102,7 +102,7 @@ async def without_traceback(request: web.Request, handler: Handler) -> web.Strea
         return response
     except Exception:
         log.exception("a question could not be answered: %s", quote(request.path_qs))
-        return _json_response(Problem(error="an error inside the server, which its log tells of"), 500)
+        return _json_response(Problem(error="internal error; see the log of the server"), 500)
 
 
 def _json_response(message: FrozenModel, status: int = 200) -> web.Response:

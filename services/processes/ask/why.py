@@ -75,7 +75,7 @@ def _explain(question: JobQuestion, run: str, state: StageRun) -> Why | str | No
         of = f"{quote(run)} is a run of cluster {quote(handler.opened.cluster)}"
         raise Unanswerable(404, f"{of}, not of {quote(question.cluster)}", "run")
     if not isinstance(handler, Explains):
-        raise TypeError(f"stage {state.stage.name} explains nothing")
+        raise TypeError(f"stage {state.stage.name} does not explain waits")
     explanation = handler.explain(question.job, run, state.sequence)
     if explanation is None:
         return handler.known()

@@ -162,7 +162,7 @@ class LivePage:
             return web.Response(headers={"Content-Type": EVENTS})
         now = asyncio.get_running_loop().time()
         if not self._has_room(now):
-            text = f"{MAX_VISITORS} visitors are here already\n"
+            text = f"{MAX_VISITORS} visitors are connected already, the maximum\n"
             return web.Response(status=503, text=text, headers={"Retry-After": "5"})
         response = web.StreamResponse(headers=SAFE | {"Content-Type": EVENTS})
         visitor = request.transport

@@ -35,7 +35,7 @@ class LiveView(Stories):
             try:
                 self._explains.handle(envelope)
             except Exception:
-                log.exception("why jobs wait is not shown any more", extra={"run": envelope.run})
+                log.exception("the live page shows no more explanations of waits", extra={"run": envelope.run})
                 self._explains = None
 
         return output

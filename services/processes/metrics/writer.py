@@ -122,7 +122,7 @@ class MetricsWriter:
         """
         server = await self._started()
         if server != self._server:
-            log.warning("VictoriaMetrics has started anew; what it may have lost is written again")
+            log.warning("VictoriaMetrics has restarted; samples that it may have lost are written again")
             self._server, self._reached = server, {}
             await self._follower.go_back()
             return
@@ -158,12 +158,12 @@ class MetricsWriter:
                         return text
                     reason = f"{response.status} {text[:200].decode(errors='replace')}"
                     if response.status in final:
-                        log.error("VictoriaMetrics refuses %s: %s", path, reason)
+                        log.error("VictoriaMetrics rejects %s: %s", path, reason)
                         return None
             except (aiohttp.ClientError, OSError, TimeoutError) as error:
                 reason = reason_of(error)
 
             pause = backoff.pause()
-            log.warning("VictoriaMetrics does not take %s: %s; trying again in %.1f s", path, reason, pause)
+            log.warning("VictoriaMetrics did not accept %s: %s; trying again in %.1f s", path, reason, pause)
             self._health.retries.inc()
             await asyncio.sleep(pause)

@@ -56,9 +56,9 @@ def _mixed(kinds: str) -> str:
     names = [kind.strip() for kind in kinds.split("+")]
     for number, name in enumerate(names):
         if name not in KINDS:
-            raise ValueError(f"{quote(name)} predicts no distributions that can be mixed; known: {', '.join(KINDS)}")
+            raise ValueError(f"{quote(name)} cannot be mixed; known: {', '.join(KINDS)}")
         if name in names[:number]:
-            raise ValueError(f"{name} is there twice")
+            raise ValueError(f"{name} occurs twice")
         try:
             KINDS[name].Settings()
         except ValidationError as error:

@@ -199,7 +199,8 @@ def spelled_out(text: str) -> str:
         raise SettingsError(f"templates {name}: {len(templates):,} templates; a set has 1 to {MAX_TEMPLATES}")
     for line in templates:
         if len(line) > MAX_LINE_LENGTH:
-            raise SettingsError(f"templates {name}: {line[:40]!r}… is no template: {len(line):,} characters")
+            shown = f"{line[:40]!r}… has {len(line):,} characters"
+            raise SettingsError(f"templates {name}: {shown}; a template has at most {MAX_LINE_LENGTH:,}")
     try:
         return spelled(";".join(templates))
     except SettingsError as error:

@@ -37,7 +37,7 @@ def compiled(key: Key) -> tuple[int, Key]:
     if getattr(key, "steady", False):
         return STEADY, key
     if key not in AGEING:
-        raise ValueError("changes as time passes in a way that no shadow machine follows")
+        raise ValueError("its keys change as jobs wait; simulated machines support this only for exp, wfp3 and unicep")
     return AGEING[key]
 
 

@@ -109,9 +109,8 @@ class Ordering:
         waiting = WaitingColumns(now, queue, self.by, self.measures, self.chance)
         values = np.asarray(key(waiting), dtype=np.float64)
         if values.shape != (len(queue),):  # of a plug-in: kernels read one key for each job
-            raise ValueError(
-                f"order {getattr(key, '__name__', key)} sorts {len(queue)} jobs by keys of shape {values.shape}"
-            )
+            name = getattr(key, "__name__", key)
+            raise ValueError(f"order {name}: {len(queue)} jobs have keys of shape {values.shape}")
         return values - self.weight * waiting.waits if self.weight and key is not fcfs else values
 
 

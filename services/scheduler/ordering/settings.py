@@ -75,7 +75,7 @@ def require_foretold(forecast: Forecast, orders: Sequence[str], info: Validation
     queue = info.data.get("queue", "fcfs")
     if forecast and queue not in orders:
         known = "order of arrival" if orders == AS_SUBMITTED else "order of arrival or of priority"
-        raise ValueError(f"waits are forecast where the queue is in {known}, and this has queue={queue}")
+        raise ValueError(f"a forecast needs the queue in {known}, found queue={queue}")
 
 
 class OrderedPlanSettings(PlanSettings, OrderedSettings):

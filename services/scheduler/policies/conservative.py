@@ -55,7 +55,7 @@ def _share(value: object) -> object:
         share = 0.0
 
     if not 0 < share <= 1:
-        raise ValueError("expected a share above 0 and at most 1, expected, or no")
+        raise ValueError("expected no, the word expected, or a share above 0 and at most 1")
     return share
 
 

@@ -118,9 +118,12 @@ def _delay(
     for job, (size, ends) in enumerate([*running, candidate]):
         name = "the candidate" if job == len(running) else f"running job {job}"
         if any(time != time for time in ends):
-            raise ValueError(f"{name} ends at what is not a number")
+            raise ValueError(f"{name} has the end NaN, expected numbers")
         if size < 1 or not abs(sum(ends.values()) - 1) <= 1e-9 or min(ends.values()) < 0:
-            raise ValueError(f"{name} has {size} processors and ends with probability {sum(ends.values())}")
+            raise ValueError(
+                f"{name} has {size} processors, and probabilities that add up to {sum(ends.values())}; "
+                "expected at least 1, and 1"
+            )
 
     size, ends = candidate
     walked = walk_over(needed, running, [size])

@@ -67,7 +67,7 @@ def spelled(keys: dict[str, object]) -> str:
     '(weight_age=1000,favor_small=yes,qos=1:0:1000;2:10:500)'
     """
     if len(keys) > MAX_KEYS:
-        raise ValueError(f"{len(keys)} keys; a SPEC takes {MAX_KEYS}")
+        raise ValueError(f"{len(keys)} keys; a SPEC has at most {MAX_KEYS}")
     parts = []
     for key, value in keys.items():
         if isinstance(value, list):
@@ -81,7 +81,7 @@ def spelled(keys: dict[str, object]) -> str:
             raise ValueError(f"{key}: expected a number, a word, true, false or rows")
 
         if not set(text).isdisjoint("(),= \n"):
-            raise ValueError(f"{key}: {truncate(text, QUOTED)!r} cannot be a value")
+            raise ValueError(f"{key}: a value cannot have any of (),= or spaces, as {truncate(text, QUOTED)!r} has")
         parts.append(f"{key}={text}")
 
     return f"({','.join(parts)})"
@@ -170,9 +170,9 @@ def rows_of(table: str, text: str) -> list[Any]:
     for part in text.split(";"):
         numbers = part.split(":")
         if len(numbers) != len(row._fields) or not all(text.isascii() and text.isdecimal() for text in numbers):
-            raise ValueError(f"{quote(part)} is not {':'.join(row._fields)}, whole numbers")
+            raise ValueError(f"{quote(part)}: expected whole numbers, {':'.join(row._fields)}")
         if max(map(int, numbers)) > MAX_TIME:
-            raise ValueError(f"{quote(part)}: no number is beyond {MAX_TIME}")
+            raise ValueError(f"{quote(part)}: a number is above {MAX_TIME}")
         rows.append(row(*map(int, numbers)))
 
     return rows
@@ -229,7 +229,7 @@ class SlurmSettings(PolicySettings):
             return keys
         site_keys = keys_of(str(keys["site"]))
         if unknown := [key for key in site_keys if key not in cls.model_fields or key == "site"]:
-            raise ValueError(f"site: no key {quote(unknown[0])}")
+            raise ValueError(f"site: unknown key {quote(unknown[0])}")
         return site_keys | {key: value for key, value in keys.items() if key != "site"}
 
     @field_validator(*TABLES)
@@ -239,7 +239,7 @@ class SlurmSettings(PolicySettings):
         if info.field_name == "accounts":
             known = {association.number for association in rows} | {0}
             if len({association.number for association in rows}) < len(rows):
-                raise ValueError("an account comes twice")
+                raise ValueError("an account occurs twice")
             parents = {association.number: association.parent for association in rows if association.number}
             for number in parents:
                 above, steps = number, 0

@@ -94,11 +94,11 @@ class TunedSettings(PolicySettings):
     def _few_and_different(self) -> "TunedSettings":
         count = 1 + math.prod(len(text.split(BETWEEN)) for text in self._lists())
         if count > MAX_MEMBERS:
-            raise ValueError(f"a portfolio of {count:,} configurations; at most {MAX_MEMBERS}")
+            raise ValueError(f"the portfolio has {count:,} configurations; at most {MAX_MEMBERS} are allowed")
         for key, parts in zip(("orders", "thresholds", "overtaken", "patience", "taus"), self._lists(), strict=True):
             meant = [ORDERS[part] if key == "orders" else float(part) for part in parts.split(BETWEEN)]
             if any(order in meant[:place] for place, order in enumerate(meant)):
-                raise ValueError(f"{key}={truncate(parts, QUOTED)} has one of them twice")
+                raise ValueError(f"{key}={truncate(parts, QUOTED)} has a value twice")
 
         return self
 

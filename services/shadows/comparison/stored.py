@@ -36,7 +36,7 @@ class StoredShadow(NamedTuple):
 def none_of(cluster: str, every: Sequence[StoredShadow]) -> str:
     """Return an error message: the cluster has no shadow, and these clusters have."""
     known = truncate(", ".join(sorted({shadow.cluster for shadow in every}))) if every else "none"
-    return f"cluster {quote(cluster)} has no shadow; clusters that have: {known}. shadowtime shadow starts one"
+    return f"cluster {quote(cluster)} has no shadow; clusters with one: {known}; start one with shadowtime shadow"
 
 
 def read(run: str, snapshot: bytes | None) -> StoredShadow:
@@ -57,8 +57,8 @@ def read(run: str, snapshot: bytes | None) -> StoredShadow:
         summary = both.report(both.horizon or 0, key_of(0, run))
     except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
         raise SnapshotMismatch(
-            f"what is stored of shadow {quote(run)} is damaged, or of another version: {error!r:.200}; "
-            "start it anew with shadowtime shadow"
+            f"the stored state of shadow {quote(run)} is damaged, or of another version: {error!r:.200}; "
+            "start it again with shadowtime shadow"
         ) from None
 
     return StoredShadow(run, cluster, real, name.removeprefix("shadow/"), unix_start, summary)
@@ -121,6 +121,6 @@ class StoredShadowCache:
         try:
             stored = await asyncio.to_thread(read, run, None if state is None else state.snapshot)
         except SnapshotMismatch as error:
-            log.warning("passed over a shadow: %s", error, extra={"run": run})
+            log.warning("skipped a shadow: %s", error, extra={"run": run})
             stored = None
         return _Seen(position, stored)

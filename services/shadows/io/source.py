@@ -67,8 +67,8 @@ async def beginning_of(
 
     if first is None:
         raise FollowError(
-            f"topic {JOBS} knows no run {quote(run)}; name the run to shadow: --of NAME; "
-            "shadowtime watch decisions --beginning shows those that are there"
+            f"topic {JOBS} has no run {quote(run)}; name the run to shadow: --of NAME; "
+            "shadowtime watch decisions --beginning shows all runs"
         )
 
     return first, last, after
@@ -79,7 +79,7 @@ async def read_from(consumer: AIOKafkaConsumer, offsets: Mapping[TopicPartition,
     consumer.assign(list(offsets))
     for place, offset in offsets.items():
         if (await consumer.beginning_offsets([place]))[place] > offset > 0:
-            raise FollowError(f"topic {place.topic} does not keep what is to be read next: begin a new shadow (--name)")
+            raise FollowError(f"topic {place.topic} no longer keeps offset {offset}: start a new shadow (--name)")
         consumer.seek(place, offset)
 
 
@@ -128,7 +128,7 @@ class ShadowSource:
     def twin(self) -> TwinMachine:
         """Machine of the shadow. It exists only after `meet` or `restore`; before, `FollowError` is raised."""
         if self._twin is None:
-            raise FollowError(f"{self.of.real} was not met yet")
+            raise FollowError(f"{self.of.real}: call meet or restore first")
         return self._twin
 
     @property
@@ -195,7 +195,7 @@ class ShadowSource:
             if not self._already:
                 fresh.append(event)
             elif (before := self._already.popleft()) != event:
-                raise FollowError(f"the log of this shadow has {before} where it would tell {event}: begin a new one")
+                raise FollowError(f"this shadow's log has {before}, but it now gives {event}: start a new one (--name)")
 
         return fresh
 
@@ -231,7 +231,7 @@ class ShadowSource:
         if envelope.sequence <= self._heard:
             return
         if envelope.sequence > self._heard + 1:
-            raise FollowError(f"the log of run {quote(self.of.real)} has a hole after sequence {self._heard}")
+            raise FollowError(f"the log of run {quote(self.of.real)} has a gap after sequence {self._heard}")
         self._heard = envelope.sequence
         self.load.answers += 1
         self.twin.hear(envelope.event)
@@ -308,7 +308,7 @@ class ShadowSource:
         mine: dict[str, str | bool] = {"real": self.of.real, "exact": self.of.exact}
         if {name: state[name] for name in mine} != mine:
             played = f"beside {state['real']}{', exact' if state['exact'] else ''}"
-            raise FollowError(f"run {quote(self.of.run)} is played {played}; call this one otherwise: --name")
+            raise FollowError(f"run {quote(self.of.run)} exists already, {played}; choose another --name")
         self._forget()
         self._begin(ClusterOpened.model_validate(state["first"]), state["takes_over"])
         self._heard, self._real_offset = state["heard"]

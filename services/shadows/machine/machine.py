@@ -240,7 +240,7 @@ class TwinMachine:
             life = self._machine.running.get(kill.job_number)
             if life is None or (kill.requeue and not life.job.restartable):
                 raise ReplayError(
-                    f"job {kill.job_number} is to be killed at {self._clock} but does not run, or restart"
+                    f"the policy kills job {kill.job_number} at {self._clock}, but it does not run, or cannot restart"
                 )
 
             ended = life.execution().ended(self._clock, killed=True, requeue=kill.requeue)

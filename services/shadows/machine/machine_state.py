@@ -43,11 +43,11 @@ class MachineState:
         """
         life = self.waiting.get(decided.job_number)
         if life is None:
-            raise ReplayError(f"job {decided.job_number} is to start at {now} but does not wait")
+            raise ReplayError(f"the policy starts job {decided.job_number} at {now}, but it does not wait")
         life.start, life.on, life.limit = now, decided.processors, decided.limit
         execution = life.execution()
         if lacking := self._rooms.lacking(execution.job, decided.processors):
-            raise ReplayError(f"job {decided.job_number} is to start at {now} on {lacking} free")
+            raise ReplayError(f"the policy starts job {decided.job_number} at {now} on {lacking} free")
         self.place(life)
         return execution.started()
 

@@ -48,7 +48,7 @@ class Sender:
         if not messages:
             return ()
         if (size := max(len(value) for value, _ in messages)) > self._most:
-            raise MessageSizeTooLargeError(f"a message of {size} bytes; at most {self._most} are sent")
+            raise MessageSizeTooLargeError(f"a message has {size} bytes; the limit is {self._most}")
         own = Outgoing(key, messages, asyncio.get_running_loop().create_future())
         place = topic, partition
         if place in self._waiting:

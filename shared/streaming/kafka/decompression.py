@@ -65,7 +65,7 @@ class _Batch:
             yield from self._batch
         except (UnsupportedCodecError, TooLarge, zlib.error) as error:
             first, last = self._batch.base_offset, self._batch.next_offset - 1
-            reason = f"records {first} to {last} came in a batch that cannot be unpacked: {error}"
+            reason = f"records {first} to {last} are in a batch that cannot be decompressed: {error}"
             yield Unreadable(last, self._batch.max_timestamp, UndecodableBatch(reason.encode()))
 
 

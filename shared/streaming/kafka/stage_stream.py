@@ -74,9 +74,9 @@ class KafkaStream:
 
             await self._deliver_alone(partition, key, messages)
         except FINAL as error:
-            raise MessageRejected(f"Kafka never takes one of its outputs: {reason_of(error)}") from error
+            raise MessageRejected(f"Kafka rejected one of its outputs for good: {reason_of(error)}") from error
         except FAILURES as error:
-            raise BusError(f"Kafka does not take outputs: {reason_of(error)}") from error
+            raise BusError(f"Kafka accepted no outputs: {reason_of(error)}") from error
 
     async def _deliver_alone(self, partition: int, key: bytes, messages: Sequence[Dated]) -> None:
         """Deliver each message in a batch of its own, by a separate producer: a refusal does not affect other runs."""
@@ -109,9 +109,9 @@ class KafkaStream:
                     await (await self._send_letter(record, reason, b""))
         except RENEWED as error:
             await self._renew(sender)
-            raise BusError(f"Kafka does not take dead letters: {reason_of(error)}") from error
+            raise BusError(f"Kafka accepted no dead letters: {reason_of(error)}") from error
         except FAILURES as error:
-            raise BusError(f"Kafka does not take dead letters: {reason_of(error)}") from error
+            raise BusError(f"Kafka accepted no dead letters: {reason_of(error)}") from error
 
     async def replay(self, partition: int, start: int, stop: int | None) -> AsyncIterator[Sequence[Record]]:
         """Yield the records of the stage's input from offset `start` up to `stop`, in parts."""
@@ -120,7 +120,7 @@ class KafkaStream:
                 yield [replace(record, timestamp=record.timestamp / 1000) for record in part]
         except FAILURES as error:
             await self._reader.stop()
-            raise BusError(f"Kafka does not give records: {reason_of(error)}") from error
+            raise BusError(f"Kafka returned no records: {reason_of(error)}") from error
 
     async def stop(self) -> None:
         """Close all connections."""
@@ -136,7 +136,7 @@ class KafkaStream:
             try:
                 await new.start()
             except FAILURES as error:
-                raise BusError(f"Kafka does not take outputs: {reason_of(error)}") from error
+                raise BusError(f"Kafka accepted no outputs: {reason_of(error)}") from error
 
             self._sender = Sender(new, self._settings.max_output_bytes)
             with suppress(*FAILURES):

@@ -57,7 +57,7 @@ async def keep_topics(settings: Settings) -> None:
         ]
         for answer in await admin.alter_configs(kinds):
             for why in (why for code, why, *_ in answer.resources if code):
-                raise BusError(f"Kafka does not change its topics: {why}")
+                raise BusError(f"Kafka rejected the new retention of its topics: {why}")
         return len(kinds)
 
     await _administer(settings, alter)
@@ -177,10 +177,10 @@ def _require_created(response: Any, settings: Settings) -> None:
     """Raise an error unless the topics exist now. Another worker may have created them first."""
     refused = {name: code for name, code, *_ in response.topic_errors if code not in (0, TopicAlreadyExistsError.errno)}
     if forbidden := [name for name, code in refused.items() if code in FORBIDDEN]:
-        user = "whoever gives no name" if settings.kafka_username is None else f"user {settings.kafka_username!r}"
+        user = "a client without a user" if settings.kafka_username is None else f"user {settings.kafka_username!r}"
         raise BusError(
-            f"Kafka at {settings.kafka_bootstrap} shows {user} no topic {', '.join(forbidden)}, nor may it create one; "
-            "do that first, as a user who may: shadowtime topics"
+            f"Kafka at {settings.kafka_bootstrap}: {user} may neither see nor create topic {', '.join(forbidden)}; "
+            "create it first, as a user who may: shadowtime topics"
         )
     for name, code in refused.items():
         raise for_code(code)(name)

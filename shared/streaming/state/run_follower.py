@@ -218,7 +218,7 @@ class RunFollower:
         for value in entries:
             envelope = Envelope.read(value)
             if envelope is None or envelope.sequence != state.sequence + 1 or state.spoiled:
-                raise self._damaged(f"its journal is of another schema, or has a hole, after sequence {state.sequence}")
+                raise self._damaged(f"its journal is of another schema, or has a gap, after sequence {state.sequence}")
             state.push(envelope)
 
     def _damaged(self, why: str) -> SnapshotMismatch:

@@ -29,7 +29,7 @@ class NoTraceback(logging.Filter):
         error = record.exc_info[1] if record.exc_info else None
         if isinstance(error, HttpProcessingError):
             remote = record.args[0] if isinstance(record.args, tuple) and record.args else None
-            record.msg, record.args = "no request: %s from %s", (quote(" ".join(error.message.split())), remote)
+            record.msg, record.args = "malformed request: %s from %s", (quote(" ".join(error.message.split())), remote)
             record.exc_info, record.levelno, record.levelname = None, logging.WARNING, "WARNING"
         return True
 
@@ -202,7 +202,7 @@ class Connections:
                 if error.errno in NO_ROOM:  # leave some descriptors to the rest of the process
                     self._most = max(MIN_CONNECTIONS, len(self._there) * 3 // 4)
                     self._make_room()
-                log.warning("cannot take a connection: %s", error.strerror)
+                log.warning("cannot accept a connection: %s", error.strerror)
                 await asyncio.sleep(AGAIN_SECONDS)
                 continue
 

@@ -47,7 +47,7 @@ class AllowedNames:
             self._names.add(names.lower())
         for name in more:
             if _stands_for_all(name) or not (_address(name) or NAME.fullmatch(name)):
-                raise SettingsError(f"{quote(name)} is no name of a host that can be allowed; one is live.example.org")
+                raise SettingsError(f"{quote(name)} is not a host name that can be allowed, such as live.example.org")
             self._names.add(name.lower())
 
     def include(self, host: str, arrived_at: str) -> bool:

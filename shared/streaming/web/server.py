@@ -136,7 +136,7 @@ async def _listeners(host: str, port: int) -> list[socket.socket]:
         )
         places = dict.fromkeys((family, address) for family, *_, address in addresses)
     except (OSError, UnicodeError) as error:
-        reason = (isinstance(error, OSError) and error.strerror) or "that is no name of a host"
+        reason = (isinstance(error, OSError) and error.strerror) or "this is not a host name"
         raise SettingsError(f"cannot listen on {quote(host)}: {reason}") from error
 
     listeners: list[socket.socket] = []
@@ -182,14 +182,14 @@ def _guarded(allowed: AllowedNames, bodies: Collection[str]) -> Any:
         headers = request.headers.getall("Host", [])
         host = named(headers[0]) if len(headers) == 1 else None
         if host is None:
-            raise web.HTTPBadRequest(reason="a request names one host")
+            raise web.HTTPBadRequest(reason="expected one valid Host header")
         target = host if request.host == headers[0] else request.host or ""  # a whole URL overrides the header
         arrived_at = str((request.get_extra_info("sockname") or ("",))[0])
         if not (allowed.include(host, arrived_at) and allowed.include(target, arrived_at)):
-            raise web.HTTPMisdirectedRequest(reason="no name of this server: see --allow, or the setting web_names")
+            raise web.HTTPMisdirectedRequest(reason="not a name of this server: see --allow, or the setting web_names")
         if request.body_exists and request.path not in bodies:
             request.protocol.close()
-            raise web.HTTPRequestEntityTooLarge(0, request.content_length or 0, reason="this page takes no body")
+            raise web.HTTPRequestEntityTooLarge(0, request.content_length or 0, reason="this page accepts no body")
         return await handler(request)
 
     return guard

@@ -72,7 +72,7 @@ class Committer:
             except (StoreError, BusError):
                 raise
             except Exception as error:
-                log.exception("run %s cannot go on", quote(run.name))
+                log.exception("run %s cannot continue", quote(run.name))
                 failure = described(error)
 
             if failure is not None:
@@ -164,5 +164,5 @@ def quarantine_reason(stage: str, run: Run, reason: str) -> str:
     """Return the reason for a quarantine as a text for users, with the remedy."""
     return truncate(
         f"run {quote(run.name)} is quarantined by stage {stage}: {reason}; "
-        f"to take it up again: shadowtime rebuild {stage} --run {quote(run.name)}"
+        f"to continue it: shadowtime rebuild {stage} --run {quote(run.name)}"
     )

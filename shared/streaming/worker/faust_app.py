@@ -152,7 +152,7 @@ def build_app(stage: Stage, settings: Settings, folder: Path) -> faust.App:
     @app.agent(topic, concurrency=1, name=stage.name)
     async def consume(stream: Any) -> None:  # faust reads only topics of agents; the runner gets all records
         async for _ in stream.noack().events():
-            log.error("a record came one at a time")
+            log.error("a record arrived outside a batch")
 
     @app.task
     async def process() -> None:

@@ -45,7 +45,7 @@ class WorkerHealth:
             if self._owned():
                 owned = time.monotonic()
             elif time.monotonic() - owned > UNASSIGNED_SECONDS:
-                log.critical("%s: no partition for %d s; starting anew", self._loop.stage.name, UNASSIGNED_SECONDS)
+                log.critical("%s: no partition for %d s; restarting", self._loop.stage.name, UNASSIGNED_SECONDS)
                 os._exit(STALLED)
 
             behind = self._lag()
@@ -54,7 +54,7 @@ class WorkerHealth:
             if self._at_work() or (not behind and not self._loop.busy):
                 self._loop.last_progress = time.monotonic()
             elif idle > self._loop.settings.watchdog_seconds:
-                log.critical("%s: %d messages wait and nothing moved for %.0f s", self._loop.stage.name, behind, idle)
+                log.critical("%s: %d messages wait, stalled %.0f s; restarting", self._loop.stage.name, behind, idle)
                 os._exit(STALLED)
 
     def _at_work(self) -> bool:

@@ -111,7 +111,7 @@ class WorkerLoop:
                     self.metrics.batch_seconds.observe(time.perf_counter() - began)
                 self.last_progress = time.monotonic()
         except Exception:  # an error of Kafka or Redis themselves: errors of a run end in its turn
-            log.exception("%s cannot go on", self.stage.name)
+            log.exception("%s cannot continue", self.stage.name)
             os._exit(1)
         finally:
             worker.close()

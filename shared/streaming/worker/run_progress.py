@@ -123,7 +123,7 @@ class RunProgress:
         except Exception:
             if run.quarantined is None:
                 raise
-            log.exception("what run %s said last cannot be delivered", quote(run.name))
+            log.exception("the last outputs of run %s cannot be delivered", quote(run.name))
 
     async def advance(self, run: Run, work: Sequence[Work]) -> int:
         """Handle a slice of a run's events, and begin to commit it. Return the number of handled events."""
@@ -215,7 +215,7 @@ class RunProgress:
         except (Exception, TimeLimitExceeded) as error:
             return None, f"its state cannot be stored: {described(error)}"
         if len(snapshot) > MAX_STATE_BYTES:
-            return None, f"its state has {len(snapshot)} bytes; at most {MAX_STATE_BYTES} are stored"
+            return None, f"its state has {len(snapshot)} bytes; the limit is {MAX_STATE_BYTES}"
         return snapshot, None
 
     async def _quarantine(self, run: Run, done: Slice, work: Work, reason: str) -> int:

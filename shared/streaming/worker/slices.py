@@ -132,7 +132,7 @@ def _encoded(state: StageRun, envelope: Envelope, forwarded: Envelope, most: int
         output = forwarded.to_bytes()
         if len(output) <= most:
             return forwarded, output
-        forwarded = rejected(envelope, f"an output of {len(output)} bytes; at most {most} are sent", "too-large")
+        forwarded = rejected(envelope, f"an output has {len(output)} bytes; the limit is {most}", "too-large")
     except Exception as error:
         forwarded = rejected(envelope, f"{state.stage.name} failed: {described(error)}", "failed")
 

@@ -69,7 +69,7 @@ def admitted(record: Record, stage: Stage, partitions: int, max_bytes: int) -> E
     if isinstance(record.value, UndecodableBatch):
         raise AdmissionError(record.value.decode())
     if len(record.value) > max_bytes:
-        raise AdmissionError(f"{len(record.value)} bytes; at most {max_bytes} are taken")
+        raise AdmissionError(f"the message has {len(record.value)} bytes; the limit is {max_bytes}")
     try:
         envelope = Envelope.from_bytes(record.value)
     except ValidationError as error:
@@ -79,11 +79,11 @@ def admitted(record: Record, stage: Stage, partitions: int, max_bytes: int) -> E
 
     if record.key != envelope.run.encode(errors="replace"):
         key = "no key" if record.key is None else f"key {quote(record.key.decode(errors='replace'))}"
-        raise AdmissionError(f"run {quote(envelope.run)} came under {key}")
+        raise AdmissionError(f"run {quote(envelope.run)}: the message has {key}; expected the name of the run")
     if (home := partition_of(envelope.run, partitions)) != record.partition:
-        raise AdmissionError(f"run {quote(envelope.run)} lives on partition {home}")
+        raise AdmissionError(f"run {quote(envelope.run)} belongs to partition {home}")
     if (intrusion := stage.forged_field(envelope)) is not None:
-        raise AdmissionError(f"{intrusion!r} is not for anybody before stage {stage.name} to say")
+        raise AdmissionError(f"{intrusion!r} must not be set before stage {stage.name}")
     return envelope
 
 
@@ -268,7 +268,7 @@ class RecordProcessor:
         except Exception as error:
             if run.failure is not None:
                 raise
-            log.exception("run %s cannot go on", quote(run.name))
+            log.exception("run %s cannot continue", quote(run.name))
             if run.quarantined is None:
                 run.enter(RunPhase.FAILED, described(error))
             return 0

@@ -100,14 +100,14 @@ def test_no_reader_puts_another_event_in_the_place_of_one() -> None:
     log.add_reader(RunLog(OPENED))
     log.check(told(SchedulingPoint(time=1)))
     log.mark_read()
-    with pytest.raises(LogViolation, match="ClusterClosed at 1 came in the place of another"):
+    with pytest.raises(LogViolation, match="ClusterClosed at 1 replaces an event"):
         log.check(told(ClusterClosed(time=1)))
 
 
 def test_stages_at_different_places_do_not_read_together() -> None:
     first, second = (StageHandler(OPENED) for _ in range(2))
     first.handle(told(JobSubmitted(time=3, job_number=1, requested_processors=2, requested_time=9)))
-    with pytest.raises(SnapshotMismatch, match="at 3 s, at 0 s"):
+    with pytest.raises(SnapshotMismatch, match="3 s and 0 s"):
         read_together([first, second])
 
 

@@ -178,15 +178,15 @@ def test_bounds_are_scored_only_where_that_is_known() -> None:
         (JobExpected(time=9, job_number=7, start=20), "job 7 foretold at 9 was never submitted"),
         (
             JobExpected(time=9, job_number=2, start=20, happened=3),
-            "job 2 foretold at 3, told at 9; its wait began at 4",
+            "job 2 foretold at 3, reported at 9; its wait began at 4",
         ),
         (JobSuspended(time=9, job_number=2), "job 2 suspended at 9 never started"),
         (JobResumed(time=9, job_number=1), "job 1 resumed at 9 was not suspended"),
         (JobSuspended(time=9, job_number=3), "job 3 suspended at 9 is suspended since 5"),
-        (started(9, 2, 8, happened=3), "job 2 started at 3, told at 9; its wait began at 4"),
-        (started(9, 2, 8, happened=10), "job 2 started at 10, told at 9; its wait began at 4"),
-        (JobResumed(time=9, job_number=3, happened=4), "job 3 resumed at 4, told at 9; it was suspended at 5"),
-        (submitted(9, 8, 1, eligible_time=10), "job 8 submitted at 9 waits from 10 on, later"),
+        (started(9, 2, 8, happened=3), "job 2 started at 3, reported at 9; its wait began at 4"),
+        (started(9, 2, 8, happened=10), "job 2 started at 10, reported at 9; its wait began at 4"),
+        (JobResumed(time=9, job_number=3, happened=4), "job 3 resumed at 4, reported at 9; it was suspended at 5"),
+        (submitted(9, 8, 1, eligible_time=10), "job 8 submitted at 9 has a later eligible time, 10"),
     ],
 )
 def test_what_contradicts_the_log_is_rejected_by_the_first_stage(event: Event, reason: str) -> None:

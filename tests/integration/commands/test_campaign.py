@@ -188,7 +188,7 @@ def test_ctrl_c_ends_it_with_one_line_and_leaves_what_is_done(folder: Path) -> N
     process.send_signal(signal.SIGINT)
     _, told = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130
-    assert told.splitlines()[1:] == ["interrupted; what is done is kept, and the same command goes on"]
+    assert told.splitlines()[1:] == ["interrupted; finished cells are kept; run the same command again to continue"]
     assert not of_mark(mark)
 
 
@@ -208,7 +208,7 @@ def test_a_worker_that_finds_another_file_says_so(folder: Path, whole: "subproce
     (log,) = find_logs(read_campaign(folder / "small.toml"), folder)
     other = folder / "other.swf.gz"
     other.write_bytes(b"not the log")
-    with pytest.raises(TraceError, match=r"other.swf.gz: another file than the campaign's: SHA-256"):
+    with pytest.raises(TraceError, match=r"other.swf.gz differs from the campaign's file: SHA-256"):
         workload_of(replace(log, path=str(other)))
 
 
@@ -219,15 +219,15 @@ def test_a_worker_that_finds_another_file_says_so(folder: Path, whole: "subproce
         (["campaign", "small.toml", "--on", "grid"], "--on 'grid': expected cores, dask or dask=ADDRESS"),
         (["campaign", "small.toml", "--jobs", "0"], "--jobs"),
         (["campaign", "small.toml", "--csv", "a", "--latex", "a"], "two results cannot go to one place: a, a"),
-        (["campaign", "small.toml", "--csv", "small.swf.gz"], "small.swf.gz is what is read: no result is written"),
-        (["campaign", "small.toml", "--csv", "small.toml"], "small.toml is what is read: no result is written"),
-        (["campaign", "small.toml", "--out", "small.toml"], "small.toml: cannot be made"),
+        (["campaign", "small.toml", "--csv", "small.swf.gz"], "small.swf.gz is an input; write the result"),
+        (["campaign", "small.toml", "--csv", "small.toml"], "small.toml is an input; write the result"),
+        (["campaign", "small.toml", "--out", "small.toml"], "small.toml: cannot be created"),
         pytest.param(
             ["campaign", "small.toml", "--on", "dask=tcp://127.0.0.1:1"],
             "no scheduler answers",
             marks=pytest.mark.nightly,
         ),
-        (["reproduce", "P9-table-9"], "no campaign 'P9-table-9' comes with Shadowtime; there are P0-table-2"),
+        (["reproduce", "P9-table-9"], "unknown campaign 'P9-table-9'; known: P0-table-2"),
         (["reproduce", "P1-table-4", "--logs", "."], "log KTH is missing: there is no KTH-SP2-1996-2.swf.gz in ."),
     ],
     ids=lambda each: " ".join(each) if isinstance(each, list) else "",

@@ -105,8 +105,8 @@ LINE = "1 0 5 60 8 59.50 -1 16 600 -1 1 7 2 -1 3 1 -1 -1\n"
         (b"%PDF-1.7\nnothing of a log\n", "is this a Standard Workload Format file?"),
         (b"\x7fELF\x00\x01\x02\x03", "is this a Standard Workload Format file?"),
         (b"a,b,c\n1,2,3\n", "line 1: "),
-        (b"", "no job line in it"),
-        (b"; MaxProcs: 4\n", "no job line in it"),
+        (b"", "it has no job line"),
+        (b"; MaxProcs: 4\n", "it has no job line"),
         (LINE.encode() + LINE.replace("1 0", "2 x", 1).encode(), "line 2: field 2 is 'x', not a number"),
         (LINE.encode() + b"2 3 4\n", "line 2: 3 fields; a job line has 18"),
         (gzip.compress(LINE.encode() * 1000, mtime=0)[:-20], "truncated or damaged gzip file"),
@@ -146,10 +146,10 @@ def test_file_is_not_a_log_to_replay(replay: Replay, tmp_path: Path, contents: b
             ["--policy", "easy-sjbf:fallback=hope"],
             "policy 'easy-sjbf': fallback=hope: .*request.*incremental",
         ),
-        (["--runtime", "last-two", "--runtime", "requested"], "--runtime is taken once in closed mode"),
+        (["--runtime", "last-two", "--runtime", "requested"], "--runtime: closed mode takes one, found 2"),
         (["--adjustment", "nope"], "unknown walltime adjustment 'nope'; known: (.*, )?none"),
         (["--wait-bound", "nope"], "unknown wait bound 'nope'; known: bmbp, (.*, )?none"),
-        (["--mode", "recorded", "--policy", "easy", "--policy", "fcfs"], "--policy is taken once in recorded mode"),
+        (["--mode", "recorded", "--policy", "easy", "--policy", "fcfs"], "--policy: recorded mode takes one"),
         (["--speed", "fast"], "--speed 'fast': expected max or a factor of at least 0.001"),
         (["--speed", "0"], "--speed '0': expected max or a factor of at least 0.001"),
         (["--speed", "nan"], "--speed 'nan': expected max or a factor of at least 0.001"),
@@ -159,7 +159,7 @@ def test_file_is_not_a_log_to_replay(replay: Replay, tmp_path: Path, contents: b
         (["--capacity", "a:b"], "--capacity 'a:b': expected SECONDS:PROCESSORS"),
         (["--capacity=-1:4"], "--capacity '-1:4': expected SECONDS:PROCESSORS"),
         (["--capacity", "²:4"], "--capacity '²:4': expected SECONDS:PROCESSORS"),
-        (["--capacity", "150:2"], "1 jobs wait for ever: job 5 requests 4 processors; the machine has 2"),
+        (["--capacity", "150:2"], "none of 1 waiting jobs can start: job 5 requests 4 processors; the machine has 2"),
         (["--jobs", "0"], "'--jobs': .*greater than or equal to 1"),
         (["--jobs", "1.5"], "'--jobs': .*valid integer"),
         (["--processors", "0"], "'--processors': .*greater than or equal to 1"),
@@ -180,7 +180,7 @@ def test_file_is_not_a_log_to_replay(replay: Replay, tmp_path: Path, contents: b
             ["--mode", "recorded", "--runtime", "empirical", "--runtime", "empirical:prior=2"],
             "--runtime and --adjustment 'empirical:prior=2, none' is given twice: 'empirical, none' is the same",
         ),
-        (["--list"], "--list .*: there is no such name; see --list"),
+        (["--list"], "--list: unknown name .*; --list without a name shows all"),
         (["--processors", "99999999999999999999"], "99999999999999999999"),
         (["--seed", "99999999999999999999", "--decisions", "-"], "99999999999999999999"),
         (["--seed", str(2**53 + 1)], "--seed 9007199254740993: expected 0 to 9007199254740992"),
@@ -189,7 +189,7 @@ def test_file_is_not_a_log_to_replay(replay: Replay, tmp_path: Path, contents: b
         (["--speedup", "perfect:kind=amdahl,serial=0.1"], "--speedup 'perfect:kind=amdahl,serial=0.1': expected"),
         (["--policy", "easy", "--policy", "fcfs", "--schedule", "x.csv"], "record one run"),
         (["--policy", "easy", "--policy", "fcfs", "--speed", "1e7", "--decisions", "-"], "record one run"),
-        (["--run", "again"], "--run and --set go with --transport kafka"),
+        (["--run", "again"], "--run and --set need --transport kafka"),
         (["--mode", "recorded", "--runtime", "requested", "--runtime", "last-two", "--schedule", "-"], "--schedule"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
@@ -339,12 +339,12 @@ def test_in_pieces(replay: Replay, log: Path, tmp_path: Path) -> None:
     assert all(whole.document[name] == pieces.document[name] for name in ("jobs", "skipped", "processors", "settings"))
     for given in (("--report", tmp_path / "page"), ("--schedule", tmp_path / "ran.csv")):
         assert refused(replay(log, "--in-pieces", *given)).startswith(
-            "--in-pieces goes without --report and --schedule"
+            "--in-pieces cannot be used with --report or --schedule"
         )
     table = tmp_path / "jobs.csv"
     table.write_text("submit,start,end,processors,limit\n")
     assert refused(replay(table, "--in-pieces")).endswith(
-        "only a log in the Standard Workload Format is read in pieces"
+        "--in-pieces is only for a log in the Standard Workload Format"
     )
 
 
@@ -377,7 +377,7 @@ def test_recorded_mode_keeps_the_logged_schedule(replay: Replay, log: Path, tmp_
 
 def test_recorded_mode_needs_waits(replay: Replay, tmp_path: Path) -> None:
     path = write_log(tmp_path, job(1), job(2))
-    assert "does not say how long its jobs waited" in refused(replay(path, "--mode", "recorded"))
+    assert "its jobs have no wait times" in refused(replay(path, "--mode", "recorded"))
 
 
 @pytest.mark.nightly

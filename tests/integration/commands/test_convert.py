@@ -56,9 +56,9 @@ def test_a_mistake_is_one_line_and_leaves_no_file(tmp_path: Path) -> None:
     log = tmp_path / "log.swf"
     log.write_bytes(b"; MaxProcs: 4\n1 0 0 5 1 -1 -1 1 5 -1 1 -1 -1 -1 -1 -1 -1 -1\n")
     for arguments, culprit in [
-        ((BUNDLED, tmp_path / "out.xls"), "out.xls: the name ends in none of .swf, .swf.gz, .csv, .parquet"),
+        ((BUNDLED, tmp_path / "out.xls"), "out.xls: expected a name that ends in one of .swf, .swf.gz, .csv, .parquet"),
         ((tmp_path / "no.swf", tmp_path / "out.swf"), "no.swf"),
-        ((log, log), "log.swf is what is read"),
+        ((log, log), "log.swf is an input"),
         ((log, tmp_path / "none" / "out.swf"), "cannot be written"),
     ]:
         status, told = convert(*arguments)
@@ -71,4 +71,4 @@ def test_the_place_is_said_once_as_a_word_or_as_an_option(tmp_path: Path) -> Non
     assert convert(BUNDLED, "-o", tmp_path / "out.csv", "--jobs", 5)[0] == 0
     for words in ((), (tmp_path / "a.csv", "-o", tmp_path / "b.csv")):
         status, told = convert(BUNDLED, *words)
-        assert (status, told.strip()) == (2, "error: say once where the jobs go: OUT, or --output OUT")
+        assert (status, told.strip()) == (2, "error: give the output file once, as OUT or as --output OUT")

@@ -163,11 +163,11 @@ def test_faulty_plug_ins_are_named_and_stop_nobody_else(folder: Path) -> None:
     listed = command(folder, "list", "policies")
     assert listed.returncode == 0
     assert listed.stderr.splitlines() == [
-        "warning: policy 'bare' of acme 1.0 (entry point bare = acme:Bare) is no policy: its `Settings` is no subclass "
-        "of PolicySettings",
+        "warning: policy 'bare' of acme 1.0 (entry point bare = acme:Bare) is not a valid policy: its `Settings` is "
+        "not a subclass of PolicySettings",
         "warning: policy 'broken' of acme 1.0 (entry point broken = acme_broken:Any) cannot be imported: RuntimeError: "
         "out of order",
-        "warning: policy 'easy' is there twice: shadowtime itself and acme 1.0 (entry point easy = acme:Easy)",
+        "warning: policy 'easy' exists twice: shadowtime itself and acme 1.0 (entry point easy = acme:Easy)",
     ]
     done = command(folder, *SMALL, "broken")
     assert done.returncode == 2
@@ -257,5 +257,5 @@ def test_doctor_tells_plug_ins_and_what_is_wrong_with_them(folder: Path, every_k
     assert told.returncode == 1
     section = " ".join(told.stdout.partition("\nplug-ins\n")[2].partition("\n\n")[0].split())
     assert "ok predictors mine" in section
-    assert "no policies policy 'bare' of acme 1.0 (entry point bare = acme:Bare) is no policy" in section
-    assert "no policies policy 'mine' is there twice: acme 1.0" in section
+    assert "no policies policy 'bare' of acme 1.0 (entry point bare = acme:Bare) is not a valid policy" in section
+    assert "no policies policy 'mine' exists twice: acme 1.0" in section

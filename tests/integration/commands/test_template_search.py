@@ -92,13 +92,13 @@ def test_ctrl_c_leaves_no_file_and_says_so(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("columns", "jobs", "options", "says"),
     [
-        ({}, 99, (), "99 jobs are too few to search on; at least 100"),
-        ({"wait_time": -1}, 200, (), "does not say how long its jobs waited"),
+        ({}, 99, (), "99 jobs are too few; a search needs at least 100"),
+        ({"wait_time": -1}, 200, (), "its jobs have no wait times"),
         ({"submit_time": 7}, 200, (), "nothing to learn from: no job ends before the last is submitted"),
-        ({}, 200, ("--population", "7"), "--population 7: an even number"),
-        ({}, 200, ("--population", "2"), "--population 2: at least 4"),
-        ({}, 200, ("--generations", "0"), "--generations 0: at least 1"),
-        ({}, 200, ("--workers", "-1"), "--workers -1: at least 0"),
+        ({}, 200, ("--population", "7"), "--population 7: expected an even number"),
+        ({}, 200, ("--population", "2"), "--population 2: expected at least 4"),
+        ({}, 200, ("--generations", "0"), "--generations 0: expected at least 1"),
+        ({}, 200, ("--workers", "-1"), "--workers -1: expected at least 0"),
     ],
 )
 def test_what_cannot_be_searched(

@@ -156,7 +156,7 @@ def test_our_home_is_the_first_page_unless_another_was_chosen(grafana: Grafana) 
 
 
 def test_a_refused_token_is_named_and_not_shown(grafana: Grafana) -> None:
-    with pytest.raises(PushError, match="refuses the token") as caught:
+    with pytest.raises(PushError, match="rejects the token") as caught:
         push(grafana, "wrong-token")
     assert "wrong-token" not in str(caught.value)
     assert grafana.writes == []
@@ -165,7 +165,7 @@ def test_a_refused_token_is_named_and_not_shown(grafana: Grafana) -> None:
 @pytest.mark.parametrize(
     ("status", "answer", "reason"),
     [
-        (403, b'{"message": "Access denied"}', "must be an admin"),
+        (403, b'{"message": "Access denied"}', "make its service account an admin"),
         (500, b"boom", "boom"),
         (200, b"<html>a proxy</html>", "cannot be used"),
     ],
@@ -183,14 +183,14 @@ def test_other_troubles_are_named(grafana: Grafana, status: int, answer: bytes, 
 )
 def test_what_is_no_grafana_is_told_so(grafana: Grafana, kind: str, answer: bytes) -> None:
     grafana.status, grafana.answer, grafana.kind = 200, answer, kind
-    with pytest.raises(PushError, match="cannot be used: what answers there is no Grafana"):
+    with pytest.raises(PushError, match="cannot be used: the answer is not from Grafana"):
         push(grafana)
 
 
 def test_a_token_from_a_file_is_taken_and_a_malformed_one_is_not_shown(grafana: Grafana) -> None:
     push(grafana, f"{TOKEN}\n")
     for token in (f"{TOKEN}\nand more", f"{TOKEN}ü"):
-        with pytest.raises(PushError, match="characters that no token has") as caught:
+        with pytest.raises(PushError, match="characters that a token cannot have") as caught:
             push(grafana, token)
         assert TOKEN not in str(caught.value)
 
@@ -224,8 +224,8 @@ def test_a_grafana_that_is_away_is_one_line(url: str) -> None:
 
 def test_what_is_no_store_or_no_token_is_told_before_anything_is_asked(grafana: Grafana) -> None:
     for token, store, reason in (
-        ("", "http://victoria:8428", "none of a service account: it is empty"),
-        (TOKEN, "10.0.0.5:8428", r"'10\.0\.0\.5:8428' is no URL of a server; it looks like http://127"),
+        ("", "http://victoria:8428", "not one of a service account: it is empty"),
+        (TOKEN, "10.0.0.5:8428", r"'10\.0\.0\.5:8428' is not a URL of a server, such as http://127"),
     ):
         with pytest.raises(PushError, match=reason):
             Push(grafana.url, token, store)
@@ -235,4 +235,4 @@ def test_what_is_no_store_or_no_token_is_told_before_anything_is_asked(grafana: 
 def test_generate_leaves_the_committed_files_alone() -> None:
     done = command("generate")
     assert done.returncode == 0, done.stderr
-    assert "all files are as they should be" in done.stderr
+    assert "all files are up to date" in done.stderr

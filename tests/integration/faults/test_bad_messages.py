@@ -82,7 +82,7 @@ def test_malformed_oversized_and_foreign_messages(settings: Settings, workers: W
     letters = [dead_letters(settings, 1, **place)[0] for place in places]
     assert [letter["bytes"] for letter in letters] == [str(len(value)) for value in values]
     assert "not an envelope of this schema" in letters[0]["reason"]
-    assert f"at most {most} are taken" in letters[1]["reason"]
+    assert f"the limit is {most}" in letters[1]["reason"]
     assert "schema_version" in letters[2]["reason"]
 
 
@@ -109,7 +109,7 @@ def test_the_stream_goes_on_behind_packed_batches(
         publish_packed(settings, topic, run, "gzip", bytes(4 * MAX_UNPACKED))
     workers.finish(workers.replay(run, tmp_path / "decisions.jsonl", "--jobs", "40"))
     assert_as_embedded(tmp_path, 40)
-    letters = dead_letters(settings, 2 * len(FLOW[:-1]), reason="a batch that cannot be unpacked")
+    letters = dead_letters(settings, 2 * len(FLOW[:-1]), reason="a batch that cannot be decompressed")
     assert {letter["topic"] for letter in letters} == set(FLOW[:-1])
 
 

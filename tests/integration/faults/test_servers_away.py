@@ -68,7 +68,7 @@ def test_a_replay_without_workers_names_the_remedy(kafka: Kafka) -> None:
     command = [sys.executable, "-m", "shadowtime", "replay", "--transport", "kafka", "--jobs", "5", *settings]
     ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert ended.returncode == 2
-    assert "did not come within 2 s; are all stages running?" in ended.stderr
+    assert "did not arrive within 2 s; check that all stages run" in ended.stderr
 
 
 @pytest.mark.parametrize("seconds", [4, pytest.param(30, marks=pytest.mark.nightly)])

@@ -35,7 +35,7 @@ def test_a_command_comes_through_ssh_as_it_is(tmp_path: Path) -> None:
     ("command", "told"),
     [
         (("sh", "-c", "echo slurm_load_jobs error: Unable to contact 1>&2; exit 1"), "slurm_load_jobs error: Unable"),
-        (("sh", "-c", "exit 3"), "sh: it ended with 3"),
+        (("sh", "-c", "exit 3"), "sh: it ended with status 3"),
         (("no-such-command",), "No such file or directory"),
     ],
 )

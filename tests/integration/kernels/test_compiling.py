@@ -299,7 +299,7 @@ def test_what_cannot_be_kept_is_compiled_once_in_a_process(
     unkept = Kernel(weighted)
     assert [unkept(np.arange(4), 2.0) for _ in range(2)] == [12, 12]
     (told,) = caplog.messages
-    assert told.endswith("cannot be kept: [Errno 28] No space left on device")
+    assert told.endswith("cannot be stored: [Errno 28] No space left on device")
 
 
 def test_all_who_may_read_in_the_folder_may_read_what_is_kept(told: Told, tmp_path: Path) -> None:

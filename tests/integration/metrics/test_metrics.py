@@ -130,7 +130,7 @@ def test_what_a_killed_server_had_not_saved_is_written_again(kafka: Kafka, tmp_p
         Process(kafka, store, tmp_path, web_port=str(free_port())) as process,
     ):
         publish(kafka, SCORES, [envelope.to_bytes() for envelope in told])
-        wait_until(lambda: b"started anew" in process.log.read_bytes() or written(store), "nothing is written")
+        wait_until(lambda: b"has restarted" in process.log.read_bytes() or written(store), "nothing is written")
         store.kill()
         store.start()
         wait_until(lambda: alike(exported(store), expected(told)), "samples are lost")
@@ -170,7 +170,7 @@ def test_a_password_in_a_url_is_refused_and_not_shown(server: str) -> None:
     command = [sys.executable, "-m", "shadowtime", "serve", "metrics", f"--{server}-url=http://me:hidden@127.0.0.1:1"]
     ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert ended.returncode == 2
-    assert f"it has a setting of its own, {server}-password" in ended.stderr
+    assert f"use the setting {server}-password" in ended.stderr
     assert "hidden" not in ended.stderr
 
 

@@ -53,12 +53,12 @@ def test_a_shadow_from_now_on_tells_what_happened_and_goes_on_by_itself(workers:
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["--of", "nobody", "--name", "none", "--policy", "easy"], "knows no run 'nobody'"),
-        (["--policy", "easy", "--policy", "easy"], "named twice"),
+        (["--of", "nobody", "--name", "none", "--policy", "easy"], "has no run 'nobody'"),
+        (["--policy", "easy", "--policy", "easy"], "given twice"),
         (["--policy", "esy"], "unknown policy"),
         (["--cluster", "other", "--policy", "easy"], "is of cluster 'bundled', not of 'other'"),
         (["--since", "noon", "--policy", "easy"], "noon"),
-        (["--exact", "--name", "later", "--policy", "best"], "is played beside bundled/easy"),
+        (["--exact", "--name", "later", "--policy", "best"], "exists already, beside bundled/easy"),
         (["--name", "later", "--policy", "best", "--seed", "3"], "other settings"),
     ],
 )

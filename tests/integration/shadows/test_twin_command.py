@@ -32,7 +32,7 @@ def test_it_tells_what_shadows_keep(tmp_path: Path) -> None:
     with Redis(tmp_path / "redis") as redis:
         none = twin(redis.url, "kth")
         assert none.returncode == 2
-        assert "cluster 'kth' has no shadow; clusters that have: none" in none.stderr
+        assert "cluster 'kth' has no shadow; clusters with one: none" in none.stderr
         asyncio.run(keep(redis.url, "kth/live/shadow/best", stored(100)))
         told = twin(redis.url, "kth", "--users", "--classes")
         assert told.returncode == 0, told.stderr
@@ -40,4 +40,4 @@ def test_it_tells_what_shadows_keep(tmp_path: Path) -> None:
         assert all(len(line) <= 80 for line in told.stdout.splitlines())
         found = json.loads(twin(redis.url, "kth/live", "--json").stdout)
         assert found["shadows"]["best"]["all"]["jobs"] == 990
-        assert "clusters that have: kth" in twin(redis.url, "ctc").stderr
+        assert "clusters with one: kth" in twin(redis.url, "ctc").stderr

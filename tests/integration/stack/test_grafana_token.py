@@ -44,7 +44,7 @@ def test_a_token_is_made_once_and_again_when_it_is_bad(url: str, tmp_path: Path)
 
 
 def test_a_wrong_password_is_told_and_not_shown(url: str, tmp_path: Path) -> None:
-    with pytest.raises(PushError, match="refuses the administrator's password") as told:
+    with pytest.raises(PushError, match="rejects the administrator's password") as told:
         make_token(url, "guess", tmp_path / "token")
     assert "guess" not in str(told.value)
     assert not (tmp_path / "token").exists()

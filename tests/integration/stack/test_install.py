@@ -73,7 +73,7 @@ def test_without_root_the_command_to_run_is_told(
     program(bare, "apt-get", "exit 0")
     program(bare, "sudo", "exit 1")
     assert install.main(["--yes"]) == 1
-    assert "takes root or sudo without a password: apt-get install redis-server\n" in capsys.readouterr().err
+    assert "needs root or sudo without a password: apt-get install redis-server\n" in capsys.readouterr().err
 
 
 def test_a_package_is_installed_after_an_update_if_need_be(
@@ -91,12 +91,19 @@ def test_a_package_is_installed_after_an_update_if_need_be(
     assert Redis.available() is None
 
 
+FORBIDDEN = ", and SHADOWTIME_APT=no forbids the installation: apt-get install redis-server"
+
+
 @pytest.mark.parametrize(
     ("said", "arguments", "why"),
     [
-        ({}, [], "; apt-get install redis-server takes --yes or SHADOWTIME_APT=yes, or a terminal to ask"),
-        ({"SHADOWTIME_APT": "no"}, ["--yes"], ", and SHADOWTIME_APT=no forbids: apt-get install redis-server"),
-        ({"SHADOWTIME_APT": "no", "CI": "true"}, [], ", and SHADOWTIME_APT=no forbids: apt-get install redis-server"),
+        (
+            {},
+            [],
+            "; to allow apt-get install redis-server, give --yes or SHADOWTIME_APT=yes, or run this in a terminal",
+        ),
+        ({"SHADOWTIME_APT": "no"}, ["--yes"], FORBIDDEN),
+        ({"SHADOWTIME_APT": "no", "CI": "true"}, [], FORBIDDEN),
     ],
 )
 def test_finding_17_apt_is_not_used_where_nobody_allowed_it(
@@ -143,7 +150,7 @@ def test_finding_17_a_terminal_is_asked_for_each_package_by_name(apt: Path, answ
     assert process.returncode == 1
     for names in ("default-jre-headless maven", "redis-server", "victoria-metrics"):
         assert f"apt-get install {names}? [y/N] " in told
-        assert (f"and this was declined: apt-get install {names}\r\n" in told) is not installs
+        assert (f"and you declined the installation: apt-get install {names}\r\n" in told) is not installs
     assert apt.exists() is installs
 
 
@@ -153,9 +160,9 @@ def test_finding_17_a_terminal_is_asked_for_each_package_by_name(apt: Path, answ
         (
             "",
             ["brwoser"],
-            "shadowtime stack install knows --yes, compose, browser, registry, slurm, not 'brwoser'\n",
+            "shadowtime stack install: unknown argument 'brwoser'; known: --yes, compose, browser, registry, slurm\n",
         ),
-        ("maybe", [], "SHADOWTIME_APT is yes or no, not 'maybe'\n"),
+        ("maybe", [], "SHADOWTIME_APT: expected yes or no, found 'maybe'\n"),
     ],
 )
 def test_what_is_not_understood_is_said(
@@ -213,7 +220,7 @@ def test_finding_17_jars_that_are_not_those_of_the_list_are_refused(
     assert install.main() == 1
     named = [line.partition(": SHA-256")[0] for line in capsys.readouterr().err.splitlines()]
     assert named == [
-        f"kafka: not available: what Maven brought is not what {SUMS} says:",
+        f"kafka: not available: the jars that Maven fetched differ from {SUMS}:",
         f"kafka_2.13-{kafka_version()}.jar: changed",
         "more.JAR: additional",
         "slf4j-api-1.7.36.jar: missing",
@@ -224,4 +231,4 @@ def test_finding_17_jars_that_are_not_those_of_the_list_are_refused(
 def test_a_java_that_is_too_old_is_named(bare: Path) -> None:
     program(bare, "java", """echo 'openjdk version "11.0.2"' >&2""")
     program(bare, "mvn", "exit 1")
-    assert Kafka.available() == f"kafka needs Java 17 or later; {bare}/java is Java 11"
+    assert Kafka.available() == f"kafka needs Java 17 or later; {bare}/java is Java 11 (set JAVA_HOME to a later one)"

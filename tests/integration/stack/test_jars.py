@@ -31,5 +31,5 @@ def test_sha256sum_reads_the_list() -> None:
 @pytest.mark.parametrize("line", ["abc  a.jar", f"{'0' * 64}  ../a.jar", f"{'0' * 64}  a.jar\n{'1' * 64}  a.jar"])
 def test_a_list_that_is_none_is_named(tmp_path: Path, line: str) -> None:
     (tmp_path / "SHA256SUMS").write_text(f"# jars\n{line}\n")
-    with pytest.raises(ServerError, match=r"SHA256SUMS:[23]: no SHA-256 and name of one more file: "):
+    with pytest.raises(ServerError, match=r"SHA256SUMS, line [23]: expected a SHA-256 and a new file name, found "):
         read_sums(tmp_path / "SHA256SUMS")

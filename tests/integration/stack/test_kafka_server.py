@@ -56,7 +56,7 @@ def test_finding_17_a_broker_starts_from_no_jars_but_those_of_the_list(copied: P
         Kafka(tmp_path / "broker").start()
     zeros = hashlib.sha256(jar.read_bytes()).hexdigest()
     assert str(refused.value).splitlines() == [
-        f"{copied} is not what {SUMS} says (run shadowtime stack install):",
+        f"{copied} differs from {SUMS} (run shadowtime stack install):",
         f"{jar.name}: changed: SHA-256 {zeros}, not {sums[jar.name]}",
         "more.jar: additional",
         "slf4j-api-1.7.36.jar: missing",

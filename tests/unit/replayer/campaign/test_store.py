@@ -69,7 +69,7 @@ def test_the_file_of_another_cell_is_none(store: Store) -> None:
 def test_jobs_that_were_damaged_meanwhile_are_one_line(store: Store) -> None:
     (path,) = (store.folder / "jobs").iterdir()
     path.write_bytes(path.read_bytes()[:-9])
-    with pytest.raises(OutputError, match=r"parquet: is damaged; the same command makes it again"):
+    with pytest.raises(OutputError, match=r"parquet: missing or damaged; run the same command again to write it"):
         store.jobs(CELL)
 
 

@@ -140,10 +140,10 @@ def test_schedules_as_replay_writes_them_are_read(tmp_path: Path, ending: str) -
     ("rows", "message"),
     [
         ("1,0,0,4\n2,1,1000,8", "1 of 3 jobs of the log are missing, the first is job 3"),
-        ("1,0,0,4\n2,1,1000,8\n3,2,2,4\n3,2,2,4", "job 3 is there twice"),
+        ("1,0,0,4\n2,1,1000,8\n3,2,2,4\n3,2,2,4", "job 3 occurs twice"),
         (
             "1,0,0,4\n2,1,1000,8\n3,2,2,4\n9,2,2,4",
-            "1 of 4 jobs are none that a replay of the log uses, the first is job 9",
+            "a replay of the log does not use 1 of 4 jobs, the first is job 9",
         ),
         ("1,0,0,4\n2,1,1000,8\n3,2,1,4", "job 3 starts at 1, before its submission at 2"),
         ("1,0,0,4\n2,5,1000,8\n3,2,2,4", "job 2 is submitted at 5, in the log at 1"),
@@ -153,7 +153,7 @@ def test_schedules_as_replay_writes_them_are_read(tmp_path: Path, ending: str) -
         ("1,0,0", "expected columns job_number, submit_time, start_time, processors of whole numbers"),
         ("1,0,zero,4", "expected columns job_number, submit_time, start_time, processors of whole numbers"),
         ("1,0,0,4\n2,1,1,000,8\n3,2,2,4", "line 3 has more values than there are columns"),
-        (f"1,0,0,4\n2,1,{2**63 - 1},8\n3,2,2,4", f"whole numbers: .*{2**63 - 1} is none"),
+        (f"1,0,0,4\n2,1,{2**63 - 1},8\n3,2,2,4", f"whole numbers: .*{2**63 - 1} is not a whole number"),
         ("1,0,0,4\n2,1,1000,0\n3,2,2,4", "job 2 takes 0 processors"),
     ],
 )
@@ -168,7 +168,7 @@ def test_what_cannot_be_compared_is_named(tmp_path: Path, rows: str, message: st
 def test_a_column_that_is_there_twice_is_none(tmp_path: Path) -> None:
     path = tmp_path / "theirs.csv"
     path.write_text("job_number,submit_time,start_time,processors,start_time\n1,0,0,4,7\n")
-    with pytest.raises(TraceError, match="a column is there twice"):
+    with pytest.raises(TraceError, match="a column occurs twice"):
         read_starts(path, workload(8, [BLOCKER]))
 
 
@@ -176,7 +176,7 @@ def test_fractions_are_no_starts_in_whatever_format(tmp_path: Path) -> None:
     """A start at 1000.9 is not the one at 1000."""
     jobs, path = workload(8, [BLOCKER, HEAD]), tmp_path / "theirs.parquet"
     columns = {"job_number": [1, 2], "submit_time": [0, 1], "processors": [4, 8]}
-    for starts, wrong in (([0.0, 1000.9], "1000.9 is none"), ([0.0, float("nan")], "NaN"), ([0, None], "NoneType")):
+    for starts, wrong in (([0.0, 1000.9], "1000.9 is not"), ([0.0, float("nan")], "NaN"), ([0, None], "NoneType")):
         pq.write_table(pa.table({**columns, "start_time": starts}), path)
         with pytest.raises(TraceError, match=f"of whole numbers: .*{wrong}"):
             read_starts(path, jobs)

@@ -63,7 +63,7 @@ def test_shares_count_starts_up_to_a_minute_and_ten_minutes_off() -> None:
 
 
 def test_a_log_without_waits_is_refused() -> None:
-    with pytest.raises(TraceError, match="does not say how long 1 of its jobs waited"):
+    with pytest.raises(TraceError, match="1 jobs have no wait time"):
         real_starts(workload_of(job(1)))
 
 

@@ -36,7 +36,7 @@ def test_no_result_is_written_over_a_log(tmp_path: Path) -> None:
     (log := tmp_path / "log.swf").write_text("; MaxProcs: 4\n")
     (tmp_path / "link").symlink_to(log)
     for place in (log, tmp_path / "link"):
-        with pytest.raises(SettingsError, match="is what is read: no result is written over it"):
+        with pytest.raises(SettingsError, match="is an input; write the result to another file"):
             Targets(schedule=place).require_usable([f"{log}@4"], one_run=True, side_by_side=False)
 
 

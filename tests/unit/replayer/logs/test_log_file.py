@@ -95,7 +95,7 @@ HOSTILE = {
             row(number, submit=MAX_TIME - 100, run=3_600, size=60 if number < 3 else 10, request=3_600)
             for number in (1, 2, 3)
         ],
-        "the replay goes on at 2199023259052, beyond 2199023255552, the latest time of an event",
+        "the replay reaches 2199023259052, beyond 2199023255552, the latest time of an event",
     ),
     "long": ([row(number, run=HALF, request=HALF, size=100) for number in range(1, 12)], "beyond 2199023255552"),
     "number": ([row(2**53 + 2)], "line 2: field 1 is 9007199254740994, beyond"),

@@ -102,16 +102,16 @@ def test_a_restored_replay_goes_on(path: Path, mode: str) -> None:
 def test_who_needs_it_whole_is_told_so(path: Path) -> None:
     long, _ = read_in_pieces(path)
     for use in (lambda: long.columns["run_time"], lambda: len(long.columns), lambda: list(long.columns)):
-        with pytest.raises(TraceError, match=r"^log is read in pieces, and what was asked for needs all of it at once"):
+        with pytest.raises(TraceError, match=r"^log is read in pieces, but this needs the whole log"):
             use()
 
 
 @pytest.mark.parametrize(
     ("row", "field", "value", "words"),
     [
-        (150, "job_number", 7, "line {line}: job number 7 after 150; a log that is read in pieces has its jobs in "),
+        (150, "job_number", 7, "line {line}: job number 7 after 150; --in-pieces needs jobs in order of "),
         (150, "job_number", 150, "line {line}: job number 150 after 150; "),
-        (150, "submit_time", 3, "line {line}: submit time 3 after {before}; a log that is read in pieces has its "),
+        (150, "submit_time", 3, "line {line}: submit time 3 after {before}; --in-pieces needs jobs "),
         (0, "job_number", -4, "line {line}: job number -4 after -1; "),
     ],
 )

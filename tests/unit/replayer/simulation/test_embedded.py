@@ -70,8 +70,8 @@ def submitted(job_number: int = 1, processors: int = 1) -> JobSubmitted:
         ([submitted(), JobEnded(time=5, job_number=1, run_time=3)], "job 1 ended at 5 never started"),
         ([submitted(), submitted()], "job 1 submitted at 5 is already waiting"),
         ([submitted(processors=300)], "job 1 requests 300 processors; the machine has 4"),
-        ([POINT, SchedulingPoint(time=3)], "SchedulingPoint at 3 comes after 5: time went back"),
-        ([OPENED.model_copy(update={"time": 5})], "run 'r' was opened already, at 0"),
+        ([POINT, SchedulingPoint(time=3)], "SchedulingPoint at 3 follows an event at 5: time went back"),
+        ([OPENED.model_copy(update={"time": 5})], "run 'r' was already opened at 0"),
     ],
 )
 def test_a_rejected_event_stops_the_replay_with_its_reason(events: list[Event], reason: str) -> None:
@@ -106,7 +106,7 @@ def test_an_event_told_twice_is_named() -> None:
     replay.step()
     replay.step()
     replay.restore(at_sequence(replay.snapshot(), 1))
-    with pytest.raises(ReplayError, match="event 1 of run 'r' was told twice"):
+    with pytest.raises(ReplayError, match="event 1 of run 'r' was already handled"):
         replay.step()
 
 
@@ -175,7 +175,7 @@ class Silent(Told):
     ("source", "reason"),
     [
         (Failing([POINT]), "source 'failing' failed: KeyError: 5"),
-        (Silent([POINT]), "source 'silent' tells nothing of its next instant, 5"),
+        (Silent([POINT]), "source 'silent' has no event at its next instant, 5"),
         (Told([POINT], caused=None), "source 'told' failed: TypeError"),  # type: ignore[arg-type]
     ],
     ids=lambda each: getattr(each, "name", ""),

@@ -125,7 +125,7 @@ def test_a_narrowed_job_on_trial_waits_again() -> None:
 def test_a_job_that_is_not_moldable_runs_as_requested() -> None:
     machine = Machine(workload_of(job(2, processors=2)), traits=JobTraits(moldable=False))
     machine.next_instant()
-    with pytest.raises(ReplayError, match="job 2 is to start on 1 processors, requests 2, and is not moldable"):
+    with pytest.raises(ReplayError, match="on 1 processors, but the job requests 2, and jobs are not moldable"):
         machine.apply(start(2, 1))
 
 
@@ -191,19 +191,19 @@ def test_killed_job_waits_again_only_if_requeued(requeue: bool, limit: int) -> N
     if requeue:
         assert brief(machine.apply(start(1))[0]) == "JobStarted 1"
     else:
-        with pytest.raises(ReplayError, match="job 1 is to start at 10 but does not wait"):
+        with pytest.raises(ReplayError, match="the policy starts job 1 at 10, but it does not wait"):
             machine.apply(start(1))
 
 
 @pytest.mark.parametrize(
     ("decided", "complaint"),
     [
-        (start(2, 2), "job 2 is to start at 0 on 2 processors; the machine has 1 free"),
-        (start(17), "job 17 is to start at 0 but does not wait"),
-        (start(1, 3), "job 1 is to start at 0 but does not wait"),  # it runs
-        (start(3), "job 3 is to start at 0 but does not wait"),  # it comes later
-        (kill(2, requeue=True), "job 2 is to be killed at 0 but does not run"),
-        (kill(17, requeue=True), "job 17 is to be killed at 0 but does not run"),
+        (start(2, 2), "the policy starts job 2 at 0 on 2 processors; the machine has 1 free"),
+        (start(17), "the policy starts job 17 at 0, but it does not wait"),
+        (start(1, 3), "the policy starts job 1 at 0, but it does not wait"),  # it runs
+        (start(3), "the policy starts job 3 at 0, but it does not wait"),  # it comes later
+        (kill(2, requeue=True), "the policy kills job 2 at 0, but it does not run"),
+        (kill(17, requeue=True), "the policy kills job 17 at 0, but it does not run"),
     ],
 )
 def test_what_cannot_be_names_the_job(decided: Decided, complaint: str) -> None:
@@ -218,10 +218,10 @@ def test_a_machine_that_shrinks_keeps_its_jobs_and_starts_none_until_enough_are_
     machine = machine_with(job(1, processors=4), job(2, processors=2), job(3, processors=4), capacity=changes)
     machine.apply(start(1, 4))
     assert list(machine.next_instant()) == [changes[0], SchedulingPoint(time=10)]
-    with pytest.raises(ReplayError, match="job 2 is to start at 10 on 2 processors; the machine has -2 free"):
+    with pytest.raises(ReplayError, match="the policy starts job 2 at 10 on 2 processors; the machine has -2 free"):
         machine.apply(start(2, 2))
     assert end_of(machine.next_instant()).time == 60
-    with pytest.raises(ReplayError, match="job 3 is to start at 60 on 4 processors; the machine has 2 free"):
+    with pytest.raises(ReplayError, match="the policy starts job 3 at 60 on 4 processors; the machine has 2 free"):
         machine.apply(start(3, 4))
     machine.next_instant()
     machine.apply(start(3, 4))
@@ -241,7 +241,7 @@ def test_can_start_while_any_waiting_job_fits() -> None:
 def test_jobs_that_wait_for_ever_are_named() -> None:
     machine = machine_with(job(8, processors=4), job(9), capacity=[CapacityChanged(time=5, processors=2)])
     machine.next_instant()
-    complaint = "2 jobs wait for ever: job 8 requests 4 processors; the machine has 2"
+    complaint = "deadlock: none of 2 waiting jobs can start: job 8 requests 4 processors; the machine has 2"
     with pytest.raises(ReplayError, match=complaint):
         machine.next_instant()
 

@@ -132,18 +132,18 @@ def test_pools_and_what_is_expected_are_told(tmp_path: Path, clock: Callable[[fl
     [
         ("", "Invalid JSON"),
         ("[1]", "object"),
-        ("{}", "expected a job, a pool or now; it has nothing"),
-        ('{"jobs": 1}', "it has 'jobs'"),
+        ("{}", "expected the key job, pool or now, found nothing"),
+        ('{"jobs": 1}', "found 'jobs'"),
         ('{"job": 1}', "submit: Field required"),
         ('{"job": 1, "submit": 5, "processors": 4, "colour": "red"}', "colour: Extra inputs"),
         ('{"job": 100000000, "submit": 5, "processors": 4}', "job: Input should be less than"),
         ('{"job": 1, "submit": 1795325400.5, "processors": 4}', "submit"),
-        ('{"job": 1, "submit": "22.11.2026", "processors": 4}', "expected seconds of Unix"),
-        ('{"job": 1, "submit": "2026-11-22T05:31:13", "processors": 4}', "a date needs its zone"),
+        ('{"job": 1, "submit": "22.11.2026", "processors": 4}', "expected a Unix time in seconds"),
+        ('{"job": 1, "submit": "2026-11-22T05:31:13", "processors": 4}', "a date needs a time zone"),
         ('{"job": 1, "submit": 9, "processors": 4, "start": 9, "end": 8}', "end 8 is before start 9"),
         ('{"now": "soon"}', "now"),
         ('{"job": 1, "submit": 9, "processors": 4, "priority": -1}', "priority"),
-        ('{"a\\u001b[31m": 1}', r"it has 'a\\x1b"),
+        ('{"a\\u001b[31m": 1}', r"found 'a\\x1b"),
     ],
 )
 def test_what_is_wrong_with_a_line_is_said(text: str, why: str) -> None:
@@ -327,7 +327,7 @@ def test_what_a_line_does_not_say_of_a_pool_is_as_before(tmp_path: Path, clock: 
 
 def test_a_date_without_its_zone_is_refused_each_time() -> None:
     for _ in range(2):
-        with pytest.raises(ValueError, match="a date needs its zone"):
+        with pytest.raises(ValueError, match="a date needs a time zone"):
             read_line('{"job": 1, "submit": "2026-11-22T05:31:13", "processors": 4}')
 
 
@@ -356,7 +356,7 @@ def test_what_is_wrong_is_said_before_anybody_is_asked(tmp_path: Path) -> None:
 def test_what_is_sent_needs_a_folder(tmp_path: Path) -> None:
     (tmp_path / "pools.toml").write_text(POOLS)
     (tmp_path / "file").touch()
-    with pytest.raises(SettingsError, match="is no folder"):
+    with pytest.raises(SettingsError, match="is not a folder"):
         Lines(FollowOptions(place=tmp_path / "file", pools=tmp_path / "pools.toml", token=TOKEN))
 
 

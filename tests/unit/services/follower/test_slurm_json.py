@@ -95,18 +95,18 @@ def test_tasks_that_wait_are_of_their_array_and_the_last_one_keeps_its_number(di
 
 def test_tasks_that_are_cut_off_are_refused_with_the_remedy(dialect: Dialect) -> None:
     cut = dialect(JOB | {"array_job_id": 286, "array_task_string": "2,5,12,14-16,33,4..."})
-    with pytest.raises(FollowError, match=r"job '286': its tasks are '2,5,12.*SLURM_BITSTR_LEN=0"):
+    with pytest.raises(FollowError, match=r"job '286': .* some of its tasks: '2,5,12.*SLURM_BITSTR_LEN=0"):
         list(squeue_rows([cut]))
 
 
 @pytest.mark.parametrize(
     ("changes", "told"),
     [
-        ({"cpus": "8K"}, "job '286': NumCPUs is '8K', no whole number"),
+        ({"cpus": "8K"}, "job '286': NumCPUs is '8K', not a whole number"),
         ({"priority": {"a": 1}}, "job '286': PriorityLong is"),
-        ({"restart_cnt": None}, "job '286': RestartCnt is '', no whole number"),
-        ({"submit_time": "today"}, "job '286': SubmitTime is 'today', no time"),
-        ({"start_time": [1]}, "job '286': StartTime is '[1]', no time"),
+        ({"restart_cnt": None}, "job '286': RestartCnt is '', not a whole number"),
+        ({"submit_time": "today"}, "job '286': SubmitTime is 'today', which is not a time"),
+        ({"start_time": [1]}, "job '286': StartTime is '[1]', which is not a time"),
     ],
 )
 def test_what_is_not_understood_is_named(changes: dict[str, Any], told: str) -> None:

@@ -77,14 +77,14 @@ def test_after_an_update_of_slurm_the_version_is_asked_for_again() -> None:
 @pytest.mark.parametrize(
     ("answer", "told"),
     [
-        (http(b"<html>\n<h1>Welcome</h1>"), "its answer is no JSON: '<html>"),
-        (http(b'{"jobs": [{"job_id": 1'), "its answer is no JSON"),
+        (http(b"<html>\n<h1>Welcome</h1>"), "the answer is not JSON: '<html>"),
+        (http(b'{"jobs": [{"job_id": 1'), "the answer is not JSON"),
         (b'HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n{"jobs": [', "Not enough data"),
         (b"", "Server disconnected"),
         (b"SSH-2.0-OpenSSH_9.2\r\n", "Bad status line"),
-        (http(b"[" * 100_000), "its answer is no JSON"),
-        (http(b'{"jobs": ' + b"9" * 5000 + b"}"), "its answer is no JSON"),
-        (http([1]), "its answer is no JSON"),
+        (http(b"[" * 100_000), "the answer is not JSON"),
+        (http(b'{"jobs": ' + b"9" * 5000 + b"}"), "the answer is not JSON"),
+        (http([1]), "the answer is not JSON"),
         (http(b"Authentication failure\r\n", "401 UNAUTHORIZED"), "401 UNAUTHORIZED: Authentication failure"),
         (http(b"", "302 Found", Location="http://127.0.0.1:1/"), "302 Found"),
         (http(b"", "304 Not Modified"), "304 Not Modified"),
@@ -93,10 +93,10 @@ def test_after_an_update_of_slurm_the_version_is_asked_for_again() -> None:
             "Unable to contact slurm controller",
         ),
         (http({"jobs": [], "errors": [{"error_number": 9, "error": "a\nb\x1b[2J"}]}), "a b?[2J"),
-        (http({"jobs": [], "errors": [{}]}), "an error that is not told"),
-        (http({"errors": []}), "its answer has no jobs"),
-        (http({"jobs": {}}), "its jobs are no list of objects"),
-        (http({"jobs": [1]}), "its jobs are no list of objects"),
+        (http({"jobs": [], "errors": [{}]}), "an error without a description"),
+        (http({"errors": []}), "the answer has no jobs"),
+        (http({"jobs": {}}), "jobs: expected a list of objects"),
+        (http({"jobs": [1]}), "jobs: expected a list of objects"),
         (http({"jobs": [{"job_id": 5, "job_state": "PENDING", "submit_time": 7}]}), "job '5': RestartCnt is ''"),
         (http({"jobs": [JOB | {"cpus": [8]}]}), "job '286': NumCPUs is '[8]'"),
     ],
@@ -113,7 +113,7 @@ def test_a_bad_answer_is_refused_in_one_line_with_the_path(answer: bytes, told: 
 
 def test_an_answer_without_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(slurmrestd, "MAX_OUTPUT", 10_000)
-    with pytest.raises(FollowError, match=r"/jobs: its answer has more than 10,000 bytes"):
+    with pytest.raises(FollowError, match=r"/jobs: the answer has more than 10,000 bytes"):
         asked(answers(b"HTTP/1.1 200 OK\r\n\r\n" + b" " * 200_000), ask_jobs)
 
 
@@ -128,10 +128,10 @@ def test_an_answer_that_does_not_come_is_not_waited_for(answer: bytes | None) ->
 @pytest.mark.parametrize(
     ("paths", "told"),
     [
-        (http({"paths": {}}), r"/openapi/v3: it has no version; known are v0\.0\.38, v0\.0\.40"),
-        (listing(35, 36), r"it has v0\.0\.35, v0\.0\.36; known are"),
-        (http({"paths": 5}), "its paths are none"),
-        (http({}), "its answer has no paths"),
+        (http({"paths": {}}), r"/openapi/v3: expected one of v0\.0\.38, v0\.0\.40.*, found no version"),
+        (listing(35, 36), r"found v0\.0\.35, v0\.0\.36"),
+        (http({"paths": 5}), "paths: expected an object"),
+        (http({}), "the answer has no paths"),
         (http(b"no", "404 NOT FOUND"), "/openapi/v3: 404 NOT FOUND: no"),
     ],
 )
@@ -209,7 +209,7 @@ def test_some_jobs_of_the_past_are_asked_for_one_by_one() -> None:
 def test_accounting_that_is_not_understood_names_the_path() -> None:
     rows = [ACCOUNTED | {"time": ACCOUNTED["time"] | {"submission": "today"}}]
     told: dict[str, bytes | None] = {"/openapi/v3": listing(38), "/slurmdb/v0.0.38/jobs": http({"jobs": rows})}
-    with pytest.raises(FollowError, match=r"^/slurmdb/v0\.0\.38/jobs, line 2: Submit 'today' is no time"):
+    with pytest.raises(FollowError, match=r"^/slurmdb/v0\.0\.38/jobs, line 2: Submit 'today' is not a time"):
         asked(told, lambda rest: rest.accounted(1795325000))
 
 
@@ -237,15 +237,15 @@ def test_the_token_is_read_anew_each_time_and_never_shown(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("given", "told"),
     [
-        ({"rest": "localhost:6820"}, "--rest: 'localhost:6820' is no URL of a server"),
-        ({"rest": "unix:socket"}, "--rest: 'unix:socket' is no URL"),
-        ({"rest": "http://me:secret@head:6820"}, "--rest: only scheme, host, port and path"),
-        ({"rest": "http://head:6820/?a=b"}, "--rest: only scheme, host, port and path"),
+        ({"rest": "localhost:6820"}, "--rest: 'localhost:6820' is not a URL of a server"),
+        ({"rest": "unix:socket"}, "--rest: 'unix:socket' is not a URL"),
+        ({"rest": "http://me:secret@head:6820"}, "--rest: expected only scheme, host, port and path"),
+        ({"rest": "http://head:6820/?a=b"}, "--rest: expected only scheme, host, port and path"),
         ({"rest": "http://head:6820", "rest_user": "two words"}, "--rest-user: it has characters"),
         ({"rest": "http://head", "rest_token_file": Path("/none")}, "--rest-token-file /none: .*No such file"),
-        ({"rest_user": "me"}, "--rest-user means nothing without --rest"),
-        ({"rest_token_file": Path("/none")}, "--rest-token-file means nothing without --rest"),
-        ({"rest": "unix:/run/s", "via": ("ssh", "login")}, "--via means nothing with --rest"),
+        ({"rest_user": "me"}, "--rest-user needs --rest"),
+        ({"rest_token_file": Path("/none")}, "--rest-token-file needs --rest"),
+        ({"rest": "unix:/run/s", "via": ("ssh", "login")}, "--via does not apply with --rest"),
     ],
 )
 def test_options_that_cannot_be_meant_are_refused(given: dict[str, Any], told: str) -> None:
@@ -259,5 +259,5 @@ def test_options_that_cannot_be_meant_are_refused(given: dict[str, Any], told: s
 
 
 def test_only_a_slurm_is_asked_through_slurmrestd() -> None:
-    with pytest.raises(SettingsError, match="--rest means nothing to pbs"):
+    with pytest.raises(SettingsError, match="--rest does not apply to pbs"):
         FollowOptions(rest="unix:/run/s").require_only("pbs", ())

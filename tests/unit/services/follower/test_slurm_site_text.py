@@ -115,7 +115,7 @@ def test_priorities_that_are_none_are_first_come_first_served(pools: Path) -> No
     ("changed", "wrong"),
     [
         ({"config": ""}, "no SchedulerType"),
-        ({"partitions": "PartitionName=batch Nodes=n1\n"}, "PartitionName=batch tells no PriorityJobFactor"),
+        ({"partitions": "PartitionName=batch Nodes=n1\n"}, "PartitionName=batch has no PriorityJobFactor"),
         ({"qos": "normal|0\n"}, "expected Name,Priority,UsageFactor"),
     ],
 )

@@ -68,10 +68,13 @@ def test_names_may_be_anything() -> None:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        (printed(WAITS | {"SubmitTime": "24.11.26 17:20"}), "job '286': SubmitTime is '24.11.26 17:20', no time"),
-        (printed(WAITS | {"NumCPUs": "8K"}), "job '286': NumCPUs is '8K', no whole number"),
+        (
+            printed(WAITS | {"SubmitTime": "24.11.26 17:20"}),
+            "job '286': SubmitTime is '24.11.26 17:20', which is not a time",
+        ),
+        (printed(WAITS | {"NumCPUs": "8K"}), "job '286': NumCPUs is '8K', not a whole number"),
         (printed(WAITS)[:-5], "its output is cut off"),
-        ("286|plain2\n", "has other fields than were asked for"),
+        ("286|plain2\n", "has other fields than requested"),
     ],
 )
 def test_what_is_not_understood_is_named(text: str, told: str) -> None:

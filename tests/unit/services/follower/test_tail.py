@@ -147,7 +147,7 @@ def test_a_file_that_was_emptied_and_has_grown_again_is_read_from_its_beginning(
 def test_what_is_no_file_is_said_and_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "fifo")
     for path in (tmp_path / "fifo", Path("/dev/zero")):
-        with pytest.raises(FollowError, match="is no file, and no folder"):
+        with pytest.raises(FollowError, match="is neither a file nor a folder"):
             Tail(path, DAILY).read()
 
 

@@ -128,7 +128,7 @@ def test_without_lightgbm_it_says_what_to_install(monkeypatch: pytest.MonkeyPatc
     with pytest.raises(SettingsError) as error:
         PREDICTORS.canonical(parse("boosted"))
     assert str(error.value) == (
-        "run-time predictor 'boosted': it takes LightGBM, which is not installed: pip install 'shadowtime[boosted]'"
+        "run-time predictor 'boosted': it needs LightGBM, which is not installed: pip install 'shadowtime[boosted]'"
     )
 
 

@@ -321,11 +321,11 @@ def test_tenths_are_tenths_whatever_kinds_say(kinds: str) -> None:
 @pytest.mark.parametrize(
     ("kinds", "message"),
     [
-        ("experts+glass", "kinds=experts+glass: 'glass' predicts no distributions that can be mixed; known: "),
-        ("last-two", "kinds=last-two: 'last-two' predicts no distributions that can be mixed; known: boosted, "),
-        ("hmm+mixture", "kinds=hmm+mixture: 'mixture' predicts no distributions that can be mixed; known: "),
-        ("hmm+experts+hmm", "kinds=hmm+experts+hmm: hmm is there twice"),
-        ("hmm+", "kinds=hmm+: '' predicts no distributions"),
+        ("experts+glass", "kinds=experts+glass: 'glass' cannot be mixed; known: "),
+        ("last-two", "kinds=last-two: 'last-two' cannot be mixed; known: boosted, "),
+        ("hmm+mixture", "kinds=hmm+mixture: 'mixture' cannot be mixed; known: "),
+        ("hmm+experts+hmm", "kinds=hmm+experts+hmm: hmm occurs twice"),
+        ("hmm+", "kinds=hmm+: '' cannot be mixed"),
     ],
 )
 def test_a_kind_that_cannot_be_mixed_is_named(kinds: str, message: str) -> None:
@@ -340,7 +340,7 @@ def test_a_kind_without_its_library_is_named(monkeypatch: pytest.MonkeyPatch) ->
     with pytest.raises(SettingsError) as error:
         PREDICTORS.canonical(parse("mixture:kinds=hmm+boosted"))
     assert str(error.value) == (
-        "run-time predictor 'mixture': kinds=hmm+boosted: boosted: it takes LightGBM, which is not installed: "
+        "run-time predictor 'mixture': kinds=hmm+boosted: boosted: it needs LightGBM, which is not installed: "
         "pip install 'shadowtime[boosted]'"
     )
 

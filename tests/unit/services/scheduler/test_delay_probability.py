@@ -198,7 +198,7 @@ def test_the_work_of_a_step_does_not_grow_with_the_jobs(jobs: int) -> None:
         ((0, [(2, {1.0: 1.0})], (1, {2.0: 1.0})), "not blocked"),
         ((1, [(2, {1.0: 0.9})], (1, {2.0: 1.0})), "running job 0"),
         ((1, [(2, {1.0: 1.0})], (0, {2.0: 1.0})), "the candidate has 0 processors"),
-        ((1, [(2, {float("nan"): 1.0})], (1, {2.0: 1.0})), "running job 0 ends at what is not a number"),
+        ((1, [(2, {float("nan"): 1.0})], (1, {2.0: 1.0})), "running job 0 has the end NaN"),
     ],
 )
 def test_what_is_no_instance_is_named(case: Case, words: str) -> None:

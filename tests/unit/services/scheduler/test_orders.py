@@ -258,8 +258,8 @@ def test_a_promise_holds_while_its_job_is_head_and_is_made_anew_after_another_wa
     [
         ("easy:queue=srff", "policy 'easy': queue=srff: unknown order; known: 1/L, BF, P, "),
         ("easy:order=R", "policy 'easy' has no key 'order'"),
-        ("easy:queue=srf,forecast=yes", "forecast=yes: waits are forecast where the queue is in order of arrival"),
-        ("all-reserve:candidates=spf,forecast=yes", "forecast=yes: waits are forecast where all are planned as they"),
+        ("easy:queue=srf,forecast=yes", "forecast=yes: a forecast needs the queue in order of arrival"),
+        ("all-reserve:candidates=spf,forecast=yes", "forecast=yes: a forecast needs candidates=queue"),
         ("easy:threshold=-1", "threshold=-1"),
         ("fcfs:queue=srf", "policy 'fcfs' has no key 'queue'"),
     ],

@@ -188,7 +188,7 @@ def test_policies_that_are_not_run_ahead_have_no_futures(policy: str) -> None:
 
 
 def test_whoever_asks_for_what_there_is_not_is_told() -> None:
-    with pytest.raises(SettingsError, match=r"fcfs.*forecast=sampled: quantiles are forecast of policies"):
+    with pytest.raises(SettingsError, match=r"fcfs.*forecast=sampled: this policy cannot forecast quantiles"):
         configure("fcfs:forecast=sampled")
-    with pytest.raises(SettingsError, match="forecast=perhaps: yes, no, sampled or calibrated"):
+    with pytest.raises(SettingsError, match="forecast=perhaps: expected yes, no, sampled or calibrated"):
         configure("easy:forecast=perhaps")

@@ -155,10 +155,10 @@ def test_the_rhythm_goes_on_while_nobody_is_asked() -> None:
         ("qos=1:2", "number:priority:usage"),
         ("accounts=1:2:1:1", "account 1 is not below the root"),
         ("accounts=1:2:1:1;2:1:1:1", "account 1 is not below the root"),
-        ("accounts=1:0:1:1;1:0:1:1", "an account comes twice"),
+        ("accounts=1:0:1:1;1:0:1:1", "an account occurs twice"),
         ("partitions=1:x:1", "whole numbers"),
         ("site=/nowhere", "site /nowhere: No such file"),
-        ("site=(wait=1)", "no key 'wait'"),
+        ("site=(wait=1)", "unknown key 'wait'"),
         ("bf_interval=0", "bf_interval=0"),
     ],
 )
@@ -188,7 +188,7 @@ def test_a_site_in_a_file_is_spelled_out_and_keys_beside_it_count_first(tmp_path
     [
         ("weight_age = [1]", "weight_age: expected rows"),
         ("weight_age = 2025-01-01", "weight_age: expected a number"),
-        ("fairshare = 'a,b'", "cannot be a value"),
+        ("fairshare = 'a,b'", "a value cannot have any of"),
         ("weight_age", "site.toml"),
     ],
 )

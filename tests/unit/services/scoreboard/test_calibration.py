@@ -217,11 +217,11 @@ def test_a_decision_about_a_job_that_does_not_wait_is_rejected(number: int) -> N
     weighed = Evaluated(
         head=7, needed=1, after=0, job_numbers=(number,), probabilities=(0.5,), bounds=(0.5,), accepted=False
     )
-    with pytest.raises(LogViolation, match=f"job {number} was weighed or started at 5, but does not wait"):
+    with pytest.raises(LogViolation, match=f"job {number} was evaluated or started at 5, but it does not wait"):
         scoreboard.handle(Envelope(run="r", sequence=3, event=Decided(time=5, evaluated=(weighed,))))
     assert orjson.dumps(scoreboard.snapshot(), option=orjson.OPT_SERIALIZE_NUMPY) == before
 
 
 def test_candidates_without_probabilities_are_no_message() -> None:
-    with pytest.raises(ValidationError, match="2 candidates of head 7, but other counts of probabilities"):
+    with pytest.raises(ValidationError, match="head 7: 2 candidates, but another number of probabilities"):
         Evaluated(head=7, needed=1, after=0, job_numbers=(1, 2), probabilities=(0.5,), bounds=(0.5,), accepted=False)

@@ -256,6 +256,6 @@ def test_without_lightgbm_it_says_what_to_install(monkeypatch: pytest.MonkeyPatc
     with pytest.raises(SettingsError) as error:
         BOUNDERS.canonical(parse("futures:trees=yes"))
     assert str(error.value) == (
-        "wait bound 'futures': trees=yes: it takes LightGBM, which is not installed: pip install 'shadowtime[boosted]'"
+        "wait bound 'futures': trees=yes: it needs LightGBM, which is not installed: pip install 'shadowtime[boosted]'"
     )
     assert BOUNDERS.canonical(parse("futures:trees=no"))

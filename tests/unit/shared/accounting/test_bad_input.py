@@ -56,13 +56,13 @@ def test_where_it_may_be_in_two_fields_the_line_is_named(tmp_path: Path) -> None
     path = tmp_path / "sacct.txt"
     names = (*FIELDS, "Comment")
     path.write_text("|".join(names) + "\n" + "|".join([*JOB.values(), "x|y"]) + "\n")
-    with pytest.raises(TraceError, match="line 2: 23 fields, 22 in the head: a delimiter is part of one"):
+    with pytest.raises(TraceError, match="line 2: 23 fields, but 22 in the head: a field contains the delimiter"):
         read_trace(path)
 
 
 def test_a_date_of_a_locale_is_named(tmp_path: Path) -> None:
     told = refused(tmp_path, {}, {"JobIDRaw": "2", "Submit": "22.11.2026 05:31:13"})
-    assert "line 3: Submit '22.11.2026 05:31:13' is no time that is understood" in told
+    assert "line 3: Submit '22.11.2026 05:31:13' is not a time" in told
     assert "SLURM_TIME_FORMAT=%s" in told
 
 
@@ -133,12 +133,12 @@ def test_a_line_that_is_cut_in_the_middle_of_the_file_is_named(tmp_path: Path) -
     path = written(tmp_path, {}, {"JobIDRaw": "2"})
     first, second, third = path.read_text().splitlines()
     path.write_text(f"{first}\n{second[:50]}\n{third}\n")
-    with pytest.raises(TraceError, match="line 2: 7 fields, 21 in the head"):
+    with pytest.raises(TraceError, match="line 2: 7 fields, but 21 in the head"):
         read_trace(path)
 
 
 def test_a_file_of_no_job_says_so(tmp_path: Path) -> None:
-    assert refused(tmp_path).endswith("no job in it that can be replayed")
+    assert refused(tmp_path).endswith("it has no job that can be replayed")
     assert "left out: 1 still running" in refused(tmp_path, {"State": "RUNNING", "End": "Unknown"})
 
 
@@ -273,4 +273,4 @@ def test_hashes_stand_for_names_where_a_key_is_given(tmp_path: Path) -> None:
     assert "was made with another key" in refused(tmp_path, {}, names=names, names_key=key)
     assert "was made with another key" in refused(tmp_path, {}, names=names)
     names.write_text('{"user": {"eve": 7}}')
-    assert "no mapping of names" in refused(tmp_path, {}, names=names)
+    assert "not a mapping of names" in refused(tmp_path, {}, names=names)

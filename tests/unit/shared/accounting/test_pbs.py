@@ -41,5 +41,5 @@ def test_what_is_left_out_is_counted(workload: Workload) -> None:
 def test_a_line_that_is_no_record_is_named(tmp_path: Path) -> None:
     path = tmp_path / "log"
     path.write_text(LOG + "11/22/2026;what\n")
-    with pytest.raises(TraceError, match="line 17: no record of PBS"):
+    with pytest.raises(TraceError, match="line 17: not a record of PBS"):
         read_trace(path)

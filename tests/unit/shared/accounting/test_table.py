@@ -77,13 +77,13 @@ def test_text_csv_and_parquet_are_the_same_workload(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "columns", "told"),
     [
-        ("a,b\n1,2\n", None, "no column for submit, limit, processors, end or run_time; say --columns submit=COLUMN"),
+        ("a,b\n1,2\n", None, "no column for submit, limit, processors, end or run_time; give --columns submit=COLUMN"),
         (TABLE, "submit=when", "no column 'when' for submit; it has 'submit', 'start'"),
-        (TABLE + "soon,1,2,3,4,eve\n", None, "row 3: submit is 'soon', which is no time that is understood"),
-        (TABLE + "1,1,2,3,four,eve\n", None, "row 3: processors is 'four', which is no whole number"),
-        (TABLE + "1,1,2,ever,4,eve\n", None, "row 3: limit is 'ever', which is no span of time"),
+        (TABLE + "soon,1,2,3,4,eve\n", None, "row 3: submit is 'soon', which is not a time"),
+        (TABLE + "1,1,2,3,four,eve\n", None, "row 3: processors is 'four', which is not a whole number"),
+        (TABLE + "1,1,2,ever,4,eve\n", None, "row 3: limit is 'ever', which is not a duration"),
         (TABLE + "1,1\n", None, "cannot be read as a table"),
-        ("submit,start,end,limit,processors\n", None, "no row in it"),
+        ("submit,start,end,limit,processors\n", None, "it has no row"),
     ],
 )
 def test_what_is_wrong_with_a_table_is_named(tmp_path: Path, text: str, columns: str | None, told: str) -> None:
@@ -95,7 +95,7 @@ def test_what_is_wrong_with_a_table_is_named(tmp_path: Path, text: str, columns:
 def test_a_parquet_file_with_wrong_types_is_named(tmp_path: Path) -> None:
     columns = {"submit": [[1], [2]], "start": [1, 2], "end": [1, 2], "limit": [5, 5], "processors": [1.0, 2.0]}
     parquet.write_table(pyarrow.table(columns), tmp_path / "jobs.parquet")
-    with pytest.raises(TraceError, match=r"row 1: submit is '\[1\]', which is no time that is understood"):
+    with pytest.raises(TraceError, match=r"row 1: submit is '\[1\]', which is not a time"):
         read(tmp_path / "jobs.parquet")
     parquet.write_table(pyarrow.table({**columns, "submit": [1, 2]}), tmp_path / "jobs.parquet")
     assert [job.processors for job in read(tmp_path / "jobs.parquet")] == [1, 2]

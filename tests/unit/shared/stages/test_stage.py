@@ -126,11 +126,11 @@ def test_a_log_that_does_not_begin_at_0_is_a_gap(stage: Stage) -> None:
         (JobEnded(time=110, job_number=3, run_time=0), "job 3 ended at 110 was never submitted"),
         (JobStarted(time=110, job_number=2, processors=11), "job 2 starts on 11 processors; the machine has 10"),
         (JobEnded(time=110, job_number=1, run_time=999), "job 1 ran 999 s, but held its processors for 0 s only"),
-        (OPENED.model_copy(update={"time": 110}), "run 'r' was opened already, at 100"),
-        (submitted(3, time=109), "JobSubmitted at 109 comes after 110: time went back"),
-        (SchedulingPoint(time=109), "SchedulingPoint at 109 comes after 110: time went back"),
-        (CapacityChanged(time=0, processors=4), "CapacityChanged at 0 comes after 110: time went back"),
-        (Decided(time=109), "Decided at 109 comes after 110: time went back"),
+        (OPENED.model_copy(update={"time": 110}), "run 'r' was already opened at 100"),
+        (submitted(3, time=109), "JobSubmitted at 109 follows an event at 110: time went back"),
+        (SchedulingPoint(time=109), "SchedulingPoint at 109 follows an event at 110: time went back"),
+        (CapacityChanged(time=0, processors=4), "CapacityChanged at 0 follows an event at 110: time went back"),
+        (Decided(time=109), "Decided at 109 follows an event at 110: time went back"),
     ],
 )
 def test_an_event_that_breaks_a_rule_is_rejected_and_changes_nothing(stage: Stage, event: Event, reason: str) -> None:

@@ -128,7 +128,7 @@ def test_finding_03_an_output_that_kafka_never_takes_ends_its_run_alone() -> Non
 
     async def refusing(partition: int, run: str, values: Sequence[bytes], times: Sequence[float | None]) -> None:
         if run == "evil" and any(b'"user_id":9' in value for value in values):
-            raise MessageRejected("Kafka never takes one of its outputs: MessageSizeTooLargeError")
+            raise MessageRejected("Kafka rejected one of its outputs for good: MessageSizeTooLargeError")
         await publish(partition, run, values, times)
 
     bench.stream.publish = refusing  # type: ignore[method-assign]
@@ -220,12 +220,12 @@ def test_a_beginning_that_is_none_is_not_read_again_for_each_message() -> None:
 @pytest.mark.parametrize(
     ("key", "change", "reason"),
     [
-        (b"other", {}, "run 'r' came under key 'other'"),
-        (None, {}, "run 'r' came under no key"),
-        (b"r", {"run_time": {"point": 5, "observations": 1}}, "'run_time' is not for anybody before stage"),
+        (b"other", {}, "run 'r': the message has key 'other'; expected the name of the run"),
+        (None, {}, "run 'r': the message has no key; expected the name of the run"),
+        (b"r", {"run_time": {"point": 5, "observations": 1}}, "'run_time' must not be set before stage"),
         (b"r", {"scores": None, "samples": []}, ""),
-        (b"r", {"event": {"kind": "Decided", "time": 0}}, "'Decided' is not for anybody before stage"),
-        (b"r", {"event": {"kind": "Rejected", "time": 0, "reason": ""}}, "'Rejected' is not for anybody before stage"),
+        (b"r", {"event": {"kind": "Decided", "time": 0}}, "'Decided' must not be set before stage"),
+        (b"r", {"event": {"kind": "Rejected", "time": 0, "reason": ""}}, "'Rejected' must not be set before stage"),
     ],
 )
 def test_finding_18_a_message_says_only_what_is_its_own_to_say(
@@ -245,7 +245,7 @@ def test_finding_09_a_run_lives_where_its_name_says() -> None:
     value = told("kth/easy", [])[0]  # partition 5 of 8
     asyncio.run(hand_over(bench.worker, [Message(value, 0, b"kth/easy", partition=3)]))
     asyncio.run(hand_over(bench.worker, [Message(value, 0, b"kth/easy", partition=5)]))
-    assert [reason for _, reason in bench.stream.buried] == ["run 'kth/easy' lives on partition 5"]
+    assert [reason for _, reason in bench.stream.buried] == ["run 'kth/easy' belongs to partition 5"]
     assert len(bench.outputs("kth/easy")) == 1
 
 
@@ -328,7 +328,7 @@ def test_a_key_that_no_run_has_is_not_remembered() -> None:
 def test_a_message_of_unknown_fields_is_not_told_field_by_field() -> None:
     """Eight megabytes of them, on a topic that a stage writes, held the event loop for five seconds."""
     value = json.dumps({"run": "r", "sequence": 0, "event": {}} | {str(number): 0 for number in range(2_000)}).encode()
-    with pytest.raises(AdmissionError, match="2001 things are wrong"):
+    with pytest.raises(AdmissionError, match="2001 errors"):
         admitted(Message(value, 0, b"r"), STAGE, 1, 10**9)
 
 
@@ -360,7 +360,7 @@ def test_a_message_of_the_largest_size_is_taken() -> None:
     (value, *_) = told("r", HONEST)
     message = Message(value, 0, b"r")
     assert admitted(message, STAGE, 1, len(value)).run == "r"
-    with pytest.raises(AdmissionError, match=f"{len(value)} bytes; at most {len(value) - 1} are taken"):
+    with pytest.raises(AdmissionError, match=f"{len(value)} bytes; the limit is {len(value) - 1}"):
         admitted(message, STAGE, 1, len(value) - 1)
 
 

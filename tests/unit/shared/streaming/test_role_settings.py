@@ -89,7 +89,7 @@ def test_a_follower_has_a_port_of_its_own_unless_told_otherwise(folder: Path, mo
 @pytest.mark.parametrize("mode", [0o640, 0o604, 0o620, 0o644])
 def test_finding_16_a_file_that_others_may_open_is_refused(folder: Path, mode: int) -> None:
     (folder / "live.env").chmod(mode)
-    with pytest.raises(SettingsError, match=r"live\.env is open to others; it is read after: chmod 600"):
+    with pytest.raises(SettingsError, match=r"live\.env is open to other users, so it is not read; run: chmod 600"):
         read_settings([], "live")
 
 
@@ -111,7 +111,7 @@ def test_a_role_without_a_file_is_told_of_where_one_is_named(folder: Path, monke
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("SHADOWTIME_KAFKA_PASSWORT=x", "there is no setting kafka_passwort"),
+        ("SHADOWTIME_KAFKA_PASSWORT=x", "unknown setting kafka_passwort"),
         ("export KAFKA_PASSWORD=x", "line 1: expected SHADOWTIME_NAME=VALUE"),
         ("SHADOWTIME_KAFKA_PASSWORD_FILE=/nowhere", "kafka_password_file: /nowhere: No such file"),
         ("SHADOWTIME_PARTITIONS=none", "setting partitions: "),

@@ -50,7 +50,7 @@ def test_a_codec_that_is_not_known_holds_nobody_up(codec: int) -> None:
     found, behind = read(batch(0, [b"a"], 0) + batch(1, [b"b", b"c"], codec) + batch(3, [b"d"], 0))
     assert [(offset, key) for offset, key, _ in found] == [(0, b"kth"), (2, None), (3, b"kth")]
     assert found[1][2] is not None
-    assert found[1][2].startswith(b"records 1 to 2 came in a batch that cannot be unpacked")
+    assert found[1][2].startswith(b"records 1 to 2 are in a batch that cannot be decompressed")
     assert behind == 4
 
 

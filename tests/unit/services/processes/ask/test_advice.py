@@ -86,7 +86,7 @@ def test_without_distributions_it_says_so() -> None:
 def test_of_a_policy_that_is_not_run_ahead_it_says_so() -> None:
     advice = Stored("conservative", "empirical").advise()
     assert advice.alternatives[0].reason is not None
-    assert "policy conservative is not run ahead" in advice.alternatives[0].reason
+    assert "policy conservative cannot be run ahead" in advice.alternatives[0].reason
     assert advice.run_time.cut is not None
 
 
@@ -97,7 +97,7 @@ def test_of_a_policy_that_is_not_run_ahead_it_says_so() -> None:
         ({"cluster": "ctc"}, 404, "there is no cluster 'ctc'; known: kth"),
         ({"run": "kth/b"}, 404, "there is no run 'kth/b' of cluster 'kth'; other runs of cluster 'kth': kth/a"),
         ({"risk": "2"}, 422, "risk: '2'"),
-        ({"quantile": "0.5"}, 422, "quantile: there is no such parameter"),
+        ({"quantile": "0.5"}, 422, "quantile: unknown parameter"),
     ],
 )
 def test_what_cannot_be_answered(stored: Stored, parameters: dict[str, object], status: int, told: str) -> None:

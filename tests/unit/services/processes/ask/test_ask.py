@@ -179,7 +179,7 @@ def test_a_run_without_bounds_names_the_others(reader: MemoryReader) -> None:
     asyncio.run(write(reader, "kth/silent", "kth", 100, wait_bound="none"))
     status, reason = refused(reader, run="kth/silent")
     assert status == 409
-    assert reason.endswith("was made without --wait-bound; other runs of cluster 'kth': kth/new, kth/old")
+    assert reason.endswith("was started without --wait-bound; other runs of cluster 'kth': kth/new, kth/old")
 
 
 def test_the_latest_run_that_has_bounds_answers(reader: MemoryReader) -> None:
@@ -187,7 +187,7 @@ def test_the_latest_run_that_has_bounds_answers(reader: MemoryReader) -> None:
         asyncio.run(write(reader, run, "kth", time, wait_bound="none"))
     assert ask(reader).run == "kth/new"
     asyncio.run(write(reader, "sdsc/silent", "sdsc", 100, wait_bound="none"))
-    told = "cluster: no run of cluster 'sdsc' bounds waits: make one with --wait-bound; known: sdsc/silent"
+    told = "cluster: no run of cluster 'sdsc' has bounds on waits; start one with --wait-bound; known: sdsc/silent"
     assert refused(reader, cluster="sdsc") == (409, told)
 
 
@@ -253,7 +253,7 @@ MALFORMED = [
     ("confidence", "-0.5", "greater than 0"),
     ("cluster", "", "at least 1 character"),
     ("run", "x" * 201, "at most 200 characters"),
-    ("walltime", "5", "no such parameter; known: cluster, processors, requested_time, queue, user"),
+    ("walltime", "5", "unknown parameter; known: cluster, processors, requested_time, queue, user"),
 ]
 
 

@@ -76,9 +76,7 @@ def test_what_is_wrong_is_named(reader: MemoryReader) -> None:
     )
     assert refused(reader) == (422, "job: is missing")
     assert refused(reader, job="x")[0] == 422
-    assert refused(reader, job=1, processors=4)[1] == (
-        "processors: there is no such parameter; known: cluster, job, run"
-    )
+    assert refused(reader, job=1, processors=4)[1] == ("processors: unknown parameter; known: cluster, job, run")
 
 
 def test_over_http(reader: MemoryReader) -> None:
