@@ -18,7 +18,7 @@ LOOK_BACK = 600
 class Alert(NamedTuple):
     """An alert rule. It fires when its query has been above `limit` for the time `lasting`.
 
-    It is marked on the dashboard with the file name `board`, on the panel with the title `panel`.
+    Grafana marks it on the panel titled `panel` of the dashboard with the file name `board`.
     """
 
     uid: str
@@ -145,7 +145,7 @@ def provisioned(rules: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 PLACES = {"folderUID", "ruleGroup", "orgID"}
-"""Fields of a rule that belong to its group in a file."""
+"""Fields of a rule that a provisioning file states once, for the group of rules."""
 
 
 def _above(limit: float) -> Any:

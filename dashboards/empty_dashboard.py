@@ -14,7 +14,7 @@ REPLAYED = "2024-01-01T00:00:00.000Z", "2024-02-08T00:00:00.000Z"
 
 WINDOWS = "6h,1d,7d"
 WHEN = "$cluster, ${__from:date:MMM YYYY} to ${__to:date:MMM YYYY}"
-"""Subtitle of a dashboard. A log may be of any year, while Grafana's own clock says *a few seconds ago*."""
+"""Title of a dashboard's first row. It states the year, because a log may be of any year."""
 
 
 def board(
@@ -27,10 +27,16 @@ def board(
     several: bool = False,
     window: bool = False,
 ) -> sdk.Dashboard:
-    """Return an empty dashboard, by default over trace time, with the variables that its panels use.
+    """Return a dashboard without panels.
 
     Parameters
     ----------
+    name, title, about
+        File name, title and description of the dashboard.
+    variables
+        Keys of `VARIABLES`: the variables that the panels use.
+    time
+        Start and end of the time range, by default those of the bundled trace.
     several
         Whether several policies can be selected.
     window
@@ -51,9 +57,9 @@ def board(
 
 
 def mark(name: str, where: Query, title: str, colour: str) -> sdk.AnnotationQuery:
-    """Return annotations over all panels at every time at which a query has a value.
+    """Return annotations that mark all panels at every time at which the query `where` has a value.
 
-    Each has a title, and the legend of its series as text.
+    Each annotation has `title` as its title and the legend of its series as its text.
     """
     made = _Annotation(title, where.legend).name(name).datasource(STORE).enable(True).icon_color(colour)
     return made.expr(where.expr)
@@ -77,7 +83,7 @@ class _Worded(model.AnnotationQuery):
 
 
 def _variable(name: str, *, several: bool) -> sdk.QueryVariable:
-    """Return a variable. Most have no preset value, so Grafana selects the first one: of experiments, the newest."""
+    """Return a dashboard variable. Without a preset value, Grafana selects the first: of `experiment`, the newest."""
     metric, before = VARIABLES[name]
     label = "policy" if name == "baseline" else name
     made = sdk.QueryVariable(name).label(name).datasource(STORE).refresh(model.VariableRefresh.ON_TIME_RANGE_CHANGED)

@@ -1,7 +1,7 @@
 """The panels of all dashboards, in one uniform style.
 
 A panel has a short title, the question that it answers as its description, a unit, chosen thresholds (or a neutral
-colour), and an advice to show if it has no data.
+colour), and a text to show if it has no data.
 """
 
 from collections.abc import Mapping, Sequence
@@ -47,7 +47,7 @@ class Asks(NamedTuple):
 def chart(
     title: str, asks: Asks, queries: Sequence[Query], *, stacked: bool = False, span: int = 12
 ) -> timeseries.Panel:
-    """Return lines over time. Gaps between samples are bridged, as values do not change in them."""
+    """Return a chart of lines over time. Lines span the gaps between samples, because values do not change there."""
     panel = timeseries.Panel().span_nulls(True).fill_opacity(30 if stacked else 0)
     panel = panel.show_points(VisibilityMode.NEVER).line_width(2).legend(legend())
     panel = panel.tooltip(common.VizTooltipOptions().mode(TooltipDisplayMode.MULTI).sort(SortOrder.DESCENDING))
@@ -57,7 +57,7 @@ def chart(
 
 
 def columns(title: str, asks: Asks, queries: Sequence[Query], *, span: int = 12) -> timeseries.Panel:
-    """Return bars over time, side by side."""
+    """Return a chart of bars over time, side by side."""
     return chart(title, asks, queries, span=span).draw_style(GraphDrawStyle.BARS).fill_opacity(70).line_width(1)
 
 
@@ -120,7 +120,7 @@ def number(
 
 
 def lanes(title: str, asks: Asks, queries: Sequence[Query]) -> StateTimeline:
-    """Return one row per series, with a bar for each span in which its value stays the same."""
+    """Return a state timeline: one row per series, with a bar for each span in which its value stays the same."""
     panel = StateTimeline().merge_values(True).row_height(0.9)
     return finished(panel, title, asks, queries, 12)
 

@@ -65,7 +65,7 @@ class Push:
         Raises
         ------
         PushError
-            If Grafana is unreachable or rejects the token or an object. The results reported before are in effect.
+            If Grafana is unreachable or rejects the token or an object. Changes already reported stay in effect.
         """
         try:
             report(self._folder())

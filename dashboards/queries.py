@@ -12,16 +12,17 @@ VARIABLES = {
     "queue": ("shadowtime_queued_jobs", 'experiment="$experiment",cluster="$cluster"'),
     "grouping": ("shadowtime_wait_bound_predictions_total", 'experiment="$experiment",cluster="$cluster"'),
 }
-"""For each variable, the metric with the label of the same name (for the baseline the label `policy`), and the selector
-by the variables before it."""
+"""For each variable, the metric whose label has its values, and label matchers for the variables selected before it.
+
+The label has the name of the variable, except for `baseline`: its label is `policy`."""
 
 WHERE = ('experiment="$experiment"', 'cluster="$cluster"')
 MOST = 7
-"""Series that a chart shows individually if there may be any number. The others are summed."""
+"""Maximum number of series that a chart of `largest` shows individually. The others are summed."""
 
 
 class Query(NamedTuple):
-    """A panel's query and the names of its series. An `instant` query returns the last moment only."""
+    """A panel's query, with the template of its series' names. An `instant` query returns only the last values."""
 
     expr: str
     legend: str = "{{policy}}"
@@ -29,7 +30,7 @@ class Query(NamedTuple):
 
 
 class Runs(NamedTuple):
-    """The runs of an experiment on a cluster whose policy matches a label matcher.
+    """The runs of the selected experiment and cluster whose policy matches the label matcher `policy`.
 
     Grafana inserts a variable with several possible values as a regular expression, and any other as plain text.
     """

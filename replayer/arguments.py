@@ -64,7 +64,7 @@ def reading_of(
 def read_clusters(
     texts: Sequence[str], preparation: Preparation, say: Callable[[str], None], mode: str
 ) -> list[Cluster]:
-    """Return the logs, and report the jobs left out of each. Raise if a log comes twice on the same machine size."""
+    """Return the named traces, and report the jobs left out. Raise if two are the same log on the same machine size."""
     clusters = [read_cluster(text, preparation, say, mode) for text in texts]
     require_different(
         "log",

@@ -1,4 +1,4 @@
-"""The catalogue of names: policies, predictors, adjustments and wait bounds, with their keys."""
+"""The catalogue of policies, predictors, adjustments and wait bounds, with the keys of their SPECs."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -65,7 +65,7 @@ def configure(
 
 
 def spelled(option: str, spec: str) -> Spelled:
-    """Return a canonical SPEC in parts. Keys that differ from the defaults come first.
+    """Return a canonical SPEC in three parts: its name, the keys with other values than the defaults, and the others.
 
     >>> str(spelled("adjustment", canonical("adjustment", "auto:minimum=20")))
     'auto(minimum=20,threshold=0.5,rank=nearest,bad=0.02)'

@@ -31,7 +31,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Return a part of the Python interface. It is imported at the first use, since this takes a second."""
+    """Return an object of the Python interface. The interface is imported at its first use, which takes a second."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from shadowtime.replayer import api

@@ -12,7 +12,7 @@ Shell = Literal["bash", "zsh", "fish"]
 SHELLS: tuple[str, ...] = get_args(Shell)
 
 SCRIPTS = Path(__file__).with_name("completions")
-"""Folder of the scripts in an installed package, made when its wheel is built. A checkout has none."""
+"""Folder of the completion scripts in an installed package, written when its wheel is built. A checkout has none."""
 
 
 def completion(shell: Annotated[Shell, typer.Argument(help="The shell.")]) -> None:

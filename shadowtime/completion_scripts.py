@@ -16,7 +16,7 @@ from shadowtime.replayer.options import KINDS
 from shadowtime.replayer.presentation import everything
 
 NAMES = {option: sorted(name for kind, name, _, _ in everything() if kind == option) for option in KINDS.values()}
-"""Words that may follow an option, by the option's name. They are the names with which a SPEC begins."""
+"""Words that may follow an option, by the option's name: the names with which its SPEC may begin."""
 
 
 def command_of(name: str) -> Any:
@@ -26,7 +26,7 @@ def command_of(name: str) -> Any:
 
 
 def script(shell: str) -> str:
-    """Return the script of a shell."""
+    """Return the completion script of a shell."""
     parser = argparse.ArgumentParser("shadowtime")
     added = parser.add_subparsers()
     for commands in GROUPS.values():
@@ -58,7 +58,7 @@ def add(parser: argparse.ArgumentParser, command: Any) -> None:
 
 
 def choices(parameter: Any) -> list[str] | None:
-    """Return the possible values of an option or argument; None if they are not a list."""
+    """Return the possible values of an option or argument; None if they cannot be listed."""
     annotation = parameter.type_descriptor.annotation
     if get_origin(annotation) is Literal:
         return [str(argument) for argument in get_args(annotation)]

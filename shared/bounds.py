@@ -24,7 +24,7 @@ MAX_AMOUNT = 2**40
 """MiB of memory, GPUs or nodes, of a pool and of a job. The sum over all live jobs is less than 2^57."""
 
 MAX_POOLS = 100
-"""Parts of a machine, each with a policy of its own."""
+"""Pools of a machine, each with a policy of its own."""
 
 MAX_LIVE_JOBS = 100_000
 """Jobs of a run that wait or run at one time. This bounds the run's state."""
@@ -60,7 +60,7 @@ MAX_MEMBER_CHANGES = 1_000
 """Changes of the deciding portfolio member that a run lists. Later changes are only counted."""
 
 MAX_DRIFTS = 32
-"""Beginnings and ends of alarms in one event. Further ones follow in the next events."""
+"""Beginnings and ends of alarms in one event. Further alarms follow in the next events."""
 
 MAX_EPISODES = 500
 """Alarms that the scores of a run list. Later alarms are only counted."""

@@ -20,7 +20,7 @@ Bits = npt.NDArray[np.uint64]
 
 
 def mixed(bits: Bits) -> Bits:
-    """Return the bits well mixed: the finaliser of SplitMix64 (Steele 2014)."""
+    """Return a hash of each number: the finaliser of SplitMix64 (Steele 2014)."""
     bits = bits + np.uint64(0x9E3779B97F4A7C15)
     bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)

@@ -10,7 +10,7 @@ ShadowtimeError
 ├── BusError             Kafka cannot be used
 │   └── MessageRejected      Kafka never takes this message, however often it is sent
 ├── StoreError           Redis cannot be used
-│   └── FencedError      another worker owns the run, or Redis lost its last second
+│   └── FencedError      another worker owns the run, or Redis lost its last second of writes
 ├── ServerError          a server of the local stack does not start or stop (stack/servers/server.py)
 ├── PinError             no registry resolves an image's tag (stack/pin.py)
 ├── PushError            Grafana rejects dashboards
@@ -30,7 +30,7 @@ if TYPE_CHECKING:  # importing pydantic takes time, and a caller with such an er
     from pydantic import ValidationError
 
 MAX_WRONG = 1_000
-"""Errors of one message up to which the first is named. Beyond, only their number is."""
+"""Maximum number of errors in a message whose first error is described. Of more errors, only the number is shown."""
 
 
 class WorkCancelled(BaseException):
@@ -78,7 +78,7 @@ class StoreError(ShadowtimeError):
 
 
 class FencedError(StoreError):
-    """Another worker owns the run, or Redis lost its last second. This worker's state of the run is out of date."""
+    """Another worker owns the run, or Redis lost its last second of writes. This worker's state is out of date."""
 
 
 class PushError(ShadowtimeError):
@@ -96,8 +96,8 @@ class ReplayError(ShadowtimeError):
 def first_of(error: "ValidationError", whole: str | None = None) -> str:
     """Return the first error of a message or a setting, on one line: its place, and its description.
 
-    The place begins with the name of the schema, unless `whole` is given: the name for an error of the message as a
-    whole. With more than `MAX_WRONG` errors only their number is returned: naming one of a million takes seconds.
+    The place begins with the name of the schema, unless `whole` is given: the place of an error that concerns the whole
+    message. With more than `MAX_WRONG` errors only their number is returned: naming one of a million takes seconds.
 
     >>> from pydantic import ValidationError
     >>> from shadowtime.shared.messages.envelope import SchedulingPoint
@@ -127,7 +127,7 @@ def reason_of(error: BaseException) -> str:
 
 
 MAX_QUOTED_LENGTH = 40
-"""Characters of a parameter that an error quotes."""
+"""Maximum characters of a parameter that an error quotes."""
 
 
 class Unanswerable(ShadowtimeError):

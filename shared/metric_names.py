@@ -11,7 +11,7 @@ class Metric(NamedTuple):
     name
         Name in VictoriaMetrics. The name of a counter ends in `_total`.
     labels
-        Labels of its series, beside the labels of all metrics of its kind.
+        Labels of its series, besides the labels of all metrics of its kind.
     unit
         Unit of its values. `share` is in 0 to 1; `1` is a count or a plain number.
     meaning
@@ -45,7 +45,7 @@ TWIN_WAITING = _twin("longest_waiting_seconds", "seconds", "How long the longest
 TWIN_EVIDENCE = _twin("evidence", "1", "Evidence that waits differ; from 20 on the difference is real.")
 
 
-# All other metrics: name, labels beside those of the source, unit and meaning.
+# All other metrics: name, labels besides those of the source, unit and meaning.
 #
 # Results of a run have trace time and the labels `RUN`. The scoreboard samples them, and
 # `services/processes/metrics/run.py` writes them. Health figures are scraped from the processes and have the time of

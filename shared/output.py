@@ -13,7 +13,7 @@ STANDARD_OUTPUT = "-"
 
 
 def require_places(results: Iterable[Path | None], read: Iterable[str | os.PathLike[str]]) -> None:
-    """Raise `SettingsError` if two results would go to one place, or a result would overwrite a file that is `read`."""
+    """Raise `SettingsError` if two results have the same path, or a result would overwrite a file that is `read`."""
     wanted = [path for path in results if path is not None]
     if len(set(wanted)) < len(wanted):
         raise SettingsError(f"two results cannot go to one place: {', '.join(map(str, wanted))}")
@@ -32,7 +32,7 @@ def result_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     Raises
     ------
     OutputError
-        If the file cannot be written. Names the file.
+        If the file cannot be written. The message names the file.
     """
     path = Path(path)
     partial = path.parent / f".{path.name}.{os.getpid()}.partial"

@@ -22,10 +22,10 @@ def one_line(text: str) -> str:
 
 
 QUOTED = 120
-"""Characters of a quoted text that are shown."""
+"""Maximum characters of a quoted text that are shown."""
 
 REASON = 1_000
-"""Characters of a reason that are shown."""
+"""Maximum characters of a reason that are shown."""
 
 
 def quote(text: str, most: int = QUOTED) -> str:
@@ -42,7 +42,7 @@ def quote(text: str, most: int = QUOTED) -> str:
 
 
 def truncate(text: str, most: int = REASON) -> str:
-    """Return a text unchanged. A long text is cut, and its length and a hash are added to identify it.
+    """Return a text; a long text is cut, and its length and a hash are added to identify it.
 
     >>> truncate("job 1 was never submitted")
     'job 1 was never submitted'

@@ -18,7 +18,7 @@ from shadowtime.shared.quoting import QUOTED, quote, truncate
 
 
 class Spelled(NamedTuple):
-    """A SPEC with all its keys, each as `key=value`: the chosen ones, and those at their defaults."""
+    """A SPEC with all its keys, each as `key=value`: the keys that were chosen, and the keys at their defaults."""
 
     name: str
     chosen: tuple[str, ...]

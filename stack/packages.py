@@ -1,4 +1,4 @@
-"""Packages of the system, through apt: all are named, and are installed only with consent.
+"""Installation of system packages through apt, only with consent.
 
 The environment variable SHADOWTIME_APT=no always forbids it. SHADOWTIME_APT=yes, `--yes` and CI allow it; in CI a
 missing server is a failure. Otherwise the user at the terminal is asked. Without a terminal nothing is installed.

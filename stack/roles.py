@@ -1,4 +1,4 @@
-"""Roles, one line each. Rights in Kafka and Redis and the names of secrets follow from them.
+"""Roles: each kind of process and its rights. ACLs of Kafka and Redis and the names of secrets follow from them.
 
 A stage reads its own topic and its output, and writes the next topic and dead letters. It keeps its state in Redis
 under its own name, where no other stage may write. Every role that uses Kafka may describe all topics: the number of
@@ -19,7 +19,7 @@ ADMIN, REPLAYER, FOLLOW, SHADOW, METRICS, LIVE, SUBSCRIBER, ASK, HEALTH = (
     *("admin", "replayer", "follow", "shadow", "metrics", "live", "subscriber", "ask", "health"),
 )
 ASKED = ("runtime_distribution", "wait_bound", "scheduler", "scoreboard", "shadow")
-"""Stages whose state is read to answer questions, and shadows."""
+"""Stages whose state `ask` reads to answer questions, and shadows."""
 
 SHOWN = ("runtime_distribution", "wait_bound", "scheduler", "shadow")
 """Stages whose state the live page reads: those that give advice, and shadows."""

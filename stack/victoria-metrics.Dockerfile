@@ -1,4 +1,4 @@
-# The image has no data folder, and the volume at one would belong to root.
+# The image has no data folder. Without one that belongs to this user, the volume would belong to root.
 ARG VICTORIA_METRICS_VERSION
 FROM victoriametrics/victoria-metrics:${VICTORIA_METRICS_VERSION}
 RUN mkdir -p /victoria-metrics-data && chown 65534:65534 /victoria-metrics-data

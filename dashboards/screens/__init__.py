@@ -25,4 +25,4 @@ DASHBOARDS = {
     "drift": drift.dashboard,
     "health": health.dashboard,
 }
-"""Dashboards by file name, in the order of the flow. A stage's dashboard has the stage's name."""
+"""Dashboards by file name. A stage's dashboard has the stage's name."""

@@ -33,7 +33,7 @@ HIDDEN = [
     DynamicConfigValue(id_val="custom.hidden", value=True),
     DynamicConfigValue(id_val="custom.hideFrom", value={"viz": True, "legend": False, "tooltip": False}),
 ]
-"""Overrides that hide a column used only for links: the option's name until Grafana 12.1, and since."""
+"""Overrides that hide a column used only for links: the option of Grafana until 12.1, and that of later versions."""
 
 WHERE = """
 | Question | Screen |

@@ -21,7 +21,7 @@ GRAFANA = model.DataSourceRef(type_val="datasource", uid="grafana")
 def rows(
     title: str, asks: Asks, queries: Sequence[Query], units: Mapping[str, str], height: int = HEIGHT
 ) -> table.Panel:
-    """Return a table of the shared labels, with one further column per query, named by the query's legend."""
+    """Return a table with a column per label and a column per query. The legend of a query names its column."""
     panel = _transformed(table.Panel(), [_named(queries)])
     for column, unit in units.items():
         panel = panel.override_by_name(column, [Override(id_val="unit", value=unit)])
@@ -79,14 +79,14 @@ def reliability(title: str, asks: Asks, stated: Query, happened: Query, over: st
 
 
 def _scattered(panel: xychart.Panel, across: str) -> xychart.Panel:
-    """Draw all number fields against the field `across`."""
+    """Draw dots: all number fields against the field `across`."""
     x = xychart.XychartXYSeriesConfigX().matcher(xychart.MatcherConfig().id("byName").options(across))
     panel = panel.mapping(SeriesMapping.AUTO).series([xychart.XYSeriesConfig().x(x)]).show(XYShowMode.POINTS)
     return panel.point_size(xychart.XychartFieldConfigPointSize().fixed(12)).legend(legend().calcs([]))
 
 
 def live(title: str, asks: Asks, measurement: str) -> table.Panel:
-    """Return a table of the last rows of a Grafana Live stream."""
+    """Return a table of the last rows of the Grafana Live stream of `measurement`."""
     unknown = model.ValueMap(options={"-1": model.ValueMappingResult(text="none", index=0)})
     panel = table.Panel().mappings([unknown])
     return finished(panel, title, asks, [], 24).with_target(_LiveTarget(measurement)).datasource(GRAFANA)

@@ -150,7 +150,10 @@ def dashboard() -> Dashboard:
 
 
 def _decides(within: str, when: str = "") -> str:
-    """Return the query for the member with the latest sample of deciding, and its time. Samples may be days apart."""
+    """Return the query for the member that decided last, within the window `within` and shifted by the offset `when`.
+
+    Its value is the time of the last sample of `MEMBER_DECIDES`. Samples may be days apart.
+    """
     return f"topk(1, tlast_over_time({ONE.of(names.MEMBER_DECIDES)}[{within}]{when}))"
 
 

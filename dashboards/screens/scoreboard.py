@@ -9,7 +9,9 @@ from shadowtime.shared import metric_names as names
 from shadowtime.shared.text import NEUTRAL
 
 JOB_CHANGES = "cancelled|held|changed|suspended|told_late"
-"""Happenings of similar frequency. Starts that the site expects are left out: they may be published every minute."""
+"""Regular expression of the job changes that one chart shows, of similar frequency.
+
+The site's expected starts are left out: they may be published every minute."""
 
 NONE_ENDED = "No job has ended yet"
 CAPACITY = Query(f"max({SEVERAL.of(names.PROCESSORS)})", "there are")

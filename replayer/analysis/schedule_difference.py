@@ -15,7 +15,7 @@ from shadowtime.shared.text import RunContext, describe_reason, reasons_of
 
 
 class Deviation(NamedTuple):
-    """The first start that differs: the job, both start times in seconds, free processors, and our reason.
+    """The first start that differs: the job, both start times in seconds, free processors, and the policy's reason.
 
     `free` counts free processors of the job's pool, `processors` all processors of that pool.
     """
@@ -33,7 +33,7 @@ class Deviation(NamedTuple):
 
 
 class Moment(NamedTuple):
-    """A pool just after a scheduling pass, its scheduler, and the starts decided in it at this second."""
+    """The state at a second, after its last pass: the scheduler, one pool, and the starts just decided in the pool."""
 
     scheduler: Explaining
     pool: PoolScheduler
@@ -56,7 +56,7 @@ def starts_of(plan: RunPlan) -> Integers:
 def first_deviation(plan: RunPlan, theirs: Integers, ours: Integers) -> Deviation | None:
     """Return the earliest start that only one of two schedules has; None if they are equal.
 
-    Until then both machines are in the same state, so the policy's reason applies to both.
+    Until then the machines of both schedules are in the same state, so the policy's reason applies to both.
     """
     first = np.where(theirs == ours, np.iinfo(np.int64).max, np.minimum(theirs, ours))
     job = int(np.argmin(first))

@@ -20,13 +20,13 @@ from shadowtime.shared.errors import TraceError
 from shadowtime.shared.formatting import DAY
 
 SCALE = 1000
-"""Weight of age. Other weights are relative to it."""
+"""Weight of a job's age in its priority. Other weights are relative to it."""
 
 Keys = Mapping[str, Any]
 
 
 class Tried(NamedTuple):
-    """A candidate: settings, and the error of its starts as the mean of log(1 + minutes)."""
+    """A candidate: settings, and the error of its starts, the mean of log(1 + minutes from the recorded start)."""
 
     keys: Keys
     loss: float
@@ -42,7 +42,7 @@ def policy_of(keys: Keys) -> str:
 
 
 def first_of(workload: Workload, jobs: int) -> Workload:
-    """Return the first jobs of a log."""
+    """Return the first `jobs` jobs of a log."""
     columns = {name: column[:jobs].copy() for name, column in workload.columns.items()}
     return replace(workload, columns=columns, unused={})
 
@@ -59,7 +59,10 @@ def steps(workload: Workload) -> Iterator[list[Keys]]:
 
 
 def _by_wait(workload: Workload) -> list[list[int]]:
-    """Return a partition row for each queue; empty for fewer than two. A shorter median wait has a larger factor."""
+    """Return number, priority factor and tier of each queue for the key `partitions`; empty for fewer than two queues.
+
+    A queue with a shorter median wait has a larger factor.
+    """
     queues, waits = workload.columns["queue_number"], workload.columns["wait_time"]
     known = [int(queue) for queue in np.unique(queues) if queue >= 0]
     if len(known) < 2:
@@ -69,7 +72,7 @@ def _by_wait(workload: Workload) -> list[list[int]]:
 
 
 def loss_of(workload: Workload, keys: Keys) -> float:
-    """Return the error of starts under these settings: the mean of log(1 + minutes)."""
+    """Return the error of starts under these settings: the mean of log(1 + minutes from the recorded start)."""
     plan = RunPlan("slurm", workload.name, workload, configure(policy_of(keys)))
     off = np.abs(starts_of(plan) - real_starts(workload))
     return float(np.log1p(off / 60).mean())

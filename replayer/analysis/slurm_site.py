@@ -10,7 +10,7 @@ from shadowtime.shared.output import result_file
 
 
 async def asked(commands: Commands) -> dict[str, str]:
-    """Return the output of each command.
+    """Return the output of each of Slurm's commands, by name.
 
     Raises
     ------
@@ -21,7 +21,7 @@ async def asked(commands: Commands) -> dict[str, str]:
 
 
 def site_in(texts: Mapping[str, str], pools: Path, names: Names) -> Site:
-    """Return the settings of a site. Its nodes and partitions are written to the file `pools`, for replays."""
+    """Return a site's settings from the output of its commands. Write its nodes and partitions to the file `pools`."""
     with result_file(pools) as file:
         file.write(f"{texts['nodes']}\n{texts['partitions']}\n".encode())
     return site_of(texts, read_parts(pools), names)

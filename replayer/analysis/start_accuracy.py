@@ -14,13 +14,14 @@ from shadowtime.shared.kernels import Flags, Integers
 from shadowtime.shared.text import seconds, shares
 
 MINUTE, TEN_MINUTES = 60, 600
-"""Maximum error in seconds of a start that counts as met, or as nearly met."""
+"""Maximum error, in seconds, of the starts that `within_minute` and `within_ten_minutes` count."""
 
 
 class StartAccuracy(NamedTuple):
-    """The accuracy over some jobs: shares of starts met, waits in seconds, and errors of starts in seconds.
+    """The accuracy of a policy's starts over some jobs: shares of accurate starts, mean waits and errors in seconds.
 
-    `stepped_…` are shares of starts met step by step: each decision is made in the recorded state.
+    `real_mean_wait` is of the recorded starts. `stepped_…` are shares of a step-by-step replay: each decision is made
+    in the recorded state.
     """
 
     policy: str

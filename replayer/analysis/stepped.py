@@ -24,8 +24,10 @@ class Stepped(Machine):
     """A machine that starts jobs as recorded, whatever the policy decides.
 
     The policy is asked whenever a closed replay would ask it, and one second after recorded starts that it had not
-    decided. It is not asked just because a recorded start is due. With `free`, a machine restored from a snapshot of a
-    stepped one applies the decisions instead. It applies the last decision of the snapshot at the next recorded start.
+    decided. It is not asked just because a recorded start is due.
+
+    With `free`, the machine continues from a snapshot of a machine without `free`, and applies decisions. It first
+    applies the last decision of the snapshot, at the time of the next recorded start.
 
     Raises
     ------
@@ -117,9 +119,9 @@ class Stepped(Machine):
 def stepped_starts(plan: RunPlan, patience: int) -> Integers:
     """Return the time at which a policy starts each job from the recorded state, in seconds, in order of the log.
 
-    This is the time of the first decision to start the job. If the recorded start is earlier, the policy continues
-    alone from the instant before. Then its own start of the job counts. If the job has not started `patience` seconds
-    after the recorded start, the result is one second more than that.
+    This is the time of the first decision to start the job, if it is no later than the recorded start. Otherwise a copy
+    of the machine applies the policy's decisions from just before the recorded start, and the start on the copy counts.
+    If the job has not started there `patience` seconds after the recorded start, the result is one second later.
     O(replay + late starts * (state + `patience` of a replay)).
 
     Parameters
@@ -154,7 +156,10 @@ def stepped_starts(plan: RunPlan, patience: int) -> Integers:
 
 
 def _alone(plan: RunPlan, snapshot: bytes, wanted: Sequence[int], until: int) -> dict[int, int]:
-    """Return the starts of a policy that continues alone, until a time or until all wanted jobs have started."""
+    """Return start times by job number on a machine that continues from a snapshot and applies decisions.
+
+    It stops after the time `until`, or once all wanted jobs have started.
+    """
     started: dict[int, int] = {}
 
     def note(envelope: Envelope) -> None:

@@ -49,7 +49,7 @@ class SubmissionPredictions:
         self._bounds.append({f"wait_bound_{bound.grouping}": bound.bound for bound in of_cluster})
 
     def frame(self) -> "pd.DataFrame":
-        """Return a row per job, indexed by job number. Times are in seconds, missing without a prediction."""
+        """Return a frame, a row per job, indexed by job number. Times are in seconds, missing without a prediction."""
         require_pandas()
         import pandas as pd
 
@@ -74,7 +74,7 @@ class Decisions:
             self._decided += [(envelope.sequence, event.time, row) for row in decided]
 
     def frame(self) -> "pd.DataFrame":
-        """Return a row per decision, in order. Values are missing in columns that its reason lacks."""
+        """Return a frame, a row per decision, in order. Values are missing in columns that its reason lacks."""
         require_pandas()
         import pandas as pd
 
@@ -90,7 +90,7 @@ def _row(sequence: int, time: int, decided: Start | Kill) -> dict[str, Any]:
 
 
 def jobs_frame(record: RunRecord, predictions: SubmissionPredictions) -> "pd.DataFrame":
-    """Return a row per ended job, indexed by job number: user, times, sizes, slowdown and predictions."""
+    """Return a frame, a row per ended job, indexed by job number: user, times, sizes, slowdown and predictions."""
     require_pandas()
     import pandas as pd
 

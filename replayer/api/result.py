@@ -35,9 +35,9 @@ class Result:
     def __init__(self, plan: RunPlan) -> None:
         self._predictions, self._decided = SubmissionPredictions(), Decisions()
         self.record = RunRecord(plan)
-        """Record for reports."""
+        """Job times and wait bounds of the run."""
         self.replayed = carry_out(plan, [self.record, self._predictions, self._decided])
-        """Record for comparisons."""
+        """Plan and scores of the run."""
         self.scores: Scores = self.replayed.scores
         self.configuration: Configuration = plan.configuration
         self.decisions_sha256: str = self.record.decisions_sha256

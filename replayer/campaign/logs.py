@@ -81,7 +81,7 @@ def _path_of(name: str, folder: Path) -> Path:
     archived = ARCHIVE.get(name)
     names = [name] if archived is None else [f"{archived.file}.swf.gz", f"{archived.file}.swf"]
     for key in names:
-        if (path := (folder / key).absolute()) and os.path.isfile(path):  # unlike Path.is_file, raises for no name
+        if (path := (folder / key).absolute()) and os.path.isfile(path):  # unlike Path.is_file, it never raises
             return path
     if archived is None:
         known = f"it is neither a file in {folder} nor one of {', '.join(ARCHIVE)}"

@@ -69,7 +69,7 @@ def _title(log: str, by_label: Mapping[str, Sequence[Figures]]) -> str:
 def rows_of(
     campaign: Campaign, by_label: Mapping[str, Sequence[Figures]], paper: Mapping[str, Mapping[str, float]]
 ) -> Iterator[Row]:
-    """Yield the rows of a log: one for each label and each text that a `*` matches in its draws."""
+    """Yield the rows of a log: one for each label and each text that a `*` matches in the keys of its figures."""
     for label, draws in by_label.items():
         # Texts that `*` matches, in the order of the cells. A column without `*` adds the empty text.
         stars = dict.fromkeys(
@@ -94,6 +94,15 @@ def figure_of(column: Column, draws: Sequence[Figures], star: str, by_label: Map
     """Return the mean of a column over draws, with half of its 95 % interval if there are several draws.
 
     Seeds of one copy share its submissions and are not independent. With several copies, a draw is the mean of a copy.
+
+    Parameters
+    ----------
+    draws
+        The figures of the cells of one label: one for each seed and copy.
+    star
+        Text that replaces the `*` in the column's key.
+    by_label
+        Draws of all labels, for a column that is a share of another row's figure.
 
     >>> figure_of(Column(key="mean_wait"), [{"mean_wait": 1.0, "copy": 0}, {"mean_wait": 3.0, "copy": 1}], "", {})
     Figure(mean=2.0, half=12.706204736174694, paper=None)

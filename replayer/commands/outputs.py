@@ -71,7 +71,7 @@ class Targets:
 
 
 class ResultFiles:
-    """The open result files. `observers` has the observers of each plan that gather their contents."""
+    """The open result files. `observers` has, for each plan, the observers that gather the contents of the files."""
 
     def __init__(self, targets: Targets, files: Mapping[str, BinaryIO | None], plans: Sequence[RunPlan]) -> None:
         self._targets = targets

@@ -14,7 +14,7 @@ from shadowtime.shared.quoting import quote
 
 
 def drift_rows(results: Sequence[RunResult]) -> list[dict[str, Any]]:
-    """Return one row per result with drift scores, with its drift episodes. Times are in seconds of the log."""
+    """Return one row per result that has drift scores, with its list of episodes. Times are in seconds of the log."""
     return [
         {"policy": result.plan.label, "runtime": result.plan.configuration.runtime} | bound.model_dump()
         for result in results
@@ -137,7 +137,7 @@ def start_rows(results: Sequence[RunResult]) -> list[dict[str, Any]]:
 
 
 def cut_rows(results: Sequence[RunResult]) -> list[dict[str, Any]]:
-    """Return scores of the probabilities of a cut at the request: one row per result that also has start scores."""
+    """Return scores of the probability of a cut at the request: one row per result that also has start scores."""
     return [
         {"policy": result.plan.label, "runtime": result.plan.configuration.runtime} | result.scores.cuts.model_dump()
         for result in results
@@ -176,7 +176,7 @@ def _policy_row(result: RunResult) -> dict[str, Any]:
 
 
 def _portfolio(result: RunResult) -> dict[str, Any]:
-    """Return the standings of a policy that switches between several configurations; empty for other policies."""
+    """Return the members, their scores and changes, of a policy that switches between members; empty for others."""
     standings = result.scores.portfolio
     return {} if standings is None else {"portfolio": standings.model_dump()}
 

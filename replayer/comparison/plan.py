@@ -147,7 +147,11 @@ async def carry_out_streamed(
     pace: Pace | None,
     observers: Sequence[Sequence[Observer]],
 ) -> list[RunResult]:
-    """Replay several plans over Kafka, side by side. `run` names the runs; runs of a known name are resumed."""
+    """Replay several plans over Kafka, side by side.
+
+    `run` is the name of the run, or a prefix for the names of several; without it, names are unique. A run whose name
+    is in the Kafka log is resumed.
+    """
     # here, so that an embedded replay does not load the Kafka client
     import asyncio
 

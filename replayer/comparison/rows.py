@@ -14,14 +14,14 @@ from shadowtime.shared.kernels import Integers
 
 
 def result_columns(results: Sequence[RunResult]) -> dict[str, list[Any]]:
-    """Return the columns of the table. Times are in seconds, shares from 0 to 1, missing values None."""
+    """Return the scores of runs as columns, by name. Times are in seconds, shares from 0 to 1, missing values None."""
     rows = [result_row(result) for result in results]
     names = dict.fromkeys(name for row in rows for name in row)
     return {name: [row.get(name) for row in rows] for name in names}
 
 
 def result_row(result: RunResult) -> dict[str, Any]:
-    """Return the scores of a run as one row. Keys of prediction scores have the prediction as a prefix."""
+    """Return the scores of a run as one row. Keys of prediction scores have a prefix, as in `run_time_crps`."""
     plan, scores = result.plan, result.scores
     predictions = {
         "run_time": scores.run_time.model_dump(exclude={"jobs", "pit"}),

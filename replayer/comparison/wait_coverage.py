@@ -40,7 +40,7 @@ class BoundedWaits:
             if not event.trial:
                 self._reveal(event.job_number)
         elif isinstance(event, JobEnded) and not event.requeued:
-            self._reveal(event.job_number)  # the start of a job on trial counts only here
+            self._reveal(event.job_number)  # a trial run's start counts only if the run is not requeued
 
     def _reveal(self, job_number: int) -> None:
         start_time = self._started.pop(job_number, None)
@@ -72,7 +72,7 @@ class BoundedWaits:
 def coverage_told(rows: Iterable[Mapping[str, Any]]) -> str:
     """Return a sentence on bounds that cover fewer waits than stated, and whether that may be chance.
 
-    The text is empty without intervals.
+    The sentence is empty if no row has a confidence interval.
 
     Parameters
     ----------

@@ -10,8 +10,9 @@ from shadowtime.shared.messages import Envelope
 class Interruption:
     """An observer that raises `KeyboardInterrupt` between two events of a replay, or while the replay sleeps.
 
-    By default, Python raises it at any moment. Inside a compiled kernel or a validator it is lost, or turned into
-    another error. A second signal raises at once. Enter it in the main thread, and pass it every envelope.
+    By default, Python raises this exception at any moment. Inside a compiled kernel or a validator, it is lost or
+    turned into another error. A second signal raises it at once. Enter the context in the main thread, and pass every
+    envelope to the observer.
     """
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""The Kafka messages of one run: those published before, those to publish, and the answers."""
+"""The Kafka messages of one run: events published by an earlier process, events to publish, and the answers."""
 
 import logging
 from asyncio import get_running_loop
@@ -38,7 +38,7 @@ class KafkaRun:
         self._settings = settings
         self._clients: RunClients | None = None
         self._feed: PartitionFeed | None = None
-        self._own: PartitionFeed | None = None  # own feed of a resumed run, read from the beginning
+        self._own: PartitionFeed | None = None  # feed of a resumed run only: it reads from the beginning
         self._buffer: list[bytes] = []
         self._under_way: list[Awaitable[object]] = []
 
@@ -83,7 +83,7 @@ class KafkaRun:
         if self.published:
             log.info("resuming run", extra={"run": self._run, "sequence": len(self.published)})
             first = self.published[0].event
-            if isinstance(first, ClusterOpened):  # names for people stay as in the first process
+            if isinstance(first, ClusterOpened):  # display names stay those of the first process
                 self.opened = self.opened.model_copy(update={"name": first.name, "experiment": first.experiment})
             if first != self.opened:
                 then, now = first.model_dump(), self.opened.model_dump()

@@ -1,8 +1,10 @@
 """Replay over Kafka: publish the events of a source, and apply the decisions that come back.
 
-A closed replay is a barrier: events after an instant are published only after its `Decided`. The replay runs ahead past
-an instant only if its decision must be empty, so order and sequence are as with a strict barrier. A killed replay can
-resume: it drives the source again with the decisions in the Kafka log, and does not publish logged events again.
+In a closed replay, every instant is a barrier: later events are published only after its `Decided` has arrived. If the
+decision must be empty, the replay does not wait for it. The order and sequence numbers of events stay the same.
+
+A killed replay can resume: it runs the source again with the decisions in the Kafka log, and does not publish logged
+events again.
 """
 
 import asyncio
@@ -131,7 +133,10 @@ class StreamedReplay:
         return await self._wait_for(awaited, f"the decision at sequence {point}")
 
     async def _wait_for(self, awaited: "asyncio.Future[Result]", what: str) -> Result:
-        """Wait for an answer. Time out only without any answer at all: stages may be far behind a recorded replay."""
+        """Return an awaited answer, however late: stages may be far behind a recorded replay.
+
+        Raise `ReplayError` if no answer of the run arrives for `barrier_seconds`.
+        """
         patience = self._settings.barrier_seconds
         while not awaited.done():
             heard = self._heard
@@ -158,7 +163,7 @@ class StreamedReplay:
         await self._kafka.publish(Envelope(run=self.run, cluster=self._opened.cluster, sequence=sequence, event=event))
 
     async def _listen(self) -> None:
-        """Process decisions, each sequence once, and the final scores."""
+        """Process the envelopes of `decisions`, each sequence number once, and the final scores."""
         async for topic, envelope in self._kafka.answers():
             self._heard += 1
             if envelope is None:

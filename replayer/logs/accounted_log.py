@@ -32,9 +32,9 @@ DATED = 10**8
 def trace_of(name: str, rows: AccountingRows, reading: Reading, names: Names, parts: MachineParts | None) -> Trace:
     """Return the log of accounting rows. O(rows log rows).
 
-    A job waits from the time at which it is eligible. Each requeue is a separate job, with a number higher by `LIFE`.
-    Tasks of an array and parts of a heterogeneous job are separate jobs, too. Unusable rows are left out and counted
-    by reason, with the first example.
+    A job waits from the time at which it is eligible. Each life is a separate job, with a number of its own
+    (`own_numbers`). Tasks of an array and parts of a heterogeneous job are separate jobs, too. Unusable rows are left
+    out and counted by reason, with the first example.
 
     Raises
     ------
@@ -94,7 +94,7 @@ def trace_of(name: str, rows: AccountingRows, reading: Reading, names: Names, pa
         words = rows.words(kind)
         codes = words.codes[order]
         different, places = np.unique(codes, return_index=True)
-        come = different[np.argsort(places)]  # in order of the jobs, not of the file
+        come = different[np.argsort(places)]  # numbers follow the order of the jobs, not of the file
         texts = list(words.values)
         numbered = np.full(len(texts), UNKNOWN, dtype=np.int64)
         numbered[come] = names.numbers(kind, [texts[code] for code in come.tolist()])

@@ -23,7 +23,7 @@ SUBMIT_TIME = FIELDS.index("submit_time")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LongWorkload(Workload):
-    """A workload with only some thousand jobs in memory at a time. `read` reads it from its beginning.
+    """A workload with only several thousand jobs in memory at a time. `read` yields its blocks from the beginning.
 
     It has no columns, which would need all jobs at once: access to them raises `TraceError`. Access to a row costs
     O(rows before it).
@@ -35,7 +35,7 @@ class LongWorkload(Workload):
     read: Callable[[], Iterator[Workload]] = tuple[Workload, ...]().__iter__
 
     def __post_init__(self) -> None:
-        """Leave the columns alone: `Workload` would copy them, which `NotWhole` refuses."""
+        """Do nothing: `Workload` would copy the columns, and `NotWhole` raises on any access."""
 
     def __len__(self) -> int:
         return self.jobs
@@ -45,7 +45,7 @@ class LongWorkload(Workload):
         return self.jobs_at([row])[row]
 
     def blocks(self) -> Iterator[Workload]:
-        """Yield the jobs in blocks with columns, some thousand jobs at a time."""
+        """Yield the jobs in blocks with columns, several thousand jobs at a time."""
         return self.read()
 
     def jobs_from(self, row: int) -> Iterator[Job]:
@@ -153,7 +153,7 @@ def _pieces(
     *,
     recorded: bool,
 ) -> Iterator[tuple[SwfBlock, Workload]]:
-    """Yield each block of a log with the jobs in it to replay, until `limit` jobs are found."""
+    """Yield each block of a log with the workload of its jobs to replay, until there are `limit` such jobs."""
     header: dict[str, str] = {}
     last = np.full((1, len(FIELDS)), -1, dtype=np.int64)
     last[0, SUBMIT_TIME] = -MAX_TIME

@@ -46,10 +46,10 @@ GRACE = 120
 """Seconds that a job may run beyond its limit without being reported."""
 
 JUMP = 3_600
-"""Seconds. If submit time goes back by more to the next job number, a clock was set or numbering began anew."""
+"""Seconds. If the next job number was submitted earlier by more, a clock was set or the numbering restarted."""
 
 SILENCE = 14 * DAY
-"""Seconds. A longer gap between submissions means that the log or the machine was down."""
+"""Seconds. A longer gap between submissions means that the logging or the machine was down."""
 
 Columns = Mapping[str, Integers]
 
@@ -239,7 +239,7 @@ def _users(columns: Columns, _: int) -> Iterator[Oddity]:
         return
     yield from _of_rows("without a user, unlike others", columns, user < 0, lambda row: f"user {user[row]}")
     missing = int(known[-1] - known[0] + 1 - len(known))
-    if 0 < missing <= len(known):  # sparse numbers, like system user ids, are no list: gaps mean nothing
+    if 0 < missing <= len(known):  # gaps in sparse numbers, such as system user ids, mean nothing
         first = int(known[np.flatnonzero(np.diff(known) > 1)[0]]) + 1
         yield Oddity("user number without a job: users may have been taken out", missing, f"user {first}")
 

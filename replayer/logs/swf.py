@@ -96,7 +96,7 @@ class SwfBlock(NamedTuple):
 
 
 def read_pieces(path: Path, header: dict[str, str]) -> Iterator[SwfBlock]:
-    """Yield the jobs of a log in blocks of some thousand, in the order of the file. Comments are added to `header`.
+    """Yield the jobs of a log in blocks of several thousand, in the order of the file. Add comments to `header`.
 
     Raises
     ------
@@ -202,7 +202,7 @@ def table_of(columns: Mapping[str, Integers]) -> Integers:
 
 
 def write_jobs(file: BinaryIO, header: Mapping[str, str], table: Integers, *, compressed: bool) -> None:
-    """Write a trace into an open file as `write_swf` does, some thousand jobs at a time."""
+    """Write a trace into an open file as `write_swf` does, `BLOCK` jobs at a time."""
     if table.ndim != 2 or table.shape[1] != len(FIELDS):
         msg = f"expected a table of shape (n, {len(FIELDS)}), found {table.shape}"
         raise ValueError(msg)

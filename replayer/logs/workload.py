@@ -175,7 +175,7 @@ def machine_of(trace: Trace, processors: int | None) -> int:
 def selected(
     trace: Trace, machine: int, oversized: Oversized, requests: Requests, limit: int | None, *, recorded: bool
 ) -> Workload:
-    """Return the jobs of a trace that can be replayed, as `prepare` does, but also without any job left."""
+    """Return the jobs of a trace that can be replayed, as `prepare` does. Raise no error if no job is left."""
     for option, value, known in (("oversized", oversized, Oversized), ("requests", requests, Requests)):
         if value not in get_args(known):
             msg = f"{option} {value!r}: not one of {', '.join(get_args(known))}"

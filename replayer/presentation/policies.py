@@ -1,4 +1,4 @@
-"""The comparison as tables in the terminal."""
+"""The comparison of policies, with their wait forecasts and wait bounds, as tables in the terminal."""
 
 from collections.abc import Iterable, Sequence
 from functools import partial
@@ -58,7 +58,10 @@ def comparison_table(results: Sequence[RunResult], *, baseline: str | None = Non
 
 
 def forecast_table(results: Sequence[RunResult], *, exact: bool = False) -> FittedTable:
-    """Return one row per result that has wait forecasts, sorted by their error. With `exact`, times are in seconds."""
+    """Return a table with one row per result that has wait forecasts, sorted by error as a share of the mean wait.
+
+    With `exact`, times are in seconds.
+    """
     short = short_names(forecaster(result.plan) for result in results)
     known = [(row.plan, forecast) for row in results if (forecast := row.scores.wait_forecast) is not None]
     rows = sorted(known, key=lambda row: least(row[1].error_share))

@@ -13,7 +13,7 @@ from shadowtime.shared.text import NOTHING, Measure, TableColumn, Values, number
 
 
 class ExpectationRow(NamedTuple):
-    """A source of expected starts, its number of jobs, and its `ForetoldScores` or the share of bounds that held."""
+    """A table row: a source of expected starts, its number of jobs, and its `ForetoldScores` or the share that held."""
 
     whose: str
     jobs: int
@@ -48,7 +48,7 @@ def words(row: Mapping[str, Any]) -> Iterator[ExpectationRow]:
 
 
 def expected_table(results: Sequence[RunResult], *, exact: bool = False) -> FittedTable:
-    """Return one row per result, queue and source of expected starts. With `exact`, times are in seconds."""
+    """Return a table with a row per result, queue and source of expected starts. With `exact`, times are in seconds."""
     short = short_names(forecaster(result.plan) for result in results)
     rows = [
         (short[forecaster(result.plan)], str(row["queue"]), word)
@@ -60,7 +60,7 @@ def expected_table(results: Sequence[RunResult], *, exact: bool = False) -> Fitt
 
 
 def starts_table(cluster: str, rows: Sequence[tuple[str, str, ExpectationRow]], *, exact: bool = False) -> FittedTable:
-    """Return the table of expectations by policy and queue. The policy column is there only if policies differ."""
+    """Return the table of `rows`: policy, queue and expectation. It has a policy column only if policies differ."""
     words = [word for _, _, word in rows]
 
     def values(key: str) -> Values:

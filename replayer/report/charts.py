@@ -29,7 +29,7 @@ STYLE = "".join(
     f".s{number} {{ --c: {colour}; }} .line.s{number} {{ stroke-dasharray: {DASHES[number % len(DASHES)]}; }}\n"
     for number, colour in enumerate(COLOURS)
 )
-"""Colour and dashes of each series."""
+"""CSS rules for the colour and dashes of each series."""
 
 
 def numbered(names: Iterable[str]) -> list[int]:

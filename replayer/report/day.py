@@ -30,13 +30,13 @@ def day_that_most_waited(jobs: EndedJobs, midnight: int) -> int:
     """
     from_, to = jobs.submit_time - midnight, jobs.start_time - midnight
     days = np.unique(np.concatenate((from_, to)) // DAY)
-    days = np.union1d(days, days + 1)  # on the days between these, the same jobs wait all day
+    days = np.union1d(days, days + 1)  # on a day in between, jobs wait as on the day before it
     waited = [_sum_up_to(to, edges) - _sum_up_to(from_, edges) for edges in (days * DAY, (days + 1) * DAY)]
     return int(days[(waited[1] - waited[0]).argmax()]) * DAY + midnight
 
 
 def _sum_up_to(times: Integers, edges: Integers) -> Integers:
-    """Return for each edge the sum of all times, with later times cut to the edge."""
+    """Return for each edge the sum of all times. A time later than the edge counts as the edge."""
     times = np.sort(times)
     before = np.searchsorted(times, edges)
     sums: Integers = np.concatenate(([0], np.cumsum(times)))[before] + (len(times) - before) * edges
@@ -101,7 +101,7 @@ def choose(run: RunRecord) -> Day:
 
 
 def means(from_: Integers, to: Integers, weights: Integers, edges: Integers) -> Floats:
-    """Return the mean total weight between each edge and the next of items that last from `from_` to `to`.
+    """Return the total weight of items, averaged over time from each edge to the next. Items last from `from_` to `to`.
 
     >>> means(np.array([0, 5]), np.array([10, 10]), np.array([2, 4]), np.array([0, 10, 20]))
     array([4., 0.])
@@ -112,7 +112,7 @@ def means(from_: Integers, to: Integers, weights: Integers, edges: Integers) -> 
 
 
 def _area_up_to(begins: Integers, weights: Integers, edges: Integers) -> Integers:
-    """Return for each edge the integral up to it of the total weight of items that begin at `begins` and never end."""
+    """Return for each edge the time integral, up to the edge, of the total weight of items begun. Items never end."""
     order = np.argsort(begins, kind="stable")
     begins, weights = begins[order], weights[order]
     before = np.searchsorted(begins, edges)

@@ -21,9 +21,10 @@ MAX_IN_ONE = 6
 
 
 def wait_distribution(runs: Sequence[RunRecord], base: int) -> str:
-    """Return the distribution function of waits (Nissimov 2007, Figure 2).
+    """Return the figure of the distribution function of waits (Nissimov 2007, Figure 2).
 
-    With more than `MAX_IN_ONE` runs, each other run has a panel, together with the line of the run at index `base`.
+    `base` is the index of the baseline run. With more than `MAX_IN_ONE` runs, each other run has a panel, which also
+    shows the line of the baseline.
     """
     waits = [np.sort(run.jobs.wait) for run in runs]
     names = [run.plan.label for run in runs]

@@ -32,7 +32,7 @@ EDGES = np.arange(0, DAY + STEP, STEP)
 
 
 class OneDay(NamedTuple):
-    """A day under one policy. Times are in seconds since the day began."""
+    """A day under one policy. `running` has columns of the jobs that ran. Times are in seconds since the day began."""
 
     policy: str
     running: Mapping[str, Integers]

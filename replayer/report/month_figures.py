@@ -13,7 +13,9 @@ from shadowtime.replayer.report.statistics import Month, by_class, month_of, mon
 from shadowtime.shared.formatting import duration
 
 FAR_APART = 10
-"""Ratio of mean waits from which the axis is logarithmic: a linear one would show the longer waits only."""
+"""Ratio of the longest to the shortest mean wait above which the axis is logarithmic.
+
+On a linear axis, only the longer waits would be visible."""
 
 
 def by_month(runs: Sequence[RunRecord], base: int) -> str:

@@ -10,7 +10,7 @@ from shadowtime.replayer.report.markup import escape, table
 
 Document = Mapping[str, Any]
 WAITS = ("wait_forecasts", "wait_bounds", "expected_starts")
-"""Keys of scores of waits. The last exists only if the site's own scheduler stated expected starts."""
+"""Keys of wait scores in the `--json` document. The last exists only if the site's scheduler stated expected starts."""
 
 
 def named(document: Document, runs: Sequence[RunRecord]) -> tuple[Document, list[RunRecord]]:

@@ -109,10 +109,10 @@ def _cluster(place: int, document: Mapping[str, Any], runs: Sequence[RunRecord],
 
 
 def _with_told(document: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a document with the predictions of the separate prediction replay, and predictors that only policies used.
+    """Return a document that includes the scores of the separate prediction replay, if there was one.
 
-    Predictors learn from job ends, so their scores differ between policies. The report shows the scores that the
-    terminal shows.
+    They replace the wait bounds, and the run-time scores of the same predictors: predictors learn from job ends, so
+    their scores differ between policies. The report shows the scores that the terminal shows.
     """
     predicted = document["told_at_submission"]
     if predicted is None:
@@ -142,7 +142,7 @@ def _left_out(document: Mapping[str, Any]) -> str:
 
 
 def _lacks(document: Mapping[str, Any]) -> str:
-    """Return the contradictions in the log, then a folded list of missing data and its consequences."""
+    """Return the log's overlaps (more processors in use than there are), then a folded list of data that it lacks."""
     over = "".join(
         f"<p>{remark['times']:,} jobs {escape(remark['what'])}; first {escape(remark['example'])}.</p>"
         for remark in document["overlaps"]

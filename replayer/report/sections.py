@@ -14,7 +14,7 @@ Row = Mapping[str, Any]
 
 
 def who_decided(rows: Sequence[Row], unix_start: int = 0) -> str:
-    """Return the tables of each policy that switches between several configurations. Other policies have none.
+    """Return the tables of each policy that switches between several configurations, called its members.
 
     Parameters
     ----------

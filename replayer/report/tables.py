@@ -25,7 +25,7 @@ WASTE: Mapping[str, Callable[[Values], TableColumn]] = {
     "killed": lambda values: numbers("runs in vain", values, 0).unmarked(),
     "wasted_processor_seconds": lambda values: TableColumn("work wasted", "", [work(amount or 0) for amount in values]),
 }
-"""Columns that are shown only if a policy ran jobs in vain."""
+"""Columns that are shown only if a policy killed runs of jobs."""
 
 BARS = {"mean_wait": "Mean wait", "mean_bounded_slowdown": "Mean bounded slowdown", "max_wait": "Longest wait"}
 Row = Mapping[str, Any]

@@ -126,13 +126,13 @@ def _paired(runs: Sequence[RunRecord], base: int, other: int) -> PairedDifferenc
 
 
 def _sure(runs: Sequence[RunRecord], base: int, lowest: int) -> str:
-    """Return the interval of the slowdown difference in parentheses; empty without records."""
+    """Return in parentheses the 95 % interval of the slowdown difference; empty without records."""
     comparison = _paired(runs, base, lowest)
     return _bounds(comparison.slowdown, _slowdown) if comparison else ""
 
 
 def _bounds(more: Interval, show: Callable[[float], str]) -> str:
-    """Return the interval of a difference's size in parentheses, and whether the difference may be chance."""
+    """Return in parentheses the 95 % interval of an absolute difference, and whether the difference may be chance."""
     if more.low is None or more.high is None:
         return " (the log is too short to say how sure that is)"
     low, high = (more.low, more.high) if more.mean > 0 else (-more.high, -more.low)

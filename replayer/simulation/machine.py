@@ -34,7 +34,7 @@ from shadowtime.shared.messages import (
 )
 
 SAME = (1, 1)
-"""Ratio of run times of a job on exactly the requested processors."""
+"""Factor and divisor of a job's run time on exactly its requested processors."""
 
 
 class Machine(ReplaySource):
@@ -47,7 +47,7 @@ class Machine(ReplaySource):
     capacity
         Changes of the machine's size, in order of time.
     traits
-        Whether jobs may be restarted or run on other processor counts, and how they scale then.
+        Whether jobs may be restarted or run on other processor counts, and how their run times then scale.
     """
 
     name = "closed"
@@ -119,7 +119,7 @@ class Machine(ReplaySource):
         return soonest
 
     def next_instant(self) -> Sequence[Event]:
-        """Return the events of the next instant. Events that its decision causes are returned by `apply`.
+        """Return the events of the next instant. `apply` returns the events that the decision at this instant causes.
 
         Raises
         ------

@@ -1,7 +1,4 @@
-"""Recorded replay: jobs start as logged, to score predictions against real waits, and for shadow mode.
-
-The rule: docs/algorithms.md#recorded-replay.
-"""
+"""Recorded replay: jobs start as logged, to score predictions (docs/algorithms.md#recorded-replay)."""
 
 from collections.abc import Sequence
 from heapq import heapify, heappop, heappush

@@ -36,7 +36,7 @@ class ReplaySource(Source, Protocol):
     capacity
         Changes of the machine's size, in order of time.
     traits
-        Whether jobs may be restarted or run on other processor counts, and how they scale then.
+        Whether jobs may be restarted or run on other processor counts, and how their run times then scale.
     """
 
     closed_loop: ClassVar[bool]
@@ -51,7 +51,7 @@ class ReplaySource(Source, Protocol):
         ...
 
     def can_start(self) -> bool:
-        """Return whether any waiting job fits on the free processors at the last emitted instant."""
+        """Return whether any waiting job fits into the free resources at the last emitted instant."""
         ...
 
 
@@ -76,7 +76,7 @@ class named_errors:  # noqa: N801 - reads as a verb; a class, entered twice an e
 def submission(
     job: Job, traits: JobTraits = DEFAULT_TRAITS, make: Callable[..., JobSubmitted] = JobSubmitted
 ) -> JobSubmitted:
-    """Return the submission event of a job: all of its fields except its future.
+    """Return the submission event of a job, with all fields that are known at submission.
 
     `make` creates the event. Use `unchecked` for the jobs of a workload that is `in_bounds`.
     """
@@ -108,7 +108,7 @@ REQUIRED = ("job_number", "submit_time", "run_time", "requested_time", "processo
 
 
 def unchecked(**fields: Any) -> JobSubmitted:
-    """Return a submission without validation: `in_bounds` has checked its fields together with all others."""
+    """Return a submission without validation: `in_bounds` has checked the fields of all jobs together."""
     return construct_unchecked(JobSubmitted, **fields)
 
 

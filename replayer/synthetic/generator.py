@@ -13,7 +13,7 @@ from shadowtime.shared.bounds import MAX_TIME
 from shadowtime.shared.errors import SettingsError
 from shadowtime.shared.kernels import Integers
 
-MAX_COUNT = 10_000_000  # jobs or processors
+MAX_COUNT = 10_000_000  # of jobs, and of processors
 LOADS = (0.01, 100.0)
 START = 1_704_067_200  # Monday 1 January 2024, 00:00 UTC: the bucket weights count from midnight
 
@@ -115,5 +115,5 @@ def generate(jobs: int, processors: int, seed: int, load: float = DEFAULT_LOAD) 
 
 
 def _stream(seed: int, purpose: int) -> Generator:
-    """Return a separate random number generator for a purpose, so that a change of one purpose leaves the others."""
+    """Return the random number generator of one purpose. Changes to one purpose do not affect the draws of another."""
     return Generator(PCG64([seed, purpose]))

@@ -18,7 +18,7 @@ class FollowOptions:
     every
         Seconds between two polls of the cluster.
     timeout
-        Seconds after which a command or request without an answer is ended. For the past it is 20 times as long.
+        Seconds after which a command or request without an answer is ended; 20 times as many for accounting.
     patience
         Seconds for which the log waits for facts that are not known yet.
     via

@@ -1,4 +1,4 @@
-"""Watch a topic: sentences for people, JSON lines for programs."""
+"""The output of a topic: sentences for people, JSON lines for programs."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import aclosing
@@ -42,7 +42,7 @@ class SelectedMessage(NamedTuple):
 
 
 class Filter:
-    """Selects messages, and the jobs in each message.
+    """Filter of messages, and of the jobs in each message.
 
     Only submissions name a user. So a later message about a job of a user is selected only if the job's submission was
     seen. The filter remembers only those jobs of the user that have not ended.
@@ -82,7 +82,7 @@ class Filter:
         return SelectedMessage(message, jobs) if fits and (jobs is None or jobs) else None
 
     def _of_user(self, run: str, kind: str, event: Mapping[str, Any], jobs: frozenset[int]) -> frozenset[int]:
-        """Return those jobs of an event that are the user's. Remember them from submission to end."""
+        """Return the jobs of an event that belong to the user. They are remembered from submission to end."""
         if kind == "JobSubmitted" and event.get("user_id") == self._wanted.user:
             self._jobs |= {(run, number) for number in jobs}
         named = frozenset(number for number in jobs if (run, number) in self._jobs)
@@ -113,7 +113,7 @@ STYLES = {
 """Colours of sentences, by kind. Other kinds have no colour."""
 
 WIDEST = 16
-"""The maximum width of the place, in columns. The column is as wide as the longest place so far."""
+"""The maximum width, in characters, of the column with the cluster or run. It is as wide as the longest name so far."""
 
 MAX_RUNS = 1_000
 """The maximum number of remembered runs, and of remembered clusters."""
@@ -136,7 +136,8 @@ class Printer(Protocol):
 class JsonLines:
     """An output of one line per message: an envelope unchanged, a dead letter as its headers and its text.
 
-    JSON of one line is written unchanged, and JSON of several lines as one. Any other value is written as its text.
+    JSON of one line is written unchanged, and JSON of several lines as one. Any other value is written as a JSON object
+    with its text as `value`.
     """
 
     def __init__(self, output: BinaryIO, topic: str) -> None:
@@ -154,10 +155,10 @@ class JsonLines:
 
 
 class Sentences:
-    """An output of one line per sentence: time, place and sentence.
+    """An output of one line per sentence: time, name and sentence.
 
     Empty decisions, and jobs that are not selected, have no line. Times are dates if the beginning of the run was seen,
-    else days since second 0. The place is the cluster's name, or the run's name once a second run of it is seen.
+    else days since second 0. The name is that of the cluster or, once a second run of it is seen, that of the run.
     """
 
     def __init__(self, console: Console, topic: str) -> None:

@@ -65,8 +65,8 @@ def fit(logarithms: Floats, omitted: float) -> tuple[float, float]:
 def domain(beta0: float, beta1: float, age: float) -> tuple[float, float] | None:
     """Return the age of a job and the longest run time of the model, in seconds: the run time lies between them.
 
-    The age is raised to the shortest run time of the model. None if the job has outlived the longest run time, if that
-    is not a finite number, or if the distribution function does not rise.
+    The age is raised to the shortest run time of the model. Return None if the job has outlived the longest run time,
+    if the longest run time is not a finite number, or if the distribution function does not rise.
     """
     if beta1 <= 0 or (1 - beta0) / beta1 > MAX_EXPONENT:
         return None

@@ -65,7 +65,7 @@ def range_of(processors: int) -> int:
 
 
 def weighted_fit(x: Floats, y: Floats, weights: Floats, degree: int) -> Floats:
-    """Return the coefficients of the weighted least-squares polynomial, highest power first.
+    """Return the coefficients of the weighted least-squares polynomial of y in x, highest power first.
 
     The arguments have shape (n,), n > degree; the result has shape (degree + 1,).
 
@@ -111,10 +111,10 @@ class Gibbons(WindowedPredictor):
         self._sums: dict[Key, dict[int, RangeSums]] = {}  # by key of a group (`keys_of`), and by range of processors
 
     def predict_one(self, x: JobSubmitted, elapsed: int = 0) -> RunTimePrediction | None:
-        """Return the first valid prediction for a job that has run for `elapsed` seconds; None if there is none.
+        """Return the prediction of the first template with enough jobs, or None if no template has enough.
 
-        The stage asks at submission, with `elapsed` 0. For a running job, only jobs that ran longer than `elapsed`
-        count; finding them is O(history).
+        The stage asks at submission, with `elapsed` 0. For a job that has run for `elapsed` seconds, only jobs that ran
+        longer count; finding them is O(history).
         """
         job = remembered(x)
         if elapsed:

@@ -47,9 +47,9 @@ class RuntimeDistribution(PredictingStage):
         super().__init__(opened, PREDICTORS.build(parse(opened.runtime)))
 
     def on_ended(self, envelope: Envelope, ended: JobEnded, job: RunningJob) -> Envelope:
-        """Learn the run time, unless the scheduler requeued or killed the job: its length is unknown then.
+        """Learn the run time, unless the scheduler requeued or killed the job: its full run time is unknown then.
 
-        The rule: docs/algorithms.md#known-live.
+        See docs/algorithms.md#known-live.
         """
         if not ended.requeued and ended.outcome != "killed":
             self.predictor.learn_one(job.submitted, ended.own_run_time)

@@ -73,7 +73,7 @@ class WindowedPredictor(Predictor[JobSubmitted, int, RunTimePrediction]):
     """A predictor that is a function of the last `history` ended jobs.
 
     A subclass adds the newest job and removes the oldest. Its predictions must not depend on removed jobs, because a
-    snapshot contains only the jobs of the window. They also bound the memory.
+    snapshot contains only the jobs of the window. The window also bounds the memory.
     """
 
     def __init__(self, history: int) -> None:
@@ -108,17 +108,17 @@ class WindowedPredictor(Predictor[JobSubmitted, int, RunTimePrediction]):
             self.add(self.jobs[-1])
 
 
-# Records of users and queues, evicted in least recently used order.
+# Dictionaries by user or by queue, which evict the least recently stored entry.
 
 MAX_OWNERS = 20_000
-"""Maximum number of users, or of queues, with a record: twenty times the number in any log of the archive."""
+"""Maximum number of users, or of queues, in a dictionary: twenty times the number in any log of the archive."""
 
 Owner = TypeVar("Owner")
 Known = TypeVar("Known")
 
 
 def lru_put(known: dict[Owner, Known], owner: Owner, latest: Known, most: int = MAX_OWNERS) -> None:
-    """Store the latest record of an owner. With more than `most` owners, evict the least recently stored one. O(1).
+    """Store the latest value of a user or queue. With more than `most` keys, evict the least recently stored. O(1).
 
     >>> known = {1: "a", 2: "b"}
     >>> lru_put(known, 1, "c", most=2)

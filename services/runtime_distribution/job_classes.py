@@ -1,4 +1,4 @@
-"""Histograms by class of job over all users. Recent jobs have more weight."""
+"""Run-time histograms of all users' jobs, by class of like jobs. Recent jobs have more weight."""
 
 import math
 from collections.abc import Iterator
@@ -12,20 +12,22 @@ from shadowtime.shared.kernels import Floats, FloatTable, kernel
 from shadowtime.shared.messages import JobSubmitted
 
 BACKING = 20.0
-"""Weight of the wider class in the narrower one, in jobs. With as many jobs of its own, a class has equal weight."""
+"""Weight of the wider class in the narrower one, in jobs. A class with as many own jobs weighs as much as the wider."""
 
 Class = tuple[int, ...]
 
 
 @kernel
 def backed(counts: FloatTable) -> Floats:
-    """Return the distribution of the narrowest of nested classes, each backed by the next wider one; shape (bins,).
+    """Return the run-time distribution of the narrowest of nested classes; shape (bins,).
+
+    Each class is mixed with the next wider one, which has the weight `BACKING`.
 
     Parameters
     ----------
     counts
-        Shape (classes, bins), widest class first. The widest class is smoothed by one more count, spread evenly over
-        all bins up to its last non-empty one.
+        Number of jobs in each bin, shape (classes, bins), widest class first. The widest class is smoothed by one more
+        count, spread evenly over all bins up to its last non-empty one.
 
     >>> backed(np.array([[0.0, 2.0, 0.0], [20.0, 0.0, 0.0]])).round(3).tolist()
     [0.583, 0.417, 0.0]
@@ -61,9 +63,9 @@ def count(counts: Floats, keep: float, bin_: int, above: float) -> None:
 class JobClasses:
     """Histograms of all jobs, of those with a like request, and of those with a like request and size.
 
-    Requests are alike in the same bin of run times. Sizes are alike from one power of two to the next. In each class,
-    a new job reduces the weight of all earlier jobs by the share `forgetting`. Memory is bounded by the grid: bins
-    times bins times powers of two.
+    Requests are alike if they lie in the same bin of run times. Sizes are alike from one power of two to the next. In
+    each class, a new job reduces the weight of all earlier jobs by the share `forgetting`. Memory is bounded: bins of
+    requests times powers of two times bins of run times.
 
     Parameters
     ----------
@@ -90,7 +92,7 @@ class JobClasses:
         self._counts: dict[Class, Masses] = {}
 
     def masses(self, job: JobSubmitted) -> Masses:
-        """Return the distribution of the job's class, backed by wider classes; shape (BINS,)."""
+        """Return the run-time distribution of the job's narrowest class, mixed with the wider ones; shape (BINS,)."""
         histograms = [self._counts.get(key) for key in islice(_classes(job), self._depth)]
         return backed(np.array([counts for counts in histograms if counts is not None] or [np.zeros(BINS)]))
 
@@ -115,7 +117,7 @@ class JobClasses:
 
 
 def _classes(job: JobSubmitted) -> Iterator[Class]:
-    """Yield the classes of a job, widest first."""
+    """Yield the keys of a job's classes, widest first."""
     yield ()
     request = -1 if job.requested_time is None else bin_of(job.requested_time)
     yield (request,)

@@ -157,7 +157,7 @@ class OwnerClassSettings(RememberingSettings):
         return None if UNKNOWN in key else key
 
 
-# The mean run time of a user's like jobs plus 1.5 standard deviations: too long rather than too short.
+# The mean run time of a user's like jobs plus 1.5 standard deviations: rather too long than too short.
 
 SIGMAS = 1.5
 

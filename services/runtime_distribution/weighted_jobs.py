@@ -56,7 +56,7 @@ class Weighting(NamedTuple):
 def weighted_masses(
     jobs: IntegerTable, like: Integers, weightings: FloatTable, prior: Floats, beyond: float
 ) -> FloatTable:
-    """Return the distribution of the jobs under each weighting; shape (weightings, bins). O(weightings · jobs).
+    """Return the run-time distribution under each weighting; shape (weightings, bins). O(weightings · jobs).
 
     Parameters
     ----------
@@ -112,7 +112,7 @@ def weighted_masses(
 
 @kernel
 def joined_by(jobs: IntegerTable, newest: Integers, most: int) -> IntegerTable:
-    """Return the newest job followed by the first of `jobs`, at most `most` rows in all.
+    """Return the row of the newest job followed by the first rows of `jobs`, at most `most` rows in all.
 
     >>> joined_by(np.array([[1, 1], [2, 2]]), np.array([9, 9]), 2).tolist()
     [[9, 9], [1, 1]]

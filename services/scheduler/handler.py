@@ -55,8 +55,8 @@ def starts_if_submitted(
     """Yield the start of each job if it alone were submitted now. Each job is paired with its run-time prediction.
 
     An `AdvisedStart` has a reason instead if no start can be given. All jobs share the same sampled futures, which
-    count processors alone. Quantiles are calibrated if those of the run are. O(queue), and for each job the cost of a
-    sampled forecast.
+    count processors alone. Quantiles are calibrated if the forecasts of the run are. O(queue), and for each job the
+    cost of a sampled forecast.
 
     References
     ----------
@@ -102,7 +102,7 @@ BLOCKED = WaitForecast(reason="the site lets it not start for now")
 
 
 class Predicted(NamedTuple):
-    """Predictions of the earlier stages for a job that may not start."""
+    """Predictions of the earlier stages for a blocked job."""
 
     run_time: RunTimePrediction | None
     adjustment: WalltimeAdjustment | None
@@ -111,7 +111,8 @@ class Predicted(NamedTuple):
 class Scheduler(StageHandler):
     """Scheduler of one run. Each pool has its own instance of the policy `ClusterOpened.policy`.
 
-    A blocked job waits, but its pool does not know it. The pool queues the job once it may start or has started.
+    A job is blocked if the site does not let it start for now. It is not in the queue of its pool. It enters the queue
+    once it is no longer blocked, or just before its start.
     """
 
     def __init__(self, opened: ClusterOpened) -> None:
@@ -129,7 +130,7 @@ class Scheduler(StageHandler):
         self.places: dict[int, PoolScheduler] = {}
         """The pool of each job in the system, by job number."""
         self.blocked: dict[int, Predicted] = {}
-        """The predictions for each waiting job that may not start, by job number."""
+        """The predictions for each blocked job, by job number."""
         self.passes = DecisionHistory()
 
     def on_submitted(self, envelope: Envelope, job: JobSubmitted) -> Envelope:
@@ -185,7 +186,7 @@ class Scheduler(StageHandler):
         return envelope
 
     def on_started(self, envelope: Envelope, started: JobStarted, job: JobSubmitted) -> Envelope:
-        """Move the job to the running jobs. A blocked job enters its pool first: once it starts, it is not blocked."""
+        """Move the job to the running jobs. A blocked job first enters the queue of its pool."""
         pool = self.places[started.job_number]
         if (predicted := self.blocked.pop(started.job_number, None)) is not None:
             enters = job.model_copy(update={"time": started.time, "eligible_time": job.since, "blocked": None})

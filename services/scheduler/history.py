@@ -15,13 +15,13 @@ KEPT_ENDED = 100
 """Number of ended jobs kept: the most recent ones."""
 
 LIKELY = 0.9
-"""Target probability of the reported wait: of a bound's probabilities, the nearest is kept."""
+"""Target probability of the reported wait bound. Of a bound's probabilities, the one nearest to this is kept."""
 
 REASONS: TypeAdapter[Reason] = TypeAdapter(Reason, config=ConfigDict(defer_build=True))
 
 
 class Refusal(NamedTuple):
-    """A pass that weighed a candidate and did not start it: its time, and the candidate's values in the `Evaluated`."""
+    """A pass that evaluated a candidate and did not start it: time of the pass, and the values from `Evaluated`."""
 
     time: int
     head: int
@@ -32,7 +32,7 @@ class Refusal(NamedTuple):
 
 
 class ForecastWait(NamedTuple):
-    """Waits predicted at a submission, in seconds: a forecast, and a probability with the wait that it bounds."""
+    """Predictions of a wait at the submission, in seconds: the forecast, and a pair of probability and bound."""
 
     forecast: int | None
     within: tuple[float, int] | None
@@ -67,7 +67,7 @@ class DecisionHistory:
         self.starting: set[int] = set()
         """Jobs that the last pass decided to start, and that have not started yet."""
         self.reasons: dict[int, tuple[int, Reason]] = {}
-        """By job number: the time and the reason of the decision to start it, or of the first advice to start it."""
+        """Time and reason of the decision to start a job, or of the first advice to start it, by job number."""
         self.refused: dict[int, deque[Refusal]] = {}
         self.promises: dict[int, ForecastWait] = {}
         self.ended: dict[int, EndedJob] = {}
@@ -81,7 +81,7 @@ class DecisionHistory:
             self.promises[job.job_number] = ForecastWait(forecast, within)
 
     def decide(self, decided: Decided, *, obeyed: bool) -> None:
-        """Keep the reasons of starts, and the candidates that were weighed and refused."""
+        """Keep the reasons of starts, and the candidates that were evaluated and refused."""
         if not decided.starts and not decided.evaluated:  # the usual case
             self.starting.clear()
             return
@@ -99,7 +99,7 @@ class DecisionHistory:
                 refusals.append(Refusal(decided.time, tried.head, tried.needed, *risks))
 
     def start(self, started: JobStarted) -> None:
-        """Drop the records that only matter while a job waits."""
+        """Drop the refusals of a job that has started."""
         self.starting.discard(started.job_number)
         self.refused.pop(started.job_number, None)
 
@@ -118,7 +118,7 @@ class DecisionHistory:
             del self.ended[next(iter(self.ended))]
 
     def forget(self, number: int) -> None:
-        """Drop all records of a job that has left the queue."""
+        """Drop everything about a job that was withdrawn."""
         self.starting.discard(number)
         for kept in (self.reasons, self.refused, self.promises):
             kept.pop(number, None)
@@ -149,7 +149,7 @@ class DecisionHistory:
 
 
 def _within(bound: WaitBound | None) -> tuple[float, int] | None:
-    """Return the probability of a bound nearest to `LIKELY` and its wait in seconds; None if nothing is bounded."""
+    """Return the bound's probability nearest to `LIKELY`, with the wait in seconds; None if there is no bound."""
     if bound is None or bound.bound is None:
         return None
     return min(bound.starts_within or ((bound.quantile, bound.bound),), key=lambda pair: abs(pair[0] - LIKELY))

@@ -9,16 +9,18 @@ MAX_STARTS = 10_000
 (`default_queue_depth`), its backfilling at 500 (`bf_max_job_test`)."""
 
 WEIGHED = 10_000
-"""Most candidates that one pass weighs. A candidate counts once for each walk: the decision reports all results."""
+"""Most evaluations of candidates in one pass. A candidate counts once for each walk that evaluates it. The limit also
+bounds the decision, which reports all evaluations."""
 
 WALKED = 200_000_000
-"""Most steps of one pass: of all its walks, and of the computation of their inputs."""
+"""Most steps of one probabilistic pass: all its walks over possible ends of running jobs, and their preparation."""
 
 EACH_RUNNING = 64
-"""Steps that each running job counts for after each start of a pass, since the shadow time is then found anew."""
+"""Steps counted for each running job, at first and after each start of a probabilistic pass, for the shadow time."""
 
 PLANNED = 200_000_000
-"""Most steps over availability profiles in which one pass looks for places. As many again may improve the places."""
+"""Most steps over the availability profile in which one pass plans jobs. As many steps again may move reservations to
+earlier times, and as many again may use the processors that the plan leaves idle."""
 
 AHEAD = 200_000_000
 """Most steps of one forecast."""
@@ -27,4 +29,5 @@ FUTURES = 2_000_000_000
 """Most steps of one sampled forecast. Each of its futures has an equal share."""
 
 PERIODS = 10_000
-"""Most periods of Slurm's priorities that are calculated one by one between two events. The rest count as one."""
+"""Most calculation periods of Slurm's priorities that are handled one by one between two events. All later periods
+count as one."""

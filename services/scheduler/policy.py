@@ -45,7 +45,7 @@ class Policy(Protocol):
     pool: int = 0
     """Pool of the machine that it decides for, counted from 0."""
     order_name: ClassVar[str] = "fcfs"
-    """Name of the order that `served` returns, for explanations. A key `queue` of the settings takes its place."""
+    """Name of the order that `served` returns, for explanations. A key `queue` of the settings overrides it."""
     sees_all: bool = False
     """Whether it also observes the jobs of other pools. If so, `beside` is called with their events."""
 
@@ -68,9 +68,10 @@ class Policy(Protocol):
         return None
 
     def schedule(self, now: int, queue: Queue, running: Running, free: int) -> "Sequence[Output]":
-        """Return the decisions at a scheduling point, the probabilities weighed for them, and the work cut short.
+        """Return the decisions at a scheduling point, and reports: evaluated candidates, and skipped parts of the pass.
 
-        Work and output are bounded, see `services.scheduler.limits`.
+        Two more outputs are a newly chosen configuration, and a request for a scheduling point. Work and output are
+        bounded, see `services.scheduler.limits`.
 
         Parameters
         ----------
@@ -82,7 +83,7 @@ class Policy(Protocol):
             The running jobs, in the same order.
         free
             Idle processors; below zero when the machine has shrunk or a recorded log overlaps. `running.free` adds the
-            free amounts of further resources. `sizes` of both tables are the amounts that jobs take of each resource.
+            free amounts of further resources. The column `sizes` of either table has the amounts that jobs take.
         """
         ...
 
@@ -119,12 +120,12 @@ def start(queue: Queue, row: int, reason: Reason) -> Start:
 
 
 def start_heads(queue: Queue, rows: Sequence[int], heads: int) -> list[Start | CutShort]:
-    """Return the starts of the first `heads` jobs of a queue, which fit together; a `CutShort` beyond `MAX_STARTS`.
+    """Return the starts of the first `heads` jobs in `rows`, which fit together; a `CutShort` beyond `MAX_STARTS`.
 
     Parameters
     ----------
     rows
-        Rows of the queue in its order; at least `heads`.
+        Rows of the queue in the order of service; at least `heads` of them.
     """
     starts: list[Start | CutShort] = [start(queue, row, FITS_NOW) for row in rows[: min(heads, MAX_STARTS)]]
     if heads > MAX_STARTS:
@@ -147,10 +148,12 @@ def backfilled(head: int, shadow_time: int, extra: int, now: int, expected_end: 
 def backfills(
     now: int, queue: Queue, rows: Iterable[int], run_times: Integers, head: int, shadow_time: int, extra: int
 ) -> list[Start]:
-    """Return the starts of rows of the queue ahead of a blocked head, in the order in which EASY accepts them.
+    """Return the starts of jobs ahead of a blocked head.
 
     Parameters
     ----------
+    rows
+        Rows of these jobs in the queue, in the order in which EASY accepts them.
     run_times
         Run time of each row of the queue, in seconds.
     head, shadow_time, extra

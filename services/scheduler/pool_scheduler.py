@@ -71,7 +71,7 @@ def require_fit(
     Raises
     ------
     ValueError
-        If a job does not. The message names the policy, the job and the numbers.
+        If a started job does not wait or does not fit. The message names the policy, the job and the numbers.
     """
     left = running.free(free).tolist()
     for decision in decisions:
@@ -125,9 +125,9 @@ class PoolScheduler:
         self.queue = Queue(self.histograms, settings, count)
         self.running = Running(CORRECTIONS[settings.fallback], self.histograms, settings, count)
         self.reshaped: dict[int, tuple[int, ...]] = {}
-        """Queue rows of the moldable jobs that run on other than their requested processors, by job number."""
+        """Former queue rows of the moldable jobs that do not run on the requested processors, by job number."""
         self.suspended: dict[int, tuple[int, ...]] = {}
-        """Rows of the suspended jobs in the table of running jobs, by job number."""
+        """Rows of the suspended jobs, by job number. They are taken out of the table of running jobs."""
         self.used = 0
 
     @property

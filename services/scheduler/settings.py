@@ -16,11 +16,11 @@ def unless_default(default: Any, description: str) -> Any:
 
 
 class PolicySettings(SpecSettings):
-    """Settings of every policy: the uses of adjusted requests, and of outlived predictions.
+    """Settings of every policy: the uses of adjusted requests, and the corrections of outlived predictions.
 
-    The regular scheme of Tang 2013 has all three switches on, the selective scheme all but `running`
-    (docs/algorithms.md#uses-of-an-adjusted-request). The settings have no effect on jobs without adjusted requests or
-    predictions.
+    The regular scheme of Tang 2013 turns on `adjust_queue`, `adjust_candidates` and `running`. The selective scheme
+    leaves `running` off (docs/algorithms.md#uses-of-an-adjusted-request). The settings have no effect on jobs without
+    adjusted requests or predictions.
 
     Parameters
     ----------
@@ -30,12 +30,13 @@ class PolicySettings(SpecSettings):
         Whether a waiting job is planned to run for at most its adjusted request. A job that starts keeps that plan
         until the next pass.
     running
-        Whether a running job is planned to run for at most its adjusted request. A job that has outlived it: see
-        `tables.expected_end`.
+        Whether a running job is planned to run for at most its adjusted request. `tables.expected_end` has the
+        expected end of a job that has outlived its adjusted request.
     distribution
         The use of adjusted requests in a policy that weighs run-time distributions. `limit`: the adjusted request
-        replaces the request as the upper end of a distribution, if the switch for the job's state is on. `prior`: it
-        reweighs the distribution (`tables.enqueue.reweighted`). `ignore`: it has no effect.
+        replaces the request as the upper end of a distribution. For waiting jobs this needs `adjust_candidates`, for
+        running jobs `running`. `prior`: it reweighs the distribution (`tables.enqueue.reweighted`). `ignore`: it has
+        no effect.
     fallback
         The corrections of an outlived prediction: see `tables.expected_end`.
     """

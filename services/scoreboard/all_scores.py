@@ -51,7 +51,7 @@ class Tally:
     ) -> None:
         """Score the predictions of an ended job's run time and request.
 
-        A killed job counts only in the point errors of run times: its end says nothing else about either.
+        A killed job counts only in the errors of point predictions: its full run time is unknown.
         """
         run_time, requested_time = ended.own_run_time, job.requested_time
         self.run_times.add(None if prediction is None else prediction.point, requested_time, run_time)

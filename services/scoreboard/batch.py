@@ -1,14 +1,14 @@
-"""Rows that are buffered and then added to running sums by the batch, in their order."""
+"""A buffer of rows, one for each job, that are added to running sums in batches, in their order."""
 
 from abc import ABC, abstractmethod
 from typing import Any
 
 BATCH = 512
-"""Number of buffered rows at which they are added."""
+"""Number of buffered rows at which they are added to the sums."""
 
 
 class Batched(ABC):
-    """Running sums to which rows are added by the batch. Call `fold` before you read them.
+    """Running sums over jobs, whose rows are added in batches. Call `fold` before you read the sums.
 
     A kernel adds one row after another, so the sums do not depend on where a batch ends.
     """

@@ -1,6 +1,6 @@
 """Monitor of a run's predictions: when they held, when they did not, and the alarms to publish.
 
-The rule: docs/algorithms.md#drift.
+See docs/algorithms.md#drift.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -29,7 +29,7 @@ from shadowtime.shared.messages import (
 # Failures of a job's predictions, each in 0 to 1, by which drift is detected: docs/algorithms.md#drift.
 
 TENTH: Final = 0.1
-"""Share of jobs that end in the first tenth of their predicted distributions, if these hold. So for the last tenth."""
+"""Share of jobs that end in the first tenth, and in the last tenth, of their distributions if predictions hold."""
 
 IN_THE_LAST: Final = Statistic("run_time", LONGER, TENTH)
 IN_THE_FIRST: Final = Statistic("run_time", SHORTER, TENTH)
@@ -45,7 +45,7 @@ Outcome = tuple[Statistic, float]
 def of_run_time(prediction: RunTimePrediction, pit: Sequence[float] | None, run_time: int) -> list[Outcome]:
     """Return the outcomes of a run-time prediction: by its point, and by tenths of the probability integral transform.
 
-    The list is empty if the prediction rests on no job: it is a guess.
+    `pit` has the job's share of each tenth. The list is empty if the prediction rests on no job: it is a guess.
 
     >>> example = RunTimePrediction(point=100.0, observations=3)
     >>> [(statistic.what, failed) for statistic, failed in of_run_time(example, None, 300)]
@@ -63,7 +63,7 @@ def of_run_time(prediction: RunTimePrediction, pit: Sequence[float] | None, run_
 
 
 def of_adjustment(run_time: int, requested_time: int, adjusted_time: int) -> list[Outcome]:
-    """Return whether an adjusted request was too short by half an hour or more.
+    """Return the outcome of an adjusted request: whether it was too short by half an hour or more.
 
     The list is empty if the request was left as it was.
     """
@@ -72,7 +72,7 @@ def of_adjustment(run_time: int, requested_time: int, adjusted_time: int) -> lis
 
 
 def of_forecast(forecast: int, wait: int) -> Outcome:
-    """Return the relative error of a forecast, in 0 to 1: |forecast - wait| / (forecast + wait). Times in seconds.
+    """Return the outcome of a forecast, in 0 to 1: |forecast - wait| / (forecast + wait). Times in seconds.
 
     >>> of_forecast(100, 100)[1], of_forecast(0, 60)[1], of_forecast(30, 10)[1]
     (0.0, 1.0, 0.5)
@@ -81,7 +81,7 @@ def of_forecast(forecast: int, wait: int) -> Outcome:
 
 
 def of_bound(kind: BoundKind, *, missed: bool) -> Outcome:
-    """Return whether a bound was missed. The stated share of misses is 1 - quantile."""
+    """Return the outcome of a bound: whether it was missed. The stated share of misses is 1 - quantile."""
     return Statistic("wait_bound", kind.grouping, round(1.0 - kind.quantile, 9)), float(missed)
 
 
@@ -89,9 +89,9 @@ Key = tuple[str, str, str, int | None]
 
 
 class PredictionsHeld:
-    """The watch, fed with outcomes as they become known, and its alarms. Memory is bounded.
+    """Drift detector of a run, fed with outcomes as they become known, and its alarms. Memory is bounded.
 
-    A wait that outlives its bound counts as a miss at once, not only when the job starts: long waits are known last.
+    A wait that outlives its bound counts as a miss on that day, not when the job starts: long waits are known last.
     """
 
     def __init__(self) -> None:
@@ -105,7 +105,7 @@ class PredictionsHeld:
         """Bounds that were counted as missed, by waiting job: a bit mask over the job's bounds."""
 
     def enter(self, time: int, waiting: Mapping[int, JobSubmitted], coverage: WaitBoundCoverage) -> None:
-        """Test the last day if it is over at `time`. Call this before you add an outcome of the new day.
+        """Test the last day if it has ended by `time`. Call this before you add an outcome of the new day.
 
         Bounds that waiting jobs had outlived by the end of that day count as missed on that day.
         """
@@ -193,7 +193,7 @@ class PredictionsHeld:
             self.outlived[job.job_number] = counted
 
     def scores(self) -> DriftScores | None:
-        """Return the episodes in which predictions did not hold, or None until the first day with outcomes has ended."""
+        """Return the episodes in which predictions did not hold, or None before a day with outcomes has ended."""
         if not self.watch.days:
             return None
         return DriftScores(days=self.watch.days, episodes=tuple(self.episodes), left_out=self.left_out)
@@ -225,7 +225,7 @@ def _owner(job: JobSubmitted) -> Owner:
 
 
 def _named(kept: list[tuple[BoundKind, int | None]]) -> int | None:
-    """Return the place of the bound to show if only one is shown; None if none is known.
+    """Return the index of the bound to show if only one is shown; None if the cluster has no bound.
 
     The choice is that of `shared.text.events.chosen`.
     """

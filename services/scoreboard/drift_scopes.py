@@ -1,8 +1,9 @@
 """Drift detection for the cluster and for its queues, partitions and users: docs/algorithms.md#drift.
 
-The share of a day is the mean over users of each user's mean over jobs. Jobs of one session are alike, and no user
-dominates the day. A share is tested once a day, against its own record and the stated share. The only assumption is
-about days: given the days before, no day is expected to exceed these by more than the tolerance.
+The share of failures on a day is the mean over users of each user's mean over jobs. Jobs of one session are alike, and
+no user dominates the day. A share is tested once a day against its record, the mean of earlier days, and against the
+stated share. The only assumption is about days: given the days before, no day is expected to exceed the larger of the
+two by more than the tolerance.
 """
 
 from collections.abc import Iterator, Sequence
@@ -22,7 +23,7 @@ STATISTICS: Final = 16
 """Number of shares that are watched for each member: the first to have outcomes."""
 
 MAX_CELLS: Final = 10_000
-"""Number of combinations of reach, user, queue and partition that have outcomes in a day. Later ones are left out."""
+"""Maximum number of combinations of reach, user, queue and partition in a day. Later combinations are left out."""
 
 Reach = Literal["all", "cluster", "queue"]
 """Scopes in which an outcome counts: all scopes of its job, the cluster only, or the queue only."""
@@ -49,7 +50,7 @@ Outcomes = dict[Statistic, list[float]]
 
 
 class DriftWatch:
-    """Detector that gathers outcomes and tests each day when it is over; O(1) an outcome, O(users of the day) a day.
+    """Detector that gathers the outcomes of a day, then tests them; O(1) an outcome, O(users of the day) a day.
 
     Memory is bounded by `PLACES`, `STATISTICS` and `MAX_CELLS`.
 
@@ -74,11 +75,11 @@ class DriftWatch:
         self.units: dict[Scope, dict[int | None, dict[Statistic, WatchedShare]]] = {scope: {} for scope in PLACES}
 
     def due(self, time: int) -> bool:
-        """Return whether a day with outcomes is over at `time`, in seconds."""
+        """Return whether a day with outcomes has ended by `time`, in seconds."""
         return bool(self.cells) and self.day is not None and time // DAY > self.day
 
     def add(self, reach: Reach, owner: Owner, outcomes: Sequence[tuple[Statistic, float]]) -> None:
-        """Add outcomes of a job. Each is the degree of its failure, in 0 to 1."""
+        """Add outcomes of predictions for a job. Each outcome is a degree of failure, in 0 to 1."""
         cell = self.cells.get((reach, owner))
         if cell is None:
             if not outcomes or len(self.cells) >= MAX_CELLS:
@@ -94,7 +95,7 @@ class DriftWatch:
                 sums[1] += 1
 
     def close(self, time: int) -> list[Drift]:
-        """Test the gathered day if it is over at `time`. Return a drift for each alarm that begins or ends."""
+        """Test the gathered day if it has ended by `time`. Return a drift for each alarm that begins or ends."""
         drifts: list[Drift] = []
         if self.due(time) and self.day is not None:
             self.days += 1
@@ -107,7 +108,7 @@ class DriftWatch:
         return drifts
 
     def _gathered(self) -> dict[tuple[Scope, int | None], dict[Statistic, dict[int | None, list[float]]]]:
-        """Return the sums of the day by member of a scope, by statistic, by user."""
+        """Return the sum of failures and number of outcomes of the day by member of a scope, by statistic, by user."""
         gathered: dict[tuple[Scope, int | None], dict[Statistic, dict[int | None, list[float]]]] = {}
         for (reach, owner), outcomes in self.cells.items():
             for unit in _units(reach, owner):
@@ -151,7 +152,7 @@ class DriftWatch:
     def _unit(self, scope: Scope, number: int | None) -> dict[Statistic, WatchedShare] | None:
         """Return the watched shares of a member, and make the member the last to be evicted.
 
-        Return None if there is no room: all places of the scope are under alarm.
+        Return None if the scope has `PLACES` watched members and all are under alarm.
         """
         units = self.units[scope]
         of_number = units.pop(number, None)

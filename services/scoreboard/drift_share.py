@@ -1,7 +1,7 @@
-"""Test of one share, day by day: whether it rises above the stated share and above its own record.
+"""Test of a share of failures, day by day: whether it rises above the stated share and above its own record.
 
-The hypothesis is not that nothing changes, but that no share fails by more than a tolerance (Podkopaev 2022). The rule:
-docs/algorithms.md#drift.
+The record is the mean of earlier days. The hypothesis is not that nothing changes, but that the share exceeds the
+larger of the two by no more than a tolerance (Podkopaev 2022). See docs/algorithms.md#drift.
 """
 
 from collections import deque
@@ -17,7 +17,7 @@ from typing import Any, Literal
 # false alarm is therefore at least `c` steps.
 
 BETS = (0.1, 0.3, 0.6, 0.9)
-"""Shares of the capital that are bet. All sizes begin with the same capital. The small ones find small changes."""
+"""Shares of the capital that are bet. All bets begin with the same capital. Small bets detect small changes."""
 
 TRACED = 0.3
 """The bet by which the beginning of a change is estimated."""
@@ -77,13 +77,13 @@ TOLERANCE = 0.05
 """Least tolerance by which a share may exceed both the stated share and its record."""
 
 RECORD = 20
-"""Number of first days, which only form the record. Tests begin after them."""
+"""Number of first days, which are only added to the record. Tests begin after them."""
 
 LAG = 10
 """Days after which a day enters the record, so that a change is detected before it becomes part of the record."""
 
 DOUBT = 60
-"""The same number for days on which the share may have risen already."""
+"""The same number of days, for a day on which the share may have risen already."""
 
 HORIZON = 90
 """Days over which the record is averaged. Earlier days fade."""

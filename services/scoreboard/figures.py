@@ -23,7 +23,7 @@ NOBODY = -1
 
 
 def figures(run: StageHandler, tally: Tally, sampling: Sampling, time: int) -> Iterator[Figure]:
-    """Yield all figures of a run as of `time`, in seconds; the last event was at or before it."""
+    """Yield all figures of a run as of `time`, in seconds; the last event was at or before `time`."""
     for metric, labels, value in (
         *_run(run.opened),
         *_machine(run, sampling, time),
@@ -188,9 +188,9 @@ def _members(tally: Tally) -> Samples:
 
 
 def _drifts(tally: Tally) -> Samples:
-    """Yield whether each share is under alarm: the cluster's shares, and all shares that ever were.
+    """Yield whether each share is under alarm now: the cluster's shares, and all shares that ever were under alarm.
 
-    The cluster's shares also yield their evidence.
+    Also yield the evidence of the cluster's shares.
     """
     held = tally.held
     of_cluster = held.watch.units["cluster"].get(None, {})

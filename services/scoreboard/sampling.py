@@ -1,4 +1,4 @@
-"""Sample times of a run, and the state kept for samples beside its scores."""
+"""Sample times of a run, and the state that is kept for samples besides the scores of the run."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -26,7 +26,7 @@ Scope = tuple[str, int | None, float]
 
 
 class Sampling:
-    """State of a sampled run beside its scores; memory is bounded by the queues and groupings of its bounds.
+    """State of a sampled run besides its scores; memory is bounded by the queues and groupings of its bounds.
 
     Samples are due at whole multiples of `every` seconds on the cluster's time line, and at the end. Each covers all
     events up to its time.
@@ -53,7 +53,7 @@ class Sampling:
         self.state: int | None = None
 
     def due(self, before: int, time: int) -> list[int]:
-        """Return the sample times at or after the event at `before` and before the next one at `time`.
+        """Return the sample times at or after the event at `before` and before the next event at `time`.
 
         Only the first and the last are returned: nothing happens between them.
 

@@ -7,7 +7,7 @@ from shadowtime.shared.stages import Passthrough, Predictor
 
 
 class Updates(NamedTuple):
-    """Messages that follow from a revealed wait."""
+    """Messages to publish after a wait was learned."""
 
     coverage: tuple[Coverage, ...] = ()
     change_points: tuple[ChangePoint, ...] = ()
@@ -17,7 +17,7 @@ class Bounder(Predictor[JobSubmitted, int, tuple[WaitBound, ...]], Protocol):
     """A predictor of bounds on waits, also for jobs that have not been submitted."""
 
     updates: Updates = Updates()
-    """Messages that follow from the last learned wait."""
+    """Messages to publish after the last learned wait."""
 
     def foretold(self, x: JobSubmitted, run_time: RunTimePrediction | None) -> None:
         """Record the predicted run time of the job whose bounds are asked for next. Most bounders ignore it."""

@@ -78,7 +78,7 @@ class Conformal:
     def _missed(self, now: int) -> Iterator[int]:
         """Yield the jobs that have waited longer than their bounds but are not scored yet; O(their number)."""
         missed, places = set[int](), [0]
-        while places:  # of a heap: below a deadline that has not passed, no deadline has passed
+        while places:  # indices into the heap: the children of a deadline are not earlier than it
             place = places.pop()
             if place < len(self._deadlines) and self._deadlines[place][0] < now:
                 deadline, job_number = self._deadlines[place]
@@ -101,7 +101,7 @@ class Conformal:
                 self._score(1)
 
     def withdraw(self, job_number: int, now: int) -> None:
-        """Drop the bound of a job that leaves without starting. If it was outwaited before `now`, score it first."""
+        """Drop the bound of a job that leaves without starting. If its deadline has passed, score the job first."""
         self.advance(now)
         self._open.pop(job_number, None)
 

@@ -1,6 +1,6 @@
 """Live coverage: the share of the last waits within their bounds, and whether it lies in the expected band.
 
-The rule: docs/algorithms.md#live-coverage.
+See docs/algorithms.md#live-coverage.
 """
 
 import math
@@ -18,6 +18,7 @@ EVERY = 100
 """Number of waits after which the share is published even if it has not left or entered its band."""
 
 Place = Literal["below", "within", "above"]
+"""Position of the share relative to its band."""
 
 
 @lru_cache(maxsize=4 * LAST)
@@ -32,7 +33,7 @@ def band(quantile: float, count: int) -> tuple[float, float]:
 
 
 class LiveCoverage:
-    """The share of covered waits among the last 1,000, in O(1) for each.
+    """The share of covered waits among the last 1,000. O(1) for each wait.
 
     >>> live = LiveCoverage(quantile=0.95)
     >>> [live.add(covered=False) for _ in range(3)], live.share, live.place
@@ -77,7 +78,7 @@ class LiveCoverage:
         return band(self._quantile, max(len(self._last), 1))
 
     def snapshot(self) -> Any:
-        """Return the last waits as a string of 0 and 1, the waits since the last publication, and the place."""
+        """Return the last waits as text of 1 (covered) and 0, the number since the last publication, and `place`."""
         return ["".join(map(str, self._last)), self._untold, self.place]
 
     def restore(self, state: Any) -> None:

@@ -36,7 +36,7 @@ class WaitBounds(PredictingStage):
         return super().on_submitted(envelope, job)
 
     def on_wait(self, envelope: Envelope, job: JobSubmitted, wait: int) -> Envelope:
-        """Learn the wait, and add the messages that follow from it."""
+        """Learn the wait. Add the coverage and the change points that are due to be published."""
         self.predictor.learn_one(job, min(wait, MAX_DURATION))
         if not any(self.predictor.updates):
             return envelope
@@ -47,7 +47,10 @@ class WaitBounds(PredictingStage):
         return envelope
 
     def noticed(self, changed: JobChanged, new: JobSubmitted | RunningJob) -> tuple[Event, ...]:
-        """Return a change as the bounder sees it. A waiting job that changes its queue leaves and gets no new bound."""
+        """Return the event by which the bounder observes a change.
+
+        A waiting job that changes its queue is observed as withdrawn, and gets no new bound.
+        """
         return (changed,) if changed.queue_number is None else super().noticed(changed, new)[:1]
 
     def bounds_at(self, job: JobSubmitted, quantile: float, confidence: float) -> tuple[WaitBound, ...]:

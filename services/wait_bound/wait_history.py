@@ -1,4 +1,4 @@
-"""Revealed waits of one group of jobs, in order of time and in order of size."""
+"""Known waits of one group of jobs, in order of time and in order of length."""
 
 from collections.abc import Sequence
 from itertools import islice

@@ -1,3 +1,3 @@
-"""Adjusted requests: the time that the owner should have requested, by the owner's record."""
+"""Adjusted requests: the times that users should have requested, by the run times of similar ended jobs."""
 
 from shadowtime.services.walltime_adjustment.handler import ADJUSTERS, WalltimeAdjustments

@@ -1,4 +1,4 @@
-"""The scheme that chooses key, window and percentile by their results so far."""
+"""The adjuster that chooses key, window and percentile by the results of all choices so far."""
 
 from typing import Any, NamedTuple
 
@@ -16,28 +16,28 @@ from shadowtime.shared.messages import Event, JobEnded, JobSubmitted, JobWithdra
 from shadowtime.shared.stages import Predictor
 
 CHAINS = ("user", "user+request", "user+project+request", "project")
-"""Keys that are tried. If a key has too little history, its coarser keys are used."""
+"""Keys of the schemes. If a key has too little history, its coarser keys are used."""
 
 SPANS = ("1m", "6m")
 PERCENTILES = (50, 70, 80, 85, 90, 95, 100)
 
 MAX_ENDED = 100_000
-"""Most ended jobs that are kept: half a year of them in any log of the archive. After a long silence, ten samples of
-them must be sorted anew."""
+"""Most ended jobs that are kept: half a year of jobs in any log of the archive. After a long time without events, ten
+samples (five keys, two windows) must be sorted anew."""
 
 NAMES = tuple(dict.fromkeys(name for chain in CHAINS for name in reversed(coarser(chain))))
-"""Keys whose ratios are kept, over every span."""
+"""Names of the keys whose ratios are kept, over every span; coarser keys come first."""
 
 COARSER = {name: [NAMES.index(other) for other in coarser(name)[1:]] for name in NAMES}
 
 Proposal = tuple[Times, list[tuple[str, int] | None]]
-"""Proposals of all schemes for a job, in seconds, with the key and the number of jobs behind each source."""
+"""Adjusted requests of all schemes for a job, in seconds; and for each of `SOURCES` its key and number of jobs."""
 
 Record = list[tuple[int, list[float]] | None]
-"""Statistics of a key for a job in each span: number of similar jobs and their percentiles; None if too few."""
+"""Statistics of a key for a job in each span: number of similar jobs and `PERCENTILES` of ratios; None if too few."""
 
 SOURCES = [[(NAMES.index(name), span) for name in coarser(chain)] for chain in CHAINS for span in range(len(SPANS))]
-"""Samples of each source, as positions in `NAMES` and `SPANS`, finest key first. A source serves all percentiles."""
+"""Sources of percentiles: the keys of a chain over one span, as indices into `NAMES` and `SPANS`, finest key first."""
 
 SCHEMES = len(CHAINS) * len(SPANS) * len(PERCENTILES) + 1
 """Number of schemes. The last one adjusts nothing."""
@@ -50,14 +50,14 @@ class AutoSettings(AdjustmentSettings):
 
 
 class Proposals(NamedTuple):
-    """Proposals of all schemes for one job: adjusted requests in seconds, shape (schemes,), and the followed scheme."""
+    """Proposals of all schemes for one job: adjusted requests in seconds, shape (schemes,); chosen scheme's index."""
 
     adjusted_times: Times
     chosen: int
 
 
 class Auto(Predictor[JobSubmitted, JobEnded, WalltimeAdjustment]):
-    """Follow in each class of requests the most accurate percentile scheme, within a bound on bad under-estimates.
+    """Adjust each class of requests by its most accurate percentile scheme, within a bound on bad under-estimates.
 
     Once a job has ended, each scheme is scored by its proposal at the submission of the job; see `SchemeScores`.
     O(schemes + histories * log n) for each submission and each end. Memory is that of the windows and, for each job
@@ -90,7 +90,7 @@ class Auto(Predictor[JobSubmitted, JobEnded, WalltimeAdjustment]):
         """Cached proposals since the history last changed: users submit many similar jobs at once."""
 
     def predict_one(self, x: JobSubmitted) -> WalltimeAdjustment | None:
-        """Return the adjusted request in seconds, or None for a job without one."""
+        """Return the adjusted request in seconds, or None for a job without a request."""
         if x.requested_time is None:
             return None
         times, behind = self._propose(x, x.requested_time)
@@ -146,7 +146,7 @@ class Auto(Predictor[JobSubmitted, JobEnded, WalltimeAdjustment]):
         self._chosen.clear()
 
     def _propose(self, x: JobSubmitted, requested_time: int) -> Proposal:
-        """Return the proposals of all schemes, and for each chain and span the key with enough jobs and the count."""
+        """Return the proposals of all schemes, with the finest key that has enough jobs for each source."""
         job = Traits.of(x, requested_time)
         if not self._history.is_current(x.time):
             self._chosen.clear()
@@ -158,7 +158,7 @@ class Auto(Predictor[JobSubmitted, JobEnded, WalltimeAdjustment]):
     def _look(self, job: Traits, now: int) -> Proposal:
         """Return the result of `_propose` for jobs with these traits, without the cache."""
         records: list[Record] = []
-        for name in NAMES:  # each after the coarser ones
+        for name in NAMES:  # each key after its coarser keys
             records.append(self._look_up(name, job, now, [records[index] for index in COARSER[name]]))
         shares = np.ones((len(SOURCES) + 1, len(PERCENTILES)))
         behind: list[tuple[str, int] | None] = []

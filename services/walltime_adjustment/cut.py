@@ -12,7 +12,7 @@ ROUNDED = 1e-6
 
 
 def cut(requested_time: int, share: float, threshold: float) -> int:
-    """Return a request cut to this share of it.
+    """Return a request cut to this share of it, but not below `threshold`, in seconds.
 
     >>> cut(3600, 0.8, 0.5), cut(3600, 0.2, 0.5)
     (2880, 1800)
@@ -21,7 +21,7 @@ def cut(requested_time: int, share: float, threshold: float) -> int:
 
 
 def cuts(requested_time: int, shares: Floats, threshold: float) -> Integers:
-    """Return a request cut to each of these shares of it.
+    """Return the result of `cut` for each of these shares, in the shape of `shares`.
 
     >>> cuts(3600, np.array([0.8, 0.2]), 0.5).tolist()
     [2880, 1800]

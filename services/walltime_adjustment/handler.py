@@ -15,7 +15,7 @@ from shadowtime.shared.messages import (
 from shadowtime.shared.spec import Registry, parse
 from shadowtime.shared.stages import Passthrough, PredictingStage, Predictor, RunningJob
 
-# No adjustment: requests stand as they were made.
+# No adjustment: requests stay as they were submitted.
 
 
 class Unadjusted(Passthrough):
@@ -33,7 +33,7 @@ ADJUSTERS: Registry[Adjuster] = Registry(
 
 
 class WalltimeAdjustments(PredictingStage):
-    """Adjustments of one run, by the scheme that `ClusterOpened.adjustment` names."""
+    """Stage that adjusts the requests of one run, by the scheme that `ClusterOpened.adjustment` names."""
 
     field = "adjustment"
 

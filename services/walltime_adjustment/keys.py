@@ -50,9 +50,7 @@ KEYS = tuple(VALUES)
 
 
 def coarser(name: str) -> list[str]:
-    """Return the key and its coarser keys, each without the last part of the one before.
-
-    A job may lack parts of some of them.
+    """Return the key and its coarser keys, finest first. Each lacks the last part of the key before it.
 
     >>> coarser("user+project+request")
     ['user+project+request', 'user+project', 'user']

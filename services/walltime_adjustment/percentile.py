@@ -1,4 +1,4 @@
-"""Requests cut to a percentile of the shares of their requests that similar jobs ran."""
+"""Requests cut to a percentile of the ratios of run time to request of similar jobs."""
 
 from typing import Any, Literal
 
@@ -37,7 +37,7 @@ def ratio(run_time: int, requested_time: int) -> float:
 
 
 class Percentile(Predictor[JobSubmitted, JobEnded, WalltimeAdjustment]):
-    """Cut a request to a percentile of the shares of their requests that similar jobs ran, within a window of time.
+    """Cut a request to a percentile of the ratio of run time to request, over similar jobs within a window of time.
 
     A job without a request gets no adjustment. A job whose key has too little history gets an adjustment that changes
     nothing. O(log n) in the jobs of the window for each submission and each end; memory is that of the window.
@@ -66,7 +66,7 @@ class Percentile(Predictor[JobSubmitted, JobEnded, WalltimeAdjustment]):
         """Learned ratios. Schemes that differ only in their percentiles may share them."""
 
     def predict_one(self, x: JobSubmitted) -> WalltimeAdjustment | None:
-        """Return the adjusted request in seconds, or None for a job without one."""
+        """Return the adjusted request in seconds, or None for a job without a request."""
         if x.requested_time is None:
             return None
         settings, most = self._settings, 0

@@ -10,10 +10,10 @@ from shadowtime.shared.kernels import Floats, Integers, kernel
 from shadowtime.shared.messages import BAD_GAP
 
 Times = Integers
-"""Seconds."""
+"""Adjusted requests of all schemes in seconds, shape (schemes,)."""
 
 Choice = Integers
-"""Positions of schemes."""
+"""Index of the chosen scheme in each class of requests, shape (classes,)."""
 
 
 PRICES = (0.0, *(1.25**step for step in range(-16, 33)), np.inf)
@@ -70,7 +70,13 @@ class SchemeScores:
         self.chosen: Choice = np.full(BINS, schemes - 1)
 
     def add(self, class_: int, chosen: int, run_time: int, requested_time: int, adjusted_times: Times) -> None:
-        """Score the proposals of all schemes for a job that has ended; times in seconds, shape (schemes,)."""
+        """Score the proposals of all schemes for a job that has ended. Times in seconds.
+
+        Parameters
+        ----------
+        class_, chosen
+            Class of the job's request, and index of the scheme that was followed for the job.
+        """
         self._jobs[class_] += 1
         self._ended += 1
         accuracy, bad = self._accuracy[class_], self._bad[class_]
@@ -81,7 +87,10 @@ class SchemeScores:
             self._choose()
 
     def _choose(self) -> None:
-        """Choose the schemes anew, at the least price, found by bisection: higher prices give fewer bad ones."""
+        """Choose the scheme of each class anew, at the least price that keeps the bound.
+
+        Bisection finds this price, since higher prices give fewer bad under-estimates.
+        """
         jobs = self._ended
         horizon = max(HORIZON, jobs // 5)
         allowed = max((self._most * (jobs + horizon) - self._own_bad) / horizon, 0.0)
@@ -104,7 +113,7 @@ class SchemeScores:
         self.chosen[classes] = best(price)
 
     def snapshot(self) -> Any:
-        """Return sums and choice; classes without jobs are left out."""
+        """Return the scores and the chosen schemes as plain values. Classes without jobs have no scores."""
         return {
             "classes": [
                 [class_, int(self._jobs[class_]), self._accuracy[class_].tolist(), self._bad[class_].tolist()]

@@ -1,4 +1,4 @@
-"""Settings that every scheme has."""
+"""Settings of all adjustment schemes."""
 
 from typing import Literal
 

@@ -1,4 +1,4 @@
-"""Shares of their requests that ended jobs ran, by several keys, over sliding windows of time."""
+"""Ratios of run time to request of ended jobs, by several keys, over sliding windows of time."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
@@ -63,7 +63,7 @@ class LikeJobs:
             values.add(ratio)
 
     def since(self, window: int, number: int) -> "SortedList[float]":
-        """Return the sorted ratios from this entry on.
+        """Return the sorted ratios of the entries from this number on.
 
         O(log n) for each entry that has left since the last call, or the cost of sorting all if that is less. The
         cached list of a window only saves work: the result does not depend on earlier calls.
@@ -95,8 +95,8 @@ class SlidingRatios:
     """Order statistics of the ratios of similar jobs that ended lately, by each of several keys and windows.
 
     Times must not decrease. Adding and reading cost O(log n) comparisons for each key and window. The next read of a
-    sorted list removes its aged ratios, or sorts the rest anew: O(n) after a long silence, a third of a microsecond a
-    job. Memory is bounded by the longest window and by `most` jobs.
+    sorted list removes its aged ratios, or sorts the rest anew: O(n) after a long time without events, a third of a
+    microsecond for each job. Memory is bounded by the longest window and by `most` jobs.
 
     Parameters
     ----------
@@ -126,7 +126,7 @@ class SlidingRatios:
         self._first = [0] * len(windows)
         """Position of the oldest entry of each window."""
         self._aged = 0
-        """Stored entries that are in no window and have been removed from all keys."""
+        """Number of stored entries that are in no window and have been removed from all keys."""
         self._likes: dict[str, dict[Key, LikeJobs]] = {name: {} for name in names}
         self._next_expiry = float("inf")
 

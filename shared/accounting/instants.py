@@ -19,7 +19,7 @@ MAX_UNIX = 253_402_300_799
 
 
 def zone_of(name: str | None) -> tzinfo:
-    """Return the time zone of a name; UTC if the name is None.
+    """Return the time zone called `name`; UTC if it is None.
 
     Raises
     ------
@@ -60,7 +60,7 @@ class Instants:
         return self.without_zone > 0 and self.zone is UTC
 
     def __call__(self, text: str) -> int | None:
-        """Return the Unix time of a text, in seconds.
+        """Return the Unix time that a text states, in seconds.
 
         `UNKNOWN` if the text stands for a missing value, None if it is unreadable. At the end of summer time one local
         hour occurs twice. A date in it is taken for the first occurrence, see `twice`.
@@ -82,9 +82,9 @@ class Instants:
         return int(seconds) if 0 <= seconds <= MAX_UNIX else None
 
     def twice(self, instant: int) -> int:
-        """Return the second occurrence of an instant's local time, an hour later, when summer time ends.
+        """Return the last instant that has the same local time as `instant`.
 
-        An instant with an unambiguous local time is returned unchanged.
+        It is an hour later in the hour that the end of summer time repeats. Any other instant is returned unchanged.
 
         >>> read = Instants(zone_of("Europe/Berlin"))
         >>> [read.twice(read(date)) - read(date) for date in ("2026-10-25T02:10:00", "2026-10-25T03:10:00")]
@@ -97,7 +97,7 @@ class Instants:
 
 
 def whole_number(text: str) -> int | None:
-    """Return the whole number of a text in ASCII digits; None for other texts and for numbers above `MAX_INTEGER`.
+    """Return the whole number in a text of ASCII digits; None for other texts and for numbers above `MAX_INTEGER`.
 
     >>> whole_number("17"), whole_number("9007199254740993"), whole_number("1.0"), whole_number("\u0661")
     (17, None, None, None)

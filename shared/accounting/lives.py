@@ -18,7 +18,10 @@ NOWHERE = "none assigned"
 
 
 class Lives(NamedTuple):
-    """Columns with one value a row: Unix times in seconds, `UNKNOWN` if missing, and durations in seconds."""
+    """The times of lives: columns of shape (n,), with one value for each row of an accounting file.
+
+    Instants are Unix times in seconds, `UNKNOWN` if missing. Durations are in seconds.
+    """
 
     submit: Integers
     eligible: Integers
@@ -37,8 +40,8 @@ class Lives(NamedTuple):
 def in_order_of_time(rows: AccountingRows, instants: Instants) -> Lives:
     """Return the instants and durations of rows.
 
-    At the end of summer time a local hour occurs twice. The occurrence is chosen that fits the run time, or that keeps
-    submit, eligible, start and end in order.
+    At the end of summer time a local hour occurs twice. The chosen occurrence is the one that agrees with the run time,
+    or else the one that keeps submit, eligible, start and end in order.
     """
     submit, eligible, start, end = (rows.column(name) for name in ("submit", "eligible", "start", "end"))
     run_time, suspended = rows.column("run_time"), np.maximum(rows.column("suspended"), 0)
@@ -67,7 +70,9 @@ def in_order_of_time(rows: AccountingRows, instants: Instants) -> Lives:
 def joined_sizes(
     numbers: Integers, lives: Lives, status: Integers, limit: Integers, processors: Integers, known: Flags
 ) -> tuple[list[tuple[int, int, int]], Flags]:
-    """Join the rows of each resized job into its first row, in place. The file has one row for each size of a job.
+    """Join the rows of each resized job into its first row: change `lives`, `status` and `limit` in place.
+
+    The file has one row for each size of a job.
 
     Parameters
     ----------
@@ -77,7 +82,7 @@ def joined_sizes(
     Returns
     -------
     changes
-        First row of the job, time and processors of each new size, in order of time.
+        For each change of size, in order of time: the first row of the job, the time, and the new processors.
     joined
         Whether a row continues the job of an earlier row, shape (n,).
     """
@@ -121,10 +126,10 @@ def repeated(numbers: Integers, lives: Lives) -> Flags:
 
 
 def own_numbers(numbers: Integers, lives: Lives, since: Integers, kept: Flags, steps: Integers) -> Integers:
-    """Return a unique number for each life: every further life of a job has a number higher by one step.
+    """Return the number of each life, shape (n,): each further life of a job has a number higher by one step.
 
-    `steps` holds the step of each row. Where it is `UNKNOWN`, the step is a power of ten above all numbers. A further
-    life waits from the end of the life before at the earliest: `since` is raised to that time, in place.
+    Only the rows in `kept` count. `steps` holds the step of each row. Where it is `UNKNOWN`, the step is a power of ten
+    above all numbers. `since`, the time from which a life waits, is raised in place to the end of the previous life.
     """
     rows = np.flatnonzero(kept)
     rows = rows[np.lexsort((lives.start[rows], lives.submit[rows], numbers[rows]))]

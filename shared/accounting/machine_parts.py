@@ -1,4 +1,4 @@
-"""The pools of a machine, from a file of our own or from the output of `scontrol show node` and `show partition`."""
+"""The pools of a machine, from a TOML file or from the output of `scontrol show node` and `show partition`."""
 
 import re
 import tomllib
@@ -26,16 +26,17 @@ NONE = "(null)"
 
 
 class MachineParts(NamedTuple):
-    """The pools of a machine, and the pool of each partition and of each node, counted from 0."""
+    """The pools of a machine, and the index in `pools` of the pool of each partition and of each node."""
 
     pools: tuple[Pool, ...]
     of_partition: Mapping[str, int]
     of_node: Mapping[str, int]
 
     def pool_of(self, node_list: str, partitions: str) -> int | None:
-        """Return the pool of the first node that a job ran on, or else of its first known partition.
+        """Return the index of the pool of the first node that a job ran on, or else of its first known partition.
 
-        None if neither is known. If a machine has one pool without names of nodes or partitions, all jobs belong to it.
+        None if neither the node nor a partition is known. If a machine has one pool without names of nodes or
+        partitions, all jobs belong to it.
 
         >>> parts = MachineParts((), {"batch": 0, "gpu": 1}, {"n01": 0, "n02": 1})
         >>> parts.pool_of("n[02,04-07]", "batch"), parts.pool_of("old9", "debug,gpu"), parts.pool_of("", "secret")
@@ -59,7 +60,7 @@ def first_node(node_list: str) -> str:
 
 
 class _Described(FrozenModel):
-    """A pool as it is written in a file of our own."""
+    """A table `[[pool]]` of a TOML file; memory is in MiB."""
 
     name: StrictStr
     processors: StrictInt
@@ -77,8 +78,8 @@ def read_parts(path: Path) -> MachineParts:
     ----------
     path
         Either TOML with a table `[[pool]]` for each pool, or the output of `scontrol show node` followed by that of
-        `scontrol show partition`. Keys of a table are name and processors. Optional keys are nodes, memory in MiB,
-        gpus, partitions and node_names.
+        `scontrol show partition`. Required keys of a table are name and processors. Optional keys are nodes, memory in
+        MiB, gpus, partitions and node_names.
 
     Raises
     ------

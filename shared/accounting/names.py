@@ -1,4 +1,4 @@
-"""Names of users, accounts, jobs, partitions and QOS as whole numbers. Only the mapping has the names."""
+"""Whole numbers in place of the names of users, accounts, jobs, partitions and QOS. Only a mapping has the names."""
 
 import hmac
 from collections.abc import Sequence
@@ -81,12 +81,13 @@ class Names:
 
 
 def read_names(path: Path | None, key_file: Path | None) -> Names:
-    """Return the names of a stored mapping, to which more can be added. Without such a file, there are none yet.
+    """Return the names of a stored mapping, to which more can be added; no names if there is no such file.
 
     Raises
     ------
     TraceError
-        If the mapping is invalid or has another key, or the key cannot be read or is too short. Names the file.
+        If the mapping is invalid or has another key, or the key cannot be read or is too short. The message
+        names the file.
     """
     names = Names(None if key_file is None else read_key(key_file))
     if path is None or not path.exists():

@@ -25,7 +25,7 @@ def read(path: Path, reading: Reading) -> AccountingRows:
     Raises
     ------
     TraceError
-        If a line is not a record. Names the line.
+        If a line is not a record. The message names the line.
 
     References
     ----------

@@ -15,7 +15,7 @@ RECORD = re.compile(r"(\d\d)/(\d\d)/(\d{4}) (\d\d:\d\d:\d\d);([A-Za-z]+);([^;]*)
 """A record: date and local time on the machine that wrote it, type, job, and message."""
 
 KILLED_BY_SIGNAL = 256
-"""Exit statuses from this number on are signals. Negative ones come from the server: -29 is the run time limit."""
+"""Exit statuses from this number on are signals. Negative statuses come from the server: -29 is the run time limit."""
 
 LIMIT_EXIT = -29
 RERUN_EXITS = range(-14, -10)
@@ -43,7 +43,10 @@ class PbsWaiting(NamedTuple):
 
 
 class PbsLife(NamedTuple):
-    """Facts from a job's records so far; `end` is `UNKNOWN` after Q and S. `known`: an earlier record exists."""
+    """The facts about a life of a job from its records so far; `end` is `UNKNOWN` after a record Q or S.
+
+    `known` is False if all facts come from a single record of another type than Q and S.
+    """
 
     line: int
     kind: str
@@ -54,7 +57,7 @@ class PbsLife(NamedTuple):
 
 
 class PbsJobs:
-    """Reader of records, one by one. It keeps the attributes of jobs that have not ended.
+    """Reader of PBS records, one by one. It keeps the attributes of jobs that have not ended.
 
     >>> from zoneinfo import ZoneInfo
     >>> jobs = PbsJobs(Instants(ZoneInfo("UTC")))

@@ -23,7 +23,11 @@ TEXTS = ("user", "account", "job_name", "partition", "qos", "node_list")
 
 @dataclass(frozen=True)
 class Reading:
-    """The user's options for a file: columns of a table by our names, time zone, and files of pools, names and key."""
+    """The user's options for reading a file.
+
+    `columns` has the names of a table's columns by our names of fields. The paths are the files of the pools, of the
+    mapping of names, and of the key that hides names.
+    """
 
     columns: Mapping[str, str] = field(default_factory=dict)
     time_zone: str | None = None
@@ -40,7 +44,7 @@ class Words:
         self._codes: list[Integers] = []
 
     def extend(self, words: Iterable[str]) -> None:
-        """Add rows."""
+        """Add the words of further rows."""
         known = self.values
         self._codes.append(np.array([known.setdefault(word, len(known)) for word in words], dtype=np.int32))
 

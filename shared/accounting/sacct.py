@@ -35,7 +35,7 @@ STATES = {
     **dict.fromkeys(("NODE_FAIL", "PREEMPTED", "BOOT_FAIL", "REQUEUED", "REVOKED"), KILLED),
     "RESIZING": RESIZED,
 }
-"""The status of each state in which a job is over."""
+"""Job status for each Slurm state that is not one of `GOING_ON`."""
 
 GOING_ON = {
     *("PENDING", "RUNNING", "SUSPENDED", "COMPLETING", "CONFIGURING", "RESV_DEL_HOLD", "REQUEUE_FED", "REQUEUE_HOLD"),
@@ -56,7 +56,7 @@ def read(path: Path, reading: Reading) -> AccountingRows:
     Raises
     ------
     TraceError
-        If a field is missing, or a line cannot be read as a job. Names the line and the field.
+        If a field is missing, or a line cannot be read as a job. The message names the line and the field.
 
     References
     ----------
@@ -236,7 +236,10 @@ class _Reader:
 def _with_tasks(
     lines: Sequence[int], columns: dict[str, list[str]], states: list[str]
 ) -> tuple[Sequence[int], dict[str, list[str]], list[str], list[int | None]]:
-    """Return lines, columns and states with a row for each array task, and the task's job number (else None)."""
+    """Return lines, columns and states with a row for each array task, and the job number of each row.
+
+    The number is None if the row is no array task.
+    """
     numbers: list[int | None] = [None] * len(lines)
     if "JobID" not in columns or not any("_" in text for text in columns["JobID"]):
         return lines, columns, states, numbers

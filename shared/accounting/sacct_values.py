@@ -15,7 +15,7 @@ EXPECTED = {
     "Suspended": "is not a duration",
     "TimelimitRaw": "is neither minutes nor UNLIMITED",
 }
-"""Expected values of a field, for the error about an unreadable one."""
+"""End of the error message about an unreadable value, by field."""
 
 
 def whole(text: str) -> int | None:
@@ -25,7 +25,7 @@ def whole(text: str) -> int | None:
 
 
 def limit_of(text: str) -> int | None:
-    """Return the seconds of a limit in minutes.
+    """Return a time limit in seconds, from a text in minutes.
 
     `MAX_DURATION` if there is no limit, `UNKNOWN` if the text stands for a missing value, None if it is unreadable.
 

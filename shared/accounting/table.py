@@ -87,7 +87,8 @@ def read(path: Path, reading: Reading) -> AccountingRows:
     Raises
     ------
     TraceError
-        If the table cannot be read, lacks a column, or has a value of the wrong kind. Names the column and the row.
+        If the table cannot be read, lacks a column, or has a value of the wrong kind. The message names the
+        column and the row.
 
     References
     ----------

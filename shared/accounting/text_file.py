@@ -1,4 +1,4 @@
-"""The lines of a log, plain or compressed, with any kind of line end. Logs are read in pieces and have bounds."""
+"""The lines of a log, plain or compressed, with any kind of line end. A log is read `PIECE` bytes at a time."""
 
 import gzip
 import zlib
@@ -38,7 +38,7 @@ def lines_of(path: Path) -> Iterator[list[bytes]]:
     left, before = b"", 0
     for piece in _pieces(path):
         text = left + piece
-        held = text.endswith(b"\r")  # perhaps the first half of a line end
+        held = text.endswith(b"\r")  # perhaps the first half of \r\n
         text = text[:-1] if held else text
         lines = text.replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
         left = lines.pop() + b"\r" * held
@@ -64,7 +64,7 @@ def ends_with_a_line(path: Path) -> bool:
 
 
 def _pieces(path: Path) -> Iterator[bytes]:
-    """Yield the contents, unpacked, without a byte order mark."""
+    """Yield the contents of a log, unpacked and without a byte order mark, `PIECE` bytes at a time."""
     try:
         with path.open("rb") as file:
             source: BinaryIO | gzip.GzipFile = gzip.GzipFile(fileobj=file) if file.peek(2)[:2] == GZIP else file

@@ -26,7 +26,7 @@ messages = Console(stderr=True, highlight=False, soft_wrap=True)
 
 
 def say(text: str) -> None:
-    """Print a remark on one line."""
+    """Print a remark on standard error, on one line."""
     messages.print(one_line(text), markup=False)
 
 

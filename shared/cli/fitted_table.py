@@ -15,7 +15,7 @@ from shadowtime.shared.text import NOTHING, TableColumn
 
 BEST = "bold green"
 MAX_LEGEND = 1_000
-"""Characters of each key of a SPEC in the legend; `--json` has the whole key."""
+"""Maximum characters of each key of a SPEC in the legend; `--json` has the whole key."""
 
 WIDE = 10_000
 """Width of a terminal on which every table fits, in characters."""
@@ -38,7 +38,7 @@ class FittedTable:
     legend
         Meanings of names in the table.
     ends
-        Rows that end a section.
+        Indices of the rows that end a section.
     """
 
     def __init__(
@@ -113,7 +113,7 @@ def _figure(column: TableColumn, row: int, *, coloured: bool) -> Text:
 
 
 def _meaning(stands_for: Spelled | str) -> Text:
-    """Return a SPEC with spaces where its line may be broken. In quotes it is still a valid SPEC."""
+    """Return a meaning for the legend. A SPEC gets spaces at which its line may break; in quotes it is still valid."""
     if isinstance(stands_for, str):
         return Text(one_line(stands_for))
     keys = [_cut(one_line(key)).replace(",", ", ") for key in (*stands_for.chosen, *stands_for.defaults)]

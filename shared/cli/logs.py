@@ -9,7 +9,7 @@ FIELDS = ("stage", "run", "sequence", "partition", "offset")
 
 
 class StructuredFormatter(logging.Formatter):
-    """Formatter of records that adds the fields given as `extra`."""
+    """Formatter of log records that adds those of `FIELDS` that were passed as `extra`."""
 
     def __init__(self, *, json: bool, stage: str | None = None) -> None:
         super().__init__("%(asctime)s %(levelname)s %(name)s: %(message)s")
@@ -17,7 +17,7 @@ class StructuredFormatter(logging.Formatter):
         self._stage = stage
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return one line. A traceback follows the line as text; in JSON it is a field."""
+        """Return a log record as one line. In text, a traceback follows the line; in JSON, it is a field."""
         about = {"stage": self._stage} | {name: getattr(record, name) for name in FIELDS if hasattr(record, name)}
         about = {name: value for name, value in about.items() if value is not None}
         if not self._json:
@@ -52,7 +52,7 @@ def _printable(text: str) -> str:
 
 
 def start_logging(log_format: str, stage: str | None = None, level: int = logging.INFO) -> None:
-    """Log everything from `level` on to standard error."""
+    """Write log records of `level` and above to standard error."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(StructuredFormatter(json=log_format == "json", stage=stage))
     handler.addFilter(of_use)
@@ -72,7 +72,7 @@ def of_use(record: logging.LogRecord) -> bool:
 
 
 MAX_LINES = 20
-"""Lines a minute of each logger that outside input can trigger. Further lines are only counted."""
+"""Maximum lines per minute of a logger whose lines outside input can trigger. Further lines are only counted."""
 
 
 class FewAMinute(logging.Filter):

@@ -59,7 +59,7 @@ def lasting_imports() -> Iterator[None]:
 
 
 def _lacks(error: ModuleNotFoundError, module: str) -> NoReturn:
-    """Exit with a line that names the extra with a missing library. Raises the error if no extra has it.
+    """Exit with a line that names the extra to install for a missing library. Raises the error if no extra has it.
 
     If several extras have it, the extra with the name of the command's folder is named.
     """

@@ -58,9 +58,10 @@ class Execution(NamedTuple):
         )
 
     def ended(self, time: int, *, killed: bool = False, requeue: bool = False) -> JobEnded:
-        """Return the end at a time as an event. A decision may have `killed` the job.
+        """Return the end of the job at a time as an event.
 
-        A job on trial that its limit ends is requeued.
+        `killed` and `requeue` say whether a decision killed the job, and whether the job waits again. A job on trial
+        that its limit ends is always requeued.
         """
         cut = self.cut
         if cut and not killed and self.on_trial:

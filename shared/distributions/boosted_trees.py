@@ -39,7 +39,9 @@ def is_installed() -> bool:
 
 
 class Trees(NamedTuple):
-    """Trees in the form for evaluation: the questions of all trees by feature, and the values of their leaves.
+    """Trees arranged for evaluation: the questions of all trees by feature, and the values of their leaves.
+
+    A question is an inner node: whether a feature is above the node's threshold.
 
     Parameters
     ----------
@@ -50,8 +52,8 @@ class Trees(NamedTuple):
     asking
         Tree of each question; shape (questions,).
     left
-        Leaves of that tree that remain if the feature is above the threshold, as bits from the leftmost leaf on;
-        shape (questions,).
+        Leaves of the question's tree that remain if the feature is above the threshold, as bits from the leftmost leaf
+        on; shape (questions,).
     roots
         Index in `leaves` of the first leaf of each tree; shape (trees,).
     leaves
@@ -67,7 +69,7 @@ class Trees(NamedTuple):
 
 
 def asked(nodes: FloatTable, roots: Integers) -> Trees:
-    """Return the trees of a table of nodes in the form for evaluation. Each tree has at most 64 leaves."""
+    """Return the trees of a table of nodes, shape (nodes, 4), as `Trees`. Each tree has at most 64 leaves."""
     questions: list[tuple[int, float, int, int]] = []
     leaves: list[float] = []
     begins: list[int] = []
@@ -147,11 +149,13 @@ def grown(
     rows
         Features, shape (jobs, features).
     labels, weights
-        Shape (jobs,).
+        Label and weight of each job, shape (jobs,).
+    rounds
+        Number of boosting rounds.
     start
         Initial scores that the trees are added to, shape (jobs, classes). None stands for 0.
     settings
-        Further settings of LightGBM, beside `ALWAYS`.
+        Further settings of LightGBM, besides `ALWAYS`.
     """
     import lightgbm  # optional, and takes half a second to import
 

@@ -84,7 +84,7 @@ def mass_before(masses: Floats, time: float) -> float:
 
 
 def cut_probability(masses: Floats, request: float) -> float:
-    """Return the probability that a job is cut at its request, as it would run longer. O(bins).
+    """Return the probability that a job would run longer than its request, and is killed there. O(bins).
 
     >>> cut_probability(np.array([0.0, 0.25, 0.25, 0.5]), 1.8**2), cut_probability(np.array([1.0]), math.inf)
     (0.5, 0.0)

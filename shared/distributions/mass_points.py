@@ -7,7 +7,8 @@ from itertools import pairwise
 def point_masses(table: Sequence[tuple[float, int]]) -> list[tuple[float, int]]:
     """Return the discrete distribution of a table of quantiles: pairs of mass and seconds, in order of the seconds.
 
-    Each quantile gets the mass of all probabilities that are nearer to its own probability than to any other.
+    The table has pairs of probability and seconds. Each quantile gets the mass of all probabilities that are nearer to
+    its own probability than to any other.
 
     >>> point_masses([(0.25, 60), (0.75, 600)])
     [(0.5, 60), (0.5, 600)]

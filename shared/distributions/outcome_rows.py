@@ -1,4 +1,4 @@
-"""Rows of the most recent jobs: their features at submission, and their outcomes."""
+"""The most recent jobs: for each, a row of features at its submission, and its outcomes."""
 
 import zlib
 from base64 import b64decode, b64encode

@@ -1,8 +1,9 @@
-"""Outcomes of a job under a histogram. Outcomes are mutually exclusive, and one of them occurs.
+"""Outcomes of a job whose run time has a histogram. Outcomes are mutually exclusive, and one of them occurs.
 
-A job occupies the machine for its run time, but until `limit`, its request, at most (infinity if it has none). A run of
-no time counts as one second. With the limit in bin b, outcome j <= b is an end in bin j before the limit. Outcome b + 1
-is the limit itself, an atom with all mass above it. Bins are those of `shared.distributions.histogram`.
+A job occupies the machine for its run time, at most for `limit`, its request (infinity if it has none). A run of less
+than one second counts as one second. If the limit is in bin b, outcome j <= b is an end in bin j before the limit.
+Outcome b + 1 is the end at the limit, an atom with all mass above it. Bins are those of
+`shared.distributions.histogram`.
 """
 
 import math
@@ -70,9 +71,9 @@ def outcome_masses(masses: Floats, limit: float) -> Floats:
 
 @kernel
 def told_outcomes(masses: Floats, limit: float, at_limit: float) -> Floats:
-    """Return the mass of each outcome if the mass `at_limit` of the limit itself is given.
+    """Return the mass of each outcome if the mass `at_limit` of an end at the limit is given.
 
-    The other mass in and above the limit's bin is an end in that bin, before the limit.
+    The remaining mass in and above the limit's bin goes to an end in that bin before the limit.
 
     >>> told_outcomes(np.array([0.0, 0.0, 0.0, 0.5, 0.25, 0.25]), 1.8**3.5, 0.05).round(9).tolist()
     [0.0, 0.0, 0.0, 0.5, 0.45, 0.05]
@@ -87,7 +88,7 @@ def told_outcomes(masses: Floats, limit: float, at_limit: float) -> Floats:
 
 @kernel
 def transformed(outcomes: Floats, run_time: float, limit: float) -> tuple[float, float]:
-    """Return the probability integral transform of this run time: the ends of an interval, equal unless at an atom.
+    """Return the probability integral transform of a run time: the ends of an interval, equal except at an atom.
 
     `outcomes` are the masses of the job's outcomes, shape (bin of the limit + 2,), adding up to 1. The atoms are one
     second and the limit. Within any other bin, up to the limit, the logarithm of the run time is uniform.
@@ -127,7 +128,7 @@ def count_transform(counts: Floats, begin: float, end: float) -> None:
         counts[k] += max(overlap, 0.0) / (end - begin)
 
 
-# Distribution of a predicted run time within the bins, if quantiles are predicted beside the masses.
+# Distribution of a predicted run time within the bins, if quantiles are predicted besides the masses.
 #
 # Between its atoms, one second and the limit, a distribution is a sequence of pieces: the bins, cut at the quantiles.
 # Within a piece the logarithm of the run time is uniform. A time at which several quantiles lie is an atom.
@@ -149,7 +150,7 @@ def pieces(outcomes: Floats, quantiles: Floats, limit: float) -> FloatTable:
     Parameters
     ----------
     outcomes
-        Probability of each bin, and of the limit at the end. The sum is 1.
+        Probability of each bin, and last of an end at the limit. The sum is 1.
     quantiles
         Quantiles at `LEVELS`, in seconds, ascending. It may be empty. Bins take precedence: a quantile outside the bin
         of its level is moved to the nearer edge of that bin.
@@ -190,7 +191,9 @@ def pieces(outcomes: Floats, quantiles: Floats, limit: float) -> FloatTable:
 
 @kernel
 def transformed_in(pieces: FloatTable, outcomes: Floats, run_time: float, limit: float) -> tuple[float, float]:
-    """Return the probability integral transform of a run time: the ends of an interval, equal unless at an atom.
+    """Return the probability integral transform of a run time: the ends of an interval, equal except at an atom.
+
+    `pieces` is the result of the function `pieces` for `outcomes`.
 
     >>> outcomes = np.array([0.2, 0.6, 0.2])
     >>> transformed_in(pieces(outcomes, NO_QUANTILES, 1.7), outcomes, 0.0, 1.7)

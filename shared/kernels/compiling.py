@@ -97,4 +97,4 @@ def _compiled_as(annotation: Any) -> Any:
     if get_origin(annotation) is tuple:
         return tuple_of([*map(_compiled_as, get_args(annotation))])
     (array,) = annotation.__metadata__
-    return eval(array, {}, vars(types))  # noqa: S307 - one of ours, from the kernels package
+    return eval(array, {}, vars(types))  # noqa: S307 - a string of `arrays.py`

@@ -1,4 +1,4 @@
-"""Kernels: hot loops that numba compiles once into a cache on disk. Numba is imported when the first is called."""
+"""Kernels: hot loops that numba compiles once into a cache on disk. The first call of a kernel imports numba."""
 
 import gc
 import os
@@ -17,7 +17,7 @@ Function = TypeVar("Function", bound=Callable[..., object])
 
 
 def cache_folder() -> Path:
-    """Return the folder of compiled kernels. It is used unless `NUMBA_CACHE_DIR` names another.
+    """Return the folder of compiled kernels. It is used unless `NUMBA_CACHE_DIR` names another folder.
 
     Numba gives each installation a folder inside it.
     """

@@ -34,7 +34,7 @@ def place_of(
 ) -> tuple[int, Integers]:
     """Return the first time from `earliest` on at which a job fits, and what it leaves of each resource. O(running).
 
-    Running jobs hold `sizes` until `ends`; `by_end` lists them in order of their ends. All jobs that end by the
+    Running jobs hold `sizes` until `ends`; `by_end` has their rows in order of their ends. All jobs that end by the
     returned time have released their resources. If the job never fits, the time is `BEYOND` and everything is left.
 
     >>> running = np.array([[4], [4]]), np.array([100, 200]), np.array([0, 1])
@@ -76,7 +76,8 @@ def backfilled_rows(
 ) -> Integers:
     """Return the candidates that can start without delaying the head, as rows in the order of trial. O(candidates).
 
-    Each fits into what those before it leave free. It also ends by the shadow time or fits into the extra amounts.
+    Each of them fits into the free amounts that those accepted before it leave. It also ends by the shadow time or fits
+    into the extra amounts.
 
     >>> sizes, times = np.array([[2], [2], [2]]), np.array([10, 99, 99])
     >>> backfilled_rows(0, np.array([5]), 10, np.array([2]), sizes, times, np.array([0, 1, 2])).tolist()

@@ -28,7 +28,7 @@ def find_ready(attempts: IntegerTable, last_end: int) -> None:
 
 @kernel
 def release(attempts: IntegerTable, first: int, processors: int) -> None:
-    """Add a job's processors, in place, to the released ones of all attempts from `first` on with unready heads."""
+    """Add a job's processors, in place, to `RELEASED` of all attempts from id `first` on whose heads are not ready."""
     for at in range(len(attempts) - 1, -1, -1):  # in order of their ids
         if attempts[at, ID] < first:
             break
@@ -76,7 +76,7 @@ class HeadTracker:
         self.next_attempt = 0
         self.last_end = 0
         self.counted_from: dict[int, int] = {}
-        """The first attempt that counts a job, for each job that is running or about to start."""
+        """Id of the first attempt that counts the job, for each job that is running or about to start."""
         self._new: list[tuple[int, int, int, int, int, int]] = []
         self.settled = True
         """Whether nothing has been released, and no attempt has been added, since the last `settle`."""

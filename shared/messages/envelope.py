@@ -8,7 +8,8 @@ The scheduler replaces a `SchedulingPoint` by a `Decided`. A stage replaces an e
 `Rejected`.
 
 All times are whole seconds on the cluster's own time line. Time never goes back: an event that is reported late has
-the present time, and `happened` has its own. The upper limits of all values are in `shared.bounds`.
+the present time, and `happened` is the time at which it happened. The upper limits of all values are in
+`shared.bounds`.
 """
 
 from hashlib import sha256
@@ -237,12 +238,12 @@ class Envelope(FrozenModel):
 
     @classmethod
     def from_bytes(cls, value: bytes) -> "Envelope":
-        """Return the envelope that `to_bytes` gave; raises `pydantic.ValidationError` for anything else."""
+        """Return the envelope from the result of `to_bytes`; raises `pydantic.ValidationError` for anything else."""
         return cls.model_validate_json(value)
 
     @classmethod
     def read(cls, value: bytes | None) -> "Envelope | None":
-        """Return the envelope in a message; None if there is none. A stage has made such a message a dead letter."""
+        """Return the envelope in a message; None if it has no valid one: a stage has made the message a dead letter."""
         try:
             return None if value is None else cls.from_bytes(value)
         except ValidationError:

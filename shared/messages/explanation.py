@@ -148,5 +148,5 @@ class Explains(Protocol):
         ...
 
     def known(self) -> str:
-        """Return which jobs are known, in words."""
+        """Return in words the jobs that `explain` knows."""
         ...

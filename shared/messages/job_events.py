@@ -50,7 +50,7 @@ class JobSubmitted(FrozenModel):
 
     @property
     def since(self) -> int:
-        """The time at which its wait began, in seconds."""
+        """The time at which the job's wait began, in seconds."""
         return self.time if self.eligible_time is None else self.eligible_time
 
 

@@ -1,4 +1,4 @@
-"""The parts of a machine: sets of nodes that partitions share, each with its capacity of every resource."""
+"""The pools of a machine: sets of nodes that partitions share, each with its capacity of every resource."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
@@ -69,9 +69,9 @@ class MachineCapacity:
         self.processors += room.processors - before.processors
 
     def require(self, what: str, pool: int | None, asked: tuple[int, int | None, int | None] = (0, None, None)) -> None:
-        """Raise `LogViolation` if there is no such pool, or `asked` is more than it has now and had at first.
+        """Raise `LogViolation` if there is no such pool, or `asked` is more than both its present and first capacity.
 
-        `asked` are processors, MiB of memory and GPUs.
+        `asked` are processors, MiB of memory and GPUs. `what` begins the message of the error.
         """
         at = pool or 0
         if at >= len(self._now):

@@ -95,9 +95,9 @@ class StageHandler:
         return envelope
 
     def on_wait(self, envelope: Envelope, job: JobSubmitted, wait: int) -> Envelope:
-        """Answer that a wait is known, in seconds: at the start, or once a trial has ended for good.
+        """Answer that a job's wait is known, in seconds: at its start, or once a trial run has ended for good.
 
-        The rule: docs/algorithms.md#own-run-time.
+        See docs/algorithms.md#own-run-time.
         """
         return envelope
 
@@ -193,7 +193,7 @@ class StageHandler:
 
 
 def read_together(handlers: Sequence[StageHandler]) -> None:
-    """Let handlers of one run that pass events on to one another share a log, which checks each event once for all.
+    """Let the handlers of successive stages of one run share a log, which checks each event only once.
 
     Raises
     ------

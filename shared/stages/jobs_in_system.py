@@ -33,7 +33,7 @@ CHANGEABLE = (
 
 
 class RunningJob(NamedTuple):
-    """A running job as it was submitted and started; or a suspended one."""
+    """A running or suspended job: its submission, its start and its suspensions."""
 
     submitted: JobSubmitted
     started: JobStarted
@@ -47,9 +47,10 @@ class RunningJob(NamedTuple):
         return self.lost if self.suspended is None else self.lost + time - self.suspended
 
     def changed(self, event: JobChanged) -> "RunningJob":
-        """Return the job with its new processors and limit. Its submission stays as it was when its run was predicted.
+        """Return the job with its new processors and limit.
 
-        Only the priority of the submission changes, for the case that the job waits again.
+        Its submission stays as it was when its run time was predicted, except for the priority: that counts if the job
+        waits again.
         """
         of_start: dict[str, int | None] = {"processors": event.requested_processors, "limit": event.requested_time}
         held: dict[str, int | None] = {name: value for name, value in of_start.items() if value is not None}
@@ -91,7 +92,7 @@ class JobsInSystem:
         self.running: dict[int, RunningJob] = {}
 
     def require_new(self, event: JobSubmitted) -> None:
-        """Raise `LogViolation` if the job is in the system already, the system is full, or its wait begins later."""
+        """Raise `LogViolation` if the job is in the system, its wait begins in the future, or the system is full."""
         if event.job_number in self.waiting or event.job_number in self.running:
             state = "waiting" if event.job_number in self.waiting else "running"
             raise LogViolation(f"job {event.job_number} submitted at {event.time} is already {state}")

@@ -1,4 +1,4 @@
-"""The interface of every online estimator: predict before the outcome, learn once it would be known live."""
+"""The interface of every online estimator: predict before the outcome, learn as soon as it would be known live."""
 
 from collections.abc import Callable
 from typing import Any, ClassVar, Generic, Protocol, TypeVar

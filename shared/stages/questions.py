@@ -28,7 +28,7 @@ class ForecastsStarts(Protocol):
     """Questions to a stage that schedules."""
 
     def starts_of(self, asked: Sequence[tuple[JobSubmitted, RunTimePrediction | None]]) -> tuple[AdvisedStart, ...]:
-        """Return the start of each job if it alone were submitted now. All jobs are placed in the same futures."""
+        """Return the start of each job if it alone were submitted now. All jobs share the same futures."""
         ...
 
 

@@ -61,10 +61,10 @@ class RunLog:
         self._known: Any = None
 
     def check(self, envelope: Envelope) -> Any:
-        """Check an event, and return its job as it was before the event.
+        """Check an event, and return the waiting or running job that it concerns, as before the event.
 
-        That is the waiting or running job. For a change, it is the job before and after the change. For a submission,
-        and for an event that concerns no job, it is None.
+        For a change, return the job before and after the change. For a submission, and for an event that concerns no
+        job, return None.
 
         Raises
         ------
@@ -72,10 +72,10 @@ class RunLog:
             If the event contradicts the log; nothing has changed then.
         """
         event = envelope.event
-        if event is self._event:  # another reader had it checked
+        if event is self._event:  # already checked for another reader
             return self._known
         kind = type(event)
-        if kind is not Rejected:  # that changed nothing in the stage before, not even the time
+        if kind is not Rejected:  # a rejected event changed nothing in the previous stage, not even its time
             if self._through and kind is not Decided:
                 raise LogViolation(f"{event.kind} at {event.time} replaces an event that other stages have read")
             if event.time < self.time:
@@ -92,7 +92,7 @@ class RunLog:
     def mark_read(self) -> None:
         """Note that one reader has handled the checked event. Apply the event after the last reader.
 
-        A rejected event is never applied: the run ends there.
+        A rejected event is never applied.
         """
         event = self._event
         kind = type(event)

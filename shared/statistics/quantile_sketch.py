@@ -46,7 +46,7 @@ class WaitQuantiles:
         return [0.0 if place == 0 else float(1.02 ** (place - 0.5)) for place in places]
 
     def snapshot(self) -> Any:
-        """Return the counts of the bins that are not empty."""
+        """Return bin and count of each bin that is not empty."""
         return [[place, int(self.counts[place])] for place in np.flatnonzero(self.counts).tolist()]
 
     def restore(self, state: Any) -> None:

@@ -14,7 +14,7 @@ class Record(Protocol):
     key: bytes | None
     value: bytes | None
     timestamp: float | None
-    """Unix time in seconds at which its event entered the first topic: outputs inherit that of their input."""
+    """Unix time in seconds at which its event entered the first topic. Outputs inherit the time of their input."""
 
 
 class Stream(Protocol):
@@ -29,7 +29,7 @@ class Stream(Protocol):
         ...
 
     async def dead_letter(self, letters: Sequence[tuple[Record, str]]) -> None:
-        """Deliver records to the dead letters, each with its reason; raise `BusError` if that is not certain."""
+        """Deliver records to the dead letters, each with its reason; raise `BusError` if delivery is not certain."""
         ...
 
     def replay(self, partition: int, start: int, stop: int | None) -> AsyncIterator[Sequence[Record]]:
@@ -85,7 +85,8 @@ class Transaction:
     quarantined
         The reason if the run is quarantined, else None.
     catching_up
-        Whether the topic holds more events of the run that no worker will be handed, as after a rebuild.
+        Whether the topic may hold later events of the run that Kafka will not hand to a worker, as after a rebuild. The
+        next owner reads them from the log.
     """
 
     run: str
@@ -108,13 +109,13 @@ class StateStore(Protocol):
     """The store of a stage's runs."""
 
     async def runs(self, partition: int) -> Sequence[str]:
-        """Return the runs that have been seen on a partition."""
+        """Return the names of the runs that have been stored for a partition."""
         ...
 
     async def attempt(self, run: str, below: int | None = None) -> int | None:
         """Count a process that begins to work on a run. Return the count since the run's last transaction.
 
-        Return None, and count nothing, if `below` is given and the count is not below it before.
+        If `below` is given and the count has reached it, count nothing and return None.
         """
         ...
 

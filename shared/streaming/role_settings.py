@@ -61,7 +61,7 @@ def file_of(role: str) -> Path | None:
 
 
 def read_file(path: Path) -> dict[str, str]:
-    """Return the settings of a file of lines such as `SHADOWTIME_KAFKA_USERNAME=scheduler`, by their names here.
+    """Return the settings of a file of lines such as `SHADOWTIME_KAFKA_USERNAME=scheduler`, by field of `Settings`.
 
     Raises
     ------
@@ -95,7 +95,7 @@ def format_env_file(settings: Mapping[str, str]) -> str:
 
 
 def applicable_settings(settings: Mapping[str, str], options: Mapping[str, Any]) -> dict[str, str]:
-    """Return the settings of a file that apply beside `options`.
+    """Return the settings of a file that apply besides `options`.
 
     If an option differs from the file's setting of a server, no setting of that server applies.
 

@@ -1,4 +1,4 @@
-"""Rebuild the state of a stage from the beginning of its topic."""
+"""Rebuilding of a stage's state from the beginning of its topic."""
 
 import time
 from collections.abc import AsyncIterator, Sequence
@@ -29,7 +29,7 @@ class _Silent:
 
 
 async def rebuild(stage: Stage, settings: Settings, only: str | None = None) -> dict[str, int]:
-    """Replay a stage's input from the beginning, outputs dropped, and store each run's state.
+    """Replay a stage's input from the beginning, drop the outputs, and store the state of each run, or of run `only`.
 
     Use it if Redis has lost the state, a snapshot is of an older schema, or a run is quarantined. No worker of the
     stage may run meanwhile. An event that the stage had failed to handle stays rejected. Events that it had not

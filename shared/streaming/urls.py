@@ -24,7 +24,7 @@ def http_url(url: str, example: str = "http://127.0.0.1:8428") -> str:
 
 
 def bearer_token(text: str) -> str:
-    """Return a token without the line break of its file. Raise `ValueError`, without the token, if it is malformed.
+    """Return a token without the white space around it. Raise `ValueError`, without the token, if it is malformed.
 
     >>> bearer_token("glsa_1 ")
     'glsa_1'

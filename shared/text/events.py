@@ -63,11 +63,11 @@ NAMED = {
     "partition_number": "partition",
     "priority": "priority",
 }
-"""Words for changed fields of a job beside its size and time."""
+"""Words for changed fields of a job besides its size and time."""
 
 
 class Sentence(NamedTuple):
-    """A sentence about an event: its text, the job if there is one, and details.
+    """A sentence about an event: the kind of event, the job if there is one, the text, and details.
 
     >>> str(Sentence("start", 4711, "(16 procs) starts now", ("backfilled, delays job 4702 with 3 %",)))
     'job 4711 (16 procs) starts now: backfilled, delays job 4702 with 3 %'
@@ -79,7 +79,7 @@ class Sentence(NamedTuple):
     details: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        """Return the sentence as text."""
+        """Return the job, the text and the details as one line."""
         what = self.what if self.job is None else f"job {self.job} {self.what}"
         return f"{what}: {'; '.join(self.details)}" if self.details else what
 

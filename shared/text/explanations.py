@@ -9,7 +9,7 @@ from shadowtime.shared.text.events import ENDS
 from shadowtime.shared.text.reasons import RunContext, describe_reason, procs
 
 SHOWN = 5
-"""Jobs of an explanation that one sentence names."""
+"""Maximum number of jobs that one sentence names."""
 
 UNITS = {"processors": "procs", "memory": "MiB of memory", "gpus": "GPUs"}
 

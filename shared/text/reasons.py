@@ -17,7 +17,7 @@ from shadowtime.shared.messages import (
 
 
 class RunContext(NamedTuple):
-    """Known facts about a run: Unix time of second 0, whether decisions are carried out, last member to decide."""
+    """Known facts about a run: Unix time of second 0, whether decisions are obeyed, the last member that decided."""
 
     unix_start: int = 0
     obeyed: bool | None = None
@@ -34,7 +34,7 @@ class RunContext(NamedTuple):
 
 
 UNKNOWN = RunContext()
-"""Context of a run whose beginning was not seen."""
+"""Context of a run whose first event was not read."""
 
 
 def describe_reason(reason: Reason, log: RunContext = UNKNOWN, now: int | None = None) -> str:
@@ -76,7 +76,7 @@ def describe_reason(reason: Reason, log: RunContext = UNKNOWN, now: int | None =
 
 
 def left_undone(cut: CutShort) -> str:
-    """Return the work that a pass left undone because its work is bounded, in words.
+    """Return in words the part of a pass that was skipped, because the work of a pass is bounded.
 
     >>> left_undone(CutShort(by="walks", left=1200))
     'too much to weigh: 1,200 candidates went by plain EASY'

@@ -65,7 +65,7 @@ USERS = {
     FOLLOW: 10_025,
     SHADOW: 10_026,
 }
-"""User id of each container. Each has its own, so that no container can read another one's files."""
+"""User id of each container. Each has its own, so that no container can read the files of another."""
 
 OURS = {
     **{name: (name,) for name in (*FLOW, METRICS, LIVE, REPLAYER, FOLLOW, SHADOW)},
@@ -77,7 +77,7 @@ TLS = ("kafka", "redis", "vmauth")
 """Servers that have a certificate under TLS, by their names on the network."""
 
 TOKEN = "grafana-token"  # noqa: S105
-"""Folder into which `token` writes Grafana's token. Only `metrics` can read it, by its group."""
+"""Folder into which the container `token` writes Grafana's token. Its group lets only `metrics` read it."""
 
 READS = [
     *("/api/v1/query", "/api/v1/query_range", "/api/v1/query_exemplars", "/api/v1/series", "/api/v1/labels"),
@@ -104,7 +104,9 @@ def names(all_roles: Sequence[Role]) -> list[str]:
 
 
 def files(all_roles: Sequence[Role], made: Mapping[str, str], *, tls: bool = False) -> dict[str, dict[str, str]]:
-    """Return the files of each container's folder, by container and file name. `tls` is whether servers encrypt.
+    """Return the texts of the files of each container, by container and file name.
+
+    `made` has each secret by its name. `tls` says whether servers encrypt.
 
     >>> made = {name: name for name in names(roles(FLOW))}
     >>> print(files(roles(FLOW), made)["replayer"]["replayer.env"], end="")
@@ -188,9 +190,9 @@ def _routes(made: Mapping[str, str]) -> str:
 
 
 def make(folder: Path, wanted: Sequence[str], *, renew: bool = False) -> dict[str, str]:
-    """Return every secret by its name. Missing ones are made, with 128 random bits each.
+    """Return the secrets with the names `wanted`, by name. Missing secrets are made, with 128 random bits each.
 
-    With `renew`, all are made anew, except those that Grafana keeps.
+    With `renew`, new secrets are made, except those that Grafana keeps.
     """
     made = {}
     for name in wanted:
@@ -205,7 +207,7 @@ def make(folder: Path, wanted: Sequence[str], *, renew: bool = False) -> dict[st
 def add_certificates(folder: Path, contents: Mapping[str, dict[str, str]]) -> None:
     """Add a certificate and its key to each server's files, and write the authorities' certificates for all to read.
 
-    Each server has its own certificate authority. Its key is deleted once the certificate is made.
+    Each server has its own certificate authority, whose key is deleted once the certificate is made.
     """
     for server in TLS:
         here = folder / f"tls-{server}"

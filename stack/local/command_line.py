@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 console = Console(highlight=False, soft_wrap=True)
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, no_args_is_help=True, help=__doc__)
 
-UP_SECONDS = 300.0  # the first start after a change compiles kernels, in each worker: some 90 s of a processor
+UP_SECONDS = 300.0  # the first start after a change compiles kernels: some 90 s of processor time in each worker
 DOWN_SECONDS = 20.0
 GUARD_SECONDS = 5.0
 HOPELESS = 4

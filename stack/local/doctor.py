@@ -115,7 +115,7 @@ def ports() -> Iterator[Finding]:
 
 
 def answers() -> Iterator[Finding]:
-    """Yield whether each server of the settings answers. It is a fault if one that the environment names does not."""
+    """Yield whether each server of the settings answers. A server that the environment names must answer."""
     try:
         from shadowtime.shared.streaming import CHECKS
     except ModuleNotFoundError as error:

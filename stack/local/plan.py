@@ -22,7 +22,7 @@ from shadowtime.stack.servers import (
 )
 
 METRICS = "metrics"
-"""The process beside the stages that writes their results to VictoriaMetrics."""
+"""The process that writes the results of the stages to VictoriaMetrics."""
 
 FOLLOWERS = 4
 """Number of ports scraped for followers, and for shadows: the default port, and the ports below it for further

@@ -13,7 +13,7 @@ log = logging.getLogger("stack")
 FIRST_PAUSE = 0.5
 MAX_PAUSE = 10.0
 STEADY_SECONDS = 30.0
-"""A process that has run for more than so many seconds is next restarted after the first pause."""
+"""Seconds of running after which a process counts as steady: its next restart follows after the first pause."""
 
 LOOK_SECONDS = 0.1
 ASK_SECONDS = 1.0

@@ -1,4 +1,4 @@
-"""The supervisor's state: a lock that it holds while it lives, and a file with the state of its processes."""
+"""The supervisor's state: a lock that it holds while it runs, and a file with the state of its processes."""
 
 import fcntl
 import json

@@ -61,7 +61,7 @@ class Supervisor:
             log.info("all processes ended in %.1f s", time.monotonic() - began)
 
     def _granted(self) -> bool:
-        """Under `secure`, set all rights and create the topics, as workers may not. Return False on failure."""
+        """Under `secure`, set all rights and create the topics: workers may not do so. Return False on failure."""
         if not self._plan.secure:
             return True
         try:

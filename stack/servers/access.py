@@ -58,7 +58,7 @@ class Access:
             certify(self.folder)
 
     def role(self, name: str) -> Role:
-        """Return the role of a name."""
+        """Return the role called `name`."""
         return next(role for role in self.roles if role.name == name)
 
     def secret_file(self, role: str, server: str) -> Path:

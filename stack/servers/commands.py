@@ -1,4 +1,4 @@
-"""Run a command of the system to its end, and report its output if it fails."""
+"""Commands of the system: run to their end, with their output in the error if they fail."""
 
 import os
 import subprocess

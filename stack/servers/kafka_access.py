@@ -1,7 +1,7 @@
-"""Set Kafka's users and their rights: SCRAM credentials and ACLs, over its controller.
+"""Set-up of Kafka's users and their rights: SCRAM credentials and ACLs, through its controller.
 
-aiokafka has no client for users, so this module defines that request of the protocol. All can be repeated: passwords
-are set anew, and rights that are no longer named are removed.
+aiokafka has no client for users, so this module defines that request of the protocol. The set-up can be repeated: it
+sets the passwords again, and removes obsolete rights.
 """
 
 import hashlib

@@ -11,7 +11,7 @@ from pathlib import Path
 
 HOST = "127.0.0.1"
 MIN_PORT = 10_000
-PORTS = "FREE_PORTS"  # environment variable FIRST-LAST with the allowed ports, so that parallel tests do not collide
+PORTS = "FREE_PORTS"  # environment variable with the allowed ports, as FIRST-LAST; parallel tests then do not collide
 EPHEMERAL_RANGE = Path("/proc/sys/net/ipv4/ip_local_port_range")
 MIN_EPHEMERAL = 32_768  # Linux's default, used if the system does not state it
 
@@ -31,7 +31,7 @@ def is_free(port: int) -> bool:
 
 
 def free_port(row: int = 1) -> int:
-    """Return the first of `row` consecutive ports that are `allowed` and free now. None is ever returned twice."""
+    """Return the first of `row` consecutive ports that are `allowed` and free now. No port is returned twice."""
     first, last = allowed()
     while True:
         port = first + secrets.randbelow(last - first - row + 2)

@@ -3,8 +3,8 @@
 Every server here guarantees:
 
 * It listens on loopback only, and keeps its port and its data through `stop`, `kill` and `start`.
-* `start` returns only when the server answers, unless told not to wait. Otherwise it raises `ServerError` with the end
-  of the log.
+* `start` returns once the server answers, or at once if `wait` is False. If the server does not start, it raises
+  `ServerError` with the end of the log.
 * The server ends when its parent ends, even if the parent is killed.
 * Only its user can read its folder and the files that it writes.
 """
@@ -55,7 +55,7 @@ class ParentDeathGuard:
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
-            start_new_session=True,  # what ends the parent's process group must not end the guard
+            start_new_session=True,  # a signal to the parent's process group must not end the guard
         )
 
     def release(self) -> None:
@@ -80,7 +80,7 @@ def start_guarded(command: Sequence[str], **how: Any) -> tuple["subprocess.Popen
     )
     try:
         guard = ParentDeathGuard(process.pid)
-        with suppress(BrokenPipeError), cast("IO[bytes]", process.stdin) as gate:  # broken if it has ended already
+        with suppress(BrokenPipeError), cast("IO[bytes]", process.stdin) as gate:  # broken if the process has ended
             gate.write(b"guarded\n")
     except BaseException:
         process.kill()

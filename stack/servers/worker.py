@@ -26,7 +26,7 @@ class Worker(Server):
     access
         Folder with the settings file of its role: the addresses of the servers and the logins.
     folder
-        Folder for its log; faust writes a folder there, too.
+        Folder for its log.
     port
         Port of its web pages on loopback.
     """

@@ -44,16 +44,17 @@ def sights_in(path: Path, told_by: str) -> list[JobObservation]:
 
 
 def sights_of(rows: AccountingRows) -> list[JobObservation]:
-    """Return an observation for each life in accounting rows. Rows that are no job of their own are left out.
+    """Return an observation for each life in accounting rows. O(rows log rows).
 
-    O(rows log rows).
+    Rows that repeat or continue another row, or lack a job number or a submission time, have no observation of their
+    own.
     """
     lives = in_order_of_time(rows, Instants(zone_of(None)))
     numbers, status, limit = rows.column("job_number"), rows.column("status"), rows.column("limit")
     size = rows.column("processors")
     again = repeated(numbers, lives)
     going_on = lives.end == UNKNOWN
-    lives.end[going_on] = MAX_TIME  # so that the last size of a running job is joined to those before
+    lives.end[going_on] = MAX_TIME  # so that the last size of a running job is joined to its earlier sizes
     resized, joined = joined_sizes(numbers, lives, status, limit, size, ~again)
     sizes: dict[int, list[tuple[int, int]]] = {}
     for row, time, processors in resized:
@@ -81,7 +82,7 @@ def sights_of(rows: AccountingRows) -> list[JobObservation]:
 def observation_of(
     key: LifeKey, amounts: Mapping[str, int], words: Mapping[str, str], resized: Iterable[tuple[int, int]] = ()
 ) -> JobObservation:
-    """Return the observation of a life in accounting. An end of `MAX_TIME` stands for none yet.
+    """Return the observation of a life in accounting. The end of a life that has not ended is `MAX_TIME`.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""One life of a job: its published state, and its pending events. Pure. Times are on the cluster's own time line."""
+"""One life of a job: its published state and its pending events. Times are on the cluster's own time line. No I/O."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields, replace
@@ -28,7 +28,8 @@ Asked = dict[str, Any]
 """The request and the owner of a job: fields of `JobSubmitted` by name."""
 
 NEWS, SHARE = 60, 0.1
-"""Least change of an expected start that is published: in seconds, and as a share of the time left until the start."""
+"""A changed expected start is published if it differs by more than so many seconds, and by more than this share of the
+time left until the published one."""
 
 STAYS = ("pool", "partition_number", "priority", "blocked")
 """Fields whose changes are not published once a job runs."""
@@ -36,9 +37,10 @@ STAYS = ("pool", "partition_number", "priority", "blocked")
 
 @dataclass(slots=True)
 class JobLife:
-    """The published state of a life: `since` when its wait began, `at` the time of the last event, `over` its end.
+    """The published state of a life. Its wait began at `since`, its last event was at `at`, and it ended at `over`.
 
-    `asked` has the published request and owner.
+    `index` counts the lives of the job from 0. `asked` has the published request and owner, `expected` the start that
+    the cluster expects.
     """
 
     key: LifeKey
@@ -63,8 +65,9 @@ class JobLife:
         return self.reported in ("waiting", "running", "suspended")
 
     def runs_at(self, time: int | None, seen: JobObservation | None, *, shown: bool) -> bool:
-        """Return whether the life ran at `time`, as published or observed. `shown`: whether it is in the last picture.
+        """Return whether the life ran at `time`: as published or, if no end is published, as observed (`seen`).
 
+        `shown` says whether the life is in the last picture of the cluster. The answer identifies parts of runs:
         slurmdbd may record a part of a run as a run of its own, if the job was resized while slurmdbd was down.
         """
         start, end = self.started, self.over
@@ -107,10 +110,10 @@ class JobLife:
 
 
 def wait_of(observation: JobObservation, earliest: int, now: int) -> int | None:
-    """Return the beginning of the current wait of a life; None if it has not begun by `now`.
+    """Return the time at which the current wait of a life began; None if it has not begun by `now`.
 
-    The wait of a job that started began at the start at the latest. A job that was cancelled before it was eligible did
-    not wait.
+    The time is `earliest` or later. The wait of a job that started began at the start at the latest. A job that was
+    cancelled before it was eligible did not wait.
     """
     since = observation.eligible
     if observation.start is not None:
@@ -129,8 +132,8 @@ def pending_events(
 ) -> Iterator[Event]:
     """Yield the pending events of a life, in order, at times from `present` to `now`. The life is not modified.
 
-    A change has no time of its own and is published at `now`. It is not if another event of the life was published at
-    `now` already, as the change would precede it.
+    A change has no time of its own and is published at `now`. If another event of the life was published at `now`
+    already, the change is published later, as it would have to precede that event.
 
     Parameters
     ----------
@@ -194,7 +197,10 @@ def _is_news(expected: int, reported: int | None, now: int) -> bool:
 def _owed_running(
     life: JobLife, observation: JobObservation, different: Asked, present: int, now: int
 ) -> Iterator[Event]:
-    """Yield the pending events of a life that runs, as published."""
+    """Yield the pending events of a life that runs according to its published state.
+
+    `different` has the unpublished changes of its request, as fields of `JobChanged`.
+    """
     number, at, started = life.number, life.at, life.started or 0
     over = observation.end if observation.state == "over" else None
     size, last = (
@@ -240,7 +246,7 @@ def _submitted(number: int, observation: JobObservation, asked: Asked, since: in
 
 
 def _different(known: Asked, asked: Asked, unlimited: bool) -> dict[str, Any]:
-    """Return the changes of a job's request, as fields of `JobChanged`."""
+    """Return the changes from the `known` request of a job to the one `asked` now, as fields of `JobChanged`."""
     changed = {name: value for name, value in asked.items() if value is not None and value != known.get(name)}
     if known.get("blocked") and not asked.get("blocked"):
         changed["blocked"] = False
@@ -250,7 +256,7 @@ def _different(known: Asked, asked: Asked, unlimited: bool) -> dict[str, Any]:
 
 
 def as_told(life: JobLife, parts: MachineParts) -> JobObservation:
-    """Return an observation that is made from the published state of a life, for lack of a real one."""
+    """Return an observation of a running life that is made from its published state, as there is no real one."""
     asked = life.asked
     limit = asked.get("requested_time")
     partition = next((name for name, pool in parts.of_partition.items() if pool == asked.get("pool")), "")
@@ -262,6 +268,6 @@ def as_told(life: JobLife, parts: MachineParts) -> JobObservation:
 
 
 def as_before(observation: JobObservation, before: JobObservation) -> JobObservation:
-    """Return an observation with the resources and the place of an earlier observation."""
+    """Return an observation with the resources, the partition and the nodes of an earlier observation."""
     kept = ("processors", "nodes", "memory", "gpus", "partition", "node_list", "resized")
     return replace(observation, **{name: getattr(before, name) for name in kept})

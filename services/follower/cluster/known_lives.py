@@ -8,7 +8,7 @@ from shadowtime.shared.accounting import LIFE, number_of
 from shadowtime.shared.messages import JobSubmitted
 
 FOUND_AGAIN = -2
-"""Task of lives that are known only from events of the log: this or less. Their events do not name the task."""
+"""Largest task number of lives that are known only from events of the log. These events do not name the real task."""
 
 
 MAX_LIVES = 1_000
@@ -16,7 +16,7 @@ MAX_LIVES = 1_000
 
 
 class KnownLives:
-    """Lives by key, by number and by job. Memory is bounded by the lives that are not forgotten."""
+    """Lives by key, by number and by job. Memory is O(lives that are not forgotten)."""
 
     def __init__(self) -> None:
         self.by_key: dict[LifeKey, JobLife] = {}
@@ -32,13 +32,17 @@ class KnownLives:
         return self._of_job.get((key.job, key.task), [])
 
     def too_many(self, key: LifeKey) -> bool:
-        """Return whether a job has `MAX_LIVES` lives, more than any real job. Each life is compared with all others."""
+        """Return whether a job has `MAX_LIVES` lives, more than any real job.
+
+        The limit bounds the cost, as each life is compared with all others of its job.
+        """
         return len(self.of_job(key)) >= MAX_LIVES
 
     def new(self, observation: JobObservation) -> JobLife:
-        """Return a new life, for the first observation of it: the next of its job, or one before the known lives.
+        """Add and return the life of a first observation.
 
-        If the life is known from events of the log already, return that life, now with its true key.
+        The life follows the known lives of its job, or precedes those that were submitted later. A life that is known
+        from events of the log is not added again, but gets its true key.
         """
         job, task, submit = observation.key
         of_job = self.of_job(observation.key)
@@ -62,14 +66,14 @@ class KnownLives:
     def order(self, observation: JobObservation) -> tuple[int, int]:
         """Return the sort key by which new lives are added: ascending by submission.
 
-        Lives before a known life of the same job come first, in descending order.
+        Lives that were submitted before a known life of the same job come first, in descending order.
         """
         submit = observation.key.submit
         before = any(other.key.submit > submit for other in self.of_job(observation.key))
         return (0, -submit) if before else (1, submit)
 
     def found_again(self, event: JobSubmitted) -> JobLife:
-        """Add a life that is known only from its events. Its next observation tells which job it is."""
+        """Add a life that is known only from its events. `new` gives it its true key when it is observed."""
         submit = event.since if event.submit_time is None else event.submit_time
         rest, job = divmod(event.job_number, LIFE)
         life = JobLife(LifeKey(job, FOUND_AGAIN - rest, submit), event.job_number, 0)
@@ -104,7 +108,10 @@ class KnownLives:
         observations: Mapping[LifeKey, JobObservation],
         shown: Collection[LifeKey],
     ) -> bool:
-        """Return whether a life that started at `start` is part of another run: published, observed or `shown`."""
+        """Return whether a life that started at `start` is part of the run of an earlier life of its job.
+
+        `observations` has the last observations, `shown` the lives in the last picture; see `JobLife.runs_at`.
+        """
         before = (other for other in self.of_job(life.key) if other.key.submit < life.key.submit)
         return any(other.runs_at(start, observations.get(other.key), shown=other.key in shown) for other in before)
 

@@ -1,4 +1,4 @@
-"""The protocol of a live source: it observes events, and emits an instant once all of it is known."""
+"""The protocol of a live source: it observes a cluster, and emits the events of an instant once all are known."""
 
 import logging
 from collections.abc import Sequence
@@ -34,7 +34,7 @@ class Opening(NamedTuple):
 
 
 def as_opened(parts: MachineParts, opened: ClusterOpened) -> MachineParts:
-    """Return a machine with the pools of its log's opening. Their present sizes are published as a change.
+    """Return a machine with the pools of its log's opening event. If pools have other sizes now, a change is published.
 
     Raises
     ------
@@ -52,9 +52,12 @@ def as_opened(parts: MachineParts, opened: ClusterOpened) -> MachineParts:
 
 @dataclass
 class SourceLoad:
-    """The cost of a source and the lag of its log, both in seconds, and the count of late events.
+    """The cost of a source, the lag of its log, and counts of problems.
 
-    `share` is the share of the scheduler's time that the follower took; None if the cluster does not report it.
+    `answers` counts polls, `failures` failed polls; `seconds` is the total duration of polls. `behind` is the lag in
+    seconds. `share` is the share of the scheduler's time that the follower took; None if the cluster does not report
+    it. `late` counts events that were published late, `guessed` guessed ends, `left_out` lives that are not published,
+    and `refused` invalid lines.
     """
 
     answers: int = 0
@@ -68,7 +71,7 @@ class SourceLoad:
     refused: int = 0
 
     def take(self, mirror: Mirror) -> None:
-        """Copy the counts of late events, guesses and left-out lives. Log new ones left out: a setting may be wrong."""
+        """Copy the counts of a mirror. Log it if more lives are left out than before: a setting may be wrong."""
         self.late, self.guessed = mirror.late, mirror.guessed
         if (left_out := mirror.left_out.total()) > self.left_out:
             reasons = ", ".join(f"{count:,} {reason}" for reason, count in mirror.left_out.items())
@@ -76,7 +79,7 @@ class SourceLoad:
         self.left_out = left_out
 
     def asked(self, seconds: float) -> None:
-        """Count an answer and its duration in seconds."""
+        """Count a poll and its duration in seconds."""
         self.answers += 1
         self.seconds += seconds
 
@@ -84,7 +87,7 @@ class SourceLoad:
 class LiveSource(Source, Protocol):
     """A live cluster. Each event is emitted once, however often the process is interrupted.
 
-    Between two calls of `listen` it is a source like any other, sans-I/O. Its snapshot has no names: new names are
+    Between two calls of `listen`, it is a `Source` without I/O. Its snapshot does not have `names`: new names are
     stored separately.
     """
 
@@ -99,7 +102,7 @@ class LiveSource(Source, Protocol):
 
     @property
     def names(self) -> NameTable:
-        """Names of users, accounts and the like, and their numbers. They exist after `meet` or `restore`."""
+        """Names of users, accounts, …, and their numbers. They exist after `meet` or `restore`."""
         ...
 
     def __init__(self, options: FollowOptions) -> None: ...
@@ -110,8 +113,8 @@ class LiveSource(Source, Protocol):
         Parameters
         ----------
         opened
-            First event of a run of which only the log is left, not the state. Then `published` gets its other events.
-            None for a new run.
+            First event of a run whose log is left, but whose stored state is lost; None for a new run. The caller then
+            passes the other events of the log to `published`.
 
         Raises
         ------
@@ -121,7 +124,7 @@ class LiveSource(Source, Protocol):
         ...
 
     async def listen(self) -> None:
-        """Wait for news of the cluster, and apply them. A cluster that cannot be reached is polled again later."""
+        """Wait for new facts about the cluster, and apply them. Poll a cluster that cannot be reached again later."""
         ...
 
     def routes(self) -> Sequence[Route]:

@@ -7,9 +7,9 @@ Its rules:
    even if observations are missed, repeated or out of order. The events determine the whole state: a mirror that
    applies the events of the log (`published`) gets the state of the mirror that emitted them.
 3. Facts that are found late are emitted at the next instant, with their true times.
-4. A life is in doubt if it is not over and not in a whole picture, or if it waits anew while the previous life is
-   unknown. Meanwhile nothing is emitted, as unknown events may come first. After `patience`, the doubt is resolved by a
-   guess.
+4. A life is in doubt if it has not ended and is missing from a whole picture, an observation of all jobs that wait or
+   run. It is also in doubt if it is not the first life of its job and the previous life is unknown. Meanwhile nothing
+   is emitted, as unknown events may come first. After `patience`, the doubt is resolved by a guess.
 """
 
 from collections import Counter, deque
@@ -32,7 +32,7 @@ LAG = 60
 """Seconds that accounting may need to store a message."""
 
 KEEP = 7_200
-"""Seconds for which a life that is over is remembered. Earlier ends are not news."""
+"""Seconds for which a life that is over is remembered. Observations of earlier ends are ignored."""
 
 
 COUNTS = ("now", "until", "late", "guessed")
@@ -80,7 +80,7 @@ class Mirror:
         for observation in observations:
             self._see(observation, at if whole else None)
         known = self.lives.by_key
-        self._missing = {key: since for key, since in self._missing.items() if key in known}  # or found again
+        self._missing = {key: since for key, since in self._missing.items() if key in known}  # `new` changes keys
         if whole:
             self._shown = {other.key for other in observations}
             seen = self._shown | {key for key, observation in self._observations.items() if observation.state == "over"}
@@ -94,10 +94,11 @@ class Mirror:
         return {*self._missing, *self._after_unknown}
 
     def answered(self, observations: Iterable[JobObservation], at: int) -> None:
-        """Apply the complete answer of accounting about the missing lives.
+        """Resolve doubts about missing lives by the complete answer of accounting, which `take` has applied before.
 
         A life that waits in the answer really waits: squeue omits the last task of an array with a step. A life that
-        had not started, and is not in the answer, was cancelled.
+        had not started, and is not in the answer, was cancelled. Other doubts are resolved by a guess after at most
+        `LAG` seconds.
         """
         states = {observation.key: observation.state for observation in observations}
         for key in [key for key in self._missing if self.lives.by_key[key].started is None]:
@@ -109,7 +110,7 @@ class Mirror:
         self._guess(at, min(LAG, self.patience))
 
     def release(self, until: int, *, beat: bool = True) -> None:
-        """Make all known events up to an instant ready to emit. With `beat`, it has a scheduling point in any case.
+        """Make all known events up to an instant ready to emit. With `beat`, the instant always has a scheduling point.
 
         Nothing becomes ready while lives are in doubt. O(lives that were observed and are not over).
         """
@@ -173,7 +174,7 @@ class Mirror:
                 happened = moment(event)
 
             if life is not None:
-                self.late += event.time - happened > 1  # the end of a second is always published a second later
+                self.late += event.time - happened > 1  # an end within the second of the start is a second late
                 life.take(event)
                 if not life.open:
                     self._observations.pop(life.key, None)
@@ -195,7 +196,7 @@ class Mirror:
             for after in self.lives.of_job(life.key):
                 if after.index == life.index + 1:
                     self._after_unknown.pop(after.key, None)
-        elif life.open and self.rooms.unusable(observation) is not None:  # it keeps what it had
+        elif life.open and self.rooms.unusable(observation) is not None:  # keep the resources that it had
             observation = as_before(observation, self._observations.get(observation.key) or as_told(life, self.parts))
 
         self.names.bind(observation, life.asked)
@@ -220,7 +221,10 @@ class Mirror:
             self._after_unknown[life.key] = at
 
     def _guess(self, until: int, patience: int) -> None:
-        """Resolve doubts that are older than `patience`."""
+        """Resolve doubts that are older than `patience`.
+
+        A missing life is taken to have ended when the next life of its job was submitted, or else at `until`.
+        """
         for key in [key for key, since in self._after_unknown.items() if until - since > patience]:
             del self._after_unknown[key]
         for key in [key for key, since in self._missing.items() if until - since > patience]:

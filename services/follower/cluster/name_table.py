@@ -1,4 +1,4 @@
-"""Numbers of names. They are assigned one by one, and only new ones are stored at each commit."""
+"""Numbers that stand for names of users, accounts, …, assigned in order. A commit stores only new numbers."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,7 +8,7 @@ from shadowtime.shared.accounting import KINDS, Names
 from shadowtime.shared.bounds import MAX_DURATION
 
 ASSIGNED = "\0"
-"""First character of the placeholder for the unknown name of a number that the log has."""
+"""First character of a placeholder. It stands for the name of a number in the log, as long as the name is unknown."""
 
 
 class NameTable:
@@ -25,7 +25,7 @@ class NameTable:
         self._unbound = 0
 
     def number(self, kind: str, name: str) -> int | None:
-        """Return the number of a name, the next one if it is new; None if there is no name."""
+        """Return the number of a name. A new name gets the next number, an empty name None."""
         if not name:
             return None
         known, shown = self.names.of[kind], self.names.shown(kind, name)

@@ -10,7 +10,7 @@ State = Literal["waiting", "running", "suspended", "over"]
 
 
 class LifeKey(NamedTuple):
-    """Key of one life of a job. A requeued job has a new `submit` time. `task` is that of an array; -1 for none."""
+    """Key of one life of a job. A requeued job has a new `submit` time. `task` is its index in an array, or -1."""
 
     job: int
     task: int
@@ -80,7 +80,7 @@ class Node(NamedTuple):
 
     @property
     def has(self) -> dict[str, int]:
-        """Resources of the node, in the form of `parts_of_nodes`."""
+        """Resources of the node, in the form that `parts_of_nodes` takes."""
         return {"processors": self.processors, "nodes": 1, "memory": self.memory, "gpus": self.gpus}
 
 

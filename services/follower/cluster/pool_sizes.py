@@ -1,4 +1,4 @@
-"""Sizes of the pools of a cluster: the emitted ones and the observed ones."""
+"""The published and the observed capacity of the pools of a cluster."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
@@ -68,7 +68,7 @@ class ObservedCapacity:
         return None
 
     def fits(self, observation: JobObservation, pool: int) -> bool:
-        """Return whether a job fits into the published capacity of a pool, now or at the beginning."""
+        """Return whether a job fits into the published capacity of a pool, at present or at the log's opening."""
         try:
             self._published.require(
                 "a job asks for", pool, (observation.processors, observation.memory, observation.gpus)
@@ -82,13 +82,13 @@ class ObservedCapacity:
         return [list(room) for room in self._seen] if seen else self._published.snapshot()
 
     def restore(self, state: Sequence[Sequence[Any]], seen: Sequence[Sequence[Any]] | None = None) -> None:
-        """Restore both states that `snapshot` returned. The observed one defaults to the published one."""
+        """Restore the capacities that `snapshot` returned. The observed one defaults to the published one."""
         self._published.restore(state)
         self._seen = list(self._published) if seen is None else [PoolCapacity(*room) for room in seen]
 
 
 def _managed(room: PoolCapacity, published: PoolCapacity) -> PoolCapacity:
-    """Return a capacity without the resources that are not managed by the published pool."""
+    """Return a capacity without memory or GPUs if the published pool does not manage them."""
     return room._replace(
         memory=None if published.memory is None else room.memory, gpus=None if published.gpus is None else room.gpus
     )

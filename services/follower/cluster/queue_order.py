@@ -1,7 +1,7 @@
 """Priorities that represent the order of a queue, with as few changes as possible.
 
-All priorities of Slurm grow with age all the time, but only their order matters. A job's priority changes only if its
-place has changed. Then it is a number between those of its new neighbours.
+In Slurm all priorities grow with age, but only their order matters. So the published priority of a job changes only if
+its position in the queue has changed. The new priority is a number between those of its new neighbours.
 """
 
 from bisect import bisect_right
@@ -67,7 +67,7 @@ def priorities(order: Sequence[tuple[Job, int]], priorities_known: Mapping[Job, 
 
 
 def _between(own: Sequence[int], above: int | None, below: int | None) -> list[int] | None:
-    """Return descending numbers between two limits: the actual priorities if they fit; None if there is no room."""
+    """Return descending numbers between two limits: the `own` priorities if they fit; None if there are too few."""
     falling = all(before >= after for before, after in pairwise(own))
     fits = (above is None or own[0] < above) and (below is None or own[-1] > below)
     if falling and fits:
@@ -79,7 +79,7 @@ def _between(own: Sequence[int], above: int | None, below: int | None) -> list[i
 
 
 def _longest(values: Sequence[tuple[int, Job] | None]) -> set[int]:
-    """Return the places of a longest non-descending subsequence of values. Values that are None are skipped."""
+    """Return the indices of a longest non-descending subsequence of values. Values that are None are skipped."""
     ends: list[tuple[int, Job]] = []
     places: list[int] = []
     before: dict[int, int | None] = {}

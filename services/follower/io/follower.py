@@ -2,8 +2,8 @@
 
 The rules are those of a stage's worker (`shared/streaming/worker/stage_worker.py`):
 
-1. The published state, the position in the log and the outbox change in one transaction. It is fenced by the sequence
-   at which it started. Start and recovery are one path: load, read back, deliver, continue.
+1. The published state, the position in the log and the outbox change in one transaction. It is fenced: it fails unless
+   the stored sequence is the expected one. Start and recovery are one path: load, read back, deliver, continue.
 2. Events are delivered after their transaction, in order. Events that a process left in the outbox are delivered again
    with the same sequence numbers, so that consumers drop duplicates.
 3. The log may be ahead of the stored state, if Redis lost its last second. Then the events of the log are read back,
@@ -36,7 +36,7 @@ STORE = "follow"
 """Prefix of its keys in Redis."""
 
 BATCH = 1_000
-"""Number of events after which a transaction ends, together with the instant."""
+"""Number of events from which on no further instant is added to a transaction."""
 
 RIVALS = 5
 """Number of fenced transactions in a row after which another follower of the run is assumed."""
@@ -73,7 +73,7 @@ class Follower:
         Raises
         ------
         FollowError
-            If the run has other settings in the log, its beginning is gone, or another follower is at work.
+            If the log of the run has other settings or lacks its beginning, or another follower publishes the run.
         """
         backoff = Backoff(0.1, 10.0)
         self._partition = bus.partition_of(self.run, await topic_admin.prepare_topics(self._settings))
@@ -100,7 +100,7 @@ class Follower:
             await self.source.close()
 
     async def _load(self) -> None:
-        """Restore the position of the last process: from Redis, and then from events of the log beyond that."""
+        """Restore the state from Redis and from later events of the log, or open a new run. Deliver the outbox."""
         saved = await self._store.load(self.run)
         self._delivered, self._offset = 0, -1
         self.sequence = stored = -1
@@ -127,7 +127,7 @@ class Follower:
         log.info("following", extra={"run": self.run, "sequence": self.sequence})
 
     async def _begin(self, opened: ClusterOpened | None) -> None:
-        """Meet the source, and put its opening into `opened`. `opened` is None for a new run."""
+        """Connect to the cluster, and put its opening into `self.opened`. `opened` is as in `LiveSource.meet`."""
         opening = await self.source.meet(opened)
         self.opened = self.opened.model_copy(update=opening._asdict())
 
@@ -198,7 +198,7 @@ class Follower:
         await self._deliver(outputs)
 
     async def _deliver(self, outputs: Sequence[bytes]) -> None:
-        """Publish the outbox of a transaction, and record the offset."""
+        """Send the outputs of a transaction to Kafka, and record the offset of the last one."""
         if self._producer is None:
             raise BusError("not connected to Kafka")
         under_way = [await self._producer.send(JOBS, output, self._key, self._partition) for output in outputs]

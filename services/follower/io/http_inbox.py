@@ -23,7 +23,7 @@ MEDIA_TYPE = "application/x-ndjson"
 """Required content type. No web page of another site can send it."""
 
 MAX_BODY = 2**15
-"""Bytes of one request; `shared/streaming/web/connections.py` takes in twice as many before one is answered."""
+"""Maximum number of bytes in a request's body: half of `MAX_UNANSWERED` in `shared/streaming/web/connections.py`."""
 
 SECONDS = 30.0
 """Timeout in seconds for the whole body of a request."""

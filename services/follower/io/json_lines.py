@@ -1,7 +1,7 @@
 """Source for any cluster: a program writes lines of JSON to a file, or sends them over HTTP.
 
-A line has all that is known now of a job or of a pool, or says that everything so far has been written. A line that is
-repeated, or comes after a newer one, does no harm. Fields: docs/beside-your-slurm.md#other-clusters.
+A line has all that is known now about a job or a pool, or says that everything before a second has been written.
+Repeated lines, and lines that arrive after newer ones, do no harm. Fields: docs/beside-your-slurm.md#other-clusters.
 """
 
 import re
@@ -24,7 +24,7 @@ from shadowtime.shared.streaming import Route
 
 
 def _instant(value: Any) -> Any:
-    """Return a date with its zone as a Unix second. Return other values unchanged."""
+    """Return a date with a time zone as a Unix second. Return values that are no text unchanged."""
     if not isinstance(value, str):
         return value
     try:
@@ -42,7 +42,7 @@ Word = Annotated[str, Field(max_length=MAX_NAME_LENGTH)]
 
 
 class JobLine(FrozenModel):
-    """All that is known of a job now. It is over if it has an `end`, else runs if it has a `start`, else waits."""
+    """The known facts about a job. It is over if it has an `end`, else runs if it has a `start`, else waits."""
 
     job: Annotated[int, Field(ge=0, lt=LIFE)] = Field(description="number of the job")
     submit: Second = Field(description="when it was submitted; a job that waits anew has another")
@@ -71,7 +71,7 @@ class JobLine(FrozenModel):
 
 
 class PoolLine(FrozenModel):
-    """A line that gives the usable part of a pool now."""
+    """A line with the present usable capacity of a pool."""
 
     pool: Word
     processors: Count
@@ -80,7 +80,7 @@ class PoolLine(FrozenModel):
 
 
 class NowLine(FrozenModel):
-    """A line that says that everything before that second has been written."""
+    """A line that says that everything before the second `now` has been written."""
 
     now: Second
 

@@ -1,4 +1,4 @@
-"""The base of all sources that keep a mirror of their cluster."""
+"""The base class of sources that keep a mirror of their cluster."""
 
 import time
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from shadowtime.shared.streaming import Route
 
 
 class Mirrored:
-    """One cluster: a `LiveSource` without `meet`, `listen` and `close`.
+    """Base class of a `LiveSource`. Subclasses add `meet`, `listen` and `close`.
 
     Parameters
     ----------
@@ -26,7 +26,7 @@ class Mirrored:
     seen_once: ClassVar[bool] = False
     """Whether observations cannot be repeated. If so, they are stored with the published state."""
     over: ClassVar[bool] = False
-    """Whether the source has ended: never, as a cluster goes on for ever."""
+    """Whether the source has ended. A cluster never ends."""
 
     def __init__(self, options: FollowOptions) -> None:
         self.load = SourceLoad()
@@ -43,7 +43,7 @@ class Mirrored:
 
     @property
     def names(self) -> NameTable:
-        """The names of users, accounts and the like, and their numbers."""
+        """The names of users, accounts, …, and their numbers."""
         return self.mirror.names
 
     def routes(self) -> Sequence[Route]:
@@ -97,7 +97,7 @@ class Mirrored:
         return Opening(sum(pool.processors for pool in parts.pools), parts.pools, self._zero, begin)
 
     def _heard(self, began: float) -> None:
-        """Record the duration of a poll, since `began` of the monotonic clock, and the counts of its results."""
+        """Record a poll that began at `began` (monotonic clock), the counts of the mirror, and the lag of the log."""
         self.load.asked(time.monotonic() - began)
         self.load.take(self.mirror)
         self._note_behind()

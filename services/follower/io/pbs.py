@@ -1,7 +1,8 @@
 """Source for OpenPBS or PBS Pro. It reads the accounting records of the server as they are written.
 
 A job is published once its size is known: from its Q record, or else (older PBS, Torque) from its S record, with the
-time at which it was queued. Other facts are not known: nodes that go down are still part of the machine.
+time at which it was queued. The records do not say which nodes are down, so these still count
+as part of the machine.
 """
 
 import re
@@ -49,7 +50,7 @@ class Pbs(Tailed):
         )
 
     def _observations(self, life: PbsLife) -> list[JobObservation]:
-        """Return the execution that a record describes and, after a rerun, the new execution, which waits."""
+        """Return the life that a record describes and, after a rerun, the next life, which waits."""
         numbers = {**life.numbers, "end": MAX_TIME if life.numbers["end"] == UNKNOWN else life.numbers["end"]}
         again = self._rerun.get(life.job)
         if again is not None:

@@ -37,13 +37,13 @@ STALE = 600.0
 
 
 class FollowerCollector(Collector):
-    """Collector of the figures of a follower. It reads them at each scrape."""
+    """Prometheus collector of the metrics of a follower. It reads them at each scrape."""
 
     def __init__(self, follower: Follower) -> None:
         self._follower = follower
 
     def collect(self) -> Iterator[CounterMetricFamily | GaugeMetricFamily]:
-        """Yield each figure."""
+        """Yield each metric with its value."""
         load = self._follower.source.load
         values = {
             names.FOLLOW_EVENTS: self._follower.sequence + 1,
@@ -73,7 +73,7 @@ def registry_of(follower: Follower) -> CollectorRegistry:
 
 
 def health_of(follower: Follower) -> tuple[bool, dict[str, Any]]:
-    """Return whether the follower is healthy, and the details."""
+    """Return whether the follower is healthy, and the content of its health page."""
     load = follower.source.load
     well = load.behind < STALE
     return well, {
@@ -130,7 +130,7 @@ async def follow_all(
     Raises
     ------
     FollowError
-        Once all are done: the error of the first follower, in their order, that failed.
+        If followers failed: once all are done, the error of the first failed one in the order of `followers`.
     """
     get_ready()
     async with AsyncExitStack() as stack:
@@ -162,7 +162,7 @@ async def _followed(follower: Follower, *, alone: bool) -> None:
     try:
         await follower.follow()
     except ShadowtimeError as error:
-        if not alone:  # the others go on
+        if not alone:  # the others continue, and the error is raised only once all are done
             log.error("run %s ends: %s", follower.run, error)
         raise
 

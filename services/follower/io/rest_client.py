@@ -56,7 +56,7 @@ class Slurmrestd:
     async def get(
         self, path: str, part: str, query: Mapping[str, str] | None = None, seconds: float | None = None
     ) -> Any:
-        """Return a part of an answer; an empty list if the result is empty.
+        """Return the member `part` of the JSON object at `path`; an empty list if slurmrestd finds nothing.
 
         Raises
         ------
@@ -115,7 +115,7 @@ class Slurmrestd:
 
 
 def _place(text: str) -> tuple[str | None, URL]:
-    """Return the path of a Unix socket, None if the address is none, and the base URL of requests."""
+    """Return the path of the Unix socket in an address, or None, and the base URL of requests."""
     if text.startswith("unix:/"):
         return text.removeprefix("unix:"), URL("http://localhost/")
     try:
@@ -129,7 +129,7 @@ def _place(text: str) -> tuple[str | None, URL]:
 
 
 def _part(path: str, part: str, status: int, reason: str, body: bytes) -> Any:
-    """Return a part of an answer; see `Slurmrestd.get`."""
+    """Return the member `part` of an answer; see `Slurmrestd.get`."""
     text = body.decode(errors="surrogateescape")  # names of jobs may have bytes that are no text
     try:
         answer = json.loads(text, strict=False)

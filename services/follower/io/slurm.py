@@ -1,12 +1,12 @@
-"""Source for Slurm. It reads the past from accounting, and then polls pictures of squeue, sinfo and sdiag.
+"""Source for Slurm. It reads the past from accounting, and then takes pictures: polls of sdiag, sinfo and squeue.
 
 Its rules:
 
 1. It only reads, by one command or one request to slurmrestd at a time. Its user must be allowed to see all jobs.
    Nothing is ever written to Slurm.
-2. A picture is whole. It is taken after slurmctld's clock was read, so everything before that second is known.
+2. A picture has all jobs that wait or run. slurmctld's clock is read first, so everything before that second is known.
 3. Accounting has the facts that no picture shows: the past, and jobs that came and went between two pictures. While
-   accounting or slurmctld is down, unknown facts are not published. It is polled again with increasing pauses.
+   accounting or slurmctld is down, unknown facts are not published. The follower polls again after increasing pauses.
 """
 
 import asyncio
@@ -37,8 +37,8 @@ from shadowtime.shared.streaming import clients as bus
 class Waker:
     """Listener on Kafka topics, such as those of Slurm's jobcomp/kafka.
 
-    It only signals that a message arrived; the follower then polls. A message may be lost or arrive twice, and there
-    is none for a submission.
+    It only signals that a message arrived; the follower then polls. A message may be lost or arrive twice.
+    Slurm sends none for a submission.
 
     Parameters
     ----------
@@ -142,7 +142,7 @@ class SlurmSource(Mirrored):
         return self._begin(parts, await self._clock()) if opened is None else self._begin_again(parts, opened)
 
     async def listen(self) -> None:
-        """Query accounting for the next window of the past if the log is far behind. Else wait for the next picture."""
+        """Wait until the next poll is due. If the log is far behind, apply a window of the past, else a picture."""
         await asyncio.sleep(max(0.0, self._soonest - time.monotonic()))
         if self._waker is not None:
             await self._waker.wait(self._next - time.monotonic())
@@ -173,7 +173,7 @@ class SlurmSource(Mirrored):
             await self._waker.close()
 
     async def _tell_past(self) -> None:
-        """Apply the next window of the past. Raise `FollowError` if accounting lacks messages of slurmctld still."""
+        """Apply the next window of the past. Raise `FollowError` if accounting lacks messages of slurmctld."""
         mirror, zero, now = self.mirror, self._zero, await self._clock()
         if self._seen is not None and self._seen.unaccounted:
             raise FollowError(f"{self._seen.unaccounted} messages of slurmctld have not reached accounting yet")
@@ -182,7 +182,7 @@ class SlurmSource(Mirrored):
         mirror.release(min(last - 1, now - LAG) - zero, beat=False)
 
     async def _tell_picture(self) -> None:
-        """Apply a picture of now, and query accounting for the jobs in doubt."""
+        """Take and apply a picture, and query accounting for the jobs in doubt."""
         mirror, zero, now = self.mirror, self._zero, await self._clock()
         nodes, tiers = await self._asked.machine()
         mirror.rooms.see(nodes)
@@ -223,7 +223,7 @@ class SlurmSource(Mirrored):
         return load.time
 
     async def _accounted_of_doubts(self) -> list[JobObservation]:
-        """Return the accounting records of the jobs in doubt."""
+        """Return the observations of the jobs in doubt from accounting, in Unix seconds."""
         mirror = self.mirror
         first = min(life.key.submit for key in mirror.doubts for life in mirror.lives.of_job(key))
         return await self._asked.accounted(

@@ -39,7 +39,7 @@ class SlurmClient(Protocol):
         ...
 
     async def accounted(self, first: int, last: int | None = None, jobs: Iterable[int] = ()) -> list[JobObservation]:
-        """Return the accounting records between two instants: of the given `jobs`, or of all if there are none."""
+        """Return the observations from accounting between two instants: of `jobs`, or of all jobs if none are given."""
         ...
 
     async def close(self) -> None:
@@ -53,7 +53,7 @@ class ByCommands:
     Parameters
     ----------
     options
-        The command by which all are run (`via`), and the timeout. The timeout of sacct is 20 times as long.
+        The command by which all commands are run (`via`), and the timeout. The timeout of sacct is 20 times as long.
     """
 
     def __init__(self, options: FollowOptions) -> None:

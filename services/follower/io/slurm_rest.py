@@ -28,10 +28,10 @@ LISTING = "/openapi/v3"
 """Path that lists the versions of the server."""
 
 SINCE_40 = {"show_duplicates": "true", "disable_truncate_usage_time": "true"}
-"""Parameters that v0.0.40 and later need. Earlier versions refuse them and do the same unasked."""
+"""Parameters that v0.0.40 and later need. Earlier versions refuse them, and behave so without them."""
 
 EARLIEST = 1_000_000
-"""The first Unix second that Slurm accepts as one."""
+"""The earliest time that Slurm accepts as a Unix second."""
 
 
 class ByRest:
@@ -80,7 +80,7 @@ class ByRest:
             raise _told_by(path, error) from None
 
     async def accounted(self, first: int, last: int | None = None, jobs: Iterable[int] = ()) -> list[JobObservation]:
-        """Return the observations of slurmdb. Given `jobs` are asked one by one, as 22.05 accepts no list of them."""
+        """Return the observations of slurmdb. Given `jobs` are queried one by one, as 22.05 accepts no list."""
         rows: list[dict[str, Any]] = []
         path = ""
         if numbers := list(jobs):
@@ -114,7 +114,7 @@ class ByRest:
         return self._version
 
     async def _get(self, of: str, what: str, part: str, query: Mapping[str, str] | None = None) -> tuple[str, Any]:
-        """Request a resource from the server. Return its path and one part of the answer."""
+        """Request a resource from the server. Return its path and the member `part` of the answer."""
         path = f"/{of}/v0.0.{await self._newest()}/{what}"
         try:
             return path, await self._server.get(path, part, query, self._seconds if of == "slurmdb" else None)

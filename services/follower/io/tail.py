@@ -23,7 +23,7 @@ HEAD = 1_024
 
 
 class FileLine(NamedTuple):
-    """A line without its line end, and its place. `text` is None if it is longer than `MAX_LINE_LENGTH`."""
+    """A line without its line end; `where` has its file and number. `text` is None if longer than `MAX_LINE_LENGTH`."""
 
     where: str
     text: bytes | None
@@ -131,11 +131,11 @@ class Tail:
 
         if not end and len(data) < PIECE:
             return []
-        taken = data[: end or len(data)]  # a line that is longer than a read is refused, part by part
+        taken = data[: end or len(data)]  # of a line longer than a read, the first part is refused
         self._remember(file, len(taken))
         first = self.place.lines + 1
         complete = taken.split(b"\n")[:-1] if end else [taken]
-        if self.place.inside:  # the rest of a line that was refused
+        if self.place.inside:  # the rest of a line that was refused is skipped
             complete, self.place.lines = complete[1:], self.place.lines + bool(end)
             first = self.place.lines + 1
         self.place.inside = not end
@@ -152,7 +152,7 @@ class Tail:
     def _opened(self) -> BinaryIO | None:
         """Open and return the file that was read, even if it was renamed.
 
-        If there is none, open the next file, or the first. Return None if there is no such file.
+        If it is gone, open the next file; if no file was read yet, the first. Return None if there is no such file.
         """
         if self.place.name:
             for path in (self._of(self.place.name), *self._siblings()):
@@ -189,7 +189,7 @@ class Tail:
         return self._path / name if self._path.is_dir() else self._path
 
     def _siblings(self) -> list[Path]:
-        """Return the candidates for a single file that was renamed."""
+        """Return the files that a single file may have been renamed to: their names begin with its name."""
         if self._path.is_dir():
             return []
         return sorted(self._path.parent.glob(f"{escape(self._path.name)}*"))

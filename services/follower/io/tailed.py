@@ -1,10 +1,11 @@
-"""The base of sources that read the lines of a file. Subclasses parse the lines.
+"""The base class of sources that read the lines of a file. Subclasses parse the lines.
 
 Its rules:
 
 1. A line is applied once. The position in the file, and observations that are not published yet, are stored with the
    published state.
-2. A second is published some time after it is over, so that lines that are written late are still in their place.
+2. A second is published `every` seconds late, so that lines that are written late are still in order. It is published
+   at once if lines say up to when everything has been written.
 3. An invalid line is logged and counted. It stops nothing.
 """
 
@@ -50,7 +51,7 @@ class ParsedLine(NamedTuple):
 
 
 class Tailed(Mirrored, ABC):
-    """One cluster that writes lines.
+    """Base class of a source that reads the lines which one cluster writes.
 
     Parameters
     ----------

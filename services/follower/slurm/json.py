@@ -15,7 +15,7 @@ from shadowtime.shared.quoting import quote
 UNLIMITED = "UNLIMITED"
 
 NO_VAL = {str(size - less) for size in (2**32, 2**64) for less in (1, 2)}
-"""Numbers that Slurm writes for no value, or for an infinite one. Accounting writes them as they are from 23.11 on."""
+"""Numbers that Slurm writes for no value, or for an infinite one. Accounting has them unchanged from 23.11 on."""
 
 FLAGS = (
     *("COMPLETING", "CONFIGURING", "RESIZING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "SPECIAL_EXIT", "STOPPED"),
@@ -49,7 +49,7 @@ def digits(value: Any, untold: str = "") -> str:
 
 
 def word(value: Any) -> str:
-    """Return the text that a command prints for a text. Bytes that are invalid UTF-8 are kept as surrogates."""
+    """Return the text that a command prints for a string. Bytes that are invalid UTF-8 are kept as surrogates."""
     text = "" if value is None else str(value)
     if text.isascii():
         return text
@@ -71,7 +71,7 @@ def state_of(value: Any) -> str:
 
 
 def squeue_rows(jobs: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, str]]:
-    """Yield the rows that squeue prints, by the names of its fields. A waiting array has a row for each task.
+    """Yield each row that squeue prints, as texts by field name. A waiting array has a row for each task.
 
     Raises
     ------
@@ -94,7 +94,7 @@ def squeue_rows(jobs: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, str]]:
 
 
 def sinfo_rows(nodes: Iterable[Mapping[str, Any]], partitions: Iterable[Mapping[str, Any]]) -> list[list[str]]:
-    """Return the rows that sinfo prints: one for each node and partition."""
+    """Return the rows that sinfo prints, one for each node and partition, in the order of `NODE_FIELDS`."""
     tiers = {word(partition.get("name")): _tier(partition) for partition in partitions}
     rows: list[list[str]] = []
     for node in nodes:

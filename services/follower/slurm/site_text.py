@@ -45,7 +45,7 @@ PARAMETERS = {
 }
 
 TURNAROUND = 0.5
-"""Mean seconds for which the processors of an ended job cannot be given away. Instants are whole seconds: a pass sees
+"""Mean seconds until the processors of an ended job can be allocated again. Instants are whole seconds: a pass sees
 half of the ends within its own second."""
 
 _PAIR = re.compile(r"(\w+)=(\S*)")
@@ -73,7 +73,7 @@ def site_of(texts: Mapping[str, str], parts: MachineParts, names: Names) -> Site
     Raises
     ------
     FollowError
-        If an answer has not the format of Slurm. The message names the answer and the line.
+        If an answer does not have Slurm's format. The message names the answer and the line.
     """
     config = {
         key.strip(): value.strip()
@@ -147,7 +147,10 @@ def _lines(text: str, fields: str) -> list[list[str]]:
 
 
 def _tree(texts: Mapping[str, str], cluster: str, names: Names) -> tuple[list[list[int]], list[list[int]]]:
-    """Return the rows of accounts, parents first, and of users. A user with one share and no usage is left out."""
+    """Return the rows of accounts, parents first, and of users. A user with one share and no usage is left out.
+
+    A row has numbers: account, parent, shares and users of an account; user, account, shares and usage of a user.
+    """
     rows = [line[1:] for line in _lines(texts["associations"], ASSOCIATIONS) if line[0].lower() == cluster.lower()]
     used = {
         (account.strip(), user.strip()): int(usage or 0)

@@ -30,7 +30,10 @@ NODE_FIELDS = ("NodeList", "PartitionName", "PriorityTier", "StateComplete", "CP
 
 
 def squeue(end: str) -> tuple[str, ...]:
-    """Return the command. `end` ends each field: it must not begin with a digit, nor be known to who names a job."""
+    """Return the command line of squeue. `end` is printed after each field.
+
+    `end` must not begin with a digit, and people who name jobs must not know it.
+    """
     return ("squeue", "-h", "-a", "-r", "-t", "all", "-O", ",".join(f"{name}:{end}" for name in FIELDS))
 
 
@@ -59,7 +62,7 @@ _instant = Instants(zone_of(None))
 
 
 def sights_of(text: str, tiers: Mapping[str, int], end: str) -> list[JobObservation]:
-    """Return the jobs in the output of `squeue`; see `sights_of_rows`.
+    """Return the observations in the output of `squeue`; see `sights_of_rows`.
 
     Raises
     ------
@@ -70,7 +73,7 @@ def sights_of(text: str, tiers: Mapping[str, int], end: str) -> list[JobObservat
 
 
 def sights_of_rows(rows: Iterable[Mapping[str, str]], tiers: Mapping[str, int]) -> list[JobObservation]:
-    """Return the observations of rows with all `FIELDS`. Priority is ordered by the partition's tier, then by the job.
+    """Return the observations of rows with all `FIELDS`. Their priority orders jobs by tier, then by Slurm's priority.
 
     Parameters
     ----------

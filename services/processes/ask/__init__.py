@@ -1,4 +1,4 @@
-"""The endpoint that answers questions: bounds on waits, advice, why a job waits."""
+"""The endpoint that answers questions: bounds on waits, advice, explanations of waits."""
 
 from typing import TYPE_CHECKING
 

@@ -89,7 +89,7 @@ class Advice(FrozenModel):
 
 
 class Advising:
-    """Gives advice from the states of three stages. They are read one after the other; `as_of` has each position.
+    """Adviser on jobs, from the states of three stages. They are read one by one; `as_of` has the position of each.
 
     Parameters
     ----------
@@ -127,7 +127,7 @@ class Advising:
 
 
 def run_time_told(prediction: RunTimePrediction | None, requested_time: int) -> RunTime:
-    """Return the run time for the answer, from a prediction. Without a histogram there is only a reason."""
+    """Return the part of an answer about the run time. Without a histogram it has only a reason."""
     if prediction is None or not any(prediction.histogram):
         reason = "nothing is known of such jobs yet, or the run predicts no distributions (as --runtime experts does)"
         observations = 0 if prediction is None else prediction.observations
@@ -209,7 +209,7 @@ def alternative(
 
 
 def _cut(prediction: RunTimePrediction | None, own: AlternativeShape, shape: AlternativeShape) -> float | None:
-    """Return the probability of being cut. In the job's own shape, the prediction's `at_request` goes first."""
+    """Return the probability of being cut. In the job's own shape it is the prediction's `at_request`, if known."""
     if prediction is not None and shape == own and prediction.at_request is not None:
         return prediction.at_request
     return risk_of(shape, own.processors, () if prediction is None else prediction.histogram)

@@ -55,9 +55,9 @@ def shapes(
 ) -> tuple[AlternativeShape, ...]:
     """Return the sizes and requests to consider, the job's own size and request first.
 
-    A `moldable` job also has half and twice its own size, with the same work. The requests of a size are the job's own,
-    twice its own with `double`, and those at which the job is cut with `RISKS`. The latter are in whole minutes, and
-    only those shorter than its own are returned.
+    A `moldable` job also has half and twice its own size, up to `machine` processors, with the same work. The requests
+    of a size are the job's own, with `double` twice its own, and the times at which the job is cut with each
+    probability of `RISKS`. These times are in whole minutes, and are left out unless they are shorter than its own.
 
     >>> for shape in shapes(AlternativeShape(4, 7200), (0.0,) * 12 + (0.5, 0.5), machine=6, moldable=True):
     ...     print(*shape)

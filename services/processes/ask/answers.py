@@ -36,7 +36,7 @@ class _Seen(NamedTuple):
 
 
 class Answers:
-    """Answers questions. It follows the runs of earlier questions, at most `followed` of them."""
+    """Answers from the state of one stage. The states of the last `followed` runs that were asked stay in memory."""
 
     def __init__(self, stage: Stage, reader: RunReader, followed: int = MAX_FOLLOWED) -> None:
         self._stage = stage
@@ -172,7 +172,7 @@ class Answers:
     async def _followed(self, run: str, position: Position) -> _Seen | None:
         """Return the cluster and the time of a run from its state; None if the state has none or cannot be read.
 
-        After a rebuild or a rejected event there is no last output that tells them.
+        This is needed after a rebuild or a rejected event, when the last output does not have them.
         """
         try:
             return await self._follower(run).ask(

@@ -1,4 +1,4 @@
-"""One question, and its answer for people and programs."""
+"""Answers to single questions, for people and for programs."""
 
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager

@@ -37,7 +37,7 @@ class Why(Explanation):
 
 
 class Explanations(Answers):
-    """Answers why jobs wait. It follows the runs of earlier questions."""
+    """Answers to the question why a job waits, from the state of stage `scheduler`."""
 
     async def explain(self, question: JobQuestion) -> Why:
         """Return the state of a job and the reasons for it.
@@ -67,7 +67,7 @@ class Explanations(Answers):
 
 
 def _explain(question: JobQuestion, run: str, state: StageRun) -> Why | str | None:
-    """Return the answer, or which jobs are known if this one is not. Return None if the run is not open."""
+    """Return the answer; if the job is unknown, a text about the known jobs. Return None if the run is not open."""
     handler = state.handler
     if handler is None:
         return None

@@ -1,4 +1,4 @@
-"""The live page: runs as they go, jobs, decisions with their reasons."""
+"""The live page: runs in progress, jobs, decisions with their reasons."""
 
 from typing import TYPE_CHECKING
 

@@ -21,25 +21,25 @@ AGAIN_SECONDS = 5
 
 
 class ShadowReader(Protocol):
-    """Reads the known shadows; raises `StoreError` if Redis cannot be used."""
+    """Reader of the known shadows. It raises `StoreError` if Redis cannot be used."""
 
     async def counts(self) -> Mapping[str, int]:
         """Return the number of shadows of each cluster that has any."""
         ...
 
     async def twin(self, cluster: str) -> FrozenModel:
-        """Return a cluster beside its shadows; raises `Unanswerable` if it has none."""
+        """Return a cluster compared with its shadows. Raise `Unanswerable` if it has none."""
         ...
 
 
 class TwinQuestion(FrozenModel):
-    """A question for a cluster beside its shadows."""
+    """A question for the comparison of a cluster with its shadows."""
 
     cluster: str = Field(min_length=1, max_length=200)
 
 
 class InTurn:
-    """Works on one question after the other. Work that has begun is finished, even if its visitor has left."""
+    """Queue of questions, answered one at a time. Work that has begun is finished, even if the visitor has left."""
 
     def __init__(self) -> None:
         self._turn = asyncio.Lock()
@@ -67,7 +67,7 @@ class InTurn:
 
 
 def asked(advises: Advising, shadows: ShadowReader | None = None) -> web.Application:
-    """Return the application for `/ask/`. An error is one sentence in JSON, as from `ask --serve`."""
+    """Return the web application below `/ask/`. An error is one sentence in JSON, as from `ask --serve`."""
     in_turn = InTurn()
 
     async def advice(question: AdviceQuestion) -> Advice:

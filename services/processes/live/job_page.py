@@ -89,7 +89,7 @@ def headline(view: LiveView, story: Story) -> list[str]:
 
 
 def _story(view: LiveView, story: Story, machine: MachineMoment) -> Iterator[tuple[int, str, str]]:
-    """Yield the events of a job's story: a second of the log, its date, and a sentence."""
+    """Yield the events of a job's story, each as (second of the log, its date, sentence)."""
 
     def at(time: int, what: str) -> tuple[int, str, str]:
         return time, clock(time, view.log.unix_start), what
@@ -168,7 +168,7 @@ def _predictions(view: LiveView, story: Story, machine: MachineMoment) -> Iterat
 
 
 def _marked(view: LiveView, story: Story, row: tuple[str, str, str, str]) -> list[str]:
-    """Return a row. Unless the job has ended, an untrusted prediction is marked with the date of its alarm."""
+    """Return a row of `_predictions`. Until the job ends, an untrusted one is marked with the date of its alarm."""
     what, text, *rest = row
     groupings = {_scope(wait_bound): wait_bound.grouping for wait_bound in story.bounds}
     of = "wait_bound" if what in groupings else PREDICTED.get(what)

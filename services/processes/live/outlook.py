@@ -1,4 +1,4 @@
-"""The outlook of a run: the start of the queue's head, forecast starts, and their places on the chart.
+"""The outlook of a run: the start of the queue's head, forecast starts, and their rows in the picture of the machine.
 
 It is derived from the predictions of the stages. Nothing new is predicted here.
 """
@@ -19,7 +19,7 @@ MAX_LOOKED_AT = 200
 """The number of waiting jobs that are searched for forecast starts."""
 
 MAX_RUNNING = 2_000
-"""With more running jobs, no future starts are drawn: it would take too long to find room for them."""
+"""With more running jobs, no future starts are drawn: it would take too long to find free rows for them."""
 
 IN_ORDER = frozenset({"fcfs", "easy", "easy-sjbf", "probabilistic"})
 """Policies whose head is the job that has waited longest. For other policies, a decision names the head."""
@@ -55,7 +55,10 @@ class Head(NamedTuple):
 
 
 class Planned(NamedTuple):
-    """A future start: of the head by the expected ends of running jobs, of another job as forecast."""
+    """A future start: of the head by the expected ends of running jobs, of another job as forecast.
+
+    `rows` are its rows in the picture of the machine.
+    """
 
     job: int
     start: int
@@ -67,7 +70,7 @@ class Planned(NamedTuple):
 def planned(
     machine: MachineMoment, head: Head | None, waiting: Iterable[Story], running: Iterable[Story]
 ) -> Iterator[Planned]:
-    """Yield the next future starts, each with a place in the picture if there is room."""
+    """Yield the next future starts, each with the rows that are free for it in the picture."""
     blocks = [
         (rows, execution.started.time, now_or_later(execution, machine.now))
         for execution in running

@@ -21,7 +21,7 @@ from shadowtime.services.processes.live.view import LiveRuns
 # The difference between two states of the page: all that a visitor who has the first needs to show the second.
 
 ROWS = frozenset({"queue", "running", "decisions", "blocks", "history"})
-"""Parts that are rows by key. New rows come after those that stay, in the order of the part."""
+"""Parts of a state that are tables, as rows by key. New rows come after those that stay, in the order of the part."""
 
 
 def changes(before: Mapping[str, Any] | None, after: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -60,7 +60,7 @@ FILES = {
 
 MAX_VISITORS = 32
 STAY_SECONDS = 60.0
-"""Seconds for which a visitor who reads does not have to make room for a new one. A browser reconnects by itself."""
+"""Seconds for which a visitor who reads is not disconnected in favour of a new one. A browser reconnects by itself."""
 
 REST_SECONDS = 0.5
 ALIVE_SECONDS = 10.0

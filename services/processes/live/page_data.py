@@ -109,7 +109,7 @@ def _running(view: LiveView, story: Story) -> dict[str, Any]:
 
 
 def _blocks(view: LiveView) -> dict[str, list[Any]]:
-    """Return the jobs in the picture: number, user, start, end, 1 if it runs else 0, and rows.
+    """Return each job in the picture, as a list of number, user, start, end, 1 if it runs else 0, and rows.
 
     The end of a running job is the expected one.
     """

@@ -1,4 +1,4 @@
-"""Places of jobs in the picture of the machine. The log says how many processors a job has, but not which ones."""
+"""Rows of jobs in the picture of the machine. The log says how many processors a job has, but not which processors."""
 
 from bisect import bisect_left
 from collections import deque
@@ -11,17 +11,18 @@ from shadowtime.shared.messages import JobEnded
 from shadowtime.shared.stages import RunningJob
 
 LOOKED_AT = 32
-"""The number of free ranges that are searched for one that holds a job in one piece."""
+"""The number of free ranges that are searched for one that holds a whole job."""
 
 Ranges = tuple[tuple[int, int], ...]
-"""First row and number of rows of each piece."""
+"""First row and number of rows of each range that a job occupies."""
 
 
 class PictureRows:
     """The rows of the picture, one per processor, and which of them are free.
 
-    A job is in one piece if one of the lowest free ranges holds it, else on the lowest free rows. If the log runs more
-    jobs than the machine holds, the picture grows upwards. O(pieces + log ranges), and a memory move.
+    A job gets one range of rows (a piece) if one of the lowest free ranges holds it, else the lowest free rows in
+    several pieces. If the jobs of the log need more processors than the machine has, the picture grows upwards.
+    O(pieces + log ranges), and a memory move.
 
     >>> rows = PictureRows(8)
     >>> rows.take(4), rows.take(2), rows.take(3)
@@ -102,7 +103,7 @@ MAX_BLOCKS = 1_500
 """The maximum number of ended jobs in the picture. With more in a day, it covers less than a day."""
 
 STEP = 300
-"""Seconds between two points of the line of waiting jobs."""
+"""Seconds between two points of the curve of the number of waiting jobs."""
 
 
 class Block(NamedTuple):
@@ -116,7 +117,7 @@ class Block(NamedTuple):
 
 
 class Picture:
-    """The picture of a day: ended jobs, the rows of running jobs, and the line of waiting jobs.
+    """The picture of the last day: ended jobs, the rows of running jobs, and the number of waiting jobs over time.
 
     O(1) an event, amortised.
 

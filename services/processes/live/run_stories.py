@@ -41,7 +41,7 @@ SIZES = (1, 4, 16, 64, 256)
 """The largest sizes of the classes for which a bound is shown, in processors. One more class has all larger jobs."""
 
 SORTED = re.compile(r"[(:,]queue=(?!(fcfs|BF|yes|no)\b)")
-"""A key of a SPEC that orders the queue so that a policy of `IN_ORDER` has another head."""
+"""A key of a SPEC that orders the queue otherwise. Then a policy of `IN_ORDER` has another head."""
 
 
 class Stories(StageHandler):
@@ -71,7 +71,7 @@ class Stories(StageHandler):
         self.trust = Trust()
 
     def answer(self, envelope: Envelope, known: Any) -> Envelope:
-        """Apply an event. If it is the first of an instant, note how the instant before it ended."""
+        """Apply an event. At the first event of an instant, note how many jobs waited after the previous instant."""
         time = envelope.event.time
         if time > self.time and not isinstance(envelope.event, Rejected):
             self.picture.pass_time(self.time, len(self.jobs.waiting), time)
@@ -247,6 +247,6 @@ class Stories(StageHandler):
         return envelope
 
     def on_closed(self, envelope: Envelope, closed: ClusterClosed) -> Envelope:
-        """Keep the scores."""
+        """Record the final scores."""
         self.scores = None if envelope.scores is None else envelope.scores.policy
         return envelope

@@ -31,7 +31,8 @@ from shadowtime.shared.text import chosen
 def expected_run_time(masses: Floats, elapsed: float, limit: float) -> float | None:
     """Return the mean run time in seconds of jobs that run longer than `elapsed`, and are ended at `limit`.
 
-    Return None if the distribution has no such job. Within a bin the logarithm of the run time is uniform. O(bins).
+    `masses` has the probability of each bin of `EDGES`. Return None if all are 0 beyond `elapsed`. Within a bin the
+    logarithm of the run time is uniform. O(bins).
 
     >>> masses = np.array([0.0] * 12 + [0.5, 0.5])  # half of them 643 to 1,157 s, half up to 2,082 s
     >>> [round(expected_run_time(masses, elapsed, 3600)) for elapsed in (0, 1000, 2000)]
@@ -57,7 +58,7 @@ NOTES = 30
 """The number of decisions about a job that are kept: the last ones."""
 
 LIKELY = 0.9
-"""The probability for which a start is shown, or the nearest known one."""
+"""A start is shown as the time by which the job starts with this probability, or with the nearest known one."""
 
 FINE = 0.05
 """The expected end of a running job is computed again after this share of its elapsed time."""
@@ -269,11 +270,11 @@ class Trust:
                 yield alarm
 
     def since(self, job: JobSubmitted, of: str, what: str | None = None) -> int | None:
-        """Return the second of the log since when the prediction is not to be trusted; None if it is."""
+        """Return the second of the log since when the prediction is not to be trusted; None if there is no alarm."""
         return min((record.since for record in self.of(job, of, what)), default=None)
 
     def marks(self, story: Story) -> dict[str, int]:
-        """Return the shown predictions of a job that are not to be trusted, each with the second since when."""
+        """Return the shown predictions of a job that are not to be trusted, each with the second from which on."""
         known = [entry.grouping for entry in story.bounds if entry.bound is not None]
         named = "ensemble" if "ensemble" in known else known[0] if known else ""
         statistics = {

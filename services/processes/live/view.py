@@ -17,7 +17,7 @@ LIVE = Stage("live", SCORES, "", LiveView)
 
 
 class LiveRuns:
-    """The remembered runs, that of the latest event last. `version` grows with each event and change of shadows."""
+    """The remembered runs; that of the latest event comes last. `version` counts events and changes of shadows."""
 
     def __init__(self) -> None:
         self.version = 0

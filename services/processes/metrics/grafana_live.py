@@ -1,4 +1,4 @@
-"""Decisions and predictions to Grafana Live as they arrive. Lines that Grafana does not accept are dropped, not kept.
+"""Writer of decisions and predictions to Grafana Live as they arrive. Lines that Grafana does not accept are dropped.
 
 The lines follow Influx's line protocol. There are two measurements with fixed tags: `decision` for each start and kill,
 `prediction` for each submission. Times are Unix nanoseconds on the cluster's own time line. For a run whose beginning
@@ -32,7 +32,7 @@ UNKNOWN = -1
 
 
 class GrafanaLive:
-    """Follows the decisions, and pushes them to one Grafana.
+    """Writer of decisions and predictions to one Grafana.
 
     Parameters
     ----------

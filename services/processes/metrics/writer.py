@@ -1,4 +1,4 @@
-"""Samples from topic `scores` to VictoriaMetrics. Every sample arrives, even if a process is killed.
+"""Writer of the samples in topic `scores` to VictoriaMetrics. Every sample arrives, even if a process is killed.
 
 The pipeline never waits for this writer. Its rules:
 
@@ -85,7 +85,7 @@ MARK = b'"samples":['
 
 
 class MetricsWriter:
-    """Follows the scoreboard, and writes its samples to one VictoriaMetrics.
+    """Writer of the scoreboard's samples to one VictoriaMetrics.
 
     Parameters
     ----------

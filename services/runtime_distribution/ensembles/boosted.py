@@ -95,7 +95,7 @@ class Boosted(Predictor[JobSubmitted, int, RunTimePrediction]):
     `templates`. They are regrown every `days` of the log, from `FEWEST` jobs on, and more often at first. Before that,
     `experts` make the prediction.
 
-    The point is the mean of two: the templates' point, and trees for the least absolute error in seconds. The
+    The point is the mean of the templates' point and that of trees for the least absolute error in seconds. The
     distribution starts as that of the experts. Trees for each outcome, an end in a bin or at the request, adjust it.
     Then it is spread within the bins like the user's run times, and recalibrated.
 

@@ -33,15 +33,15 @@ MIN_LIKELIHOOD: Final = 1e-6
 """Smallest probability with which a predictor is judged; smaller ones are raised to it."""
 
 MAX_JUDGED: Final = 5_000
-"""Maximum number of jobs in the system by which predictors are judged. Jobs submitted beyond it are not used."""
+"""Maximum number of jobs in the system whose predictions are stored. Jobs submitted beyond it are not scored."""
 
 
 @kernel
 def reweighted(weights: Floats, probabilities: Floats, rate: float) -> Floats:
     """Return the weights after an outcome to which the experts gave these `probabilities`; all of shape (experts,).
 
-    They move by `rate` towards the posterior probability that the outcome came from each expert. It is proportional to
-    weight times probability. The probability is exp(-log score), so only the log score of the prediction counts.
+    The weights move by `rate` towards the posterior probability that the outcome came from each expert. The posterior
+    is proportional to weight times probability. The probability is exp(-log score), so only the log score counts.
 
     >>> reweighted(np.array([0.5, 0.5]), np.array([0.9, 0.1]), 0.1).round(3).tolist()
     [0.54, 0.46]
@@ -52,7 +52,9 @@ def reweighted(weights: Floats, probabilities: Floats, rate: float) -> Floats:
 
 
 class UserWeights:
-    """Weights for each of at most `MAX_OWNERS` users, and common weights for new users. O(predictors) a job.
+    """Weights of predictors for each of at most `MAX_OWNERS` users, and common weights for new users.
+
+    O(predictors) a job.
 
     Parameters
     ----------
@@ -86,14 +88,17 @@ class UserWeights:
         return self._common if x.user_id is None else self._weights.get(x.user_id, self._common)
 
     def judge(self, x: JobSubmitted, foretold: Floats) -> None:
-        """Update the weights by the probability that each predictor gave to a job's outcome; shape (predictors,)."""
+        """Update the weights by `foretold`: the probability that each predictor gave to the outcome of the job.
+
+        Its shape is (predictors,).
+        """
         if x.user_id is not None:
             own = reweighted(self.of(x), foretold, self._rate)
             lru_put(self._weights, x.user_id, (1 - self._share) * own + self._share * self._common)
         self._common = reweighted(self._common, foretold, self._global_rate)
 
     def snapshot(self) -> dict[str, Any]:
-        """Return the weights."""
+        """Return the common weights and the weights of each user."""
         return {
             "common": self._common.tolist(),
             "weights": [[user, weights.tolist()] for user, weights in self._weights.items()],
@@ -106,11 +111,11 @@ class UserWeights:
 
 
 EXPERTS: Final = (
-    Weighting(prior=1e6),  # in effect everybody's jobs alone
+    Weighting(prior=1e6),  # in effect all users' jobs alone
     Weighting(1.0, 0.95, request=0.1, processors=0.3, executable=0.1, spread=0.05, scaled=1.0),
-    Weighting(0.3, 0.90, request=0.03, processors=0.1, executable=0.03, spread=0.02, scaled=1.0),  # the very same job
-    Weighting(1.0, 0.70, request=0.5, spread=0.1, scaled=1.0),  # the last few, whatever they were
-    Weighting(1.0, 0.90, spread=0.05),  # whatever was requested
+    Weighting(0.3, 0.90, request=0.03, processors=0.1, executable=0.03, spread=0.02, scaled=1.0),  # mostly repetitions
+    Weighting(1.0, 0.70, request=0.5, spread=0.1, scaled=1.0),  # mostly the last few jobs, of any kind
+    Weighting(1.0, 0.90, spread=0.05),  # jobs with any request
 )
 
 
@@ -164,7 +169,7 @@ class Experts(Predictor[JobSubmitted, int, RunTimePrediction]):
         self._user_weights = UserWeights(experts, settings.rate, settings.global_rate, settings.share)
         self._outcomes: dict[int, Masses] = {}  # by job number: the probability of each outcome by each expert
         self.masses = LastValue(self._masses)
-        """Histogram of a job by each expert, shape (experts, BINS), or None before any job has ended."""
+        """Histogram that each expert predicts for a job, shape (experts, BINS), or None before any job has ended."""
 
     def weights(self, x: JobSubmitted) -> Weights:
         """Return the weight of each expert for this job."""
@@ -173,7 +178,7 @@ class Experts(Predictor[JobSubmitted, int, RunTimePrediction]):
     def _masses(self, x: JobSubmitted) -> Masses | None:
         """Return the histogram of each expert, or None before any job has ended.
 
-        Another predictor without a prediction yet repeats the first expert, that of all users' jobs.
+        For `hmm` without a prediction yet, the histogram of the first expert is used: that of all users' jobs.
         """
         masses = self._similar.masses(x)
         if masses is None or not self._others:
@@ -248,5 +253,5 @@ class Experts(Predictor[JobSubmitted, int, RunTimePrediction]):
 
 
 def limit(job: JobSubmitted) -> float:
-    """Return the request in seconds, or infinity."""
+    """Return the request in seconds, or infinity without one."""
     return float("inf") if job.requested_time is None else float(job.requested_time)

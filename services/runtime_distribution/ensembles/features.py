@@ -26,7 +26,7 @@ seconds."""
 EMPTY: Final = np.array([0.0, np.nan, np.nan, np.nan, -1.0, -1.0, -1.0, 0.0] + [0.0] * RING)
 
 LONG_AGO: Final = 30.0
-"""Feature of an event that has not happened, more than the logarithm of any elapsed time."""
+"""Logarithm that stands for the time since an event that has not happened; above that of any elapsed time."""
 
 ITSELF: Final = 11
 OF_GROUP: Final = 12
@@ -84,6 +84,8 @@ def described(groups: FloatTable, rows: Integers, job: Integers, now: float, run
         Row of each of the job's groups in the table, shape (LEVELS,); -1 for a group that is not there yet.
     job
         The fields of a `RememberedJob`.
+    now
+        Time of the submission in seconds.
     running, waiting
         Number of running and of waiting jobs of all users.
     """
@@ -126,7 +128,7 @@ def described(groups: FloatTable, rows: Integers, job: Integers, now: float, run
 
 @kernel
 def counted(groups: FloatTable, rows: Integers, running: int, at: int, now: float) -> None:
-    """Add `running` to the number of running jobs of groups. If `at` is not negative, set column `at` to `now`."""
+    """Add `running` to the running jobs of groups, given by `rows`. If `at` >= 0, set their column `at` to `now`."""
     for row in rows:
         group = groups[row]
         group[RUNNING] = max(group[RUNNING] + running, 0.0)  # a group may have been evicted in between
@@ -207,7 +209,7 @@ class JobGroups:
         self._waiting += waiting
 
     def _renewed(self, job: RememberedJob) -> Integers:
-        """Return the rows of a job's groups, which become the most recently used. Create the missing groups."""
+        """Return the table rows of a job's groups, which become the most recently used. Create the missing groups."""
         rows = self._rows
         columns = []
         for key in groups_of(job):

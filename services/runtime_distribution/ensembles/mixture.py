@@ -52,7 +52,7 @@ LEAST: Final = 1e-9
 
 
 def _mixed(kinds: str) -> str:
-    """Return names of kinds with a plus between them, or raise `ValueError` that names the one at fault."""
+    """Return the names of kinds, joined by plus signs. Raise `ValueError` with the name that is invalid."""
     names = [kind.strip() for kind in kinds.split("+")]
     for number, name in enumerate(names):
         if name not in KINDS:
@@ -81,13 +81,13 @@ class MixtureSettings(SpecSettings):
 
 
 class JudgedOutcomes(NamedTuple):
-    """The predictions for a job.
+    """The predictions for a job, from which weights and recalibration are updated when the job ends.
 
     Parameters
     ----------
     outcomes
-        Outcomes of each kind (`shared.distributions.outcomes`), shape (kinds, bin of the limit + 2), rows adding up to
-        1. A kind without a prediction has those of the mixture.
+        Probability of each outcome (`shared.distributions.outcomes`) by each kind, shape (kinds, bin of the limit + 2),
+        rows adding up to 1. A kind without a prediction has the probabilities of the mixture.
     fine
         Fine masses of the mixture (`within_bins`), before recalibration.
     """
@@ -102,8 +102,8 @@ class Mixture(Predictor[JobSubmitted, int, RunTimePrediction]):
     Each user has separate weights, which begin as the common weights. The jobs of a new user get the common weights. A
     kind is judged by its prediction at submission. A kind without a prediction is left out, and the outcome does not
     change its weight. Some kinds do not distinguish an end at the request from one shortly before it. Their mass there
-    is divided by how often the user's jobs reached their request. The mixture is spread within the bins like the user's
-    run times, and then recalibrated. The point is the median.
+    is split between the two by how often the user's jobs reached their requests. The mixture is spread within the bins
+    like the user's run times, and then recalibrated. The point is the median.
 
     Memory is bounded by that of the kinds, by users, and by the jobs in the system. Besides the cost of the kinds, a
     prediction is O(kinds · bins + REMEMBERED), an end O(kinds + bins).

@@ -33,10 +33,10 @@ def outcomes_of(masses: Masses, limit: float) -> Floats:
 
 @kernel
 def bin_masses(outcomes: Floats, limit: float) -> Masses:
-    """Return the histogram over bins that comes closest to outcomes as of `outcome_masses`; shape (BINS,).
+    """Return the histogram that comes closest to `outcomes`, a result of `outcome_masses`; shape (BINS,).
 
-    A reader of bins alone cuts the bin of the limit at the limit, and counts the upper part as an end at the limit. So
-    mass of the limit is added to that bin until its lower part has the mass of an end before the limit.
+    A reader of the histogram cuts the bin of the limit at the limit, and counts the upper part as an end at the limit.
+    So mass of the limit is added to that bin until its lower part has the mass of an end before the limit.
 
     >>> bin_masses(np.array([0.0, 0.5, 0.2, 0.3]), 1.8**1.5)[:4].round(3).tolist()
     [0.0, 0.5, 0.4, 0.1]
@@ -64,9 +64,9 @@ def outcome_features(outcomes: Floats, limit: float, scale: float) -> Floats:
     Parameters
     ----------
     outcomes
-        As of `outcomes_of`.
+        Result of `outcomes_of`.
     limit, scale
-        Seconds; without a limit, infinity.
+        Request, infinity without one, and unit of relative run times; in seconds.
 
     >>> outcomes = np.zeros(BINS + 1)
     >>> outcomes[[1, -1]] = 0.5, 0.5

@@ -14,12 +14,12 @@ PRIOR: Final = 10.0
 """Pseudo-counts in each part, so that a few jobs change little."""
 
 KEPT: Final = 0.9998
-"""Factor on the counts above `PRIOR` with each ended job, so that about the last 5,000 jobs count."""
+"""Factor on the excess of the counts over `PRIOR` with each ended job, so that about the last 5,000 jobs count."""
 
 
 @kernel
 def moved(outcomes: Floats, counts: Floats) -> Floats:
-    """Return outcomes with their cumulative sums mapped by the distribution function of `counts`.
+    """Return the probabilities `outcomes` with their cumulative sums mapped by the distribution function of `counts`.
 
     Both arguments add up to 1, and so does the result. O(outcomes + parts).
 
@@ -61,7 +61,7 @@ class PitRecalibration:
         self._counts = np.full(PARTS, PRIOR)
 
     def moved(self, outcomes: Floats) -> Floats:
-        """Return recalibrated outcomes; given and returned ones add up to 1."""
+        """Return the recalibrated probabilities of outcomes. The argument and the result add up to 1."""
         recalibrated: Floats = moved(outcomes, self._counts / self._counts.sum())
         return recalibrated
 

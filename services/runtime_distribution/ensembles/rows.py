@@ -1,4 +1,4 @@
-"""Rows for trees: a job's features at its submission, with the predictions of other predictors among them."""
+"""Input rows of boosted trees: a job's features at its submission, including the predictions of other predictors."""
 
 import math
 from typing import Any, Final, NamedTuple
@@ -22,7 +22,10 @@ from shadowtime.shared.messages import Event, JobSubmitted
 from shadowtime.shared.stages import LastValue
 
 ASKED: Final = FEATURES + OUTCOME_FEATURES + 2
-"""Number of columns that trees use: features, the experts' distribution, the templates' point (logarithm and share)."""
+"""Number of columns that trees use: features, the experts' distribution, and the templates' point.
+
+The point has two columns: its logarithm, and its share of the request.
+"""
 
 WIDTH: Final = ASKED + BINS + 1
 """Number of columns of a row. The last BINS + 1 are the experts' probabilities of outcomes, from which trees start."""
@@ -34,11 +37,11 @@ class KnownAtSubmission(NamedTuple):
     Parameters
     ----------
     row
-        Shape (WIDTH,).
+        Input row of the trees, shape (WIDTH,).
     limit, similar
-        The request, infinity without one, and the point of the templates, None without one; in seconds.
+        The request (infinity if there is none) and the point of the templates (None if there is none), in seconds.
     parts
-        Distribution of like run times within the bins, see `within_bins`.
+        Distribution of run times within each bin, see `within_bins`.
     """
 
     row: Rows
@@ -48,7 +51,7 @@ class KnownAtSubmission(NamedTuple):
 
 
 class JobRows:
-    """The source of jobs' rows: the groups of jobs, experts and templates.
+    """Builder of the rows of jobs, from groups of like jobs, experts and templates.
 
     Parameters
     ----------
@@ -90,7 +93,7 @@ class JobRows:
         return KnownAtSubmission(row, limit(x), point, parts_of(self.experts.last_jobs(x), self._near.counts, limit(x)))
 
     def observe(self, event: Event) -> None:
-        """Observe an event. The groups must have been updated before."""
+        """Let the experts observe an event. Update `groups` with the event first."""
         self.experts.observe(event)
         self.known.forget()
 

@@ -1,11 +1,13 @@
 """Distributions of run times within bins, from the user's last jobs, and near the request from all users' jobs.
 
 Within a bin the logarithm of a run time is not uniform. For example, one job ends after 917 to 965 s each time, while
-the bin is 643 to 1,157 s. Many jobs end in the last hundredth before their request. So each bin is cut into `PARTS`:
-the bin of the request at the `SHARES` of the request, all others into parts of equal width in logarithms.
+the bin is 643 to 1,157 s. Many jobs end in the last hundredth before their request. So each bin is cut into `PARTS`
+parts: the bin of the request at the `SHARES` of the request, all others into parts of equal width in logarithms.
+
+The last bin is that of the request. Without a request, it is the last bin of the grid.
 
 - `parts`, shape (last bin + 1, PARTS): the share of each part in its bin, rows adding up to 1;
-- `fine`, shape (2 + PARTS · last bin,): masses of one second, of each part of bin 1 and up, and of the limit.
+- `fine`, shape (2 + PARTS · last bin,): masses of one second, of each part of bin 1 and up, and of the request.
 """
 
 import math
@@ -23,7 +25,7 @@ SHARES: Final = np.array([0.0, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 1.0])
 """Shares of the request at which the parts of its bin begin, and the last one ends. Parts below the bin are empty."""
 
 EVEN: Final = 0.5
-"""Pseudo-counts in a bin with uniform logarithms."""
+"""Pseudo-counts in each bin, spread uniformly over the logarithm of the run time."""
 
 NEAR: Final = 0.5
 """Pseudo-counts in the bin of the request, distributed like all users' jobs."""
@@ -37,7 +39,7 @@ KEPT: Final = 0.999
 
 @kernel
 def part_of(share: float) -> int:
-    """Return the part in which a share of the request lies.
+    """Return the part, 0 to PARTS - 1, of the request's bin in which a share of the request lies.
 
     >>> part_of(0.5), part_of(0.7), part_of(0.71), part_of(0.999)
     (0, 0, 1, 7)
@@ -51,6 +53,8 @@ def part_of(share: float) -> int:
 @kernel
 def edge(j: int, k: int, last: int, limit: float) -> float:
     """Return the begin of part `k` of bin `j`, in seconds, which is the end of part k - 1.
+
+    `last` is the bin of `limit`, the request in seconds, infinity without one.
 
     >>> edge(14, 4, 14, 3600.0), round(edge(14, 4, 14, np.inf))
     (3420.0, 2794)
@@ -115,7 +119,7 @@ def parts_of(jobs: IntegerTable, near: Floats, limit: float) -> FloatTable:
 
 @kernel
 def spread(outcomes: Floats, parts: FloatTable) -> Floats:
-    """Return the `fine` masses of outcomes, whose bins are divided by `parts`.
+    """Return the `fine` masses: the probability of each bin in `outcomes`, distributed over the parts of the bin.
 
     >>> spread(np.array([0.1, 0.8, 0.1]), np.array([[1.0] + [0.0] * 7, [0.5, 0.5] + [0.0] * 6])).round(1).tolist()
     [0.1, 0.4, 0.4, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.1]
@@ -131,7 +135,7 @@ def spread(outcomes: Floats, parts: FloatTable) -> Floats:
 
 @kernel
 def gathered(fine: Floats) -> Floats:
-    """Return the outcomes of `fine` masses: the inverse of `spread`.
+    """Return the probabilities of the outcomes from `fine` masses: the inverse of `spread`.
 
     >>> gathered(np.array([0.1, 0.4, 0.4, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.1])).round(1).tolist()
     [0.1, 0.8, 0.1]
@@ -146,7 +150,9 @@ def gathered(fine: Floats) -> Floats:
 
 @kernel
 def transformed_within(fine: Floats, run_time: float, limit: float) -> tuple[float, float]:
-    """Return the same as `transformed` in `shared.distributions.outcomes`, but from `fine` masses.
+    """Return the probability integral transform of a run time from `fine` masses: the ends of an interval.
+
+    The ends are equal unless the run time is an atom, as in `shared.distributions.outcomes.transformed`.
 
     >>> fine = np.array([0.1] + [0.8] + [0.0] * 7 + [0.1])
     >>> [round(value, 3) for time in (1.0, 1.26**0.5, 1.5, 1.8) for value in transformed_within(fine, time, 1.8)]
@@ -221,10 +227,10 @@ class NearRequest:
         self.counts = np.array(state)
 
 
-# The share of jobs that reach their request, of those that reach the bin of the request. Bins cannot express it.
+# The share of jobs that reach their request, among the jobs that reach the bin of the request.
 #
-# It is estimated from the user's last jobs, and from all users' jobs if these are few. Bins alone put mass on either
-# side of the request as if the logarithm of a run time were uniform there.
+# A histogram cannot express it: it puts mass on either side of the request as if the logarithm of a run time were
+# uniform in that bin. The share is estimated from the user's last jobs, and from all users' jobs if the user has few.
 
 
 @kernel
@@ -259,7 +265,7 @@ def share_at_request(jobs: IntegerTable, everybody: float, limit: float) -> floa
 
 
 class AtRequest:
-    """The share of all users' jobs that reached their request, of those that reached its bin, with forgetting.
+    """The share of jobs that reached their request, among all users' jobs that reached its bin, with forgetting.
 
     O(1) a job.
 
@@ -275,10 +281,10 @@ class AtRequest:
         self._counts = np.full(2, 2.0)  # ends in the bin before the request, and at the request
 
     def apart(self, outcomes: Floats, jobs: IntegerTable, limit: float) -> Floats:
-        """Return outcomes with the mass of the last two divided by the share of jobs that reach their request.
+        """Return outcomes with the mass of the last two split by the share of the user's jobs that reach their request.
 
-        Outcomes are as of `shared.distributions.outcomes`. They stay unchanged if there is no request, or if it is at
-        most one second, which any job reaches.
+        Outcomes are probabilities as in `shared.distributions.outcomes`; `jobs` is as for `share_at_request`. Outcomes
+        stay unchanged if there is no request, or if it is at most one second, which any job reaches.
         """
         if not 1.0 < limit < math.inf:
             return outcomes

@@ -44,6 +44,8 @@ def learn(counts: Counts, model: Model, method: Method, threshold: float, ended:
         Shape (slices, bins); at least one job.
     model
         The previous model, or `unlearned`.
+    method
+        Kind of the passes, a key of `PASS`.
     ended
         Number of jobs that have ended so far.
     chance
@@ -72,7 +74,7 @@ def learn(counts: Counts, model: Model, method: Method, threshold: float, ended:
 
 
 def unlearned(states: int, bins: int) -> Model:
-    """Return the model before the first one. It emits nothing.
+    """Return the model from which the first model is learned. It emits nothing.
 
     With probability 1/2 it stays in its state; else it moves to a random state, possibly the same one.
 

@@ -29,7 +29,7 @@ SLICE: Final = 900
 
 DAY: Final = 96
 WEEK: Final = 7 * DAY
-"""Slices in a week, as `DAY` in a day."""
+"""Number of slices in a week; `DAY` is the number in a day."""
 
 MAX_LEARNED: Final = 20_480
 """Maximum of states² times weeks of history. It bounds the cost of learning, which happens within one event. 64 states
@@ -131,8 +131,8 @@ class Hmm(Predictor[JobSubmitted, int, RunTimePrediction]):
         self._started: dict[int, int] = {}  # start of each running job, in seconds
         self._counts = np.zeros((settings.history * WEEK, BINS), np.uint16)  # the row of a slice is its number % rows
         self._model = unlearned(settings.states, BINS)
-        self._jobs = np.zeros(settings.states)  # number behind each state
-        self._belief = start(settings.states)  # of the oldest open slice, before its evidence
+        self._jobs = np.zeros(settings.states)  # number of jobs behind each state
+        self._belief = start(settings.states)  # states of the oldest open slice, before its evidence
 
     def predict_one(self, x: JobSubmitted) -> RunTimePrediction | None:
         """Return the distribution of run times at the arrival of `x`, or None before the first model."""
@@ -199,7 +199,7 @@ class Hmm(Predictor[JobSubmitted, int, RunTimePrediction]):
             self._first = self._now = now
         skipped = now - self._now - len(self._counts)
         to = min(now, self._now + len(self._counts))
-        closed = min(to, self._now + self._settings.open)  # slices that close later are newer: without jobs
+        closed = min(to, self._now + self._settings.open)  # slices that close later are newer and have no jobs
         while self._now < closed:
             self._next_slice()
         self._idle(to)

@@ -197,7 +197,7 @@ def insert(
 
 @kernel
 def remove(slot: int, rules: IntegerTable, jobs: IntegerTable, chains: IntegerCube, sums: IntegerTable) -> bool:
-    """Remove the oldest job, in `slot`, from its categories. Return whether one is empty now. O(templates)."""
+    """Remove the oldest job, in `slot`, from its categories. Return whether a category is empty now. O(templates)."""
     empty = False
     for k in range(len(rules)):
         category = chains[k, CATEGORY, slot]

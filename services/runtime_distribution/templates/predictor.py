@@ -44,7 +44,7 @@ from shadowtime.shared.messages import JobSubmitted, RunTimePrediction, publishe
 Key = tuple[int, ...]
 
 SHOWN = 60
-"""Number of the last jobs of a category in its histogram."""
+"""Maximum number of a category's last jobs that are counted in its histogram."""
 
 
 class TemplatesSettings(RememberingSettings):
@@ -143,7 +143,9 @@ class Templates(WindowedPredictor):
         self._next = 0  # slot of the next job
 
     def predict_one(self, x: JobSubmitted, elapsed: int = 0) -> RunTimePrediction | None:
-        """Return the surest estimate for a job that has run for `elapsed` seconds, or None if no category has one.
+        """Return the estimate with the narrowest interval for a job that has run for `elapsed` seconds.
+
+        Return None if no category has an estimate.
 
         The stage asks at submission, with `elapsed` 0. The histogram is not conditioned on `elapsed`: its readers do
         that.
@@ -167,7 +169,7 @@ class Templates(WindowedPredictor):
         return None if best == NONE else as_predicted(value, x)
 
     def _surest(self, job: RememberedJob, elapsed: int) -> tuple[Integers, Integers, tuple[int, int, float, float]]:
-        """Return the job's categories, the job as a row, and the surest estimate."""
+        """Return the job's category by template, the job as a row of `Jobs`, and the result of `surest`."""
         if len(self._quantiles) <= len(self.jobs):
             self._quantiles = t_quantiles(self._confidence, min(2 * len(self.jobs), len(self._jobs)))
         categories = np.array(

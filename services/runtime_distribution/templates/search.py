@@ -26,7 +26,7 @@ RANGES: Final = {
     "running": [1 << power for power in range(6, 17)],
     "history": [1 << power for power in range(1, 17)],
 }
-"""Values of the optional settings of a template. One bit says whether a setting is there, four bits select a value."""
+"""Values of the optional settings of a template. One bit says whether a setting is used, four bits select a value."""
 
 MIN_FITNESS, MAX_FITNESS = 1.0, 4.0
 MUTATION = 0.01
@@ -164,7 +164,7 @@ def search(genes: Genes, errors: Errors, population: int, generations: int, seed
     Parameters
     ----------
     genes
-        How sets are encoded.
+        Encoding of the templates.
     errors
         Function that returns the error of each set. All random numbers are drawn in `search`, so the result does not
         depend on how the errors are computed, or on how many cores.

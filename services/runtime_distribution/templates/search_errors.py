@@ -147,7 +147,7 @@ class TemplateErrors:
         return float(np.abs(self.points(estimates) - run_times).sum() / run_times.sum())
 
     def _categories(self, template: Template) -> IntegerTable:
-        """Return the category of each job, or `NONE`."""
+        """Return the category of each job as a number, or `NONE` if the job has none; shape (jobs,)."""
         fields = [CHARACTERISTICS[characteristic] for characteristic in template.characteristics]
         numbers = np.zeros(len(self._jobs), np.int64)
         parts = [self._codes[field] for field in fields]

@@ -1,6 +1,6 @@
 """Templates: rules for which jobs are alike, and for the estimate from their run times.
 
-A template is written as a SPEC, a set with semicolons between them: `mean(key=user,history=8);linear(key=queue)`.
+A template is written as a SPEC, a set as SPECs with semicolons: `mean(key=user,history=8);linear(key=queue)`.
 """
 
 import re
@@ -37,15 +37,15 @@ DEFAULT_SET: Final = ";".join(
     (
         "mean(key=user+executable+request,processors=1,history=4)",  # the same job again
         "mean(key=user+executable,relative=yes,history=4)",
-        "mean(key=user+request,processors=1,history=4)",  # the same, where executables are not known, or never the same
+        "mean(key=user+request,processors=1,history=4)",  # the same, for logs without useful executables
         "mean(key=user+request,history=4)",
         "mean(key=user,relative=yes,history=4)",  # the user's current work
         "mean(key=user,relative=yes,history=16)",
         "mean(key=group+request,relative=yes,history=16)",  # a new user among colleagues
-        "mean(key=request,relative=yes)",  # anybody
+        "mean(key=request,relative=yes)",  # any user
     )
 )
-"""Templates from the closest likeness to the widest. The closer, the shorter the memory: users change their work."""
+"""Templates from the closest likeness to the widest. The closest keep the fewest jobs: users change their work."""
 
 
 def power_of_two(value: int) -> int:
@@ -56,7 +56,7 @@ def power_of_two(value: int) -> int:
 
 
 def known(key: str) -> str:
-    """Return the characteristics in the order of `CHARACTERISTICS`. Raise `ValueError` if one is unknown."""
+    """Return the characteristics of `key` in the order of `CHARACTERISTICS`. Raise `ValueError` if one is unknown."""
     asked = key.split("+") if key else []
     for name in asked:
         if name not in CHARACTERISTICS:
@@ -163,7 +163,7 @@ def spelled(text: str) -> str:
 _TEMPLATES = re.compile(rf"\s*({'|'.join((DEFAULT, *PREDICTIONS))})\s*([(;]|$)")
 
 MAX_LINE_LENGTH = 2000
-"""Maximum number of characters; a whole set on one line has fewer."""
+"""Maximum number of characters of a line; a whole set on one line has fewer."""
 
 
 def spelled_out(text: str) -> str:

@@ -13,7 +13,7 @@ MAX_LISTED = 10
 
 
 class Explaining(Scheduler):
-    """A `Scheduler` that explains the states of jobs. Restore it from a snapshot of the stage, or feed it its inputs.
+    """A `Scheduler` that explains the states of jobs. Restore it from a snapshot of the stage, or feed it the events.
 
     It has the full state of the policy. It runs a copy of the policy to find requests that would start a job sooner.
     """

@@ -138,7 +138,7 @@ def shadow_behind(pool: PoolScheduler, head: int, row: int, line: ServiceOrder) 
 
 
 def refused_of(pool: PoolScheduler, number: int, passes: DecisionHistory) -> tuple[Refused, ...]:
-    """Return the last passes that weighed a job and did not start it; empty unless the policy is probabilistic."""
+    """Return the last passes that evaluated a job and did not start it; empty unless the policy is probabilistic."""
     settings = pool.policy.settings
     if not isinstance(settings, ProbabilisticSettings):
         return ()

@@ -38,7 +38,7 @@ class WhatIf:
         self._idle = pool.idle if pool.further else None
 
     def starts(self, number: int, requested_time: int | None = None, processors: int | None = None) -> bool:
-        """Return whether a pass now would start the job with this request; None: its own. One pass, and O(jobs)."""
+        """Return whether a pass now would start the job with this request; None: unchanged. One pass, and O(jobs)."""
         pool = self._pool
         policy = POLICIES.build(parse(self._opened.policy))
         policy.pool = pool.policy.pool

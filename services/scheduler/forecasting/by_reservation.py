@@ -1,4 +1,4 @@
-"""Forecasts by reservation: jobs are placed one behind another, in the order of the policy."""
+"""Forecasts by reservation: jobs get reservations one after another, in the order of the policy."""
 
 from collections.abc import Callable
 
@@ -17,7 +17,7 @@ from shadowtime.services.scheduler.limits import AHEAD
 from shadowtime.services.scheduler.tables import Queue
 from shadowtime.shared.kernels import BEYOND, Integers, IntegerTable, kernel
 
-# Places of waiting jobs if nothing else arrives. A job is added behind the others without a new plan.
+# Reservations of waiting jobs if no other job arrives. A job is added behind the others without a new plan.
 
 EACH_STEP = 3
 """Work of one reservation for each step of the profile: to search, cut and take."""
@@ -27,12 +27,10 @@ EACH_STEP = 3
 def place(
     times: Integers, free: IntegerTable, steps: int, sizes: IntegerTable, run_times: Integers, in_turn: bool, most: int
 ) -> tuple[int, int, int]:
-    """Place jobs in the profile. Return its number of steps, the start of the last job, and the earliest start.
+    """Reserve the earliest start for each job. Return the profile's steps, the last job's start, the earliest start.
 
     The start of the last job is `FOREVER` if it never fits, and `TOO_FAR` if this takes more than `most` steps over the
-    profile.
-
-    O(jobs * steps).
+    profile. O(jobs * steps).
 
     Parameters
     ----------
@@ -126,8 +124,9 @@ class Placed(RunAhead):
     """Forecasts for a policy under which a job can only delay jobs behind it in the policy's order.
 
     Each job is placed behind its predecessors. The reservations are kept for the next submission, which then costs
-    O(running + reservations) beside the order. They are planned anew, in O(queue * reservations), if that job goes
-    before one of them, if anything but a submission has happened, or if they are no longer `Valid`.
+    O(running + reservations) beside the order. They are planned anew, in O(queue * reservations), in three cases: the
+    new job is served before a job with a reservation, anything but a submission has happened, or the reservations are
+    no longer `Valid`.
 
     Parameters
     ----------

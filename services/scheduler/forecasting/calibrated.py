@@ -40,6 +40,8 @@ def count_missed(now: float, forecasts: FloatTable, shifts: FloatTable, shares: 
         `FORECAST_AT`, `KIND`, `LOGS` and `OPEN` of each job. Changed in place.
     shifts
         Shift of each kind and quantile, shape (kinds, levels). Changed in place.
+    shares
+        Level of each quantile, shape (levels,).
     """
     for job in range(len(forecasts)):
         waited, kind = np.log(now - forecasts[job, FORECAST_AT] + NEAR), int(forecasts[job, KIND])
@@ -116,7 +118,7 @@ class CalibratedStarts:
         self.withdraw(job_number)
 
     def withdraw(self, job_number: int) -> None:
-        """Drop the forecast of a job. The last row takes its place."""
+        """Drop the forecast of a job. The last row of the table replaces it."""
         row = self._rows.pop(job_number, None)
         if row is None:
             return

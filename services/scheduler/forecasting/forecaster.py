@@ -88,7 +88,8 @@ class RunAhead(Protocol):
     def start(self, state: SchedulerState, row: int) -> int:
         """Return the start of the job in this row of the queue, in seconds.
 
-        The result is `BEYOND` or later if the job never starts, and `TOO_FAR` if the forecast exceeds `limits.AHEAD`.
+        The result is `BEYOND` or later if the job never starts. It is `TOO_FAR` if the forecast takes more than
+        `limits.AHEAD` steps.
         """
         ...
 
@@ -101,12 +102,12 @@ class Futures(Protocol):
     """Method to run one policy ahead through many futures."""
 
     def starts(self, state: SchedulerState, row: int) -> Integers:
-        """Return the start of the job in this row of the queue in each future, as `RunAhead.start`."""
+        """Return the start of the job in this row of the queue in each future, shape (futures,). See `RunAhead`."""
         ...
 
 
 class Forecaster:
-    """Forecasts of the waits of one policy. They follow from the state alone, unless they are calibrated.
+    """Forecaster of waits under one policy. A forecast depends on the state alone, unless quantiles are calibrated.
 
     Parameters
     ----------

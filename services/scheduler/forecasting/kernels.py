@@ -1,4 +1,4 @@
-"""Compiled run of a backfilling policy ahead in time, pass by pass until a job starts, by processors alone."""
+"""Compiled forward simulation of a backfilling policy, pass by pass until a job starts. Only processors count."""
 
 import numpy as np
 
@@ -11,13 +11,14 @@ SIZE, PREDICTED, ADJUSTED, REQUESTED, START, END = range(6)
 """Rows of the table of running jobs: processors, the inputs of `expected_ends`, and the forecast end."""
 
 RUN_TIME, PLANNED, ORDER, ROW = range(START, START + 4)
-"""Rows of the table of waiting jobs after the same first four: forecast run time, time as a candidate, rank, row."""
+"""Rows of the table of waiting jobs: the first four as above, then forecast run time, planned time as a candidate, rank
+as a candidate, and row in the queue."""
 
 TOO_FAR = -1 << 60
 """Stands for a start that is unknown, since the forecast would exceed its limit of steps."""
 
 SEARCHING, PASSING = 4, 40
-"""Steps that each job counts for at each end, and in each pass of EASY, which sorts."""
+"""Steps counted for each job: at each instant of the simulation, and in each pass of EASY, which sorts."""
 
 
 @kernel
@@ -33,13 +34,15 @@ def run_until_start(
     reserve: bool,
     most: int,
 ) -> tuple[int, int, int, int, int]:
-    """Run ahead to the pass at which the waiting job `target` starts if nothing else arrives.
+    """Run ahead to the pass at which the waiting job `target` starts, if no other job arrives.
 
     There is a pass now and at each end. Passes use the planned times of jobs, but jobs run for their forecast times.
     O(passes * cost of a pass); there are at most as many passes as jobs that run or start.
 
     Parameters
     ----------
+    now, free, target
+        The time in seconds, the idle processors, and the row of the job in the queue.
     waiting, waits
         Table of `waits` waiting jobs, in order of the queue: processors, the three planned times that they have once
         they run, forecast run time, planned time as a candidate, rank as a candidate, row. Written to.
@@ -47,7 +50,7 @@ def run_until_start(
         Table of `runs` running jobs: processors, their three planned times, start, forecast end, which is after now.
         The table has space for all waiting jobs. Written to.
     reserve
-        Whether every job reserves its place (`all-reserve`), or the head alone (`easy`).
+        Whether every job gets a reservation (`all-reserve`), or only the head (`easy`).
     most
         Most steps.
 
@@ -134,7 +137,7 @@ def run_until_start(
 
 
 class ProjectedQueue:
-    """Queue and running jobs, projected to the time up to which they have been run ahead.
+    """Queue and running jobs at the time up to which the policy has been run ahead.
 
     Parameters
     ----------

@@ -49,13 +49,14 @@ class Backfilling(Protocol):
 class PassByPass(RunAhead):
     """Forecasts for a backfilling policy, run ahead one pass after another. O(passes * cost of a pass).
 
-    A job that is tried after all others, and is no smaller and no shorter than the previous submission, cannot start
-    before that job. Its forecast continues from there, unless anything but a submission has happened.
+    Suppose that a job is tried after all others, and is no smaller and no shorter than the previously submitted job. It
+    then cannot start before that job. Its forecast continues from the start of that job, unless anything but a
+    submission has happened.
 
     Parameters
     ----------
     reserve
-        Whether every job reserves its place, instead of the first blocked job alone.
+        Whether every job gets a reservation, instead of only the first blocked job.
     steady
         Whether candidates never change places as time passes.
     """
@@ -94,10 +95,10 @@ class PassByPass(RunAhead):
         return start
 
     def behind_last(self, job: Integers, waiting: IntegerTable) -> bool:
-        """Return whether a job cannot start before the previously submitted job.
+        """Return whether the simulation may continue from the start of the previously submitted job.
 
-        A run that continues from that job's start equals a run with both jobs only if jobs keep their planned times
-        once they run.
+        The job must not be able to start before. Jobs must also keep their planned times once they run. Otherwise, the
+        result would differ from a simulation with this job from the beginning.
         """
         if not self.steady or (waiting[PREDICTED] != waiting[PLANNED]).any():
             return False

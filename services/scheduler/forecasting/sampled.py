@@ -63,7 +63,7 @@ def starts_in_futures(
 
 
 class Drawn(NamedTuple):
-    """Run times of the waiting jobs and ends of the running ones, shape (futures, jobs)."""
+    """Run times of the waiting jobs, and ends of the running jobs, shape (futures, jobs)."""
 
     run_times: IntegerTable
     ends: IntegerTable

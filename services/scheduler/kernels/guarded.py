@@ -7,7 +7,8 @@ import numpy as np
 from shadowtime.shared.kernels import BEYOND, Flags, Floats, Integers, IntegerTable, has_room, kernel, place_of
 
 FITS, BEFORE_ELDEST, BEFORE_HEAD = range(3)
-"""Reasons of a start: all jobs before it in the order start too; or the job that the start is planned not to delay."""
+"""Reasons of a start. `FITS`: all jobs before it in the order start, too. `BEFORE_ELDEST`, `BEFORE_HEAD`: it is planned
+not to delay the job that has waited longest, or the head."""
 
 
 class JobArrays(NamedTuple):
@@ -35,14 +36,14 @@ class Guards(NamedTuple):
 
 
 class Pass(NamedTuple):
-    """Result of a pass: starts in order, as places in the array of waiting jobs; reasons; and the protected jobs."""
+    """Result of a pass: the starts in order, as indices of waiting jobs, their reasons, and the protected jobs."""
 
     places: Integers
     reasons: Integers
     eldest: tuple[int, Integers]
     """Planned start of the job that has waited longest, in seconds, and the resources left beside it then."""
     head: int
-    """Place of the first job of the order that does not fit; -1 if there is none, or nothing is tried behind it."""
+    """Index of the first job of the order that does not fit; -1 if there is none, or nothing is tried behind it."""
     shadow: tuple[int, Integers]
     """The head's shadow time in seconds, and the extra amount of each resource."""
     strict: bool

@@ -1,4 +1,4 @@
-"""The plan of conservative backfilling: a place for every waiting job, carried from pass to pass."""
+"""The plan of conservative backfilling: a reservation for every waiting job, carried from pass to pass."""
 
 from typing import NamedTuple
 
@@ -51,8 +51,8 @@ def settled(
 ) -> tuple[Integers, Integers, Integers]:
     """Write a plan into the reservations. Return the jobs that start now, the jobs that start later, and a size.
 
-    The size is the amount of each resource that the jobs that start now take together. `starts`, `shapes` and `sizes`
-    are those of `plan`. Jobs are returned in the given order. O(jobs).
+    Jobs are columns of `reservations`, returned in the given order. The size is the total amount of each resource for
+    the jobs that start now. `starts` and `shapes` are results of `plan`, `sizes` is its argument. O(jobs).
 
     >>> reservations = np.array([[1, 2], [0, 7], [-1, 50], [-1, 60], [0, 0]])
     >>> shapes, order, sizes = np.zeros(2, int), np.arange(2), np.array([[[4], [3]]])
@@ -80,7 +80,7 @@ def settled(
 
 
 class PlannedStarts(NamedTuple):
-    """The result of `plan`."""
+    """The result of `plan`, which describes the fields."""
 
     starts: Integers
     shapes: Integers
@@ -91,7 +91,7 @@ class PlannedStarts(NamedTuple):
 
 
 EACH_STEP = 3
-"""Work of one place for each step of the profile: to search, cut and take."""
+"""Work of one planned start for each step of the profile: to search, cut and take."""
 
 
 @kernel
@@ -113,8 +113,8 @@ def plan(
 
     A job takes the shape in which it ends first; the first of equal ones. Jobs with a promise keep it, earliest first.
     If a promise cannot be kept, the job is planned anew: a running job has outlived its expected run time, or the
-    machine has shrunk. With `compress`, each job then moves, in the given order, to a place where it starts no later
-    and ends earlier. At last, jobs without a place are planned, in the same order.
+    machine has shrunk. With `compress`, each job then moves, in the given order, to the start and shape with which it
+    ends first, among starts that are no later. Finally, jobs without a start are planned, in the same order.
 
     Parameters
     ----------
@@ -211,7 +211,7 @@ def plan(
     return starts, shapes, times, free, steps, left
 
 
-# One pass over arrays in which every job that cannot start reserves its place.
+# One pass over arrays in which every job that cannot start gets a reservation.
 
 STEPS = 3
 """Work of one reservation for each step of the profile: to search, cut and take."""
@@ -231,7 +231,7 @@ def reserve_pass(
     O(queue * (queue + running)), but planning stops after `most` steps over the profile.
 
     Each job in turn gets the earliest time at which it fits beside the jobs before it. It starts if that time is now.
-    Once no remaining job fits into the idle processors, no further place is reserved, since places do not outlast the
+    Once no remaining job fits into the idle processors, nothing more is reserved, since reservations do not outlast the
     pass.
 
     Parameters

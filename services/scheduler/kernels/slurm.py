@@ -15,7 +15,7 @@ from shadowtime.shared.kernels import Integers, IntegerTable
 
 
 class BackfillCandidate(NamedTuple):
-    """A waiting job: row in the queue, place in the queue of all pools, size, limit in seconds, user, partition."""
+    """A waiting job: row in the queue, position in the queue of all pools, size, limit in seconds, user, partition."""
 
     row: int
     place: int
@@ -26,7 +26,7 @@ class BackfillCandidate(NamedTuple):
 
 
 class Outlook:
-    """Free amounts of each resource from now on, by the limits of running jobs and by reservations.
+    """The free amount of each resource over time, by the limits of running jobs and by reservations.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ class Outlook:
     held
         Begin, end and processors of each reservation.
     room
-        Most jobs that can be placed.
+        Most jobs for which `take` may be called.
     """
 
     def __init__(
@@ -108,10 +108,10 @@ class Bounds(NamedTuple):
 
 
 def backfill_pass(outlook: Outlook, queue: Sequence[BackfillCandidate], bounds: Bounds) -> list[BackfillCandidate]:
-    """Return the jobs to start. In order of priority, each job gets the earliest place that delays no job before it.
+    """Return the jobs to start. In order of priority, each job gets the earliest start that delays no job before it.
 
-    A place in the future stays reserved until the pass is over. Both its ends are rounded down to steps of the
-    resolution. O(queue * (queue + running)).
+    A start in the future is reserved until the end of the pass. Begin and end of the reservation are rounded down to
+    steps of the resolution. O(queue * (queue + running)).
     """
     now, started = outlook.now, []
     tested: dict[tuple[str, int], int] = {}

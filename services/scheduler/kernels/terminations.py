@@ -146,7 +146,7 @@ def ends_of(
 def terminations(
     now: int, horizon: float, running: RunningEnds, distributions: Distributions
 ) -> tuple[Floats, Integers, Floats]:
-    """Return the terminations of running jobs before `horizon`, as `walk` takes them. O(n log n), n of jobs * bins."""
+    """Return the terminations of running jobs before `horizon`, as `walk` takes them. O(n log n), n = jobs * bins."""
     jobs = len(running.slots)
     most = jobs * len(distributions.edges)
     times, who, probabilities = np.empty(most), np.empty(most, dtype=np.int64), np.empty(most)

@@ -13,7 +13,7 @@ class BypassedWork:
     """Processor seconds by which each waiting job has been overtaken, in order of (submit time, job number).
 
     A started job counts with its planned run time until it ends, and then with its actual run time. A requeued job
-    begins anew at 0. O(waiting) for each start or end.
+    starts again at 0. O(waiting) for each start or end.
     """
 
     def __init__(self) -> None:
@@ -49,7 +49,10 @@ class BypassedWork:
                 del self.submitted[event.job_number]
 
     def of(self, queue: Queue, running: Running) -> Floats:
-        """Return the work by which each waiting job has been overtaken. Jobs first seen running count from now on."""
+        """Return the work that has overtaken each waiting job, in processor seconds.
+
+        Jobs that this pass sees running for the first time count from now on.
+        """
         if self.unseen:
             rows = np.flatnonzero(np.isin(running.job_number, list(self.unseen)))
             more = np.zeros(len(self.work) + 1)

@@ -31,7 +31,7 @@ class WaitingColumns(NamedTuple):
 
     @property
     def submit_times(self) -> Integers:
-        """Seconds since the log began."""
+        """Submit times in seconds since the log began."""
         return self.queue.submit_time
 
     @property
@@ -61,7 +61,7 @@ class WaitingColumns(NamedTuple):
 
     @property
     def slowdowns_a_second(self) -> Floats:
-        """Expected bounded slowdown that a further second of waiting adds: see `distribution_measures.Measures`."""
+        """Expected bounded slowdown that a further second of waiting adds: see `distribution_measures.measures_of`."""
         return self.measures.of(self.queue).slowdowns_a_second
 
     @property
@@ -71,7 +71,7 @@ class WaitingColumns(NamedTuple):
 
     @property
     def end_rates(self) -> Floats:
-        """Best ratio of the probability of an end to the expected work: see `distribution_measures.Measures`."""
+        """Highest ratio of the probability of an end to the expected run time: see `measures_of`."""
         return self.measures.of(self.queue).end_rates
 
     def drawn(self, *, anew: bool) -> Floats:

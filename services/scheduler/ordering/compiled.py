@@ -23,11 +23,13 @@ AGEING: dict[Key, tuple[int, Key]] = {
     wfp3: (WFP3, _run_times),
     unicep: (UNICEP, _times_logarithms),
 }
-"""For each order that changes as jobs wait: its kind in `sort_keys`, and the function of its basis."""
+"""Kind and basis of each order that changes as jobs wait: see `compiled`."""
 
 
 def compiled(key: Key) -> tuple[int, Key]:
-    """Return the kind of an order for `sort_keys`, and the function of its basis: the input beside the wait.
+    """Return the kind of an order for `sort_keys`, and the function that returns its basis.
+
+    The basis is a constant number for each job. `sort_keys` computes the key of a job from its basis and its wait.
 
     Raises
     ------

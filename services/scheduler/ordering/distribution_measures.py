@@ -1,4 +1,4 @@
-"""Measures of a run-time distribution: mean, cost of a second of waiting in slowdown, and end rate.
+"""Measures of a run-time distribution: mean, slowdown that a second of waiting adds, and end rate.
 
 The derivations: docs/ordering.md#an-index-of-the-distribution.
 """
@@ -122,7 +122,10 @@ def outlasted(masses: Floats, limit: float, tau: float) -> float:
 
 @kernel
 def measure(slots: Integers, limits: Integers, histograms: FloatTable, taus: Floats, table: FloatTable) -> None:
-    """Write the measures of the distributions in `slots` into their rows of a table. O(slots * bins * taus)."""
+    """Write the measures of each distribution in `slots` into its row of `table`. O(slots * bins * taus).
+
+    A row has the three values of `measures_of`, then the `outlasted` time for each of `taus`.
+    """
     for job in range(len(slots)):
         masses, row = histograms[slots[job]], table[slots[job]]
         row[0], row[1], row[2] = measures_of(masses, 0.0, float(limits[job]))
@@ -131,7 +134,7 @@ def measure(slots: Integers, limits: Integers, histograms: FloatTable, taus: Flo
 
 
 class RunTimeMeasures:
-    """Measures of waiting jobs, each computed once. The cache follows from the queue, and is no state of its own.
+    """Measures of waiting jobs, each computed once. The cache can be computed again from the queue: it is no state.
 
     A job without a distribution runs as predicted. O(jobs) for each pass, and O(bins) for each new job.
 
@@ -175,7 +178,10 @@ class RunTimeMeasures:
         return ends
 
     def _rows(self, queue: Queue, rows: Integers) -> FloatTable:
-        """Return the table rows of these queue rows. Rows of new distributions are computed first."""
+        """Return the measures of the jobs in these rows of the queue, a row for each job: see `measure`.
+
+        The measures of new distributions are computed first.
+        """
         slots = queue.slot[rows]
         changes = queue.histograms.changes
         if queue.histograms is not self._histograms:

@@ -16,7 +16,7 @@ from shadowtime.shared.messages import ClusterOpened
 
 
 class Ordering:
-    """The orders of one policy. Its only state is a cache. Random numbers are seeded by the run.
+    """The orders of one policy, for its queue and for its candidates. Random numbers are seeded by the run.
 
     O(queue log queue) for each pass; no sort if jobs are served in order of arrival.
 
@@ -75,7 +75,9 @@ class Ordering:
         return np.argsort(values[rows], kind="stable")
 
     def ranks(self, now: int, queue: Queue) -> Integers:
-        """Return the rank of each row as a candidate, in order of submission, which also breaks ties.
+        """Return the rank of each waiting job as a candidate. The lowest is tried first.
+
+        The array is in order of submission, which also breaks ties.
 
         >>> queue = Queue()
         >>> for number, seconds in ((1, 300), (2, 30), (3, 100)):
@@ -90,7 +92,7 @@ class Ordering:
         return ranks
 
     def in_turn(self, now: int, queue: Queue, free: Integers) -> Integers:
-        """Return the rows in the order in which they are planned.
+        """Return the rows of the queue in the order in which they are planned.
 
         Jobs are in the order of the queue up to the first that does not fit beside the jobs before it. The jobs behind
         it are in the order of candidates.

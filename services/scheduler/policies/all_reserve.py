@@ -1,4 +1,4 @@
-"""All-reserve backfilling: every job that cannot start reserves a place, planned anew at each pass."""
+"""All-reserve backfilling: every job that cannot start gets a reservation, planned anew at each pass."""
 
 from pydantic import ValidationInfo, field_validator
 
@@ -71,7 +71,7 @@ class AllReserve(Policy):
         return SampledFutures(PassByPass(self, reserve=True), self.ordering.chance)
 
     def order(self, now: int, queue: Queue) -> Integers:
-        """Return the rank of each waiting job: its place in order of arrival."""
+        """Return the rank of each waiting job: its position in order of arrival."""
         return as_submitted(queue)
 
     def rows(self, now: int, queue: Queue) -> None:

@@ -1,4 +1,4 @@
-"""Conservative backfilling: every waiting job has a reservation, in a choice of orders and job shapes."""
+"""Conservative backfilling: every waiting job has a reservation. The order and the shapes of jobs are settings."""
 
 from typing import Annotated, Any, Literal
 
@@ -90,14 +90,15 @@ class ConservativeSettings(OrderedSettings):
 
 
 class Conservative(Policy):
-    """Plan every waiting job, with guarantees at the earliest time that disturbs no job planned before it.
+    """Plan every waiting job at the earliest time that delays no job planned before it.
 
-    On arrival a job gets the earliest start at which it fits, and keeps it. When a job ends, every waiting job may move
-    to an earlier start, in order. Without guarantees, each pass plans the whole queue anew. Two more phases use the
-    processors that the plan leaves idle: trials of waiting jobs, then the widening of jobs that start.
+    With guarantees, a job gets the earliest start at which it fits on arrival, and keeps it. When a job ends, every
+    waiting job may move to an earlier start, in order. Without guarantees, each pass plans the whole queue anew. Two
+    more phases use the processors that the plan leaves idle: trials of waiting jobs, then the widening of jobs that
+    start.
 
     O(queue * (queue + running)) for each pass, but at most some multiple of `limits.PLANNED` steps. Beyond these, new
-    jobs wait without a reservation, and in the end the latest reservations are lost.
+    jobs wait without a reservation. If there are too many reservations to check, the latest are lost.
 
     References
     ----------

@@ -40,7 +40,7 @@ from shadowtime.shared.messages import ClusterOpened, CutShort, Start
 def pass_as_submitted(
     now: int, free: int, waiting: WaitingTable, running: RunningTable
 ) -> tuple[int, int, int, Integers]:
-    """Return the result of `easy_pass`, read from the job tables: in order of submission, by processors only.
+    """Return the result of `easy_pass` for the jobs in two tables, in order of submission and by processors only.
 
     The call passes two tables instead of ten arrays. Passing one array to a kernel costs as much as a short pass.
     """
@@ -100,7 +100,7 @@ class Easy(InOrder, Policy):
         return forecaster_of(asked, PassByPass(self, steady=self.ordering.steady), self.futures())
 
     def futures(self) -> SampledFutures | None:
-        """Return the forward simulation through sampled futures; None if the order of the queue changes with time."""
+        """Return the forward simulation through sampled futures; None unless the queue is by arrival or priority."""
         if not isinstance(self.settings, OrderedPlanSettings) or not self.settings.foretold:
             return None
         return SampledFutures(PassByPass(self, steady=self.ordering.steady), self.ordering.chance)

@@ -56,7 +56,7 @@ class IdleProcessors:
     planned
         The plan. Its profile is changed in place.
     reservations
-        Reservations of the waiting jobs; None without guarantees. A trial may then overlap the place of its own job.
+        Reservations of the waiting jobs; None without guarantees. A trial may then overlap the planned run of its job.
     free
         Idle amount of each resource after the planned starts of this pass. It is changed in place.
     """
@@ -114,7 +114,7 @@ class IdleProcessors:
             self.work += self.steps
             hole = hole_of(self.planned.times, self.planned.free, self.steps, size)
             if planned and self.reservations is not None:
-                hole = min(hole, at - self.now)  # its own place must not pass while it is on trial
+                hole = min(hole, at - self.now)  # its reserved start must not pass while it is on trial
             trial = self._attempt(row, every[0], known, hole)
             if trial is not None and trial.seconds < min(every[0].seconds(known.requested_time), MAX_DURATION):
                 self._take(self.now, trial.seconds, size)

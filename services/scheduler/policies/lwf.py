@@ -13,10 +13,10 @@ from shadowtime.shared.messages import CutShort, Start
 
 
 def by_work(queue: Queue, *, on_requests: bool = False) -> Integers:
-    """Return the rows of the queue, least work first; equals in order of (submit time, job number).
+    """Return the rows of the queue, least work first; ties are in order of (submit time, job number).
 
-    Work is processors times run time. The run time is the prediction, or the request with `on_requests`. Both are at
-    most the adjusted request if adjusted requests order the queue.
+    Work is processors times run time. The run time is the prediction, or the request with `on_requests`. It is at most
+    the adjusted request if adjusted requests order the queue.
 
     >>> queue = Queue()
     >>> queue.add((1, 0, 2, 300, 300, 300, 300, -1))

@@ -21,14 +21,16 @@ MIN_TEST, MAX_TEST = 300, 900
 
 
 class SpeculativeRun(NamedTuple):
-    """A speculative run of a job: how long it may take, in seconds, and whether it is a test run."""
+    """A trial of a job: its limit in seconds, and whether it is a test run."""
 
     seconds: int
     test_run: bool
 
 
 def next_time(last: int, run_time: int) -> int:
-    """Return the least next trial after one of `last` seconds was too short: the mean of `last` and the estimate.
+    """Return the least length of the next trial, in seconds, after a trial of `last` seconds was too short.
+
+    It is the mean of `last` and the planned run time.
 
     >>> next_time(7200, 36_000)
     21600
@@ -43,6 +45,8 @@ def attempt(
 
     Parameters
     ----------
+    hole
+        Time from now on for which the processors of the job stay free in the plan.
     run_time
         Planned run time; a speculative run is no longer.
     requested_time
@@ -74,10 +78,12 @@ def worthwhile(hole: int, saved: int, ran: int, request: int, masses: Floats, ed
 
     Parameters
     ----------
+    hole
+        Time from now on for which the processors of the job stay free in the plan.
     saved
-        Wait until the job's place in the plan.
-    ran
-        Longest earlier trial that was too short. The distribution is conditioned on it.
+        Wait until the planned start of the job.
+    ran, request
+        Longest earlier trial that was too short, and requested time. The distribution is conditioned on them.
     masses, edges
         Probability of each bin of run times, shape (bins,), and the edges of these bins, shape (at least bins + 1,).
 
@@ -120,7 +126,10 @@ def hole_of(times: Integers, free: IntegerTable, steps: int, size: Integers) -> 
 
 
 class TrialJob(NamedTuple):
-    """A job in the system: its request in seconds, whether it may be killed and run again, and its trials so far."""
+    """A job in the system: its request, whether it may be killed and run again, and its requeued runs.
+
+    `attempts` is the number of these runs, `last` the longest, `tested` whether one was a test run. Times in seconds.
+    """
 
     requested_time: int
     restartable: bool
@@ -130,10 +139,10 @@ class TrialJob(NamedTuple):
 
 
 class Suspended(NamedTuple):
-    """Place in the plan that a job keeps while it runs on trial.
+    """Reservation that a job keeps while it runs on trial.
 
-    `start` is its current start, `guaranteed` the start first promised, `shape` the index of the planned shape. `size`
-    is the amount of each resource that the job takes there.
+    `start` is the reserved start, `guaranteed` the start first promised, `shape` the index of the planned shape. `size`
+    is the amount of each resource that the job takes in this shape.
     """
 
     start: int
@@ -144,7 +153,7 @@ class Suspended(NamedTuple):
 
 
 class Trials:
-    """Trials by job number. Memory is bounded by the jobs in the system.
+    """Trials of the jobs in the system. Memory is bounded by these jobs.
 
     >>> trials = Trials()
     >>> trials.observe(JobSubmitted(time=0, job_number=1, requested_processors=1, requested_time=36_000))
@@ -160,9 +169,9 @@ class Trials:
         self.limits: dict[int, int] = {}
         """Latest end of each running trial, in seconds, by job number."""
         self.suspended: dict[int, Suspended] = {}
-        """Places in the plan of the jobs that run on trial, by job number."""
+        """Reservations of the jobs that run on trial, by job number."""
         self._decided: dict[int, tuple[SpeculativeRun, Suspended | None]] = {}
-        """Decided trials by job number, each with the place that its job keeps in the plan if the trial starts."""
+        """Decided trials by job number, each with the reservation that its job keeps if the trial starts."""
 
     @staticmethod
     def least(known: TrialJob, run_time: int, share: float) -> int:
@@ -170,7 +179,7 @@ class Trials:
         return next_time(known.last, run_time) if known.last else max(int(share * run_time), 1)
 
     def decided(self, number: int, attempt: SpeculativeRun, place: Suspended | None) -> None:
-        """Record a decided trial, and the place in the plan that the job keeps meanwhile."""
+        """Record a decided trial, and the reservation that the job keeps meanwhile."""
         self._decided[number] = attempt, place
 
     def cut_short(self, running: Running, ends: Integers) -> Integers:
@@ -211,7 +220,7 @@ class Trials:
                 self.jobs.pop(number, None)
 
     def snapshot(self) -> Any:
-        """Return jobs, limits and places as plain values."""
+        """Return the whole state as plain values."""
         return {
             "jobs": [[number, *known] for number, known in self.jobs.items()],
             "limits": list(self.limits.items()),

@@ -75,7 +75,13 @@ class Evaluation(NamedTuple):
     work: int
 
     def riskiest(self, numbers: Integers) -> tuple[Risk, ...]:
-        """Return the likeliest terminations for the accepted candidate to delay the head; `numbers` are of the jobs."""
+        """Return the terminations at which the accepted candidate most likely delays the head.
+
+        Parameters
+        ----------
+        numbers
+            Job numbers of the running jobs, which `jobs` refers to.
+        """
         first = np.argsort(-self.risks, kind="stable")[:RISKIEST].tolist()
         return tuple(
             construct_unchecked(
@@ -90,7 +96,7 @@ class Evaluation(NamedTuple):
 
 
 class Candidates(NamedTuple):
-    """Columns of the candidates, shape (candidates,): processors, and the run time as for a job that starts now.
+    """Columns of the candidates, shape (candidates,): processors, and the run times as `ends_of` takes them.
 
     A candidate with a free pass may start whatever its measures are.
     """
@@ -105,10 +111,10 @@ class Candidates(NamedTuple):
 class AcceptanceRule(NamedTuple):
     """The rule by which a candidate may start.
 
-    A candidate may start if its `measure` (place in `MEASURES`), rounded to six digits, is below `tau`, and its exact
-    probability is at most `most`. `weights` are those of `recalibrated`: first for candidates whose measure is not
-    below `tau`, then for those whose measure is. Without any rows nothing is recalibrated. With `weigh`, both tests use
-    the recalibrated probability: the measure is scaled to it.
+    A candidate may start if its `measure` (index in `MEASURES`), rounded to six digits, is below `tau`, and its exact
+    probability is at most `most`. `weights` are those of `recalibrated`. Row 0 is for candidates whose measure is not
+    below `tau`, row 1 for all others. Without rows, nothing is recalibrated. With `weigh`, both tests use the
+    recalibrated probability: the measure is scaled to it.
     """
 
     measure: int

@@ -7,8 +7,8 @@ alone have released enough for it, they have not released enough for both, and t
 The scheduler walks over the running jobs once (`walk`) and calls `delay_of` for each candidate (`acceptance.py`).
 `delay_probability` does both for one candidate, from plain numbers.
 
-Terminations of running jobs are independent. Those of one instant follow each other in a fixed order: first, as one
-step, the certain ones (such a job can end at no other time), then the others, job by job.
+Terminations of running jobs are independent. Terminations at one instant have a fixed order. First come the jobs that
+can end at no other time, all in one step. Then come the others, job by job.
 
 References: docs/algorithms.md#exact-delay-probability; docs/algorithms.md#the-papers-bound (Nissimov 2007,
 section 4 and Algorithm 2), which bounds it from below.
@@ -35,7 +35,7 @@ def delay_of(
     at, delays, bounds
         Fields of a `Walk`; `at` is its `times`.
     kind
-        Place of the candidate's size among the sizes of the walk.
+        Index of the candidate's size among the sizes of the walk.
     times, probabilities
         Terminations of the candidate, rising in time.
     """

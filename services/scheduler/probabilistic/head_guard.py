@@ -19,7 +19,7 @@ def add_risk(spent: float, probability: float) -> float:
 
 
 class HeadGuard:
-    """Record of each waiting job that is or was head, and the longest wait so far. O(1) an event."""
+    """Risk and promise of each waiting job that is or was head, and the longest wait so far. O(1) for each event."""
 
     def __init__(self) -> None:
         self.risk_spent: dict[int, float] = {}

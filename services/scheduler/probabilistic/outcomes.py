@@ -1,10 +1,11 @@
 """Outcomes of backfilling candidates: whether each candidate would have delayed the head.
 
-The head is ready when the jobs that ran at the attempt have released enough for it. A candidate would have delayed it
-if two things hold: these jobs had not released enough for both by then, and the candidate's run, whenever it started,
-took longer than the time from the attempt until the head was ready (docs/algorithms.md#calibration).
+An attempt is a pass that evaluates candidates. Its head is ready when the jobs that ran at the attempt have released
+enough processors for it. A candidate would have delayed the head if two conditions hold. By then, these jobs had not
+released enough for the head and the candidate together. And the candidate's run, whenever it started, took longer than
+the time from the attempt until the head was ready (docs/algorithms.md#calibration).
 
-If there was enough for both, the outcome is known at once. Otherwise the outcome is due when that same time has passed
+If there was enough for both jobs, the outcome is known at once. Otherwise it is due when that same time has passed
 since the candidate's own start. It is not emitted earlier, even if the candidate ends earlier. So the order in which
 outcomes are emitted does not depend on their values, and learning from them has no bias.
 """
@@ -94,7 +95,7 @@ class Outcomes:
         self.ran: dict[int, tuple[int, int]] = {}
         """Start and end of those candidates in `open` that have ended, by job number."""
         self.waiting: dict[int, list[tuple[int, int, FollowedCandidate]]] = {}
-        """By waiting job: attempts whose head is ready, the seconds until it was, and the job as a candidate."""
+        """By waiting job: attempts whose head is ready, seconds until it was ready, and the job as a candidate."""
         self.pending: list[Ranked] = []
         """Heap of outcomes that are not emitted yet."""
         self.runs: dict[int, list[Pending]] = {}
@@ -167,7 +168,10 @@ class Outcomes:
                 yield CandidateOutcome(pending.candidate, pending.delayed)
 
     def _settle(self) -> None:
-        """Find the heads that became ready at the last instant at which jobs ended. All its ends must be recorded."""
+        """Find the heads that became ready at the last instant with ends, and the outcomes of their candidates.
+
+        All ends of that instant must have been recorded.
+        """
         if self.heads.settled:
             return
         self.heads.settle()

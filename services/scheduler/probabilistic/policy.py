@@ -63,7 +63,7 @@ class Probabilistic(InOrder, Policy):
         return forecaster_of(self.settings.forecast, easy_ahead(self.settings.queue), self.futures())
 
     def futures(self) -> SampledFutures | None:
-        """Return sampled futures of EASY in the order of this queue; None if this order changes with time."""
+        """Return sampled futures of EASY in the order of this queue; None unless that is arrival or priority."""
         return easy_futures(self.settings.queue, self.ordering.chance)
 
     def schedule(self, now: int, queue: Queue, running: Running, free: int) -> list[Output]:
@@ -98,7 +98,7 @@ class Probabilistic(InOrder, Policy):
         return starts + behind.run(candidates)
 
     def observe(self, event: Event) -> None:
-        """Apply an event to the record of heads and to the recalibration."""
+        """Apply an event to the guards of the head and to the recalibration."""
         if type(event) is SchedulingPoint:
             return
         self.heads.observe(event)
@@ -106,7 +106,7 @@ class Probabilistic(InOrder, Policy):
             self.recalibration.observe(event)
 
     def snapshot(self) -> Any:
-        """Return the record of heads and the state of the recalibration as plain values."""
+        """Return the states of the guards and of the recalibration as plain values."""
         learned = {} if self.recalibration is None else {"recalibration": self.recalibration.snapshot()}
         return self.heads.snapshot() | learned
 

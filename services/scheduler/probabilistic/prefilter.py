@@ -51,6 +51,8 @@ def filter_candidates(
 def room_by(deadline: float, beside: Integers, held: IntegerTable, ends: Integers) -> Integers:
     """Return the amount of each resource left beside the head once all jobs due by a deadline have ended. O(jobs).
 
+    The parameters are those of `sift_by_deadline`.
+
     >>> room_by(60.0, np.array([-3]), np.array([[3], [2]]), np.array([60, 61])).tolist()
     [0]
     """
@@ -76,11 +78,13 @@ def sift_by_deadline(
 ) -> tuple[Integers, Flags]:
     """Return the same as `filter_candidates`, for a head that must find room by a deadline.
 
-    The deadline holds even if all jobs run to their requests. Memory and GPUs always go by the requests. O(rows +
-    running jobs).
+    The head must find room even if all jobs run to their requests. The memory and GPUs of candidates are always judged
+    by the requests. O(rows + running jobs).
 
     Parameters
     ----------
+    deadline
+        Time in seconds by which the head must find room.
     beside
         Idle amount of each resource, less the amount that the head needs.
     held, ends

@@ -35,8 +35,9 @@ class _Account:
 class Shares:
     """Shares of users and accounts in the machine, and their recent usage.
 
-    Usage is in processor seconds, for users and for all accounts above them. Users without usage are only counted until
-    they join. A user of an unknown account joins with one share, in a new account with one share below the root.
+    Usage is in processor seconds, for users and for all accounts above them. A user who has not joined is only counted
+    in the account's number of users. A user of an unknown account joins with one share, in a new account with one share
+    below the root.
 
     Parameters
     ----------
@@ -109,7 +110,7 @@ class Shares:
             number = account.parent
 
     def used(self, seconds: int) -> float:
-        """Return the decay factor of each second in a span that is charged at its end."""
+        """Return the factor by which the usage of a span of seconds has decayed when it is charged at the end."""
         return float(self._decay**seconds)
 
     def decay(self, seconds: int) -> None:
@@ -130,14 +131,20 @@ class Shares:
         return ranks.places
 
     def _level(self, number: int) -> int:
-        """Return the sum of the shares directly in an account. A user who has not joined has one share."""
+        """Return the sum of the shares of the users and accounts directly in an account.
+
+        A user who has not joined has one share.
+        """
         account = self._accounts[number]
         usage = sum(self._users[user, number][0] for user in account.members)
         children = sum(self._accounts[child].shares for child in account.children)
         return int(usage) + account.users - len(account.members) + children
 
     def _rank(self, accounts: list[int], ranks: "_Ranks", *, tied: bool) -> None:
-        """Rank all users below accounts of equal rank, the largest ratio of shares to usage first."""
+        """Rank all users below accounts of equal rank, the largest ratio of shares to usage first.
+
+        If `tied`, the first of them has the rank of the user ranked before.
+        """
         below: list[tuple[float, int, int, int]] = []
         for number in accounts:
             account, level = self._accounts[number], self._level(number)
@@ -209,14 +216,20 @@ class Shares:
 
 
 class _Ranks:
-    """Places of users, from `count` down to 1. Equal users have the place of the first of them."""
+    """Ranks of users, from `count` down to 1. Tied users have the rank of the first of them.
+
+    `places` has the ranks divided by `count`.
+    """
 
     def __init__(self, count: int) -> None:
         self._count = self._place = self._next = count
         self.places: dict[Owner, float] = {}
 
     def take(self, owner: Owner, *, equal: bool) -> None:
-        """Give the next place to a user. A user number n below `NOBODY` stands for `NOBODY` - n idle users."""
+        """Give the next rank to a user, or the rank of the user before if they are `equal`.
+
+        A user number n below `NOBODY` stands for `NOBODY` - n users who have not joined.
+        """
         if not equal:
             self._place = self._next
         if owner[0] < NOBODY:
@@ -227,7 +240,10 @@ class _Ranks:
 
 
 def _ratio(shares: float, level: int, usage: float, of: float) -> float:
-    """Return the ratio of a share to its part of the usage; infinity without usage."""
+    """Return the ratio of a part of the shares (`shares / level`) to a part of the usage (`usage / of`).
+
+    It is 0 without shares, and infinity without usage.
+    """
     if not shares:
         return 0.0
     if not usage or not of:

@@ -37,9 +37,9 @@ from shadowtime.shared.messages import (
 class Times:
     """The times of the last passes, in seconds; -1 before the first.
 
-    A pass may come due without a scheduling point, as nothing could have started. It counts as done at its due time, so
-    the rhythm stays Slurm's. `pass_requested` is whether the policy has asked for the next pass. In a recorded log, a
-    requested pass comes with the next event.
+    A pass may be due at a time without a scheduling point, because no job could have started. It counts as done at that
+    time, so the intervals between passes stay those of Slurm. `pass_requested` is whether the policy has asked for the
+    next pass. In a recorded log, a requested pass is made at the next event.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ class Times:
         """Whether all passes are due at once, whatever the time. Only in a hypothetical pass, so it is not stored."""
 
     def begin(self, now: int) -> None:
-        """Start the rhythm of passes, at the first scheduling point."""
+        """Start the intervals between passes, at the first scheduling point."""
         if self.full < 0:
             self.full = self.backfill = now
 
@@ -122,8 +122,8 @@ class Slurm(Policy):
     """Multifactor priorities, the main scheduler and `sched/backfill`, each at its own times.
 
     It plans with requested times only, as Slurm does. Between events it requests a scheduling point at the next pass
-    that could start a job. O(queue * (queue + running)) for each pass of backfill, O(queue log queue) for each of the
-    main scheduler, O(jobs + accounts) each `calc_period`.
+    that could start a job. O(queue * (queue + running)) for each pass of backfill, O(queue log queue) for each pass of
+    the main scheduler, O(jobs + accounts) for each `calc_period`.
 
     References
     ----------
@@ -140,7 +140,7 @@ class Slurm(Policy):
         self.priorities = Priorities(settings, 1, 0)
         self.times = Times(settings)
         self.weighs = any(getattr(settings, name) for name in SlurmSettings.model_fields if name.startswith("weight_"))
-        """Whether priorities ever change."""
+        """Whether any weight is above 0. If not, priorities never change."""
         self.held: list[tuple[int, int, int]] = []
         self.chance = 0
         self.edges: list[int] = []
@@ -150,7 +150,7 @@ class Slurm(Policy):
         self.bounds = _bounds(settings, 0)
 
     def open(self, opened: ClusterOpened) -> None:
-        """Record the size of the pool and the Unix time of second 0, and seed the random numbers from the run."""
+        """Record the pool's size and reservations and the Unix time of second 0; seed the random numbers by the run."""
         self.priorities = Priorities(self.settings, opened.processors, opened.unix_start)
         self.chance = key_of(opened.seed, opened.cluster)
         self.bounds = _bounds(self.settings, opened.unix_start)
@@ -216,7 +216,7 @@ class Slurm(Policy):
         self.times.forced = True
 
     def _next(self, now: int) -> list[int]:
-        """Return the times at which a job might start next if no event happens; no job can start before the first."""
+        """Return the times at which a job might start if no event happens. No job can start before the earliest."""
         times = [edge for edge in self.edges if edge > now] + [until for until, _ in self.cooling]
         if self.times.moved:
             times.append(self.times.next(now))
@@ -225,7 +225,7 @@ class Slurm(Policy):
         return times
 
     def _candidates(self, queue: Queue) -> list[BackfillCandidate]:
-        """Return the waiting jobs, highest priority first, each with its place in the queue of all pools."""
+        """Return the pool's waiting jobs, highest tier and priority first, with positions in the queue of all pools."""
         known = self.priorities.jobs
         here = {number: row for row, number in enumerate(queue.job_number.tolist())}
         jobs = {number: job for number, job in known.items() if job.state == WAITING}
@@ -268,13 +268,13 @@ class Slurm(Policy):
             self.times.note()
 
     def _turnaround(self, number: int) -> int:
-        """Return the whole seconds for which processors of an ended job stay bound; fractions are rounded at random."""
+        """Return the seconds for which the processors of an ended job stay unavailable, rounded at random."""
         whole = int(self.settings.turnaround)
         drawn = float(uniform(self.chance, np.array([number], dtype=np.int64), 0)[0])
         return whole + (drawn < self.settings.turnaround - whole)
 
     def beside(self, event: Event) -> None:
-        """Apply an event of another pool: its jobs count for usage and for places in the queue."""
+        """Apply an event of another pool: its jobs count for usage and for positions in the queue."""
         if isinstance(event, JOB_EVENTS):
             self.priorities.notice(event)
             if not isinstance(event, JobStarted):
@@ -308,7 +308,7 @@ def _bounds(settings: SlurmSettings, unix_start: int) -> Bounds:
 
 
 def _unknown(queue: Queue, row: int) -> KnownJob:
-    """Return the record of a job whose submission was not observed."""
+    """Return a `KnownJob` for a job whose submission was not observed."""
     return KnownJob(
         *(NOBODY,) * 4, int(queue.processors[row]), 1, int(queue.requested_time[row]), int(queue.submit_time[row])
     )

@@ -105,7 +105,7 @@ class Priorities:
         return partition.tier if partition else 1
 
     def factors(self, job: KnownJob, now: int) -> Factors:
-        """Return the factors of a job's priority at a time in seconds."""
+        """Return the weighted factors of a job's priority at `now`, in seconds."""
         settings = self._settings
         partition, qos = self._partitions.get(job.partition), self._qos.get(job.qos)
         return Factors(

@@ -29,7 +29,9 @@ def keys_of(text: str) -> dict[str, str]:
 
 
 def inline(text: str) -> str:
-    """Return the keys of a file in parentheses, as a SPEC spells them. Keys in parentheses are returned unchanged.
+    """Return the keys in a site file, in parentheses, as a SPEC spells them.
+
+    `text` is the path of the file. A text that begins with a parenthesis is returned unchanged.
 
     Raises
     ------
@@ -153,7 +155,7 @@ TABLES: dict[str, type[Any]] = {
 
 
 def rows_of(table: str, text: str) -> list[Any]:
-    """Return the rows of a table.
+    """Return the rows of a table from its text in a SPEC.
 
     Raises
     ------
@@ -251,5 +253,5 @@ class SlurmSettings(PolicySettings):
         return text
 
     def table(self, name: str) -> list[Any]:
-        """Return the rows of a table."""
+        """Return the rows of one of the `TABLES` in these settings."""
         return rows_of(name, getattr(self, name))

@@ -1,4 +1,4 @@
-"""Entry of a job into the queue with its planning data, and removal of these data once it has left for good."""
+"""Entry of a job into the queue with its planning data, and removal of these data after the job has left for good."""
 
 from collections.abc import Sequence
 
@@ -15,20 +15,22 @@ from shadowtime.shared.messages import Envelope, JobSubmitted, WalltimeAdjustmen
 def reweighted(
     histogram: tuple[float, ...], requested_time: int, adjustment: WalltimeAdjustment | None
 ) -> tuple[float, ...]:
-    """Return a histogram with at least the percentile's probability on ends by the adjusted request.
+    """Return a histogram by which the job ends by its adjusted request with at least the percentile as probability.
 
-    If the probability is too low, the mass below the adjusted request is scaled to it and the mass above to the
-    remainder. The bin of the adjusted request is split in the logarithm of the run time. Both parts are put back into
-    it, so the probability is met to within that bin. Without any mass below, that part goes to the bin of the adjusted
-    request; without any mass above, to the bin of the request. This includes a job without a histogram. A histogram
-    with a higher probability is returned unchanged, and so is any histogram if nothing is adjusted. O(bins).
+    A histogram with a higher probability is returned unchanged, and so is any histogram if the request is not adjusted.
+    Otherwise the mass below the adjusted request is scaled to the percentile, and the mass above it to the remainder.
+    The bin of the adjusted request is split in the logarithm of the run time. Its two parts are added up again, so the
+    probability is exact only to within that bin. If there is no mass below, the bin of the adjusted request gets it. If
+    there is no mass above, the bin of the request gets it. Both cases apply to a job without a histogram. O(bins).
 
     Parameters
     ----------
     histogram
         Probability of each bin of `shared.distributions.histogram`, from bin 0 on; empty without a prediction.
     requested_time
-        Seconds.
+        Request in seconds.
+    adjustment
+        Adjusted request in seconds, and the percentile of earlier jobs that it stands for; None without an adjustment.
 
     Examples
     --------
@@ -93,7 +95,7 @@ def enqueue(
 
 
 def forget(queue: Queue, row: Sequence[int]) -> None:
-    """Drop the data of a job that the queue keeps beside its row: histogram, fraction of a second and priority."""
+    """Drop a job's data outside its row: its histogram, its priority, and its prediction's fraction of a second."""
     queue.histograms.remove(row[SLOT])
     queue.fractions.pop(row[NUMBER], None)
     queue.priorities.pop(row[NUMBER], None)

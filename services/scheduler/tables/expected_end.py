@@ -12,12 +12,12 @@ CORRECTIONS: dict[str, tuple[int, ...]] = {
 }
 """Corrections of an outlived prediction, in seconds beyond the prediction, by the policy's `fallback`.
 
-Each correction replaces the last (Gaussier 2015). `incremental` has those of EASY++ (Tsafrir 2007, section 5). After
-the last one, the job is assumed to run to its request."""
+Each correction replaces the one before it (Gaussier 2015). `incremental` has the corrections of EASY++ (Tsafrir 2007,
+section 5). After the last correction, the job is assumed to run to its request."""
 
 
 GRACE = 300
-"""Seconds from now that a running job past its adjusted request is assumed to need, at each pass anew.
+"""Seconds that a running job past its adjusted request is expected to need from the current pass on.
 
 Cobalt, the scheduler of Tang 2013, assumes the same (docs/algorithms.md#expected-end).
 """
@@ -39,7 +39,7 @@ class RunningJobs(NamedTuple):
 
 
 class WaitingTable(NamedTuple):
-    """The table of waiting jobs, shape (columns, at least `jobs`), their number, and the column to plan them by."""
+    """Table of waiting jobs, shape (columns, at least `jobs`), number of jobs, and index of the planned times."""
 
     table: IntegerTable
     jobs: int
@@ -47,7 +47,7 @@ class WaitingTable(NamedTuple):
 
 
 class RunningTable(NamedTuple):
-    """The same for the running jobs, with the column of their adjusted requests, and corrections of predictions."""
+    """As `WaitingTable`, for running jobs. `adjusted` is the index of the adjusted requests."""
 
     table: IntegerTable
     jobs: int

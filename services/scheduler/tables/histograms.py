@@ -12,7 +12,9 @@ UNKNOWN = -1
 
 
 class Histograms:
-    """Run-time distributions of the jobs in the system; each keeps its slot from submission to end. O(log jobs).
+    """Run-time distributions of the jobs in the system. O(log jobs) for each change.
+
+    A slot is a row of `masses`. A job keeps its slot from submission to end.
 
     >>> histograms = Histograms()
     >>> slot = histograms.add((0.25, 0.75))
@@ -23,7 +25,7 @@ class Histograms:
     def __init__(self) -> None:
         self.masses = np.zeros((64, BINS))
         self.changes = np.zeros(64, dtype=np.int64)
-        """Number of times each slot was assigned. Values derived from a histogram hold until it changes."""
+        """Version of each slot, raised for each new histogram. Values derived from a histogram hold for one version."""
         self._free = list(range(64))  # a heap: the lowest slot is taken first, also after a restart
         self._used: dict[int, tuple[float, ...]] = {}
 

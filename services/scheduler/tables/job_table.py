@@ -118,7 +118,7 @@ class JobTable:
         self._limit = ADJUSTED if shorten and distribution == "limit" else REQUESTED
         self._further = further
         self.table = np.zeros((len(self.COLUMNS) + further, 64), dtype=np.int64)
-        """Columns, of which the first `len(self)` places are in use. They must not be written to."""
+        """The columns; the first `len(self)` entries of each are in use. They must not be written to."""
         self._size = 0
         self.rows: dict[int, tuple[int, ...]] = {}
         """Rows by job number."""
@@ -150,12 +150,12 @@ class JobTable:
 
     @property
     def processors(self) -> Integers:
-        """Processors requested, or held."""
+        """Processors that waiting jobs request, or that running jobs hold."""
         return self.table[SIZE, : self._size]
 
     @property
     def sizes(self) -> IntegerTable:
-        """Requested or held amounts of each resource, shape (jobs, resources): processors, then further ones."""
+        """Requested or held amount of each resource, shape (jobs, resources); processors come first."""
         if not self._further:
             return self.table[SIZE, : self._size, np.newaxis]
         return self.table[[SIZE, *range(len(self.COLUMNS), len(self.table))], : self._size].T.copy()
@@ -181,7 +181,7 @@ class JobTable:
         return self.table[SLOT, : self._size]
 
     def add(self, row: tuple[int, ...]) -> None:
-        """Insert a job in order; `row` has a number per column."""
+        """Insert a job in order. `row` has one number for each column."""
         if self._size == self.table.shape[1]:
             self.table = np.concatenate([self.table, np.zeros_like(self.table)], axis=1)
         insert_row(self.table, self._size, np.array(row))
@@ -198,7 +198,7 @@ class JobTable:
         return row
 
     def row(self, job_number: int) -> tuple[int, ...] | None:
-        """Return the row of a job, a number per column; None if it is not here."""
+        """Return the row of a job, one number for each column; None if the job is not in this table."""
         return self.rows.get(job_number)
 
     def snapshot(self) -> Any:
@@ -220,7 +220,7 @@ class Queue(JobTable):
     ----------
     settings
         Settings of the policy; they say how adjusted requests are used.
-    further
+    histograms, further
         See `JobTable`.
     """
 
@@ -232,17 +232,17 @@ class Queue(JobTable):
         self._order_time = SHORTENED if settings.adjust_queue else PREDICTED
         self._order_request = ADJUSTED if settings.adjust_queue else REQUESTED
         self.fractions: dict[int, float] = {}
-        """Fractions of a second of predictions, by job number, for jobs in the system, waiting or running."""
+        """Fractions of a second that `predicted_time` leaves out, by job number, for waiting and running jobs."""
         self.priorities: dict[int, int] = {}
-        """Priorities that the site gave to such jobs, by job number."""
+        """Priorities that the site gave to waiting and running jobs, by job number."""
 
     def packed(self, *, on_requests: bool) -> WaitingTable:
-        """Return the table for passes by processors only, planned by predictions or by requests."""
+        """Return the table for a pass by processors only, which plans with requests or with predictions."""
         return WaitingTable(self.table, self._size, REQUESTED if on_requests else self._predicted)
 
     @property
     def order_point(self) -> Floats:
-        """Run times of `order_time`, with the fractions of a second of predictions."""
+        """Run times of `order_time` in seconds, with the fractions of a second of predictions added."""
         times = self.order_time.astype(np.float64)
         if self.fractions:
             whole = self.order_time == self.table[PREDICTED, : self._size]
@@ -256,7 +256,7 @@ class Queue(JobTable):
 
     @property
     def order_request(self) -> Integers:
-        """Requests in seconds by which jobs are ordered."""
+        """Requests in seconds by which jobs are ordered, adjusted if the settings say so."""
         return self.table[self._order_request, : self._size]
 
 
@@ -266,10 +266,10 @@ class Running(JobTable):
     Parameters
     ----------
     corrections
-        Seconds by which each correction of an outlived prediction exceeds it, rising; see `expected_ends`.
+        Seconds by which each correction exceeds the outlived prediction, rising; see `expected_ends`.
     settings
         Settings of the policy; they say how adjusted requests are used.
-    further
+    histograms, further
         See `JobTable`.
     """
 
@@ -291,7 +291,7 @@ class Running(JobTable):
 
     @property
     def adjusted_time(self) -> Integers:
-        """Requests in seconds past which `GRACE` applies: adjusted ones, if running jobs are planned with these."""
+        """Requests in seconds past which `GRACE` applies; adjusted if running jobs are planned that way."""
         return self.table[self._adjusted, : self._size]
 
     @property
@@ -300,12 +300,12 @@ class Running(JobTable):
         return self.table[START, : self._size]
 
     def packed(self, *, on_requests: bool) -> RunningTable:
-        """Return the table for passes by processors only, planned by predictions or by requests."""
+        """Return the table for a pass by processors only, which plans with requests or with predictions."""
         planned = REQUESTED if on_requests else self._predicted
         return RunningTable(self.table, self._size, planned, self._adjusted, self.corrections)
 
     def jobs(self, *, on_requests: bool) -> RunningJobs:
-        """Return the columns of the running jobs for a pass, planned by predictions or by requests."""
+        """Return the columns of the running jobs for a pass, which plans with requests or with predictions."""
         table = self.table[:, : self._size]
         planned = table[REQUESTED if on_requests else self._predicted]
         sizes = self.sizes if self._further else table[SIZE, :, np.newaxis]

@@ -1,4 +1,4 @@
-"""Fits of several jobs into the free amounts of each resource."""
+"""Compiled tests whether jobs fit into the free amounts of all resources, together or each by itself."""
 
 import numpy as np
 
@@ -23,10 +23,10 @@ def fitting_together(free: Integers, sizes: IntegerTable) -> int:
 
 @kernel
 def front(free: Integers, sizes: IntegerTable, served: Integers) -> tuple[int, Integers]:
-    """Return the number of jobs that fit together from the front on, and the rows of later jobs that fit then.
+    """Return the number of first jobs that fit together, and the rows of the candidates behind the blocked head.
 
-    Jobs are rows of `sizes`, in the order in which they are `served`. The first job that does not fit is the blocked
-    head. Each later job that fits beside the started ones, by itself, is returned, in order of submission.
+    `served` lists the rows of `sizes` in the order of service. The first job that does not fit is the blocked head. A
+    candidate is a later job that, by itself, fits beside the first jobs. Candidates are in order of submission.
     O(jobs log jobs).
 
     >>> import numpy as np

@@ -38,7 +38,7 @@ def grown(table: Any, size: int, filler: int = 0) -> Any:
 
 @dataclass(slots=True)
 class JobUpdate:
-    """Changes of one job since the last scheduling point; `user` is the user's row if it was submitted since then."""
+    """Changes of one job since the last scheduling point; `user` is the user's index if the job was submitted since."""
 
     user: int | None = None
     started: int | None = None
@@ -49,13 +49,13 @@ class JobUpdate:
 class JobLog:
     """The jobs of a run in order of (submit time, job number), with the facts known at submission and since.
 
-    Events are only recorded. The next scheduling point applies them: it has the tables of jobs, which give the planned
-    times of new jobs. O(new jobs * variants) a scheduling point.
+    Events are only recorded. The next scheduling point applies them, with the planned times of new jobs from the queue
+    and the running jobs. O(new jobs * variants) for each scheduling point.
 
     Parameters
     ----------
     bases
-        Orders, and for each the function of its basis, see `compiled`.
+        Orders, each with the function that returns its basis, see `compiled`.
     taus
         Probabilities with which a job outlasts its planned time. Each adds a row of planned times.
     settings
@@ -70,7 +70,7 @@ class JobLog:
         self.bases, self.settings, self.most = bases, settings, most
         self.measures = RunTimeMeasures(taus)
         self.news: dict[int, list[JobUpdate]] = {}
-        """Updates since the last scheduling point, by job number; a known job comes before a new one of that number."""
+        """Updates since the last scheduling point, by job number. If a number is reused, the old job is first."""
         self.index: dict[int, int] = {}
         """Columns of the jobs that have not ended in the run itself, by job number."""
         self.users: dict[int | None, int] = {}
@@ -81,7 +81,7 @@ class JobLog:
 
     @property
     def known(self) -> KnownTables:
-        """Columns in the form that machines use."""
+        """The columns of all jobs in the form that shadow machines use."""
         facts = self.facts
         times = facts[SUBMITTED], facts[PROCESSORS], facts[LIMIT]
         return KnownTables(
@@ -90,7 +90,7 @@ class JobLog:
 
     @property
     def user_rows(self) -> Integers:
-        """Row of the user of each job."""
+        """Index of the user of each job, in order of first submission; `MAX_USERS` for all later users."""
         users: Integers = self.facts[USER]
         return users
 
@@ -118,7 +118,7 @@ class JobLog:
         return self.news.setdefault(number, [JobUpdate()])[-1]
 
     def _end(self, number: int, news: JobUpdate) -> None:
-        """Record that a job is over. A job that no scheduling point has seen is dropped."""
+        """Record that a job has ended or was withdrawn. A job that no scheduling point has seen is dropped."""
         last = self._last(number)
         if last.user is None:
             last.run_time, last.withdrawn = news.run_time, news.withdrawn
@@ -154,7 +154,10 @@ class JobLog:
             del self.index[number]
 
     def give_up(self, now: int) -> None:
-        """Mark jobs that wait for over `LOST` seconds as withdrawn at submission: machines would wait for them."""
+        """Mark jobs that have waited for over `LOST` seconds as withdrawn at their submission.
+
+        Otherwise shadow machines would wait for the ends of these jobs.
+        """
         submitted, started, run_times, withdrawn = (
             self.facts[row, : self.size] for row in (SUBMITTED, STARTED, RUN_TIME, WITHDRAWN)
         )

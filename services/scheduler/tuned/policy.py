@@ -29,14 +29,14 @@ FEW = 20
 """Fewest jobs of a user whose mean wait is guarded."""
 
 FLOOR = 600.0
-"""Least seconds that are added to both mean waits of a user: a ratio of tiny waits means nothing."""
+"""Least seconds that are added to a user's mean waits before comparison: a ratio of tiny waits means nothing."""
 
 LEAST = 1e-6
 """Replaces a share of 0, which has no logarithm."""
 
 
 class Aims(NamedTuple):
-    """Aims of a choice, see `TunedSettings`. `slowdown` is the weight of the slowdown; the wait has the rest."""
+    """Aims of a choice, see `TunedSettings`. `slowdown` is the weight of the slowdown, 1 - `slowdown` of the wait."""
 
     slowdown: float
     tail: float
@@ -45,14 +45,14 @@ class Aims(NamedTuple):
 
 
 class MemberComparison(NamedTuple):
-    """Results of each member for the settled jobs, as shares of the first member's results; shape (members,)."""
+    """Results of each member on the settled jobs, as ratios to the first member's results; shape (members,)."""
 
     slowdowns: Floats
     waits: Floats
     longest: Floats
     worst_users: Floats
     losses: Floats
-    """Losses that a choice minimises: weighted logarithms of these shares; 0 for the first member."""
+    """Losses that a choice minimises: see `compare`."""
 
 
 def compare(totals: FloatTable, waits: FloatTable, counts: Floats, aims: Aims) -> MemberComparison:
@@ -100,7 +100,7 @@ class Tuned(Policy):
     Each member simulates the jobs of the run on a shadow machine, as far as the needed facts are known. A shadow
     machine has processors only; real decisions keep to all resources. Members are compared on the jobs that have ended
     on all machines. When the member changes, waiting jobs keep the work that has overtaken them, and the job that has
-    waited longest keeps its promised place. O(queue log queue + running log running) per pass, and as much for each
+    waited longest keeps its promise. O(queue log queue + running log running) per pass, and as much for each
     instant of each shadow machine.
 
     References
@@ -119,7 +119,7 @@ class Tuned(Policy):
         self.overtaken = BypassedWork()
         self.processors = 0
         self.member = min(1, len(self.portfolio) - 1)
-        """Place of the deciding member; at first, the first order with the first threshold."""
+        """Index of the deciding member; at first, the member with the first order and the first threshold."""
         self.next_choice = 0
         self.promise: tuple[int, float] | None = None
         """The job that has waited longest, and the least patience that a member has promised it, in seconds."""
@@ -191,7 +191,10 @@ class Tuned(Policy):
         return patience
 
     def _choose(self, now: int) -> list[Chosen]:
-        """Choose the deciding member, and return the standings of all; nothing while too few jobs are settled."""
+        """Choose the deciding member, and return the standings of all members.
+
+        While too few jobs are settled, keep the member and return nothing.
+        """
         shadows = self.shadows
         shadows.settle(now)
         jobs = int(shadows.counts.sum())

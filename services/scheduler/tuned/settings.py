@@ -21,7 +21,7 @@ MOST = 1e9
 
 
 class PortfolioMember(NamedTuple):
-    """A configuration. If it is not `predicted`, candidates are planned with their requests, as in EASY."""
+    """A configuration of `guarded`. If not `predicted`, candidates are planned with their requests, as in EASY."""
 
     name: str
     settings: GuardedSettings

@@ -20,9 +20,10 @@ processors, the numbers of waiting and of running jobs."""
 
 
 class KnownTables(NamedTuple):
-    """Known facts about the first `jobs` jobs of each array, in order of submission. Tables have a row a variant.
+    """Known facts about the first `jobs` jobs of each array, in order of submission.
 
-    `run_times` is -1 for a job that has not ended in the run itself. `started` is its start in the run, -1 before.
+    The tables have a row for each variant of planned times and for each order. `run_times` is -1 for a job that has not
+    ended in the run itself. `started` is its start in the run, -1 if it has not started.
     `withdrawn` is the time at which it was withdrawn from the queue of the run, -1 if it was not.
     """
 
@@ -71,7 +72,7 @@ AS_REQUESTED, AS_PREDICTED = range(2)
 
 @kernel
 def counted(planned_time: int) -> int:
-    """Return the run time that a running job counts with as overtaking work, in seconds; 0 if none is known.
+    """Return the run time with which a running job counts as overtaking work, in seconds; 0 without a planned time.
 
     >>> counted(300), counted(NEVER)
     (300, 0)

@@ -29,7 +29,7 @@ from shadowtime.shared.kernels import Flags, Floats, FloatTable, Integers, Integ
 from shadowtime.shared.messages import CapacityChanged, ClusterOpened, Event
 from shadowtime.shared.statistics import RUN_TIME_FLOOR
 
-# Results of the shadow machines on the jobs that have ended on all of them: the same jobs for each.
+# Results of the shadow machines on the settled jobs: those that have ended on all machines.
 
 SLOWDOWN, WAIT, TAIL, LONGEST = range(4)
 """Columns of the results of each machine on the settled jobs: sums of bounded slowdowns, of waits and of a power of the
@@ -55,9 +55,10 @@ def settle(
     Parameters
     ----------
     users
-        Row of the user of each job.
+        Index of the user of each job.
     totals, waits, counts
-        Sums of each machine, see above; sum of waits of each machine and user; jobs of each user. All are changed.
+        Results of each machine, in columns `SLOWDOWN` to `LONGEST`; sum of waits of each machine and user; jobs
+        of each user. All are changed in place.
     """
     settled: Flags = np.ones(known.jobs, dtype=np.bool_)
     for member in range(len(totals)):
@@ -103,11 +104,11 @@ MAX_OPEN = 20_000
 """Most jobs that have not ended on all machines; beyond these, new jobs are left out on all of them."""
 
 STEPS = 20_000_000
-"""Most steps of all machines at one scheduling point; the next one goes on. A step takes some nanoseconds."""
+"""Most steps of all machines at one scheduling point; the next point continues. A step takes some nanoseconds."""
 
 
 def _filled(table: Any, counts: Integers) -> Any:
-    """Return a table in which only the first numbers of each row are kept, as many as `counts` says."""
+    """Return a table that keeps the first `counts[row]` numbers of each row; the others are 0."""
     most = int(counts.max())
     return np.where(np.arange(most) < counts[:, np.newaxis], table[:, :most], 0)
 

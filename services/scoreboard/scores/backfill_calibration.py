@@ -2,8 +2,9 @@
 
 Every evaluated candidate is followed, started or not. Its outcome is known at the latest once it has ended and the jobs
 that ran at the evaluation have ended. The outcome depends on the first instant at which those jobs have released enough
-processors for the head. The candidate would have delayed the head if two conditions hold: they have not released
-enough for both, and the candidate, if started at the evaluation, would still run (docs/algorithms.md#calibration).
+processors for the head. The candidate would have delayed the head if two conditions hold at that instant: those jobs
+have not released enough for the head and the candidate together, and the candidate, if started at the evaluation, would
+still run (docs/algorithms.md#calibration).
 The scheduler never reads these outcomes: it follows some candidates by itself
 (`services.scheduler.probabilistic.outcomes`).
 """
@@ -20,7 +21,7 @@ from shadowtime.shared.kernels import HeadTracker
 from shadowtime.shared.messages import CalibrationScores, Decided, Evaluated, JobSubmitted
 
 MAX_FOLLOWED = 2_500_000
-"""Number of candidates without outcome that are followed at once, 56 bytes each. Further candidates count as open. The
+"""Maximum number of followed candidates without outcome, 56 bytes each. Further candidates count as open. The
 maximum over the logs of the archive is 1,977,180."""
 
 NOT_STATED = -1.0
@@ -31,7 +32,7 @@ CHUNK = 65_536
 
 
 class Calibration:
-    """Follows every evaluated candidate to its outcome.
+    """Reliability of delay probabilities, from the outcomes of all evaluated candidates.
 
     An attempt is a set of candidates that were evaluated together, in one pass beside the same running jobs. Outcomes
     are found in batches, once there are as many new candidates as the last batch left over: O(1) amortised for each.
@@ -51,7 +52,7 @@ class Calibration:
         self.exact = ReliabilityTable()
         self.bound = ReliabilityTable()
         self.recalibrated = ReliabilityTable()
-        """Table of the recalibrated probabilities; empty if none are."""
+        """Table of the recalibrated probabilities; empty if the policy does not recalibrate."""
         self.heads = HeadTracker()
         self.candidates = np.empty(0, self.CANDIDATE)
         self.new_candidates: list[tuple[int, int, int, int, float, float, float]] = []

@@ -9,14 +9,14 @@ from shadowtime.shared.bounds import MAX_KINDS
 from shadowtime.shared.messages import WaitBound, WaitBoundScores
 
 WINDOW = 1_000
-"""Scored jobs in a window; windows are disjoint."""
+"""Number of scored jobs in a window; windows are disjoint."""
 
 WITHIN = 20
-"""Jobs by which a window's coverage may be off its quantile and still count as within: 2 % of `WINDOW`."""
+"""Maximum difference, in jobs, between coverage and quantile of a window that counts as within: 2 % of `WINDOW`."""
 
 
 MAX_OF_A_JOB = 32
-"""Number of bounds that are kept of a job: twice as many as any stage gives a job."""
+"""Maximum number of bounds that are kept for a job: more than twice as many as `bmbp` publishes for a job."""
 
 
 class BoundKind(NamedTuple):
@@ -125,7 +125,7 @@ class WaitBoundCoverage:
             self.waiting[job_number] = kept
 
     def named(self, job_number: int) -> Bound | None:
-        """Return the bound to show of a waiting job, None if there is none. The choice: `shared.text.events.chosen`."""
+        """Return the one bound to show for a waiting job, or None; chosen as by `shared.text.events.chosen`."""
         kept = self.waiting.get(job_number, ())
         known = [(kind, bound) for kind, bound in kept if kind.queue is None and bound is not None]
         ensemble = (pair for pair in known if pair[0].grouping == "ensemble")

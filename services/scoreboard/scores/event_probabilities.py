@@ -10,7 +10,7 @@ PARTS = 10**9
 
 
 class SaidProbabilities:
-    """Running sums by tenths of the probability; memory is constant.
+    """Running sums over predicted events, by tenths of their probability; memory is constant.
 
     Examples
     --------

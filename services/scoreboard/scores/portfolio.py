@@ -1,4 +1,4 @@
-"""Record of a portfolio: the deciding member over time, and the standings at the last choice."""
+"""Record of a portfolio policy: the deciding member over time, and the standings at the last choice."""
 
 from typing import Any
 

@@ -11,7 +11,7 @@ BINS = 10
 
 
 class ReliabilityTable:
-    """Probabilities against outcomes in ten equal bins, apart for candidates that were started and that were not.
+    """Probabilities against outcomes in ten equal bins, separate for started candidates and those not started.
 
     >>> table = ReliabilityTable()
     >>> table.add(np.array([0.1, 0.15, 0.9]), np.array([0, 0, 1]), np.array([False, True, True]))
@@ -26,7 +26,7 @@ class ReliabilityTable:
         self.squared_error = np.zeros(2)
 
     def add(self, probabilities: Floats, started: Integers, delayed: Flags) -> None:
-        """Add candidates. All arrays have shape (candidates,); `started` has 0 or 1."""
+        """Add the delay probabilities of candidates and their outcomes; shapes (candidates,). `started` has 0 or 1."""
         at = started, np.minimum((probabilities * BINS).astype(np.int64), BINS - 1)
         np.add.at(self.candidates, at, 1)
         np.add.at(self.delayed, at, delayed)

@@ -1,4 +1,4 @@
-"""Accuracy of requested times, as made and as adjusted."""
+"""Accuracy of the times that users requested, and of the adjusted times."""
 
 from collections import Counter
 from typing import Any
@@ -75,7 +75,7 @@ class WalltimeAccuracy(Batched):
         )
 
     def _median(self) -> float:
-        """Return the lower median."""
+        """Return the lower median of the accuracies of adjusted times."""
         return int(np.searchsorted(2 * np.cumsum(self.steps), self.jobs)) / STEPS
 
     def snapshot(self) -> dict[str, Any]:

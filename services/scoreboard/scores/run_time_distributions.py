@@ -61,8 +61,8 @@ def _squared(height: float, slope: float, low: float, begin: float, end: float) 
 def crps(pieces: FloatTable, outcomes: Floats, run_time: float, limit: float) -> float:
     """Return the continuous ranked probability score in seconds: ∫ (F(t) - [t >= run time])² dt, F censored at `limit`.
 
-    It is the absolute error, generalised to distributions. The form is closed over pieces in which ln t is uniform.
-    O(pieces).
+    It is the absolute error, generalised to distributions. The integral has a closed form on each piece, in which ln t
+    is uniform. O(pieces).
 
     >>> whole = np.array([[1.0, 1.8, 0.0], [1.8, 3.24, 1.0]])
     >>> round(crps(whole[:1], np.array([1.0, 0.0, 0.0]), 1.8, 1.8), 4)
@@ -104,7 +104,7 @@ def pit_shares(pieces: FloatTable, outcomes: Floats, run_time: float, limit: flo
 
 @kernel
 def score(outcomes: Floats, quantiles: Floats, run_time: float, limit: float) -> tuple[float, float, Floats]:
-    """Return `log_score`, `crps` and `pit_shares` of a job. `quantiles` are in the form of `pieces`."""
+    """Return `log_score`, `crps` and `pit_shares` of a job. `quantiles` are as for `pieces`."""
     within = pieces(outcomes, quantiles, limit)
     shares = pit_shares(within, outcomes, run_time, limit)
     return log_score(outcomes, run_time, limit), crps(within, outcomes, run_time, limit), shares

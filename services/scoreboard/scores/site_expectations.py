@@ -1,4 +1,4 @@
-"""Scores of the starts that the site's own scheduler expected, beside our forecasts and bounds of the same jobs."""
+"""Scores of the starts that the site's own scheduler expected, and of our forecasts and bounds for the same jobs."""
 
 from collections.abc import Iterable
 from typing import Any, NamedTuple
@@ -20,7 +20,7 @@ from shadowtime.shared.statistics import WaitQuantiles
 
 
 class ForetoldStarts:
-    """Running sums over jobs that started; memory is constant. Whole numbers are summed exactly.
+    """Running sums of the errors of foretold starts; memory is constant. Whole numbers are summed exactly.
 
     >>> starts = ForetoldStarts()
     >>> starts.add(foretold=130, start=100, ahead=60)
@@ -79,7 +79,7 @@ class ExpectedStart(NamedTuple):
 
 
 class Expectations:
-    """Sums over the jobs of one queue, or of all; memory is constant."""
+    """Sums over the started jobs of one queue, or of all queues; memory is constant."""
 
     def __init__(self) -> None:
         self.site = {"first": ForetoldStarts(), "last": ForetoldStarts()}
@@ -189,7 +189,7 @@ class ExpectedStarts:
             self.tables[job_number] = table
 
     def expect(self, expected: JobExpected) -> None:
-        """Keep the start of a waiting job that the site's own scheduler expects, as the last, or also the first."""
+        """Keep an expected start of a waiting job as the last one; if it is the job's first, also as the first one."""
         word = ExpectedStart(expected.start, moment(expected))
         first, _ = self.waiting.get(expected.job_number, (word, word))
         self.waiting[expected.job_number] = first, word
@@ -197,7 +197,7 @@ class ExpectedStarts:
     def reveal(
         self, job_number: int, queue: int | None, start: int, wait: int, forecast: int | None, bound: Bound | None
     ) -> None:
-        """Score the expected starts of a job of `waiting` once its start is known."""
+        """Score the expected starts of a job once its start is known. It must be in `waiting`. Times in seconds."""
         words, table = self.waiting.pop(job_number), self.tables.pop(job_number, ())
         for name in dict.fromkeys((None, queue)):
             if name not in self.sums and len(self.sums) <= MAX_EXPECTED_QUEUES:

@@ -130,7 +130,7 @@ class StartDistributions:
 
     def __init__(self) -> None:
         self.waiting: dict[int, tuple[Table, Table, Table]] = {}
-        """One table for each of `By`, by job number."""
+        """Quantiles of the wait by job number: one table for each of `By`."""
         self.sums: dict[By, _Sums] = {by: _Sums() for by in get_args(By)}
 
     def submit(self, job_number: int, forecast: WaitForecast | None, bounds: Iterable[WaitBound]) -> None:

@@ -1,4 +1,4 @@
-"""Comparison of a shadow with its cluster: sums by day, evidence, estimates with confidence intervals."""
+"""Comparison of a shadow with its cluster: sums by day, a sequential test, estimates with confidence intervals."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""Sums over the jobs of each day and shape. All means and intervals of a comparison are computed from them."""
+"""Sums over the jobs of each day and shape (`SHAPES`). Means and intervals of a comparison are computed from them."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -40,7 +40,7 @@ class DayAreas:
         self.level += change
 
     def upto(self, time: int) -> None:
-        """Integrate up to `time`. A time that has passed has no effect."""
+        """Integrate up to `time`. An earlier time than before has no effect."""
         if self.until is None:
             self.until = time
         at = max(self.until, (time // DAY - MAX_DAYS) * DAY)

@@ -39,7 +39,10 @@ class Parts(NamedTuple):
 def estimate(
     parts: Parts, open_days: OpenDays, evidence: Sequence[Evidence], horizon: int, withdrawn: int, key: int
 ) -> Comparison:
-    """Return the comparison as of `horizon`, in seconds; O(4,000 bootstrap draws of blocks of days)."""
+    """Return the comparison as of second `horizon`; O(4,000 bootstrap draws of blocks of days).
+
+    `evidence` has the tests of waits and of slowdowns, `key` is the key of seeded random numbers.
+    """
     days, table = parts.sums.table()
     waiting = [Waits(jobs=len(waits), longest=max(waits, default=None)) for waits in open_days.waiting(horizon)]
     shapes = [
@@ -76,7 +79,7 @@ def estimate(
 
 
 def _class_result(place: int, extremes: ShapeExtremes, days: Sequence[int], table: Floats, key: int) -> ClassResult:
-    """Return the result of the jobs of a shape. `table` has `PARTS` of each day; shape (days, parts)."""
+    """Return the result of the jobs of a shape, or of `ALL`. `table` has the `PARTS` of each day, as (days, parts)."""
     of_day = dict(zip(PARTS, table.T, strict=True))
     sums = {name: float(column.sum()) for name, column in of_day.items()}
     longer = of_day["shadow_wait"] - of_day["real_wait"]
@@ -118,7 +121,7 @@ def _of_user(number: int, sums: Sequence[int]) -> UserFares:
 
 
 def _utilization(parts: Parts, before: int, key: int) -> tuple[Pair, ConfidenceInterval | None]:
-    """Return the busy share of both machines over the whole days before day `before`, and the difference."""
+    """Return the busy share of each machine's processors, and the difference, over whole days before day `before`."""
     days = [day for day in parts.machine.days if day < before]
     machine, real, shadow = (
         np.array([area.days.get(day, 0) for day in days], dtype=np.float64) for area in (parts.machine, *parts.busy)

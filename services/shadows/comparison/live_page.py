@@ -49,7 +49,7 @@ class LiveShadows:
         Raises
         ------
         Unanswerable
-            If it has none. The message names clusters that have shadows.
+            If the cluster has no shadow. The message names clusters that have shadows.
         StoreError
             If Redis cannot be used.
         """

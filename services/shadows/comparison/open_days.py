@@ -1,4 +1,4 @@
-"""Jobs of a cluster and its shadow, by day, until all jobs of the day have ended in both."""
+"""Jobs of a cluster and its shadow, by day, until all jobs of the day have ended on both machines."""
 
 from collections.abc import Iterator
 from dataclasses import astuple, dataclass
@@ -14,11 +14,14 @@ REAL: Which = 0
 SHADOW: Which = 1
 
 PATIENCE = 30 * DAY
-"""Longest wait that counts, in seconds. So long after its end, a day is compared even if its jobs have not ended."""
+"""Longest wait that counts, in seconds. This long after its end, a day is compared even if jobs have not ended."""
 
 
 class Fared(NamedTuple):
-    """The waits of a job in both, in seconds, and its bounded slowdowns; None unless it ended in both in time."""
+    """The waits in seconds and the bounded slowdowns of a job, as (real, shadow). `work` is in processor-seconds.
+
+    Slowdowns are None unless the job ended within `PATIENCE`, both really and in the shadow.
+    """
 
     shape: int
     user: int
@@ -47,7 +50,7 @@ class OpenJob:
 
     @property
     def ended(self) -> bool:
-        """Whether the job has ended in both."""
+        """Whether the job has ended in the cluster and in the shadow."""
         return self.real_run_time is not None and self.shadow_run_time is not None
 
     def fared(self) -> Fared:
@@ -68,9 +71,9 @@ class OpenJob:
 class OpenDays:
     """The jobs of the days that are not compared yet.
 
-    A day is released once it is over and each of its jobs has ended in both, and only after all earlier days. So the
-    choice of compared days does not depend on any wait (docs/twin.md#which-jobs-are-compared). An event costs O(1).
-    Memory is O(jobs of these days), which are at most those of 30 days and of the jobs' longest lives.
+    A day is released once it is over and each of its jobs has ended in the cluster and in the shadow, and only after
+    all earlier days. So the choice of compared days does not depend on any wait (docs/twin.md#which-jobs-are-compared).
+    An event costs O(1). Memory is O(jobs of these days): of 31 days, and of the time by which an exact shadow lags.
 
     Examples
     --------
@@ -90,7 +93,7 @@ class OpenDays:
         self._open: dict[int, int] = {}
 
     def submitted(self, job: JobSubmitted) -> None:
-        """Add a job that waits in both. A job of a day that was released already counts for the first open day."""
+        """Add a job that has arrived. A job of a day that was released already counts for the first open day."""
         self.withdrawn(job.job_number)
         day = job.since // DAY
         if self.first is None:

@@ -25,10 +25,10 @@ HOUR = 3_600
 
 
 class PairedLogs:
-    """The pairing of both logs. Each log's events come in its own order; an event costs O(1).
+    """The pairing of both logs. The events of each log are applied in its own order; an event costs O(1).
 
-    Only jobs that are submitted after the takeover are compared. A job is left out if it was held, or if another job of
-    its number is not over in both.
+    Only jobs that are submitted after the takeover are compared. A job that is held counts as withdrawn, and is added
+    again when it is released. A job is left out if the previous job of its number has not ended on both machines.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ class PairedLogs:
             self._runs(SHADOW, event)
 
     def _runs(self, which: Which, event: Event) -> None:
-        """Apply an event of a job on one of both machines."""
+        """Apply an event of a job on one of the two machines."""
         on = self._on[which]
         if isinstance(event, JobStarted):
             on[event.job_number] = event.processors
@@ -118,7 +118,7 @@ class PairedLogs:
         return self._reported[1]
 
     def snapshot(self) -> Any:
-        """Return the state as plain values, without that of `both`."""
+        """Return the state as plain values, without the state of the attribute `both`."""
         return {
             "rooms": self._rooms.snapshot(),
             "before": list(self._before.items()),
@@ -126,7 +126,7 @@ class PairedLogs:
         }
 
     def restore(self, state: Any, both: Any) -> None:
-        """Restore the states that `snapshot` of this and of `both` returned."""
+        """Restore the states that `snapshot` and `both.snapshot` returned."""
         self.both.restore(both)
         self._rooms.restore(state["rooms"])
         self._before = dict(state["before"])

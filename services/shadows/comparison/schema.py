@@ -37,7 +37,7 @@ class Started(FrozenModel):
 
 
 class ClassResult(FrozenModel):
-    """Waits and slowdowns of the jobs of a class in both. Times in seconds; differences are shadow less real."""
+    """Waits and slowdowns of the jobs of a shape, or of all. Times in seconds; differences are shadow less real."""
 
     shape: str
     jobs: int
@@ -53,7 +53,7 @@ class ClassResult(FrozenModel):
 
 
 class UserFares(FrozenModel):
-    """Waits of a user's jobs in both. `user` is None if unknown; `others` marks all users without sums of their own."""
+    """Waits of a user's jobs in seconds. `user` is None if unknown; `others` marks all users without own sums."""
 
     user: int | None
     others: bool
@@ -84,7 +84,7 @@ class Waits(FrozenModel):
 
 
 class Comparison(FrozenModel):
-    """A shadow compared with the real cluster. The jobs are those from `first_day` until before `until`, in seconds."""
+    """A shadow compared with the real cluster, on the jobs from `first_day` until before `until`. Times in seconds."""
 
     horizon: int | None
     first_day: int | None

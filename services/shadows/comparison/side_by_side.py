@@ -19,11 +19,11 @@ class SideBySide:
 
     Rules for the caller:
 
-    1. Call `submitted` once for each job that both have, when it arrives. Call `running` for each job that runs in both
-       at the beginning.
-    2. Starts and ends of each machine come in the order of time. Both are known up to `at`.
+    1. Call `submitted` once for each job when it arrives. Call `running` for each job that runs at the takeover.
+    2. Report the starts and ends of each machine in the order of time. Call `at` with the time up to which both logs
+       are known.
     3. Call `started` again when a job starts again, as after a requeue; `ended` is final. Call `withdrawn` for a job
-       that leaves the real queue without having run: it counts for neither.
+       that leaves the real queue without having run: it is not compared.
 
     Examples
     --------
@@ -54,17 +54,17 @@ class SideBySide:
         self._machine.add(time, processors - self._machine.level)
 
     def running(self, job_number: int, processors: int, time: int) -> None:
-        """Add a job that runs in both at the takeover. It holds processors, but is not compared."""
+        """Add a job that runs on both machines at the takeover. It holds processors, but is not compared."""
         for which in (REAL, SHADOW):
             self._hold(which, job_number, time, processors)
 
     def submitted(self, job: JobSubmitted) -> None:
-        """Add a job that both have."""
+        """Add a job that arrives in the cluster and in the shadow."""
         self._days.submitted(job)
         self._asked[job.job_number] = [job.requested_processors, 0]
 
     def knows(self, job_number: int) -> bool:
-        """Return whether there is a job of this number that has not ended in both."""
+        """Return whether a job of this number was added, and its end is pending on at least one machine."""
         return job_number in self._asked
 
     def started(self, which: Which, job_number: int, time: int, processors: int | None = None) -> None:
@@ -92,14 +92,14 @@ class SideBySide:
         self._let_go(which, job_number, time)
 
     def withdrawn(self, job_number: int, time: int) -> None:
-        """Record that a waiting job left the real queue. It leaves the shadow, too, and counts for neither."""
+        """Record that a waiting job left the real queue. It leaves the shadow, too, and is not compared."""
         self.withdrawn_jobs += self._days.withdrawn(job_number)
         for which in (REAL, SHADOW):
             self._let_go(which, job_number, time)
         self._asked.pop(job_number, None)
 
     def at(self, time: int) -> None:
-        """Record the time up to which both are known. Add the days that can be compared now; O(their jobs)."""
+        """Record the time up to which both logs are known. Add the days that can be compared now; O(their jobs)."""
         self.horizon = time if self.horizon is None else max(time, self.horizon)
         for level in (*self._busy, self._machine):
             level.upto(self.horizon)

@@ -34,13 +34,13 @@ class StoredShadow(NamedTuple):
 
 
 def none_of(cluster: str, every: Sequence[StoredShadow]) -> str:
-    """Return an error message: the cluster has no shadow, and these clusters have."""
+    """Return an error message that the cluster has no shadow. It names the clusters that have one."""
     known = truncate(", ".join(sorted({shadow.cluster for shadow in every}))) if every else "none"
     return f"cluster {quote(cluster)} has no shadow; clusters with one: {known}; start one with shadowtime shadow"
 
 
 def read(run: str, snapshot: bytes | None) -> StoredShadow:
-    """Return the shadow of a snapshot.
+    """Return the stored shadow of a run from its snapshot.
 
     Raises
     ------
@@ -73,7 +73,7 @@ REST_SECONDS = 10.0
 
 
 class _Seen(NamedTuple):
-    """A run as of a position. `shadow` is None if its state cannot be read."""
+    """The last read of a shadow's run, and its position then. `shadow` is None if the state cannot be read."""
 
     position: Position
     shadow: StoredShadow | None

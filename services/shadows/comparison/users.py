@@ -16,7 +16,7 @@ JOBS, WORK, REAL_WAIT, SHADOW_WAIT, REAL_LONGEST, SHADOW_LONGEST, SOONER, LATER 
 
 
 class UserSums:
-    """Sums of each user. A job costs O(1), or O(`MAX_USERS`) if its user has no sums yet.
+    """Sums over the jobs of each user: `JOBS`, `WORK`, …. A job costs O(1), or O(`MAX_USERS`) if its user is new.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The I/O of a shadow: it reads the run of its cluster and publishes its own."""
+"""The I/O of a shadow: it reads the run of its cluster and publishes its own run."""
 
 from typing import TYPE_CHECKING
 

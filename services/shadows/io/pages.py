@@ -1,4 +1,4 @@
-"""HTTP pages of a shadow process: `/health`, and figures at `/metrics`."""
+"""HTTP pages of a shadow process: `/health` and `/metrics`."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -58,13 +58,13 @@ def _both(metric: Metric, labels: tuple[str, ...], both: Pair) -> Iterator[Figur
 
 
 class ShadowCollector(Collector):
-    """Collector of the figures of shadows. It reads them at each scrape."""
+    """Prometheus collector of the metrics of shadows. It reads them at each scrape."""
 
     def __init__(self, followers: Sequence[Follower]) -> None:
         self._followers = followers
 
     def collect(self) -> Iterator[CounterMetricFamily | GaugeMetricFamily]:
-        """Yield each figure."""
+        """Yield each metric with its values."""
         for metric, kind in ((names.SHADOW_EVENTS, CounterMetricFamily), (names.SHADOW_BEHIND, GaugeMetricFamily)):
             family = kind(metric.name, metric.meaning, labels=metric.labels)
             for follower in self._followers:
@@ -90,7 +90,7 @@ def registry_of(followers: Sequence[Follower]) -> CollectorRegistry:
 
 
 def health_of(followers: Sequence[Follower]) -> tuple[bool, dict[str, Any]]:
-    """Return whether the process is healthy, which is always true, and the details."""
+    """Return True, as the process is always healthy, and the content of its health page."""
     return True, {
         "healthy": True,
         "shadows": {

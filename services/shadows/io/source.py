@@ -1,7 +1,7 @@
-"""A shadow as a live source. It reads the log of a real run and the decisions of its own run, and emits its events.
+"""A shadow as a live source. It reads the log of a real run and the decisions of its own run, and emits its own events.
 
 The events depend only on the records read, not on how these are split into reads. So a process that was killed emits
-the same events again. The rules of its position are those of `services/follower/io/follower.py`.
+the same events again. Positions are stored by the rules of `services/follower/io/follower.py`.
 """
 
 from collections import deque
@@ -35,7 +35,7 @@ from shadowtime.shared.streaming import clients as bus
 # The beginning of the real run.
 
 PART, PATIENCE = 500, 1_000
-"""Number of records of one poll, and its timeout in milliseconds."""
+"""Maximum number of records of one poll of Kafka, and its timeout in milliseconds."""
 
 
 async def beginning_of(
@@ -43,7 +43,8 @@ async def beginning_of(
 ) -> tuple[ClusterOpened, int, int]:
     """Return the first event of a run, the time of its last event so far, and the offset after the first event.
 
-    The log is read to the end only if `to_the_end`; else the time, in seconds, is not that of the last event.
+    Without `to_the_end`, only the beginning of the log is read, and the time is that of the last event read. Times in
+    seconds.
 
     Raises
     ------
@@ -75,7 +76,7 @@ async def beginning_of(
 
 
 async def read_from(consumer: AIOKafkaConsumer, offsets: Mapping[TopicPartition, int]) -> None:
-    """Let a consumer read from the given offsets. Raise `FollowError` if the topic does not keep an offset any more."""
+    """Let a consumer read from the given offsets. Raise `FollowError` if a topic no longer has the record there."""
     consumer.assign(list(offsets))
     for place, offset in offsets.items():
         if (await consumer.beginning_offsets([place]))[place] > offset > 0:
@@ -181,7 +182,7 @@ class ShadowSource:
 
     @property
     def _unanswered(self) -> bool:
-        """Whether the answers up to the last scheduling point are missing: at the takeover, it needs predictions."""
+        """Whether answers of the stages are missing up to the last scheduling point. The takeover needs predictions."""
         return self.twin.decides and self._answered < self._point
 
     def next_instant(self) -> Sequence[Event]:

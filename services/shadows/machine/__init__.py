@@ -1,4 +1,4 @@
-"""The simulated machine of a shadow. It follows the real cluster where it must."""
+"""The simulated machine of a shadow. Arrivals, withdrawals and capacity are those of the real cluster."""
 
 from typing import TYPE_CHECKING
 

@@ -50,8 +50,8 @@ def _waits(machine: MachineState, life: ShadowJob) -> bool:
 def _arrives(machine: MachineState, event: JobSubmitted, life: ShadowJob) -> Sequence[Event]:
     """Put a job in the queue.
 
-    There is no effect if the job waits or runs here already: it was held on the cluster and is released. If an earlier
-    job of the same number is still here, the job only becomes due.
+    There is no effect if the job waits or runs in the shadow already: it was held on the cluster and is released. If an
+    earlier job of the same number still waits or runs in the shadow, the job only becomes due.
     """
     if _waits(machine, life) or life.start is not None:
         return ()
@@ -63,13 +63,13 @@ def _arrives(machine: MachineState, event: JobSubmitted, life: ShadowJob) -> Seq
 
 
 def _leaves(machine: MachineState, event: JobWithdrawn, life: ShadowJob) -> Sequence[Event]:
-    """Remove a job from the queue. A job that has started here continues to run."""
+    """Remove a job from the queue. A job that has started in the shadow continues to run."""
     if life.start is not None:
         return ()
     waited = _waits(machine, life)
     if waited:
         del machine.waiting[event.job_number]
-    if event.reason != "held" or life.held:  # a job that was held, and is not any more, arrives again
+    if event.reason != "held" or life.held:  # a held job that was released since arrives again
         life.over = life.done = True
     return [event] if waited else ()
 

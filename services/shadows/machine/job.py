@@ -33,13 +33,13 @@ SHORTEST = 1
 class ShadowJob:
     """A job from its submission to its end; times in seconds.
 
-    On the cluster: the job `started` on `processors`. It was suspended for `lost` seconds in total, and again since
-    `stopped`. Before its `run_time` is known, it is only known to run longer than `outlasts` seconds. It may be
-    `blocked` or `held`, or have `left` the queue. It is `over` once it has left or ended.
+    On the cluster: the job `started` on `processors`. It was suspended for `lost` seconds in total, and is suspended
+    again since `stopped`. Before its `run_time` is known, it is only known to run longer than `outlasts` seconds. It
+    may be `blocked` or `held`, or have `left` the queue. It is `over` once it has left or ended.
 
-    In the shadow: the job is `due` while it waits for an earlier job of the same number to be done. Its `start` is `on`
-    so many processors with a `limit`. It is `predicted` to run for so many seconds. It is `freed` since it gave its
-    processors back because it is presumed to be over; before that it `stood` still for so many seconds. It is `done`
+    In the shadow: the job is `due` while it waits for an earlier job of the same number to be done. It starts at
+    `start` on `on` processors, with a `limit`. `predicted` is its predicted run time. At `freed` it gave its processors
+    back, as it was presumed to be over or was suspended. Before, it was suspended for `stood` seconds. It is `done`
     once it has left or ended.
     """
 
@@ -79,7 +79,7 @@ class ShadowJob:
             self.stopped = None
 
     def ended(self, event: JobEnded) -> None:
-        """Record its end on the cluster. Its run time is known now; if it was requeued, only a lower limit of it."""
+        """Record its end on the cluster. Its run time is known now; if it was requeued, only a lower bound."""
         if event.requeued:
             if self.processors == self.job.requested_processors:
                 self.outlasts = max(self.outlasts, event.run_time)
@@ -87,14 +87,14 @@ class ShadowJob:
             return
 
         self.outcome, self.over = event.outcome, True
-        longer = event.outcome == "limit"  # it would have gone on
+        longer = event.outcome == "limit"  # it would have run on
         self.run_time = max(event.own_run_time + longer, SHORTEST)
 
     def withdrawn(self, event: JobWithdrawn) -> None:
         """Record that it left the queue of the cluster.
 
-        A held job comes back when it is released. Otherwise its run time stays unknown: if it has started in the
-        shadow, it runs there until it left the cluster's queue, or to its limit.
+        A held job comes back when it is released. Otherwise its run time stays unknown. If it has started in the
+        shadow, it runs there until it leaves the cluster's queue, but at most for its requested time.
         """
         if event.reason == "held":
             self.held = True
@@ -114,7 +114,7 @@ class ShadowJob:
         return self.run_time
 
     def surely(self, now: int) -> int:
-        """Return the lower limit of its run time that is known at `now`, in seconds; -1 if nothing is known."""
+        """Return the lower bound of its run time that is known at `now`, in seconds; -1 if none is known."""
         if self.started is None or self.processors != self.job.requested_processors:
             return self.outlasts
         stood_still = self.lost + (0 if self.stopped is None else now - self.stopped)

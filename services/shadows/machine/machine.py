@@ -76,7 +76,7 @@ class PendingEvents:
             yield self._events.popleft()
 
     def snapshot(self, places: dict[int, int]) -> Any:
-        """Return the events as plain values. `places` maps the id of a life to its number."""
+        """Return the events as plain values. `places` maps the `id()` of a life to its index in the snapshot."""
         return [
             [event.model_dump(), None if life is None else places[id(life)]]
             for event, life in self._events
@@ -197,7 +197,7 @@ class TwinMachine:
         return None if time > self.horizon or (self._exact and time > self._machine.surely(self.horizon)) else time
 
     def _ends(self) -> Iterator[tuple[int, int]]:
-        """Yield numbers of running jobs and the known times at which they end, are suspended or resume."""
+        """Yield numbers of running jobs, and the known or presumed times at which they end, are suspended or resume."""
         for number, end in self._machine.ends(self.horizon, presumed=self._closing or not self._exact):
             yield number, end if end > self._clock else max(self.horizon, self._clock)
 
@@ -267,7 +267,7 @@ class TwinMachine:
             self._done(life)
             return
         self._machine.wait_again(life)
-        if life.left is not None and life.left <= self._clock:  # it left the queue of the cluster while it ran here
+        if life.left is not None and life.left <= self._clock:  # it left the cluster's queue while it ran in the shadow
             self._pending.insert(JobWithdrawn(time=self._clock, job_number=ended.job_number), life)
 
     def _done(self, life: ShadowJob) -> None:

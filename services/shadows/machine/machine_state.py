@@ -96,12 +96,12 @@ class MachineState:
                 yield number, end
 
     def surely(self, now: int) -> int:
-        """Return the time until which no job can end whose end is unknown at `now`. O(running)."""
+        """Return the time until which every job of unknown end surely runs, as known at `now`. O(running)."""
         unknown = [life for life in self.running.values() if life.known_end(now) is None]
         return min((life.runs_until(now) for life in unknown), default=NEVER)
 
     def snapshot(self, places: dict[int, int]) -> Any:
-        """Return the whole state as plain values. `places` maps the id of a life to its number."""
+        """Return the whole state as plain values. `places` maps the `id()` of a life to its index."""
         return {
             "waiting": [places[id(life)] for life in self.waiting.values()],
             "running": [places[id(life)] for life in self.running.values()],

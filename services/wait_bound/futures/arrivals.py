@@ -41,7 +41,7 @@ class Arrivals:
         self.key = key
         self._table: IntegerTable = np.zeros((256, 4), dtype=np.int64)
         self._numbers: dict[int, int] = {}
-        """Number of arrivals before each job that has not ended, by job number; the last one of a repeated number."""
+        """Number of arrivals before each job that has not ended, by job number; if one recurs, of its last arrival."""
         self._first, self._end, self._gone = 0, 0, 0
         """Begin and end of the rows in use, and number of rows that have been dropped."""
 
@@ -69,7 +69,7 @@ class Arrivals:
         self._numbers.pop(job_number, None)
 
     def draw(self, now: int, futures: int) -> tuple[IntegerTable, Integers, Integers]:
-        """Return all arrivals, and for each future the index of the first repeated one and the shift in seconds.
+        """Return all arrivals, and for each future the index of the first repeated arrival and the shift in seconds.
 
         Futures cycle through the known weeks. During the first week there are no arrivals to repeat.
         """

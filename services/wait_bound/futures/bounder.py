@@ -20,7 +20,7 @@ from shadowtime.shared.messages import Event, JobStarted, JobSubmitted, JobWithd
 from shadowtime.shared.stages import LastValue
 
 LONGEST = 30 * 86_400.0
-"""Wait in seconds of a future without a start, and the maximum in any future."""
+"""Maximum wait in seconds in any future, also used if the job does not start in a future."""
 
 OF_LAST = 0.3
 """Weight of a user's last wait in the mean of the logarithms of their waits."""
@@ -30,7 +30,7 @@ AHEAD = (0.1, 0.5, 0.9)
 """Quantiles of the simulated waits that are features of trees."""
 
 WIDTH = OF_QUEUE + OF_WAITS + len(AHEAD) + 1
-"""Number of features of trees. The last one is the user's mean."""
+"""Number of features of trees. The last one is the mean logarithm of the user's waits."""
 
 
 class FutureSettings(HistorySettings):
@@ -69,7 +69,7 @@ class FuturesBound(Bounder):
     one source of quantiles, all waits are another, and `WaitTrees` are an optional third. The quantiles follow their
     misses and are mixed by score (`TrackedQuantiles`), for the cluster and for each of the first `MAX_QUEUES` queues.
 
-    A submission costs the futures, O(8,000) and O(waiting jobs), all in compiled code.
+    A submission costs the simulation of the futures, O(8,000) and O(waiting jobs), all in compiled code.
 
     References
     ----------
@@ -157,7 +157,7 @@ class FuturesBound(Bounder):
         return JudgedFutures(queue, self._settings, sources)
 
     def _scopes(self, x: JobSubmitted) -> list[JudgedFutures]:
-        """Return the cluster and the job's queue, which `observe` stores if it is new.
+        """Return the quantiles of the cluster and of the job's queue, which `observe` stores if they are new.
 
         A queue beyond the first `MAX_QUEUES` is left out.
         """

@@ -107,9 +107,9 @@ class JudgedFutures:
             self._tracked.advance(float(now))
 
     def message(self, quantiles: FloatTable | None, quantile: float, confidence: float) -> WaitBound:
-        """Return the message of a bound, interpolated linearly between levels, with all levels.
+        """Return the message of a bound, interpolated linearly between levels, with the quantiles of all levels.
 
-        Without a bound, it has a reason.
+        Without a bound, the message has a reason.
         """
         count, (least, *_, most) = len(self._history), self._levels
         at = partial(WaitBound, grouping="futures", queue=self.queue, quantile=quantile, confidence=confidence)

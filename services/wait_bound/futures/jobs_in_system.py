@@ -77,7 +77,7 @@ class JobsThere:
         self.held += event.processors
 
     def end(self, event: JobEnded) -> None:
-        """Release the processors of a job. A requeued job with a known request waits again, as the last one."""
+        """Release the processors of a job. A requeued job with a known request waits again, at the end of the queue."""
         row = self._running.pop(event.job_number, None)
         if row is None:
             row = self._suspended.pop(event.job_number, None)
@@ -159,7 +159,7 @@ class JobsThere:
         return {"counts": [len(group) for group in groups], "tables": list(tables)}
 
     def restore(self, state: Any) -> None:
-        """Restore the state that `snapshot` returned. The instance must not know any job yet."""
+        """Restore the state that `snapshot` returned. The table must be empty."""
         table, masses = (unpacked_numbers(numbers) for numbers in state["tables"])
         saved = zip(table, masses, strict=True)
         for group, count in zip(self._groups, state["counts"], strict=True):

@@ -188,7 +188,7 @@ class TrackedQuantiles:
         return np.maximum(np.repeat(quantiles, len(STEPS), axis=1) + self.shifts, np.log(NEAR))
 
     def snapshot(self) -> Any:
-        """Return what was learned, and the waiting jobs."""
+        """Return shifts, weights and squared losses, and the quantiles of the waiting jobs."""
         tables = self.shifts, self.weights, self._squares, self._jobs[: len(self._numbers)]
         return {"tables": [packed_numbers(table) for table in tables], "numbers": self._numbers.copy()}
 

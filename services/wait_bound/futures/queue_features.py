@@ -29,7 +29,7 @@ SOONEST: Final = 60.0
 def until_free(free: float, wanted: float, left: Floats, sizes: Integers) -> float:
     """Return the seconds until `wanted` processors are free, if jobs of these `sizes` end in `left` seconds.
 
-    If all of them are too few, it is the end of the last job. O(n log n).
+    If all jobs together release too few, return the seconds until the last job ends. O(n log n).
 
     >>> until_free(1.0, 3.0, np.array([50.0, 20.0, 30.0]), np.array([4, 1, 1]))
     30.0
@@ -66,8 +66,8 @@ def described(
 
     Parameters
     ----------
-    held
-        Processors that running jobs hold.
+    processors, held
+        Processors of the machine, and processors that running jobs hold.
     waiting, running, job
         Rows of `JobsThere`, the waiting jobs in the order of the queue, and the row of the job itself.
     """

@@ -11,7 +11,7 @@ from shadowtime.shared.kernels import Floats, FloatTable, kernel
 from shadowtime.shared.messages import JobSubmitted
 
 SPEEDS: Final = np.array([0.3, 0.05, 0.01])
-"""Weight of the last wait in each mean."""
+"""Weight of the newest wait in each of three running means."""
 
 LAST: Final = 8
 """Number of the last waits whose median is a feature."""
@@ -53,9 +53,10 @@ class RecentWaits:
         return (2, 0), own, (1, job.requested_processors.bit_length())
 
     def features(self, job: JobSubmitted, now: int) -> Floats:
-        """Return means of all jobs, queue and size, median and latest of the last waits, and arrived work.
+        """Return the features of the recent waits as logarithms, and the recently arrived work; shape (OF_WAITS,).
 
-        The shape is (OF_WAITS,).
+        They are the means of all jobs, of the job's queue and of its size, and the median and the latest of the last
+        waits.
         """
         nothing = np.full(len(SPEEDS), UNKNOWN)
         means = [self._means.get(group, nothing) for group in self._groups(job)]
@@ -108,7 +109,10 @@ FORECAST, USER, WHEN, WAIT = range(4)
 
 @kernel
 def nearest(waits: FloatTable, forecast: float, user: float, now: float, most: int) -> Floats:
-    """Return the waits of the `most` nearest jobs in seconds, ascending; more in case of ties. O(waits)."""
+    """Return the waits of the `most` nearest jobs in seconds, ascending; more in case of ties. O(waits).
+
+    The distance adds the differences of forecasts and of users' means, and the age.
+    """
     far = np.empty(len(waits))
     for job in range(len(waits)):
         near = abs(waits[job, FORECAST] - forecast) + OF_USER * abs(waits[job, USER] - user)

@@ -34,11 +34,11 @@ MOST_JOBS = 5_000
 class MachineFutures:
     """Waiting and running jobs, and arrivals of earlier weeks, from which futures of the machine are simulated.
 
-    In each future, EASY decides on requests, first come first served, on the processors of all pools together. Run
+    In each future, EASY schedules by requests, first come first served, on the processors of all pools together. Run
     times are drawn from the predicted distributions, given the time that each job has run. The random number of a job
     in a future is always the same. Arrivals are those of an earlier week, from about the same hour on.
 
-    O(futures * passes * jobs) for each question, in compiled code; memory O(jobs there), and with `arrivals` the
+    O(futures * passes * jobs) for each question, in compiled code; memory O(jobs), and with `arrivals` the
     arrivals of four weeks.
 
     Parameters
@@ -92,10 +92,10 @@ class MachineFutures:
             self.arrivals = Arrivals(self._key)
 
     def starts(self, job: JobSubmitted, histogram: tuple[float, ...], now: int) -> Integers:
-        """Return the start of a job that is submitted now in each future, in seconds, or `NEVER`; shape (futures,).
+        """Return, for each future, the start of a job that is submitted now, in seconds, or `NEVER`; shape (futures,).
 
-        A blocked job is simulated as if it were not blocked. A job that is larger than the machine never starts, and
-        neither does any job with more than `MOST_JOBS` in the system.
+        A blocked job is simulated as if it were not blocked. A job that is larger than the machine never starts. If
+        more than `MOST_JOBS` jobs are in the system, no job starts.
         """
         futures, jobs, processors = self._futures, self.jobs, self._processors
         if job.requested_processors > processors or len(jobs) > MOST_JOBS:

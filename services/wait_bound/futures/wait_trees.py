@@ -60,6 +60,10 @@ class WaitTrees:
         Probabilities of a start within the wait, ascending.
     width
         Number of features in a row.
+    history
+        Maximum number of known waits on which trees are grown.
+    days
+        Days of the log after which trees are regrown.
 
     Examples
     --------

@@ -9,7 +9,7 @@ from shadowtime.services.wait_bound.settings import BoundSettings
 from shadowtime.shared.messages import Event, JobSubmitted, JobWithdrawn, WaitBound
 
 MAX_QUEUES = 64
-"""Maximum number of queues with their own bounds, the first ones seen. Other jobs have only those of the cluster."""
+"""Maximum number of queues with own bounds: the first to occur. Jobs of other queues have only the cluster's bounds."""
 
 BoundsByScope = list[tuple[QueueBounds, list[CurrentBound]]]
 
@@ -93,7 +93,7 @@ class BmbpBounds(Bounder):
         self._latest = None
 
     def _scopes(self, x: JobSubmitted) -> list[QueueBounds]:
-        """Return the cluster and the job's queue, which `observe` stores if it is new.
+        """Return the bounds of the cluster and of the job's queue, which `observe` stores if they are new.
 
         A queue beyond the first `MAX_QUEUES` is left out.
         """

@@ -49,7 +49,7 @@ def misses_that_count(waits: Integers, levels: Floats, runs: Integers) -> int:
 
 
 class ChangePoints:
-    """Counter of misses in a row, with the number that is a change point (docs/algorithms.md#change-points).
+    """Counter of misses in a row, with the limit at which they are a change point (docs/algorithms.md#change-points).
 
     O(1) a wait, and O(`WINDOW`) every `EVERY` waits.
 
@@ -64,7 +64,7 @@ class ChangePoints:
         self.since = 0
 
     def add(self, wait: int, bound: int | None, last: Callable[[int], Sequence[int]]) -> int:
-        """Record a revealed wait and its bound, if it had one. Return the misses in a row of a change point, or 0.
+        """Record a known wait and its bound, if it had one. Return the misses in a row at a change point, else 0.
 
         Times in seconds. `last(count)` returns the last `count` waits, including this one.
         """
@@ -91,19 +91,21 @@ class ChangePoints:
 
 @kernel
 def replay(waits: Integers, ranks: Integers, keep: int, levels: Floats, runs: Integers) -> tuple[int, int, int, int]:
-    """Replay revealed waits, and return where their history begins after the change points.
+    """Replay known waits, and return where their history begins after the change points.
 
     Each wait is compared with the bound from the waits before it. O(n log n), by a Fenwick tree over the waits in order
-    of size.
+    of length.
 
     Parameters
     ----------
     waits
-        Seconds, in order of revelation.
+        Seconds, oldest first.
     ranks
         For each number of waits, the rank of the wait that is the bound; 0 if there are too few waits.
     keep
         Number of waits that are kept at a change point.
+    levels, runs
+        Autocorrelations, and the misses in a row that are a change point at each; see `THRESHOLDS`.
 
     Returns
     -------
@@ -125,7 +127,7 @@ def replay(waits: Integers, ranks: Integers, keep: int, levels: Floats, runs: In
         miss = False
         if rank > 0:
             at, left, step = 0, rank, highest
-            while step > 0:  # the place of the wait with this rank
+            while step > 0:  # the position, by length, of the wait with this rank
                 if at + step <= count and tree[at + step] < left:
                     at += step
                     left -= tree[at]

@@ -15,7 +15,7 @@ MIN_MEAN = 1e-9
 
 @kernel
 def log_likelihood(count: int, total: float) -> float:
-    """Return the maximum of the logarithm of the exponential likelihood of `count` waits of `total` seconds in all.
+    """Return the maximum log-likelihood of `count` exponentially distributed waits that add up to `total` seconds.
 
     >>> log_likelihood(2, 24.0).__round__(6)
     -6.969813
@@ -25,7 +25,7 @@ def log_likelihood(count: int, total: float) -> float:
 
 @kernel
 def merge_order(counts: Integers, totals: Floats) -> Integers:
-    """Return the clusters in the order in which each is merged with the one above it; shape (clusters - 1,).
+    """Return the indices of clusters, in the order in which each is merged with the one above; shape (clusters - 1,).
 
     The next pair of neighbours to be merged is the one that lowers the joint likelihood least; of equals, the lowest.
     So the last k - 1 entries of the result are the upper ends of all but the last of k clusters.
@@ -111,7 +111,7 @@ class Clusters(NamedTuple):
         ]
 
     def merged(self, lasts: Integers) -> "Clusters":
-        """Return these clusters joined into wider ones. `lasts` are the indices of the last members, ascending."""
+        """Return wider clusters. `lasts` has the index of the last member of each wider cluster, ascending."""
         firsts = np.concatenate(([0], lasts[:-1] + 1))
         return Clusters(self.ends[lasts], np.add.reduceat(self.counts, firsts), np.add.reduceat(self.totals, firsts))
 

@@ -25,7 +25,7 @@ def ranks(most: int) -> Integers:
 
 
 class WaitGroup:
-    """The waits of like jobs in order of revelation, and the number in a row that exceeded their bounds.
+    """The waits of like jobs, oldest first, and the number of the last waits in a row that exceeded their bounds.
 
     A bound costs O(log n), a wait O(log n). A change point costs O(keep) more, a recomputed autocorrelation O(500).
 
@@ -54,10 +54,10 @@ class WaitGroup:
         self._keep = keep
         self.history = WaitHistory(most)
         self.change_points = ChangePoints()
-        """Counter of misses in a row, with the number that is a change point."""
+        """Counter of misses in a row, with the limit at which they are a change point."""
 
     def add(self, wait: int, bound: int | None) -> int:
-        """Record a revealed wait and its bound, if it had one. Return the misses in a row of a change point, or 0.
+        """Record a known wait and its bound, if it had one. Return the misses in a row at a change point, else 0.
 
         Times in seconds.
         """
@@ -69,7 +69,7 @@ class WaitGroup:
 
     @classmethod
     def replayed(cls, most: int, keep: int, waits: Integers) -> "WaitGroup":
-        """Return a group with these waits in order of revelation, each compared with the bound from those before it."""
+        """Return a group with these waits, oldest first, each compared with the bound from the waits before it."""
         group = cls(most, keep)
         first, *counts = replay(waits, ranks(most), keep, LEVELS, RUNS)
         group.change_points.restore(counts)
@@ -88,7 +88,7 @@ class WaitGroup:
 
 
 def bound(groups: list[WaitGroup], at: int, quantile: float, confidence: float) -> tuple[int | None, int]:
-    """Return the bound of a group and the number of waits behind it. The bound is None if all groups have too few.
+    """Return the bound of group `at` (None if all groups together have too few) and the number of waits behind it.
 
     A group with too few waits borrows the whole history of the next higher groups until there are enough. Then it
     borrows from the next lower groups (docs/algorithms.md#borrowed-history).

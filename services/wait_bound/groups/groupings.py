@@ -15,7 +15,7 @@ NO_REQUEST = 1 << 40
 """Requested time of a job without a request, in seconds; longer than any request."""
 
 MAX_PRODUCT = 1 << 52
-"""Maximum product of processors and requested time. Larger products are all alike, and none is rounded."""
+"""Maximum product of processors and requested time. Larger products count as this, so floats hold all exactly."""
 
 STATIC_ENDS = [4, 16, 64]
 """Largest number of processors in the first three of four fixed groups (docs/algorithms.md#fixed-groups)."""
@@ -88,9 +88,9 @@ class Grouping:
         return (self.ends[at - 1] + 1 if at else None), (self.ends[at] if at < len(self.ends) else None)
 
     def recut(self, values: Integers, waits: Integers) -> None:
-        """Recut the ranges from revealed waits, and replay the waits. Both have shape (waits,), oldest first.
+        """Recut the ranges from known waits, and replay the waits. O(n log n) in the waits.
 
-        O(n log n) in the waits.
+        `values` has the value of the job of each wait. Both arrays have shape (waits,), oldest first.
         """
         self.ends = cut(values, waits, minimum_end=self._keep)
         of = np.searchsorted(self.ends, values)
@@ -108,7 +108,7 @@ class Grouping:
 
 
 def groupings(most: int, keep: int) -> list[Grouping]:
-    """Return all five groupings of the paper: one group, four fixed groups, and three that follow the waits."""
+    """Return the five groupings of the paper: with one group, with fixed groups, and three that follow the waits."""
     return [
         Grouping("plain", no_value, [], most, keep),
         Grouping("static", nodes, STATIC_ENDS, most, keep),

@@ -18,7 +18,7 @@ from shadowtime.shared.messages import ChangePoint, Coverage, JobSubmitted, Wait
 # The grouping that has over-predicted least in the recent past, among those that hold their coverage.
 
 ROUNDING = 0.005
-"""Tolerance: a grouping holds its coverage if that rounds up to the quantile in per cent, as in Brevik 2006."""
+"""Tolerance: a grouping holds its coverage if that, rounded to a whole per cent, reaches the quantile (Brevik 2006)."""
 
 LAST = 1_000
 """Number of waits after which an over-prediction counts for little. Each wait counts 1 - 1/1,000 of the next one."""
@@ -27,7 +27,7 @@ LAST = 1_000
 class Ensemble:
     """Scores of several groupings over the same jobs, and the choice of one grouping.
 
-    Coverage is over all waits. Over-predictions are forgotten with time, else one standstill would decide for good.
+    Coverage is over all waits. Over-predictions fade with time. Otherwise one standstill would decide for good.
     A job is scored only if all groupings had a bound for it. O(groupings) for each wait.
 
     >>> ensemble = Ensemble(groupings=2, quantile=0.5)
@@ -95,10 +95,10 @@ TABLE = (0.05, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
 """Quantiles of the wait in `WaitBound.starts_within`."""
 
 FIVE = ("plain", "static", "nodes", "rtime", "rnprod")
-"""The groupings of jobs."""
+"""Names of the groupings of jobs."""
 
 ALL = (*FIVE, "ensemble", "conformal")
-"""All bounds, in the order in which they are published."""
+"""Names of all bounds, in the order in which they are published."""
 
 
 class CurrentBound(NamedTuple):
@@ -109,14 +109,14 @@ class CurrentBound(NamedTuple):
 
 
 class Issued(NamedTuple):
-    """Bounds of a waiting job: all computed bounds, and the bounds of each grouping that detect change points."""
+    """Bounds of a waiting job: all computed bounds, and the bound of each grouping that detects change points."""
 
     bounds: tuple[int | None, ...]
     detecting: tuple[int | None, ...]
 
 
 class QueueBounds:
-    """Five groupings, their ensemble and a conformal bound, each learning from the waits as they are revealed.
+    """Five groupings, their ensemble and a conformal bound, each learning from the waits as they become known.
 
     Only the published bounds are computed. The ensemble needs all groupings.
 
@@ -145,7 +145,7 @@ class QueueBounds:
         """Processors, requested time and wait, oldest first."""
 
     def find(self, job: JobSubmitted, now: int, quantile: float, confidence: float) -> list[CurrentBound]:
-        """Return the computed bounds in the order of `ALL`. The conformal one is there only at its own quantile."""
+        """Return the computed bounds in the order of `ALL`. Omit the conformal bound at any quantile but its own."""
         results = [
             CurrentBound(*bound(grouping.groups, grouping.at(job), quantile, confidence)) for grouping in self.groupings
         ]

@@ -1,6 +1,6 @@
-"""Messages of several runs to Kafka: messages that are sent at the same time share batches.
+"""Sender of the messages of several runs to Kafka: messages that are sent at the same time share batches.
 
-The producer's own sending of single messages, and requests with small batches, take ten times as long.
+Single messages through the producer's own method `send`, and requests with small batches, take ten times as long.
 """
 
 import asyncio
@@ -15,7 +15,11 @@ Dated = tuple[bytes, int | None]
 
 
 class Outgoing(NamedTuple):
-    """Messages of one run, and the future that is done when they are on their way."""
+    """Messages of one run that wait to be sent.
+
+    `under_way` is done when the producer has taken their batches. Its result is one awaitable per batch, done when the
+    batch has arrived.
+    """
 
     key: bytes
     messages: Sequence[Dated]

@@ -80,7 +80,7 @@ def reader(
     Parameters
     ----------
     begin
-        The end of a partition from which it begins to read.
+        Whether it begins to read at the earliest record of a partition, or after the latest.
     wait_ms
         Milliseconds that Kafka waits for records if there are none.
     """

@@ -1,4 +1,4 @@
-"""Read the log of a partition from one offset up to another."""
+"""Reader of the records of a partition from one offset up to another."""
 
 from collections.abc import AsyncIterator, Sequence
 from typing import Any
@@ -58,7 +58,7 @@ class LogReader:
                     yield records
         finally:
             if place in consumer.assignment():
-                consumer.pause(place)  # or it goes on fetching, and Kafka answers nothing else meanwhile
+                consumer.pause(place)  # else it goes on fetching, and Kafka answers no other request meanwhile
 
     async def stop(self) -> None:
         """Close the connection."""

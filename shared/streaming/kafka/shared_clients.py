@@ -21,7 +21,7 @@ from shadowtime.shared.streaming.kafka.log_reader import LogReader
 from shadowtime.shared.streaming.settings import Settings
 
 UNHEARD = 5_000
-"""The approximate number of records of one run that may wait. Beyond it, nothing is fetched from its partition."""
+"""Approximate maximum number of waiting records of one run. Beyond it, nothing is fetched from its partition."""
 
 Heard = Sequence[Any] | Exception
 
@@ -120,7 +120,8 @@ class RunClients:
     async def published(self, key: bytes, partition: int) -> list[Any]:
         """Return the records of a run on topic `jobs`.
 
-        Only new records of the partition are read. If the earlier ones have records of this run, all are read again.
+        Only records that are new since the last call for the partition are read. If there were earlier records of this
+        run, the whole partition is read again.
         """
         async with self._turn:
             start, known = self._known.get(partition, (0, set()))

@@ -57,8 +57,8 @@ class KafkaStream:
         """Deliver outputs in order, each with the time of its input, or the present time.
 
         Outputs of several runs share a batch. Kafka accepts or refuses a batch as a whole, and after a refusal also
-        refuses what else is under way. Then each output is sent alone. If one of a run is refused then, the outputs of
-        the run are sent alone until all of a call are delivered.
+        refuses the other batches under way. Then each output is sent alone. If Kafka then refuses an output, later
+        outputs of its run are also sent alone, until all outputs of one call are delivered.
         """
         key, now = run.encode(), time.time()
         messages = [(value, _milliseconds(when, now)) for value, when in zip(values, times, strict=True)]
@@ -128,7 +128,7 @@ class KafkaStream:
         await self._sender.producer.stop()
 
     async def _renew(self, old: Sender) -> None:
-        """Replace the producer, unless that was done. What the old one had under way counts as not delivered."""
+        """Replace the producer, unless another caller has. The old one's batches under way count as not delivered."""
         async with self._renewing:
             if self._sender is not old:
                 return

@@ -1,4 +1,4 @@
-"""Follow a topic beside the pipeline: from its beginning, from its end, or from the committed offsets of a group."""
+"""Followers of a topic beside the pipeline: from its beginning, its end, or the committed offsets of a group."""
 
 import asyncio
 import logging
@@ -25,7 +25,7 @@ Offsets = dict[Any, int]
 
 
 class KafkaFollower:
-    """The base of both followers: an asynchronous context that raises `BusError` if Kafka cannot be used."""
+    """The base of the followers: an asynchronous context manager that raises `BusError` if Kafka cannot be used."""
 
     def __init__(self, settings: Settings, topic: str, consumer: AIOKafkaConsumer) -> None:
         self._settings = settings
@@ -62,7 +62,7 @@ class KafkaFollower:
         return [record for records in fetched.values() for record in records]
 
     async def try_next_batch(self, most: int, seconds: float) -> Sequence[Any]:
-        """Return the same as `next_batch`. If it raises an error of Kafka, log it and return none."""
+        """Return the records of `next_batch`. After an error of Kafka, log the error and return no records."""
         try:
             return await self.next_batch(most, seconds)
         except KafkaError as error:
@@ -75,7 +75,7 @@ class KafkaFollower:
 
 
 class TopicFollower(KafkaFollower):
-    """Every partition of a topic from its beginning or its end on, outside any group: no offset is committed.
+    """A follower of all partitions of a topic, from its beginning or its end, outside any group: it commits no offset.
 
     Raises `BusError` also if the topic does not exist.
     """

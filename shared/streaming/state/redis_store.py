@@ -96,7 +96,7 @@ class RedisStore:
         return f"shadowtime:{{{self._stage}}}:{part}:{run}"
 
     async def runs(self, partition: int) -> Sequence[str]:
-        """Return the runs that have been seen on a partition, in order of name."""
+        """Return the names of the runs that have been stored for a partition, in order."""
         members = await self._ask(self._client.smembers(self._key(str(partition), "partition")))
         return sorted(member.decode() for member in members)
 
@@ -124,7 +124,7 @@ class RedisStore:
     async def attempt(self, run: str, below: int | None = None) -> int | None:
         """Count a process that begins to work on a run. Return the count since the run's last transaction.
 
-        Return None, and count nothing, if `below` is given and the count is not below it before.
+        If `below` is given and the count has reached it, count nothing and return None.
         """
         key = self._key(run, "attempts")
         if below is not None and int(await self._ask(self._client.hget(key, "count")) or 0) >= below:

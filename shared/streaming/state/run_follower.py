@@ -1,7 +1,8 @@
-"""Follow runs from outside: read, never write, what a stage keeps of them in Redis. It is current at each question.
+"""Followers of runs outside the pipeline: they read the state that a stage keeps in Redis, and never write it.
 
 The state of a run is its snapshot and the journal of the inputs after it, both of one transaction. So a follower that
-restores the snapshot and pushes the journal has the worker's state after its last batch. No worker need be running.
+restores the snapshot and pushes the journal has the worker's state after its last batch. The state is current at each
+question. No worker need be running.
 
 The rules of a follower:
 
@@ -9,7 +10,8 @@ The rules of a follower:
    the stored position. They are applied only if they fit: the entry before them is the last one that was applied.
 2. If they do not fit (there is a newer snapshot, Redis lost its last second, another run has the name), the run is
    loaded again.
-3. While a run is being changed, it is not kept: after an error or a cancellation meanwhile, it is loaded again.
+3. A follower does not keep a run while it changes the run: after an error or a cancellation in between, the run is
+   loaded again.
 """
 
 import asyncio
@@ -41,7 +43,7 @@ class Position:
 
 @dataclass(frozen=True)
 class JournalEnd:
-    """The end of a run's journal, from some entry on; `start` is the sequence of the snapshot before the journal."""
+    """A run's position and the last entries of its journal; `start` is the sequence of the snapshot before it."""
 
     sequence: int
     offset: int
@@ -70,7 +72,7 @@ class RunReader(Protocol):
 
 
 class RedisReader(RedisStore):
-    """The runs of one stage, as `RunReader`."""
+    """A reader of the runs of one stage in Redis; it implements `RunReader`."""
 
     async def names(self) -> Sequence[str]:
         """Return the names of all stored runs, in order.
@@ -124,7 +126,7 @@ async def reading(settings: Settings, stage: str) -> AsyncIterator[RedisReader]:
 
 @asynccontextmanager
 async def reading_later(settings: Settings, stage: str) -> AsyncIterator[RedisReader]:
-    """Yield a reader of a stage's runs, whether or not Redis answers by now: each question finds out."""
+    """Yield a reader of a stage's runs without waiting for Redis. Its methods raise `StoreError` if Redis fails."""
     client = connect(settings, retries=1)
     try:
         yield RedisReader(client, stage)

@@ -1,4 +1,4 @@
-"""Limits on web connections: their number is bounded, and idle ones make room for new ones.
+"""Limits on web connections: their number is bounded, and idle connections make room for new ones.
 
 aiohttp parses and answers requests, and keeps connections. It has no limit on the number of connections, on the bytes
 that they send before an answer, or on the time that they take to read. Those limits are here, around its protocol and
@@ -22,7 +22,7 @@ from shadowtime.shared.quoting import quote
 
 
 class NoTraceback(logging.Filter):
-    """Logs a malformed request as one line, not as a traceback."""
+    """Filter that logs a malformed request as one line, without a traceback."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Shorten the record of a malformed request, and return True."""
@@ -49,13 +49,13 @@ IDLE_SECONDS = 75.0
 """Seconds between an answer and the next request on the same connection."""
 
 TAKE_SECONDS = 10.0
-"""Seconds within which a reader must read what is sent."""
+"""Seconds within which a client must read the data sent to it."""
 
 MAX_UNANSWERED = 65_536
 """Bytes of requests that a connection may send before the first of them is answered."""
 
 SEND_BUFFER = 16_384
-"""Bytes that the kernel is asked to hold for a reader. A larger buffer would hide for long that nobody reads."""
+"""Bytes that the kernel is asked to buffer for a client. A larger buffer would hide for long that it does not read."""
 
 MAX_UNSENT = 65_536
 """Bytes that wait for the kernel before the writer has to wait, too."""
@@ -78,12 +78,12 @@ TOO_LARGE = (
 
 
 class Connection(asyncio.Protocol):
-    """A connection: passes everything on to the library's protocol, and tracks its deadlines.
+    """A connection, which passes everything on to aiohttp's protocol, and tracks its deadlines.
 
     Parameters
     ----------
     inner
-        The library's protocol.
+        The protocol of aiohttp.
     there
         The connections of the server. The connection adds itself when it is made, and removes itself at its end.
     """
@@ -120,20 +120,20 @@ class Connection(asyncio.Protocol):
             self._transport.close()
 
     def eof_received(self) -> bool | None:
-        """Pass it on."""
+        """Pass on that the client sends no more."""
         return self._inner.eof_received()
 
     def pause_writing(self) -> None:
-        """Pass it on."""
+        """Pass on that too much waits to be sent."""
         self._inner.pause_writing()
 
     def resume_writing(self) -> None:
-        """Pass it on: everything has been read."""
+        """Pass on that everything has been sent."""
         self._unread_since = None
         self._inner.resume_writing()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Pass it on."""
+        """Remove the connection, and pass its end on."""
         self._there.pop(self._inner, None)
         self._inner.connection_lost(exc)
 
@@ -176,7 +176,7 @@ class Connections:
     Parameters
     ----------
     make
-        Makes the library's protocol for a connection.
+        Returns a new protocol of aiohttp, for one connection.
     """
 
     def __init__(self, make: Callable[[], asyncio.Protocol]) -> None:
@@ -189,7 +189,7 @@ class Connections:
         return len(self._there)
 
     def of(self, inner: asyncio.Protocol) -> Connection | None:
-        """Return the connection of one of the library's protocols, if it is still there."""
+        """Return the connection of a protocol of aiohttp; None if it has ended."""
         return self._there.get(inner)
 
     async def accept_loop(self, listener: socket.socket) -> None:
@@ -241,7 +241,7 @@ class Connections:
 
 
 def _bound(connection: socket.socket) -> None:
-    """Let the kernel hold little for a reader, and give up on a reader that has gone or does not read."""
+    """Let the kernel buffer little for a client, and drop a client that has gone or does not read."""
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER)
     with suppress(AttributeError):  # where this option does not exist, `Connections.reap_idle` finds most of them
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, int(TAKE_SECONDS * 1_000))

@@ -40,7 +40,7 @@ class Listening:
 def shutdown_event() -> asyncio.Event:
     """Return an event that is set as soon as this process is told to end, by SIGTERM or Ctrl-C.
 
-    Call it after the needed servers have answered. Until then Python's own way is right, which cancels.
+    Call it after the needed servers have answered. Until then Python's own handling is right: it cancels.
     """
     ended = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -123,7 +123,7 @@ async def require_port(host: str, port: int) -> None:
 
 
 def address_of(server: Listening) -> str:
-    """Return the URL of the first place where a server listens."""
+    """Return the URL of the first address at which a server listens."""
     host, port = server.addresses[0][:2]
     return f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/"
 

@@ -16,7 +16,11 @@ TOGETHER_SECONDS = 0.02
 
 @dataclass
 class PendingSlice:
-    """A slice of one run that waits to be computed, with the future of its result and the event of its end."""
+    """A slice of one run that waits to be computed.
+
+    `overrun` is done when the slice is computed: its result is whether an event took too long. `finished` is set at the
+    end of the caller's block, see `ComputeBatcher.compute`.
+    """
 
     state: StageRun
     work: Sequence[Work]
@@ -36,9 +40,9 @@ class PendingSlice:
 
 
 class ComputeBatcher:
-    """Computes slices in order of arrival. Slices that wait at the same time are computed in one go of the thread.
+    """Computes slices in order of arrival. Slices that wait at the same time are computed in one call to the thread.
 
-    Their commits then reach the store and the stream together, too.
+    Their commits then also reach the store and the stream together.
 
     Parameters
     ----------
@@ -76,7 +80,7 @@ class ComputeBatcher:
                 await self._go_once()
         finally:
             self._going = None
-            for piece in self._waiting:  # there are none, unless this task was cancelled
+            for piece in self._waiting:  # empty, unless this task was cancelled
                 piece.overrun.cancel()
 
     async def _go_once(self) -> None:

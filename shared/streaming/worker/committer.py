@@ -40,8 +40,8 @@ log = logging.getLogger("shadowtime.worker")
 class Committer:
     """Commits and delivers the slices of all runs.
 
-    `attempted` has the names of the runs for whose next event the store counts this process as one that works on it.
-    A commit of a run removes its name.
+    `attempted` has the names of the runs for which the store counts this process as one that works on the next event. A
+    commit of a run removes its name.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ class Committer:
     ) -> None:
         """Commit a slice in the background; call `refused` with the reason if the run cannot continue.
 
-        The slice before it must be committed. If this one fails, `wait_committed` raises the error, and the caller
+        The slice before it must be committed. If the commit fails, `wait_committed` raises the error, and the caller
         forgets the run.
         """
 

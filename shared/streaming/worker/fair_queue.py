@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 Item = TypeVar("Item")
 
 MAX_IDLE = 10_000
-"""The number of remembered costs above which those that no longer count are dropped."""
+"""The number of remembered costs above which the costs that no longer count are dropped."""
 
 
 NEW_RUNS = None
@@ -63,7 +63,7 @@ class FairQueue(Generic[Item]):
         return bool(self._turns) and self._turns[0][0] <= self._now + cost
 
     def put(self, key: bytes | None, item: Item, size: int, *, known: bool = True) -> None:
-        """Add an item of `size` bytes behind those of its key; `known` tells whether the key is at work."""
+        """Add an item of `size` bytes behind the other items of its key. A key that is not `known` is a stranger."""
         whose = key
         if key not in self._waiting and (not known or key in self._strangers):
             whose = NEW_RUNS

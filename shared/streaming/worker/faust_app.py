@@ -1,4 +1,4 @@
-"""Run one stage as a faust worker: records in, batches to the stage worker, acknowledgements in order.
+"""A stage as a faust worker: it hands batches of records to the stage worker, and acknowledges them in order.
 
 Faust reads the topic and keeps the membership of the group. Values are raw, so that a message which cannot be parsed
 never raises outside our own code. Outputs go through a producer of our own, idempotent and with acks=all. State is in
@@ -30,8 +30,8 @@ from shadowtime.shared.streaming.worker.loop import WorkerLoop
 # A consumer of faust that hands over all records of a fetch directly.
 #
 # Faust takes records out of a fetch one at a time. For each of them it makes tasks, waits for the first one to be done,
-# and passes the record through a queue. This costs several times the work of a stage on it. Membership of the group,
-# fetching, flow control and commits stay faust's.
+# and passes the record through a queue. This costs several times the work of a stage on the record. Membership of the
+# group, fetching, flow control and commits stay faust's.
 
 
 class Receiver(Protocol):

@@ -76,7 +76,10 @@ class WorkerHealth:
         return waiting
 
     def report(self) -> tuple[bool, dict[str, Any]]:
-        """Return whether the worker has started and makes progress or has nothing to do, and the content of /health."""
+        """Return whether the worker is healthy, and the content of /health.
+
+        It is healthy once it has started, while it makes progress or has nothing to do.
+        """
         worker = self._loop.worker
         quarantined = {} if worker is None else worker.quarantined
         idle = time.monotonic() - self._loop.last_progress

@@ -1,4 +1,4 @@
-"""The loop of a worker: records arrive, wait for their run's turn, are handled, and are acknowledged. Its watchdog."""
+"""The loop of a worker: records arrive, wait for their run's turn, are handled, and are acknowledged."""
 
 import asyncio
 import gc
@@ -78,7 +78,7 @@ class WorkerLoop:
         if worker is None:
             return
         size = len(message.key or b"") + len(message.value or b"")
-        key = None if len(message.key or b"") > MAX_KEY_LENGTH else message.key  # its cost would be remembered
+        key = None if len(message.key or b"") > MAX_KEY_LENGTH else message.key  # the queue would remember a long key
         self.turns.put(key, worker.receive(message), size, known=worker.holds(key))
         self._last = message
         self.read_offsets[message.tp] = message.offset
@@ -110,7 +110,7 @@ class WorkerLoop:
                     await self._turn(worker)
                     self.metrics.batch_seconds.observe(time.perf_counter() - began)
                 self.last_progress = time.monotonic()
-        except Exception:  # an error of Kafka or Redis themselves: errors of a run end in its turn
+        except Exception:  # an error of Kafka or Redis; `_handle` catches the errors of runs
             log.exception("%s cannot continue", self.stage.name)
             os._exit(1)
         finally:
@@ -131,10 +131,10 @@ class WorkerLoop:
             self.turns.charge(key, shared + sum(spent.get(name, 0.0) for name in names))
 
     async def _handle(self, worker: StageWorker, items: Sequence[Received] = ()) -> Mapping[str, float]:
-        """Handle records, or commit those handled before if there are none. Return the seconds of each run.
+        """Handle records; without records, commit those handled before. Return the seconds of work by run.
 
         Acknowledge to faust the records that are stored and delivered by now. After an unforeseen error, also
-        acknowledge those that are given up: they are looked for in the log at the next record of their run.
+        acknowledge the records that are given up: they are looked for in the log at the next record of their run.
         """
         left: Sequence[Received] = ()
         try:
@@ -167,7 +167,7 @@ class WorkerLoop:
         return turns
 
     async def _gather(self) -> None:
-        """Wait for an event, and for those behind it that are known to lie in Kafka.
+        """Wait for an event, and for the events behind it that are known to lie in Kafka.
 
         Events of one published batch may be handed over at different times. A worker that began with the first would
         split the batch, and the next stage would split it again. Each part costs a transaction and a delivery in every

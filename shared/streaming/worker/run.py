@@ -6,9 +6,9 @@ A run has a phase, and two properties that do not depend on the phase:
 
 * The phase says what happens to its next event. `TRANSITIONS` has every legal change; any other is a fault of the
   worker and raises `IllegalTransition`.
-* Either one slice of it is being committed, or none (`begin_commit`, `take_commit`).
-* Either the store counts this process as one that works on its next event, or not (`attempt_counted`). The count is
-  raised before the first event that this process works on. Each commit resets it.
+* Either one slice of the run is being committed, or none (`begin_commit`, `take_commit`).
+* Either the store counts this process as one that works on the run's next event, or not (`attempt_counted`). The count
+  is raised before the first event that this process works on. Each commit resets it.
 
 A run that is not held in memory has no phase. `RunProgress.load` makes an active run from the stored state; the run may
 then fail or be quarantined. After an error of Kafka or Redis, all runs are forgotten, whatever their phase.
@@ -85,7 +85,7 @@ JOURNAL_BYTES, JOURNAL_SECONDS = 4_000_000, 5.0
 
 @dataclass
 class Journal:
-    """The size of what the store has of a run: its last snapshot, and the inputs since.
+    """The size of a run's data in the store: its last snapshot, and the inputs since.
 
     Parameters
     ----------
@@ -124,9 +124,9 @@ class Run:
     delivered
         Outputs in the store's outbox that have reached Kafka.
     catching_up
-        Whether the topic holds more events of the run than a worker will be handed.
+        See `Transaction`.
     attempt_counted
-        Whether the store counts this process as one that works on its next event.
+        Whether the store counts this process as one that works on the run's next event.
     """
 
     name: str
@@ -141,7 +141,7 @@ class Run:
     reason: str | None = None
     """The reason why it failed or is quarantined."""
     commit: asyncio.Task[None] | None = None
-    """The commit of its last slice, until somebody has waited for that."""
+    """The commit of its last slice, until a caller has taken it in order to wait for it."""
 
     def enter(self, phase: RunPhase, reason: str | None = None) -> None:
         """Enter a phase; raises `IllegalTransition` if it may not follow the present one."""
@@ -160,7 +160,7 @@ class Run:
         return self.reason if self.phase is RunPhase.QUARANTINED else None
 
     def move(self, done: Slice, snapshot: bytes | None) -> None:
-        """Move to the end of a slice, and note its snapshot if it has one. It may be stored and delivered later."""
+        """Move the position to the end of a slice, which may be stored later. With a snapshot, begin a new journal."""
         self.position.offset = done.offset
         if done.closed and self.phase is RunPhase.ACTIVE:
             self.enter(RunPhase.CLOSED)
@@ -168,7 +168,7 @@ class Run:
             self.journal = Journal(snapshot=len(snapshot))
 
     def begin_commit(self, task: asyncio.Task[None]) -> None:
-        """Note that a slice is being committed; raises `IllegalTransition` if another is."""
+        """Note that `task` commits a slice; raises `IllegalTransition` if another slice is being committed."""
         if self.commit is not None:
             raise IllegalTransition(f"run {quote(self.name)}: two of its slices are committed at once")
         self.commit = task

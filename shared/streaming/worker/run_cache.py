@@ -1,4 +1,4 @@
-"""The runs that a worker holds in memory, within bounds, and what it remembers of evicted runs."""
+"""The runs that a worker holds in memory, within bounds, and the remembered parts of evicted runs."""
 
 from collections import OrderedDict
 from typing import NamedTuple
@@ -62,7 +62,7 @@ class RunCache:
         return run
 
     def remember(self, run: Run) -> None:
-        """Remember how many outputs were delivered of a run that the cache does not hold."""
+        """Remember a run that the cache does not hold as an `EvictedRun`."""
         self._evicted[run.name] = EvictedRun.of(run)
         while len(self._evicted) > MAX_EVICTED:
             self._evicted.popitem(last=False)

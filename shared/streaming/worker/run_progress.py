@@ -110,9 +110,9 @@ class RunProgress:
         return run
 
     async def _deliver_left(self, run: Run, outbox: Sequence[bytes], delivered: int) -> None:
-        """Deliver the outputs of the outbox behind the delivered ones.
+        """Deliver the outputs of the outbox, without the first `delivered` outputs, which Kafka has.
 
-        A failure is only logged for a quarantined run: these outputs may be the reason for its quarantine.
+        A failure is only logged for a quarantined run: the outputs may be the reason for its quarantine.
         """
         left = outbox[delivered:]
         try:
@@ -160,7 +160,7 @@ class RunProgress:
             return 0 if run.quarantined is not None else await self._quarantine(run, done, work[0], run.failure)
         async with self._joint.compute(run.state, work, done) as overrun:
             await self._committer.wait_committed(run)
-            if run.quarantined is not None:  # because of the slice before, while this one was computed
+            if run.quarantined is not None:  # because of the previous slice, while this slice was computed
                 return 0
             if overrun:
                 limit = self._settings.handler_seconds

@@ -1,4 +1,4 @@
-"""A slice of a run's events through its stage: computed beside the event loop, committed in one transaction."""
+"""A slice of a run's events: its stage computes it in a thread, and it is committed in one transaction."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -22,7 +22,7 @@ SLICE_BYTES = 4_000_000
 
 @dataclass
 class Slice:
-    """Uncommitted changes of some events in one run."""
+    """The effects of consecutive events of a run; `started` is the run's sequence before them."""
 
     started: int
     done: int = 0
@@ -93,7 +93,7 @@ def push_slice(
     clock: Callable[[], float],
     seconds: float = SLICE_SECONDS,
 ) -> None:
-    """Push events through a stage until one is missing or spoils the run, or time or space is up.
+    """Push events through a stage, until an event is missing or spoils the run, or the slice is too long or too large.
 
     Parameters
     ----------

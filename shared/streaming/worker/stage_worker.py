@@ -62,7 +62,7 @@ def admitted(record: Record, stage: Stage, partitions: int, max_bytes: int) -> E
     Raises
     ------
     AdmissionError
-        If the record has no envelope, or one that must not be here.
+        If the record has no envelope, or an envelope with a wrong key, partition or field.
     """
     if record.value is None:
         raise AdmissionError("the message is empty")
@@ -141,7 +141,7 @@ class RecordProcessor:
         self._catching_up = catching_up
         self._runs = RunCache()
         self._committing: dict[str, Run] = {}
-        """Runs whose last slices are being committed. If the cache evicted one, it would be loaded without that."""
+        """Runs whose last slice is being committed. If the cache evicted one, it would be loaded without the slice."""
         self._logs: dict[int, PartitionLog] = {}
         self._searching = asyncio.Lock()  # one stretch of the log is read at a time
 
@@ -150,7 +150,7 @@ class RecordProcessor:
         return Received(record, self._log(record.partition).receive(record.offset, record.key, record.value))
 
     def holds(self, key: bytes | None) -> bool:
-        """Return whether the run of a key is at work."""
+        """Return whether the run of a key is held in memory, or is being committed."""
         return key is not None and ((name := name_of(key)) in self._runs or name in self._committing)
 
     async def drop(self) -> None:
@@ -190,7 +190,7 @@ class RecordProcessor:
         others = [run for name, run in self._committing.items() if name not in works]
         handling = [self._handle_run(name, epochs, self._committing.pop(name, None)) for name, epochs in works.items()]
         handling += [self._settle_run(run) for run in others]
-        for end in await asyncio.gather(*handling, return_exceptions=True):  # no run is left at work
+        for end in await asyncio.gather(*handling, return_exceptions=True):  # after an error, all runs still end
             if end is not None:
                 raise end
 
@@ -245,7 +245,7 @@ class RecordProcessor:
             else:
                 at += await self._advance(run, [work for its, work in works[at:] if its == epoch])
 
-        if run.commit is before:  # nothing had to wait for it: all was handled before, or comes too early
+        if run.commit is before:  # no new slice: all records were handled before, or come too early
             await self._settle_run(run)
         else:
             self._keep(run)
@@ -371,10 +371,10 @@ class StageWorker:
         await self._retry(lambda: self._processor.take(partition))
 
     async def handle(self, received: Sequence[Received]) -> Mapping[str, float]:
-        """Handle records, those of a run in order. Return the seconds of each run.
+        """Handle records, those of a run in order. Return the seconds of work on each run, by name.
 
-        The records of the call before are stored and delivered then. Those of this call are after the next call of this
-        method or of `commit_all`.
+        At the end of the call, the records of the previous call are stored and delivered. The records of this call are
+        stored and delivered at the end of the next call of this method or of `commit_all`.
         """
         spent = self._progress.spent
         spent.clear()
@@ -384,7 +384,7 @@ class StageWorker:
         return spent
 
     async def commit_all(self) -> Mapping[str, float]:
-        """Wait until all handled records are stored and delivered. Return the seconds of each run handled again."""
+        """Wait until all handled records are stored and delivered. Return the result of the last `handle`."""
         spent: Mapping[str, float] = {}
         while self._unsettled or self._again:
             spent = await self.handle(())
