@@ -1,7 +1,7 @@
 """The times at which the heads of backfill attempts are ready.
 
-An attempt is a pass that evaluates candidates. The tracker stores the jobs that run at the time of the attempt. The head
-is ready when enough of these jobs have ended for the head to fit (docs/algorithms.md#calibration).
+An attempt is a pass that evaluates candidates. The tracker stores the jobs that run at the time of the attempt. The
+head is ready when enough of these jobs have ended for the head to fit (docs/algorithms.md#calibration).
 """
 
 from typing import Any, NamedTuple
