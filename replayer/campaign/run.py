@@ -100,7 +100,7 @@ def run_campaign(campaign: Campaign, how: How) -> None:
     table = store.write_table(cells, in_order)
     spent = sum(row[MEASURED[0]] for row in in_order)
     say(f"{campaign.name}: all done, {duration(spent)} of replays; rows in {table}")
-    _tell(campaign, cells, in_order, store, how)
+    _report_progress(campaign, cells, in_order, store, how)
 
 
 def _place(how: How) -> CarryOut:
@@ -114,7 +114,9 @@ def _place(how: How) -> CarryOut:
     return lambda cells: on_dask(cells, processes, address or None)
 
 
-def _tell(campaign: Campaign, cells: Sequence[Cell], rows: Sequence[Figures], store: "Store", how: How) -> None:
+def _report_progress(
+    campaign: Campaign, cells: Sequence[Cell], rows: Sequence[Figures], store: "Store", how: How
+) -> None:
     tables = tables_of(campaign, cells, rows)
     if how.csv is not None:
         import pyarrow.csv

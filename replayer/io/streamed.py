@@ -79,22 +79,22 @@ class StreamedReplay:
         """
         await self._kafka.connect()
         listening = asyncio.ensure_future(self._listen())
-        telling = asyncio.ensure_future(self._tell_all())
+        publishing = asyncio.ensure_future(self._publish_all())
         try:
-            done, _ = await asyncio.wait((listening, telling), return_when=asyncio.FIRST_COMPLETED)
+            done, _ = await asyncio.wait((listening, publishing), return_when=asyncio.FIRST_COMPLETED)
             for task in done:
                 task.result()
-            return await telling
+            return await publishing
         except (KafkaError, OSError) as error:
             raise bus.unusable(self._settings, error) from error
         finally:
             listening.cancel()
-            telling.cancel()
-            await asyncio.gather(listening, telling, return_exceptions=True)
+            publishing.cancel()
+            await asyncio.gather(listening, publishing, return_exceptions=True)
             await self._kafka.stop()
 
-    async def _tell_all(self) -> Envelope:
-        await self._tell(self._kafka.opened)
+    async def _publish_all(self) -> Envelope:
+        await self._publish(self._kafka.opened)
         time = self._opened.time
         while (due := self._source.next_time()) is not None:
             resumed = self.sequence < len(self._kafka.published)  # events in the log are not published again
@@ -108,7 +108,7 @@ class StreamedReplay:
             for event in events:
                 if isinstance(event, SchedulingPoint):
                     point = self.sequence
-                await self._tell(event)
+                await self._publish(event)
 
             if self._opened.mode == "recorded":
                 continue
@@ -119,9 +119,9 @@ class StreamedReplay:
             with named_errors(self._source):
                 caused = self._source.apply(decided)
             for event in caused:
-                await self._tell(event)
+                await self._publish(event)
 
-        await self._tell(ClusterClosed(time=time))
+        await self._publish(ClusterClosed(time=time))
         await self._kafka.confirm()
         return await self._wait_for(self._closed, "the scores")
 
@@ -149,7 +149,7 @@ class StreamedReplay:
 
         return awaited.result()
 
-    async def _tell(self, event: Event) -> None:
+    async def _publish(self, event: Event) -> None:
         """Publish the next event of the run, unless it is in the log already. Raise if the log has another event."""
         sequence, self.sequence = self.sequence, self.sequence + 1
         if sequence < len(published := self._kafka.published):

@@ -2,7 +2,6 @@
 
 from shadowtime.services.scheduler.explain import Explaining, Following
 from shadowtime.services.scheduler.handler import Scheduler
-from shadowtime.services.scheduler.limits import MAX_STARTS
 from shadowtime.services.scheduler.ordering import ORDERS, WaitingColumns, steady
 from shadowtime.services.scheduler.policies import Easy
 from shadowtime.services.scheduler.policy import FITS_NOW, Output, Policy, start
@@ -20,3 +19,4 @@ from shadowtime.services.scheduler.tables import (
     fits_each,
     fitting_together,
 )
+from shadowtime.services.scheduler.work_limits import MAX_STARTS

@@ -12,10 +12,10 @@ import numpy as np
 
 from shadowtime.services.scheduler.forecasting import SchedulerState, starts_within, why_none
 from shadowtime.services.scheduler.history import DecisionHistory
-from shadowtime.services.scheduler.limits import MAX_STARTS
 from shadowtime.services.scheduler.policy import Output
 from shadowtime.services.scheduler.pool_scheduler import PoolScheduler
 from shadowtime.services.scheduler.tables import enqueue, forget
+from shadowtime.services.scheduler.work_limits import MAX_STARTS
 from shadowtime.shared.bounds import MAX_LIVE_JOBS
 from shadowtime.shared.distributions import point_masses
 from shadowtime.shared.kernels import Integers

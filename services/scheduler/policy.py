@@ -4,9 +4,9 @@ from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar, Protocol
 
 from shadowtime.services.scheduler.forecasting import Forecaster, Futures
-from shadowtime.services.scheduler.limits import MAX_STARTS
 from shadowtime.services.scheduler.settings import PolicySettings
 from shadowtime.services.scheduler.tables import NEVER, Queue, Running
+from shadowtime.services.scheduler.work_limits import MAX_STARTS
 from shadowtime.shared.bounds import MAX_DURATION
 from shadowtime.shared.kernels import Integers
 from shadowtime.shared.messages import (
@@ -71,7 +71,7 @@ class Policy(Protocol):
         """Return the decisions at a scheduling point, and reports: evaluated candidates, and skipped parts of the pass.
 
         Two more outputs are a newly chosen configuration, and a request for a scheduling point. Work and output are
-        bounded, see `services.scheduler.limits`.
+        bounded, see `services.scheduler.work_limits`.
 
         Parameters
         ----------

@@ -19,7 +19,7 @@ class Bounder(Predictor[JobSubmitted, int, tuple[WaitBound, ...]], Protocol):
     updates: Updates = Updates()
     """Messages to publish after the last learned wait."""
 
-    def foretold(self, x: JobSubmitted, run_time: RunTimePrediction | None) -> None:
+    def note_prediction(self, x: JobSubmitted, run_time: RunTimePrediction | None) -> None:
         """Record the predicted run time of the job whose bounds are asked for next. Most bounders ignore it."""
         return  # not abstract
 

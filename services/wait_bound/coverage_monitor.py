@@ -44,7 +44,7 @@ class LiveCoverage:
         self._quantile = quantile
         self._last: deque[int] = deque(maxlen=LAST)
         self._covered = 0
-        self._untold = 0
+        self._unpublished = 0
         self.place: Place = "within"
 
     def add(self, *, covered: bool) -> bool:
@@ -56,10 +56,10 @@ class LiveCoverage:
         low, high = self.band
         before, share = self.place, self.share
         self.place = "below" if share < low else "above" if share > high else "within"
-        self._untold += 1
-        if self.place == before and self._untold < EVERY:
+        self._unpublished += 1
+        if self.place == before and self._unpublished < EVERY:
             return False
-        self._untold = 0
+        self._unpublished = 0
         return True
 
     @property
@@ -79,10 +79,10 @@ class LiveCoverage:
 
     def snapshot(self) -> Any:
         """Return the last waits as text of 1 (covered) and 0, the number since the last publication, and `place`."""
-        return ["".join(map(str, self._last)), self._untold, self.place]
+        return ["".join(map(str, self._last)), self._unpublished, self.place]
 
     def restore(self, state: Any) -> None:
         """Restore the state that `snapshot` returned."""
-        last, self._untold, self.place = state
+        last, self._unpublished, self.place = state
         self._last = deque(map(int, last), maxlen=LAST)
         self._covered = sum(self._last)

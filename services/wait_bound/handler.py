@@ -32,7 +32,7 @@ class WaitBounds(PredictingStage):
 
     def on_submitted(self, envelope: Envelope, job: JobSubmitted) -> Envelope:
         """Add the bounds, which may use the predicted run time."""
-        self.predictor.foretold(job, envelope.run_time)
+        self.predictor.note_prediction(job, envelope.run_time)
         return super().on_submitted(envelope, job)
 
     def on_wait(self, envelope: Envelope, job: JobSubmitted, wait: int) -> Envelope:

@@ -71,7 +71,7 @@ if TYPE_CHECKING:
         SchedulingPoint,
         moment,
     )
-    from shadowtime.shared.messages.pools import UNITS, MachineCapacity, Pool, PoolCapacity
+    from shadowtime.shared.messages.machine_capacity import UNITS, MachineCapacity, Pool, PoolCapacity
     from shadowtime.shared.messages.predictions import (
         BAD_GAP,
         DIGITS,

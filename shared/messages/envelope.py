@@ -54,7 +54,7 @@ from shadowtime.shared.messages.job_events import (
     SchedulingPoint,
     moment,
 )
-from shadowtime.shared.messages.pools import Pool
+from shadowtime.shared.messages.machine_capacity import Pool
 from shadowtime.shared.messages.predictions import (
     ChangePoint,
     Coverage,

@@ -53,7 +53,7 @@ class Supervisor:
             while not self._stopping.wait(TELL_SECONDS):
                 if not workers and all(loop.healthy for loop in servers) and self._granted():
                     workers = self._start(self._workers)
-                self._tell()
+                self._publish_state()
         finally:
             began = time.monotonic()
             _end(workers, WORKERS_STOP_SECONDS)
@@ -83,7 +83,7 @@ class Supervisor:
             loop.start()
         return loops
 
-    def _tell(self) -> None:
+    def _publish_state(self) -> None:
         processes = tuple(
             Process(
                 loop.name,

@@ -88,9 +88,9 @@ def deepest(importer: str, imported: str) -> str:
 
     The folders of the repository are packages only of packages, so from outside one names `shadowtime.FOLDER.PACKAGE`.
 
-    >>> deepest("shadowtime.replayer.api.api", "shadowtime.services.scheduler.kernels.plan")
+    >>> deepest("shadowtime.replayer.api.api", "shadowtime.services.scheduler.kernels.conservative_plan")
     'shadowtime.services.scheduler'
-    >>> deepest("shadowtime.services.scheduler.tuned.policy", "shadowtime.services.scheduler.kernels.plan")
+    >>> deepest("shadowtime.services.scheduler.tuned.policy", "shadowtime.services.scheduler.kernels.conservative_plan")
     'shadowtime.services.scheduler.kernels'
     """
     own = importer if importer in PACKAGES else importer.rpartition(".")[0]

@@ -2,7 +2,9 @@
 
 import pytest
 
+from shadowtime.shared.cli.paths import ROOT
 from tests import nightly
+from tests.mutation.configuration import configuration
 from tests.nightly import Part
 
 
@@ -15,3 +17,7 @@ def test_a_part_that_fails_does_not_stop_the_others(
     assert nightly.main() == 1
     rows = [line.split() for line in capsys.readouterr().out.splitlines()[-2:]]
     assert [row[:3] for row in rows] == [["missing", "-", "failed"], ["collected", "0", "passed"]]
+
+
+def test_the_modules_that_are_mutated_and_their_tests_exist() -> None:
+    assert configuration(ROOT).tests

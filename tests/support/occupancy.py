@@ -15,7 +15,7 @@ from shadowtime.shared.messages.envelope import (
     JobSuspended,
     JobWithdrawn,
 )
-from shadowtime.shared.messages.pools import Pool
+from shadowtime.shared.messages.machine_capacity import Pool
 from shadowtime.shared.stages.jobs_in_system import new_request
 
 RESOURCES = ("processors", "memory", "gpus")

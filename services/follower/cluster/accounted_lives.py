@@ -26,24 +26,24 @@ from shadowtime.shared.cluster import OUTCOMES
 from shadowtime.shared.errors import FollowError, TraceError
 
 
-def sights_in(path: Path, told_by: str) -> list[JobObservation]:
+def observations_in(path: Path, source: str) -> list[JobObservation]:
     """Return the observations in a file with output of sacct.
 
     Raises
     ------
     FollowError
-        If the file is cut off or invalid. The message names the source of the file (`told_by`).
+        If the file is cut off or invalid. The message names the source of the file (`source`).
     """
     try:
         rows = sacct.read(path, Reading())
     except TraceError as error:
-        raise FollowError(str(error).replace(str(path), told_by)) from None
+        raise FollowError(str(error).replace(str(path), source)) from None
     if "line cut off" in rows.left_out:
-        raise FollowError(f"{told_by}: its output is cut off")
-    return sights_of(rows) if len(rows) else []
+        raise FollowError(f"{source}: its output is cut off")
+    return observations_of(rows) if len(rows) else []
 
 
-def sights_of(rows: AccountingRows) -> list[JobObservation]:
+def observations_of(rows: AccountingRows) -> list[JobObservation]:
     """Return an observation for each life in accounting rows. O(rows log rows).
 
     Rows that repeat or continue another row, or lack a job number or a submission time, have no observation of their

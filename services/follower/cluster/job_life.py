@@ -1,13 +1,11 @@
-"""One life of a job: its published state and its pending events. Times are on the cluster's own time line. No I/O."""
+"""One life of a job: its published state. Times are on the cluster's own time line. No I/O."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal
 
 from shadowtime.services.follower.cluster.observation import JobObservation, LifeKey
 from shadowtime.shared.accounting import MachineParts
 from shadowtime.shared.bounds import MAX_TIME
-from shadowtime.shared.cluster import none_if_now
 from shadowtime.shared.messages import (
     Event,
     JobChanged,
@@ -26,13 +24,6 @@ Reported = Literal["nothing", "waiting", "held", "running", "suspended", "over",
 
 Asked = dict[str, Any]
 """The request and the owner of a job: fields of `JobSubmitted` by name."""
-
-NEWS, SHARE = 60, 0.1
-"""A changed expected start is published if it differs by more than so many seconds, and by more than this share of the
-time left until the published one."""
-
-STAYS = ("pool", "partition_number", "priority", "blocked")
-"""Fields whose changes are not published once a job runs."""
 
 
 @dataclass(slots=True)
@@ -127,135 +118,7 @@ def wait_of(observation: JobObservation, earliest: int, now: int) -> int | None:
     return since if since <= now else None
 
 
-def pending_events(
-    life: JobLife, observation: JobObservation, asked: Asked, earliest: int, present: int, now: int
-) -> Iterator[Event]:
-    """Yield the pending events of a life, in order, at times from `present` to `now`. The life is not modified.
-
-    A change has no time of its own and is published at `now`. If another event of the life was published at `now`
-    already, the change is published later, as it would have to precede that event.
-
-    Parameters
-    ----------
-    asked
-        The request and owner of the job, from the observation.
-    earliest
-        Earliest time at which its wait may have begun: the end of the previous life.
-    """
-    number, reported, at, since, known = life.number, life.reported, life.at, life.since, life.asked
-    begun = wait_of(observation, earliest, now)
-    noticed = now >= present and now > at
-    if reported == "waiting" and begun is None and observation.state == "waiting":
-        if noticed:
-            yield JobWithdrawn(time=now, job_number=number, reason="held")
-        return
-
-    anew = (
-        reported == "waiting"
-        and begun is not None
-        and observation.eligible is not None
-        and since < observation.eligible == begun
-    )
-    if reported in ("nothing", "held") or anew:
-        if begun is None or (time := max(begun, present, at)) > now:
-            return
-        if anew:
-            yield JobWithdrawn(time=time, job_number=number, reason="held")
-        yield _submitted(number, observation, asked, begun, time)
-        reported, at, since, known, noticed = "waiting", time, begun, asked, False
-
-    if reported != "waiting":
-        yield from _owed_running(life, observation, _different(known, asked, observation.unlimited), present, now)
-        return
-    different = _different(known, asked, observation.unlimited)
-    if observation.start is not None:
-        if (time := max(observation.start, at, present)) > now:
-            return
-        if further := {name: value for name, value in different.items() if name not in ("priority", "blocked")}:
-            yield JobChanged(time=time, job_number=number, **further)
-        start = max(observation.start, since)
-        size, limit = asked["requested_processors"], asked["requested_time"]
-        yield JobStarted(time=time, job_number=number, processors=size, limit=limit, happened=none_if_now(start, time))
-        runs = JobLife(life.key, number, life.index, "running", since, time, start, None, {**known, **asked})
-        yield from _owed_running(runs, observation, {}, present, now)
-    elif observation.end is not None and observation.state == "over":
-        if (time := max(observation.end, at + 1, present)) <= now:
-            yield JobWithdrawn(time=time, job_number=number, happened=none_if_now(max(observation.end, since), time))
-    else:
-        if different and noticed:
-            yield JobChanged(time=now, job_number=number, **different)
-        last = life.expected if life.reported == "waiting" else None
-        if now >= max(present, at) and observation.expected is not None and _is_news(observation.expected, last, now):
-            yield JobExpected(time=now, job_number=number, start=observation.expected)
-
-
-def _is_news(expected: int, reported: int | None, now: int) -> bool:
-    """Return whether an expected start differs enough from the published one (`NEWS`, `SHARE`)."""
-    return reported is None or abs(expected - reported) > max(NEWS, SHARE * (reported - now))
-
-
-def _owed_running(
-    life: JobLife, observation: JobObservation, different: Asked, present: int, now: int
-) -> Iterator[Event]:
-    """Yield the pending events of a life that runs according to its published state.
-
-    `different` has the unpublished changes of its request, as fields of `JobChanged`.
-    """
-    number, at, started = life.number, life.at, life.started or 0
-    over = observation.end if observation.state == "over" else None
-    size, last = (
-        life.asked["requested_processors"],
-        observation.resized[-1][1] if observation.resized else observation.processors,
-    )
-    changes = {name: value for name, value in different.items() if name not in (*STAYS, "requested_processors")}
-    end = now if over is None else max(over, at + 1, present)
-    last_change = end if over is None else end - 1  # a change at the end would be too late
-    for changed, processors in observation.resized if size != last else ():
-        if at < (time := max(changed, present)) <= min(now, last_change):
-            yield JobChanged(
-                time=time, job_number=number, requested_processors=processors, happened=none_if_now(changed, time)
-            )
-            at, size = time, processors
-
-    if size != last and not observation.resized:
-        changes["requested_processors"] = last
-    if changes and at < (changed := min(now, last_change)) >= present:
-        yield JobChanged(time=changed, job_number=number, **changes)
-    if over is not None and end <= now:
-        over = max(over, started, at if life.reported == "suspended" else started)
-        run_time = over - started if observation.run_time is None else min(observation.run_time, over - started)
-        yield JobEnded(
-            time=end, job_number=number, run_time=run_time, outcome=observation.outcome, happened=none_if_now(over, end)
-        )
-    elif over is None and at < now >= present and (observation.state == "suspended") != (life.reported == "suspended"):
-        stopped = JobSuspended if observation.state == "suspended" else JobResumed
-        yield stopped(time=now, job_number=number)
-
-
-def _submitted(number: int, observation: JobObservation, asked: Asked, since: int, time: int) -> JobSubmitted:
-    submit = observation.key.submit
-    return JobSubmitted(
-        time=time,
-        job_number=number,
-        submit_time=submit if submit < since else None,
-        eligible_time=none_if_now(since, time),
-        moldable=False,
-        whole_nodes=True if observation.whole_nodes else None,
-        **asked,
-    )
-
-
-def _different(known: Asked, asked: Asked, unlimited: bool) -> dict[str, Any]:
-    """Return the changes from the `known` request of a job to the one `asked` now, as fields of `JobChanged`."""
-    changed = {name: value for name, value in asked.items() if value is not None and value != known.get(name)}
-    if known.get("blocked") and not asked.get("blocked"):
-        changed["blocked"] = False
-    if unlimited and known.get("requested_time") is not None:
-        changed["unlimited"] = True
-    return changed
-
-
-def as_told(life: JobLife, parts: MachineParts) -> JobObservation:
+def published_observation(life: JobLife, parts: MachineParts) -> JobObservation:
     """Return an observation of a running life that is made from its published state, as there is no real one."""
     asked = life.asked
     limit = asked.get("requested_time")

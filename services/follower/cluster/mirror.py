@@ -17,10 +17,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from shadowtime.services.follower.cluster.job_life import JobLife, as_before, as_told, pending_events
+from shadowtime.services.follower.cluster.job_life import JobLife, as_before, published_observation
 from shadowtime.services.follower.cluster.known_lives import KnownLives
 from shadowtime.services.follower.cluster.name_table import NameTable
 from shadowtime.services.follower.cluster.observation import JobObservation, LifeKey
+from shadowtime.services.follower.cluster.pending_events import pending_events
 from shadowtime.services.follower.cluster.pool_sizes import ObservedCapacity
 from shadowtime.services.follower.cluster.queue_order import as_queued
 from shadowtime.shared.accounting import MachineParts
@@ -197,7 +198,9 @@ class Mirror:
                 if after.index == life.index + 1:
                     self._after_unknown.pop(after.key, None)
         elif life.open and self.rooms.unusable(observation) is not None:  # keep the resources that it had
-            observation = as_before(observation, self._observations.get(observation.key) or as_told(life, self.parts))
+            observation = as_before(
+                observation, self._observations.get(observation.key) or published_observation(life, self.parts)
+            )
 
         self.names.bind(observation, life.asked)
         if life.open:
@@ -235,7 +238,7 @@ class Mirror:
     def _let_go(self, key: LifeKey, end: int) -> None:
         life = self.lives.by_key[key]
         if life.in_system:
-            seen = self._observations.get(key) or as_told(life, self.parts)
+            seen = self._observations.get(key) or published_observation(life, self.parts)
             over = replace(seen, state="over", end=end, run_time=None, outcome="killed")
             self._observations[key] = replace(over, start=life.started)
             del self._missing[key]

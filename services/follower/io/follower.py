@@ -82,7 +82,7 @@ class Follower:
                 try:
                     await self._load()
                     while True:
-                        await self._tell()
+                        await self._publish_complete()
                         backoff.reset()
                         if self.source.over:
                             return
@@ -165,7 +165,7 @@ class Follower:
             )
         self.opened = opened
 
-    async def _tell(self) -> None:
+    async def _publish_complete(self) -> None:
         """Publish all instants that are complete."""
         while self.sequence < 0 or self.source.next_time() is not None:
             events: list[Event] = [self.opened] if self.sequence < 0 else []

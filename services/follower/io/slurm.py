@@ -149,13 +149,13 @@ class SlurmSource(Mirrored):
         began = time.monotonic()
         try:
             if time.time() - (self._zero + self.mirror.until) > AWAY + LAG:
-                await self._tell_past()
+                await self._emit_past()
             else:
                 self._next = began + self.every
                 self._soonest = (
                     self._next if self._waker is None else began + max(LEAST, self.every - self._options.every)
                 )
-                await self._tell_picture()
+                await self._emit_picture()
 
             self._backoff.reset()
         except FollowError as error:
@@ -172,7 +172,7 @@ class SlurmSource(Mirrored):
         if self._waker is not None:
             await self._waker.close()
 
-    async def _tell_past(self) -> None:
+    async def _emit_past(self) -> None:
         """Apply the next window of the past. Raise `FollowError` if accounting lacks messages of slurmctld."""
         mirror, zero, now = self.mirror, self._zero, await self._clock()
         if self._seen is not None and self._seen.unaccounted:
@@ -181,7 +181,7 @@ class SlurmSource(Mirrored):
         mirror.take(shifted(await self._asked.accounted(zero + mirror.until - LAG, last), zero), last - zero)
         mirror.release(min(last - 1, now - LAG) - zero, beat=False)
 
-    async def _tell_picture(self) -> None:
+    async def _emit_picture(self) -> None:
         """Take and apply a picture, and query accounting for the jobs in doubt."""
         mirror, zero, now = self.mirror, self._zero, await self._clock()
         nodes, tiers = await self._asked.machine()

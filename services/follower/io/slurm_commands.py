@@ -78,7 +78,7 @@ class ByCommands:
     async def jobs(self, tiers: Mapping[str, int]) -> list[JobObservation]:
         """Return the observations of squeue."""
         end = f"|{secrets.token_hex(8)}|"
-        return squeue.sights_of(await self._commands.text(*squeue.squeue(end)), tiers, end)
+        return squeue.observations_of(await self._commands.text(*squeue.squeue(end)), tiers, end)
 
     async def accounted(self, first: int, last: int | None = None, jobs: Iterable[int] = ()) -> list[JobObservation]:
         """Return the observations of sacct."""
@@ -87,7 +87,7 @@ class ByCommands:
         fields = ",".join(sacct.FIELDS)
         command = ("sacct", "-PXD", "--noconvert", *which, "-S", _date(first), *until, "-o", fields)
         async with self._commands.file(*command, seconds=self._seconds) as path:
-            return await asyncio.to_thread(accounted.sights_in, path, "sacct")
+            return await asyncio.to_thread(accounted.observations_in, path, "sacct")
 
     async def close(self) -> None:
         """Do nothing: no command outlives its answer."""

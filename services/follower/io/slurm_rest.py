@@ -69,15 +69,15 @@ class ByRest:
         try:
             return SlurmNodes(squeue.nodes_of_rows(rows), squeue.tiers_of_rows(rows))
         except FollowError as error:
-            raise _told_by(path, error) from None
+            raise _with_path(path, error) from None
 
     async def jobs(self, tiers: Mapping[str, int]) -> list[JobObservation]:
         """Return the observations of `jobs`."""
         path, jobs = await self._rows("slurm", "jobs")
         try:
-            return squeue.sights_of_rows(slurm_json.squeue_rows(jobs), tiers)
+            return squeue.observations_of_rows(slurm_json.squeue_rows(jobs), tiers)
         except FollowError as error:
-            raise _told_by(path, error) from None
+            raise _with_path(path, error) from None
 
     async def accounted(self, first: int, last: int | None = None, jobs: Iterable[int] = ()) -> list[JobObservation]:
         """Return the observations of slurmdb. Given `jobs` are queried one by one, as 22.05 accepts no list."""
@@ -139,8 +139,8 @@ def _observations(rows: Iterable[Mapping[str, Any]], path: str) -> list[JobObser
         file = Path(folder) / "rows"
         with file.open("w", encoding="utf-8", errors="surrogateescape", newline="\n") as out:
             out.writelines("|".join(row) + "\n" for row in (sacct.FIELDS, *sacct_rows(rows)))
-        return accounted.sights_in(file, path)
+        return accounted.observations_in(file, path)
 
 
-def _told_by(path: str, error: FollowError) -> FollowError:
+def _with_path(path: str, error: FollowError) -> FollowError:
     return FollowError(f"{path}: {str(error).removeprefix('squeue: ').removeprefix('sinfo: ')}")

@@ -61,18 +61,18 @@ TIER = 2**32
 _instant = Instants(zone_of(None))
 
 
-def sights_of(text: str, tiers: Mapping[str, int], end: str) -> list[JobObservation]:
-    """Return the observations in the output of `squeue`; see `sights_of_rows`.
+def observations_of(text: str, tiers: Mapping[str, int], end: str) -> list[JobObservation]:
+    """Return the observations in the output of `squeue`; see `observations_of_rows`.
 
     Raises
     ------
     FollowError
         If the output is cut off, or a value is invalid. The message names the job and the field.
     """
-    return sights_of_rows(_jobs(text, end), tiers)
+    return observations_of_rows(_jobs(text, end), tiers)
 
 
-def sights_of_rows(rows: Iterable[Mapping[str, str]], tiers: Mapping[str, int]) -> list[JobObservation]:
+def observations_of_rows(rows: Iterable[Mapping[str, str]], tiers: Mapping[str, int]) -> list[JobObservation]:
     """Return the observations of rows with all `FIELDS`. Their priority orders jobs by tier, then by Slurm's priority.
 
     Parameters

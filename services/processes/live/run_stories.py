@@ -94,13 +94,13 @@ class Stories(StageHandler):
         """End the job's story. A held job has another story when it is submitted again."""
         self.stories[job.job_number].withdraw(withdrawn)
         self._remember(self.stories[job.job_number])
-        self._tell(withdrawn.time, *sentences(envelope, self.log))
+        self._note_decisions(withdrawn.time, *sentences(envelope, self.log))
         return envelope
 
     def on_changed(self, envelope: Envelope, changed: JobChanged, old: JobSubmitted, new: JobSubmitted) -> Envelope:
         """Continue the story with the changed job."""
         self.stories[new.job_number].job = new
-        self._tell_of(self.stories[new.job_number], envelope)
+        self._note_job(self.stories[new.job_number], envelope)
         return envelope
 
     def on_expected(self, envelope: Envelope, expected: JobExpected, job: JobSubmitted) -> Envelope:
@@ -115,7 +115,7 @@ class Stories(StageHandler):
             self._stand_aside(story, old.started)
             self._take_place(story, new.started)
         story.started = new.started
-        self._tell_of(story, envelope)
+        self._note_job(story, envelope)
         return envelope
 
     def on_suspended(self, envelope: Envelope, suspended: JobSuspended, job: RunningJob) -> Envelope:
@@ -123,7 +123,7 @@ class Stories(StageHandler):
         story = self.stories[suspended.job_number]
         self._stand_aside(story, job.started)
         story.suspended = True
-        self._tell_of(story, envelope)
+        self._note_job(story, envelope)
         return envelope
 
     def on_resumed(self, envelope: Envelope, resumed: JobResumed, job: RunningJob) -> Envelope:
@@ -131,7 +131,7 @@ class Stories(StageHandler):
         story = self.stories[resumed.job_number]
         story.resume(job.stood_still(moment(resumed)))
         self._take_place(story, job.started)
-        self._tell_of(story, envelope)
+        self._note_job(story, envelope)
         return envelope
 
     def _stand_aside(self, story: Story, started: JobStarted) -> None:
@@ -143,10 +143,10 @@ class Stories(StageHandler):
         self.busy += started.processors
         story.ranges = self.picture.rows.take(started.processors)
 
-    def _tell_of(self, story: Story, envelope: Envelope) -> None:
+    def _note_job(self, story: Story, envelope: Envelope) -> None:
         for sentence in sentences(envelope, self.log):
             story.note(envelope.event.time, "; ".join((sentence.what, *sentence.details)))
-            self._tell(envelope.event.time, sentence)
+            self._note_decisions(envelope.event.time, sentence)
 
     def on_started(self, envelope: Envelope, started: JobStarted, job: JobSubmitted) -> Envelope:
         """Give the job rows in the picture."""
@@ -196,7 +196,7 @@ class Stories(StageHandler):
     def on_capacity(self, envelope: Envelope, changed: CapacityChanged) -> Envelope:
         """Record the new size of the machine."""
         self.picture.rows.processors = max(self.processors, self.processors_after(changed))
-        self._tell(changed.time, *sentences(envelope, self.log))
+        self._note_decisions(changed.time, *sentences(envelope, self.log))
         return envelope
 
     def on_decided(self, envelope: Envelope, decided: Decided) -> Envelope:
@@ -212,7 +212,7 @@ class Stories(StageHandler):
                 verb = "decided" if self.log.obeyed else "advised"
                 story.note(decided.time, f"{verb} to {sentence.kind} it: {'; '.join(sentence.details)}")
 
-            self._tell(decided.time, sentence)
+            self._note_decisions(decided.time, sentence)
 
         self.log = self.log.after(decided)
         if self.log.obeyed:
@@ -235,7 +235,7 @@ class Stories(StageHandler):
 
         return envelope
 
-    def _tell(self, time: int, *sentences: Sentence) -> None:
+    def _note_decisions(self, time: int, *sentences: Sentence) -> None:
         for change in sentences:
             self.decided += 1
             self.decisions.append((self.decided, time, change))

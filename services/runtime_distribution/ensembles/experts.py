@@ -87,15 +87,15 @@ class UserWeights:
         """Return the weight of each predictor for this job."""
         return self._common if x.user_id is None else self._weights.get(x.user_id, self._common)
 
-    def judge(self, x: JobSubmitted, foretold: Floats) -> None:
-        """Update the weights by `foretold`: the probability that each predictor gave to the outcome of the job.
+    def judge(self, x: JobSubmitted, probabilities: Floats) -> None:
+        """Update the weights by `probabilities`: the probability that each predictor gave to the outcome of the job.
 
         Its shape is (predictors,).
         """
         if x.user_id is not None:
-            own = reweighted(self.of(x), foretold, self._rate)
+            own = reweighted(self.of(x), probabilities, self._rate)
             lru_put(self._weights, x.user_id, (1 - self._share) * own + self._share * self._common)
-        self._common = reweighted(self._common, foretold, self._global_rate)
+        self._common = reweighted(self._common, probabilities, self._global_rate)
 
     def snapshot(self) -> dict[str, Any]:
         """Return the common weights and the weights of each user."""

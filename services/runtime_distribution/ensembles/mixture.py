@@ -147,7 +147,7 @@ class Mixture(Predictor[JobSubmitted, int, RunTimePrediction]):
         return self._user_weights.of(x)
 
     def _says(self, x: JobSubmitted) -> JudgedOutcomes | None:
-        outcomes = [self._said_by(kind.predict_one(x), x) for kind in self.kinds]
+        outcomes = [self._outcomes_of(kind.predict_one(x), x) for kind in self.kinds]
         spoken = [number for number, outcome in enumerate(outcomes) if outcome is not None]
         if not spoken:
             return None
@@ -156,7 +156,7 @@ class Mixture(Predictor[JobSubmitted, int, RunTimePrediction]):
         fine = spread(mixed, parts_of(self._histories.of(x), self._near.counts, limit(x)))
         return JudgedOutcomes(np.array([mixed if outcome is None else outcome for outcome in outcomes]), fine)
 
-    def _said_by(self, prediction: RunTimePrediction | None, x: JobSubmitted) -> Floats | None:
+    def _outcomes_of(self, prediction: RunTimePrediction | None, x: JobSubmitted) -> Floats | None:
         if prediction is None or not any(prediction.histogram):
             return None
         outcomes = prediction.outcomes(limit(x))

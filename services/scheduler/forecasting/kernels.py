@@ -3,8 +3,8 @@
 import numpy as np
 
 from shadowtime.services.scheduler.kernels import reserve_pass
-from shadowtime.services.scheduler.limits import AHEAD
 from shadowtime.services.scheduler.tables import RunningJobs, expected_ends
+from shadowtime.services.scheduler.work_limits import AHEAD
 from shadowtime.shared.kernels import BEYOND, Integers, IntegerTable, easy_pass, kernel
 
 SIZE, PREDICTED, ADJUSTED, REQUESTED, START, END = range(6)

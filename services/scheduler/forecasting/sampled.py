@@ -8,10 +8,10 @@ from shadowtime.services.scheduler.forecasting.calibrated import CalibratedStart
 from shadowtime.services.scheduler.forecasting.forecaster import Forecaster, RunAhead, SchedulerState, forecast_ends
 from shadowtime.services.scheduler.forecasting.kernels import END, ROW, RUN_TIME, run_until_start
 from shadowtime.services.scheduler.forecasting.pass_by_pass import PassByPass, easy_ahead, in_turn
-from shadowtime.services.scheduler.limits import FUTURES
 from shadowtime.services.scheduler.ordering import BY_PRIORITY
 from shadowtime.services.scheduler.settings import Forecast
 from shadowtime.services.scheduler.tables import UNKNOWN, JobTable, Queue
+from shadowtime.services.scheduler.work_limits import FUTURES
 from shadowtime.shared.chance import uniform_table
 from shadowtime.shared.distributions import sampled_times
 from shadowtime.shared.kernels import Floats, FloatTable, Integers, IntegerTable, kernel

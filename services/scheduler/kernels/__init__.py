@@ -1,15 +1,6 @@
 """Compiled passes over the queue and the machine, shared by the policies."""
 
-from shadowtime.services.scheduler.kernels.guarded import (
-    BEFORE_ELDEST,
-    FITS,
-    Guards,
-    HeldResources,
-    JobArrays,
-    Pass,
-    guarded_pass,
-)
-from shadowtime.services.scheduler.kernels.plan import (
+from shadowtime.services.scheduler.kernels.conservative_plan import (
     COLUMNS,
     EACH_STEP,
     FIRST,
@@ -23,6 +14,15 @@ from shadowtime.services.scheduler.kernels.plan import (
     plan,
     reserve_pass,
     settled,
+)
+from shadowtime.services.scheduler.kernels.guarded import (
+    BEFORE_ELDEST,
+    FITS,
+    Guards,
+    HeldResources,
+    JobArrays,
+    Pass,
+    guarded_pass,
 )
 from shadowtime.services.scheduler.kernels.profile import FOREVER, begin, earliest, has_room_at, take
 from shadowtime.services.scheduler.kernels.release_walk import UNBOUNDED, Walk, by_time, walk

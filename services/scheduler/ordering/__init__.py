@@ -17,5 +17,5 @@ from shadowtime.services.scheduler.ordering.settings import (
     OrderName,
     Weight,
     known_order,
-    require_foretold,
+    require_forecast,
 )

@@ -64,7 +64,7 @@ class OrderedSettings(PolicySettings):
     )
 
 
-def require_foretold(forecast: Forecast, orders: Sequence[str], info: ValidationInfo) -> None:
+def require_forecast(forecast: Forecast, orders: Sequence[str], info: ValidationInfo) -> None:
     """Check that waits are forecast only if the order of the queue is one of `orders`.
 
     Raises
@@ -81,17 +81,17 @@ def require_foretold(forecast: Forecast, orders: Sequence[str], info: Validation
 class OrderedPlanSettings(PlanSettings, OrderedSettings):
     """Settings of a policy that decides by run times and has a configurable order."""
 
-    FORETOLD: ClassVar[tuple[str, ...]] = AS_SUBMITTED
+    FORECAST_ORDERS: ClassVar[tuple[str, ...]] = AS_SUBMITTED
     """Orders of the queue in which the policy can be run ahead."""
     SAMPLED: ClassVar[bool] = True
 
     @field_validator("forecast")
     @classmethod
     def _in_order(cls, forecast: Forecast, info: ValidationInfo) -> Forecast:
-        require_foretold(forecast, cls.FORETOLD, info)
+        require_forecast(forecast, cls.FORECAST_ORDERS, info)
         return forecast
 
     @property
-    def foretold(self) -> bool:
+    def can_forecast(self) -> bool:
         """Whether the policy can be run ahead with its order of the queue."""
-        return self.queue in self.FORETOLD
+        return self.queue in self.FORECAST_ORDERS

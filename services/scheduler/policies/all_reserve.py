@@ -12,11 +12,11 @@ from shadowtime.services.scheduler.forecasting import (
     forecaster_of,
 )
 from shadowtime.services.scheduler.kernels import reserve_pass
-from shadowtime.services.scheduler.limits import MAX_STARTS, PLANNED
 from shadowtime.services.scheduler.ordering import AS_QUEUE, OrderedPlanSettings, Ordering
 from shadowtime.services.scheduler.policy import FITS_NOW, Policy, start
 from shadowtime.services.scheduler.settings import Forecast
 from shadowtime.services.scheduler.tables import Queue, Running
+from shadowtime.services.scheduler.work_limits import MAX_STARTS, PLANNED
 from shadowtime.shared.kernels import Integers
 from shadowtime.shared.messages import ClusterOpened, CutShort, Reserved, Start
 
@@ -66,7 +66,7 @@ class AllReserve(Policy):
 
     def futures(self) -> SampledFutures | None:
         """Return the forward simulation through sampled futures; None unless jobs are served in order of arrival."""
-        if not self.settings.foretold or self.settings.candidates != AS_QUEUE:
+        if not self.settings.can_forecast or self.settings.candidates != AS_QUEUE:
             return None
         return SampledFutures(PassByPass(self, reserve=True), self.ordering.chance)
 

@@ -18,13 +18,13 @@ from shadowtime.services.scheduler.kernels import (
     plan,
     settled,
 )
-from shadowtime.services.scheduler.limits import MAX_STARTS, PLANNED
 from shadowtime.services.scheduler.ordering import OrderedSettings, Ordering
 from shadowtime.services.scheduler.policies.idle_processors import IdleProcessors, TrialRule
 from shadowtime.services.scheduler.policies.shapes import Mode, Shapes
 from shadowtime.services.scheduler.policies.trial_runs import Suspended, Trials
 from shadowtime.services.scheduler.policy import Policy
 from shadowtime.services.scheduler.tables import Queue, Running, expected_ends
+from shadowtime.services.scheduler.work_limits import MAX_STARTS, PLANNED
 from shadowtime.shared.kernels import IntegerCube, Integers, IntegerTable
 from shadowtime.shared.messages import (
     CapacityChanged,

@@ -6,7 +6,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from shadowtime.services.scheduler.forecasting import Forecaster, PassByPass, SampledFutures, forecaster_of
-from shadowtime.services.scheduler.limits import MAX_STARTS
 from shadowtime.services.scheduler.ordering import (
     BY_PRIORITY,
     CANDIDATES,
@@ -32,6 +31,7 @@ from shadowtime.services.scheduler.tables import (
     WaitingTable,
     expected_ends,
 )
+from shadowtime.services.scheduler.work_limits import MAX_STARTS
 from shadowtime.shared.kernels import Integers, easy_pass, kernel
 from shadowtime.shared.messages import ClusterOpened, CutShort, Start
 
@@ -61,7 +61,7 @@ def pass_as_submitted(
 class EasySettings(OrderedPlanSettings):
     """Settings of `Easy`."""
 
-    FORETOLD = BY_PRIORITY
+    FORECAST_ORDERS = BY_PRIORITY
     weight: Weight = 0.0
 
 
@@ -101,7 +101,7 @@ class Easy(InOrder, Policy):
 
     def futures(self) -> SampledFutures | None:
         """Return the forward simulation through sampled futures; None unless the queue is by arrival or priority."""
-        if not isinstance(self.settings, OrderedPlanSettings) or not self.settings.foretold:
+        if not isinstance(self.settings, OrderedPlanSettings) or not self.settings.can_forecast:
             return None
         return SampledFutures(PassByPass(self, steady=self.ordering.steady), self.ordering.chance)
 
@@ -170,7 +170,7 @@ class Easy(InOrder, Policy):
 class EasySjbfSettings(OrderedPlanSettings):
     """Settings of `EasySjbf`."""
 
-    FORETOLD = BY_PRIORITY
+    FORECAST_ORDERS = BY_PRIORITY
     candidates: CandidatesName = unless_default("spf", CANDIDATES)
 
 

@@ -15,11 +15,11 @@ from shadowtime.services.scheduler.kernels import (
     Pass,
     guarded_pass,
 )
-from shadowtime.services.scheduler.limits import MAX_STARTS
 from shadowtime.services.scheduler.ordering import BypassedWork, OrderedSettings, Ordering, RunTimeMeasures
 from shadowtime.services.scheduler.policy import FITS_NOW, Policy, backfilled, backfills, start
 from shadowtime.services.scheduler.settings import unless_default
 from shadowtime.services.scheduler.tables import Queue, Running, expected_ends
+from shadowtime.services.scheduler.work_limits import MAX_STARTS
 from shadowtime.shared.kernels import Floats, Integers
 from shadowtime.shared.messages import CapacityChanged, ClusterOpened, CutShort, Event, Start
 

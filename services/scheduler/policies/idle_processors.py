@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from shadowtime.services.scheduler.kernels import EACH_STEP, FIRST, FOREVER, PlannedStarts, take
-from shadowtime.services.scheduler.limits import PLANNED
 from shadowtime.services.scheduler.policies.shapes import JobShape, Shapes
 from shadowtime.services.scheduler.policies.trial_runs import (
     SpeculativeRun,
@@ -19,6 +18,7 @@ from shadowtime.services.scheduler.policies.trial_runs import (
     worthwhile,
 )
 from shadowtime.services.scheduler.tables import NEVER, UNKNOWN, Queue
+from shadowtime.services.scheduler.work_limits import PLANNED
 from shadowtime.shared.bounds import MAX_DURATION
 from shadowtime.shared.distributions import EDGES
 from shadowtime.shared.kernels import Integers, IntegerTable, has_room

@@ -20,7 +20,6 @@ import math
 import numpy as np
 
 from shadowtime.services.scheduler.kernels import Distributions, refined_edges
-from shadowtime.services.scheduler.limits import EACH_RUNNING, MAX_STARTS, WALKED, WEIGHED
 from shadowtime.services.scheduler.ordering import Ordering
 from shadowtime.services.scheduler.policy import Output, backfilled, backfills, start
 from shadowtime.services.scheduler.probabilistic.acceptance import (
@@ -37,6 +36,7 @@ from shadowtime.services.scheduler.probabilistic.prefilter import filter_candida
 from shadowtime.services.scheduler.probabilistic.recalibration import NOTHING_LEARNED, DelayRecalibration
 from shadowtime.services.scheduler.probabilistic.settings import ProbabilisticSettings
 from shadowtime.services.scheduler.tables import fits_each
+from shadowtime.services.scheduler.work_limits import EACH_RUNNING, MAX_STARTS, WALKED, WEIGHED
 from shadowtime.shared.kernels import BEYOND, Flags, FloatTable, Integers, backfilled_rows, shadow_of
 from shadowtime.shared.messages import DIGITS, CutShort, Evaluated, ProbablyHarmless, Reason, construct_unchecked
 

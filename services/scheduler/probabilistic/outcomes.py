@@ -199,11 +199,11 @@ class Outcomes:
         """Queue the outcome of a candidate, now that its head is ready with `extra` processors to spare."""
         number = candidate.job_number
         if candidate.processors <= extra:
-            self._tell(Pending(self.heads.last_end, attempt, candidate, delayed=False))
+            self._resolve(Pending(self.heads.last_end, attempt, candidate, delayed=False))
         elif number in self.ran:
             start, end = self.ran[number]
             due = start + ready_after
-            self._tell(Pending(due, attempt, candidate, delayed=end > due))
+            self._resolve(Pending(due, attempt, candidate, delayed=end > due))
         elif number in self.running:
             self._await(Pending(self.running[number][0] + ready_after, attempt, candidate))
         else:
@@ -211,10 +211,10 @@ class Outcomes:
 
     def _await(self, pending: Pending) -> None:
         """Queue the outcome of a running job, which its end may still change."""
-        self._tell(pending)
+        self._resolve(pending)
         self.runs.setdefault(pending.candidate.job_number, []).append(pending)
 
-    def _tell(self, pending: Pending) -> None:
+    def _resolve(self, pending: Pending) -> None:
         """Queue an outcome to be emitted when it is due."""
         heapq.heappush(self.pending, pending.ranked())
 

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, ValidationInfo, field_validator
 
-from shadowtime.services.scheduler.ordering import BY_PRIORITY, OrderedSettings, Weight, require_foretold
+from shadowtime.services.scheduler.ordering import BY_PRIORITY, OrderedSettings, Weight, require_forecast
 from shadowtime.services.scheduler.settings import FORECAST, Forecast, unless_default
 
 
@@ -44,5 +44,5 @@ class ProbabilisticSettings(OrderedSettings):
     @field_validator("forecast")
     @classmethod
     def _in_order(cls, forecast: Forecast, info: ValidationInfo) -> Forecast:
-        require_foretold(forecast, BY_PRIORITY, info)
+        require_forecast(forecast, BY_PRIORITY, info)
         return forecast

@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 
 from shadowtime.services.scheduler.kernels import BackfillCandidate, Bounds, Outlook, backfill_pass, main_pass
-from shadowtime.services.scheduler.limits import MAX_STARTS
 from shadowtime.services.scheduler.policy import FITS_NOW, Policy, start
 from shadowtime.services.scheduler.slurm.fairshare import NOBODY
 from shadowtime.services.scheduler.slurm.priority import WAITING, KnownJob, Priorities
 from shadowtime.services.scheduler.slurm.settings import SlurmSettings
 from shadowtime.services.scheduler.tables import Queue, Running
+from shadowtime.services.scheduler.work_limits import MAX_STARTS
 from shadowtime.shared.bounds import MAX_TIME
 from shadowtime.shared.chance import key_of, uniform
 from shadowtime.shared.messages import (

@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from dataclasses import astuple, dataclass
 from typing import Any, NamedTuple
 
-from shadowtime.services.scheduler.limits import PERIODS
 from shadowtime.services.scheduler.slurm.fairshare import NOBODY, Owner, Shares
 from shadowtime.services.scheduler.slurm.settings import SlurmSettings
 from shadowtime.services.scheduler.tables import NEVER
+from shadowtime.services.scheduler.work_limits import PERIODS
 from shadowtime.shared.messages import (
     Event,
     JobChanged,

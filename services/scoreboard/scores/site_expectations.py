@@ -16,15 +16,15 @@ from shadowtime.shared.messages import (
 )
 from shadowtime.shared.statistics import WaitQuantiles
 
-# Errors of foretold starts.
+# Errors of expected starts.
 
 
 class ForetoldStarts:
-    """Running sums of the errors of foretold starts; memory is constant. Whole numbers are summed exactly.
+    """Running sums of the errors of expected starts; memory is constant. Whole numbers are summed exactly.
 
     >>> starts = ForetoldStarts()
-    >>> starts.add(foretold=130, start=100, ahead=60)
-    >>> starts.add(foretold=90, start=100, ahead=20)
+    >>> starts.add(expected=130, start=100, ahead=60)
+    >>> starts.add(expected=90, start=100, ahead=20)
     >>> scores = starts.scores()
     >>> scores.mean_absolute_error, scores.mean_error, scores.late_share, scores.mean_ahead
     (20.0, 10.0, 0.5, 40.0)
@@ -38,9 +38,9 @@ class ForetoldStarts:
         self.ahead = 0
         self.errors = WaitQuantiles()
 
-    def add(self, foretold: int, start: int, ahead: int) -> None:
-        """Add the foretold and the actual start of a job, and the time from the forecast to the start. Seconds."""
-        error = foretold - start
+    def add(self, expected: int, start: int, ahead: int) -> None:
+        """Add the expected and the actual start of a job, and the time from the forecast to the start. Seconds."""
+        error = expected - start
         self.jobs += 1
         self.absolute_error += abs(error)
         self.error += error
@@ -72,7 +72,7 @@ class ForetoldStarts:
 
 
 class ExpectedStart(NamedTuple):
-    """A foretold start, and the time at which it was foretold (`forecasts`). Seconds."""
+    """A start that the site expects, and the time at which it said so (`forecasts`). Seconds."""
 
     start: int
     forecasts: int

@@ -91,12 +91,12 @@ class FuturesBound(Bounder):
         self._users: dict[int | None, float] = {}
         self._forecasts: dict[int, tuple[float, float]] = {}
         """Forecast and mean of the user's waits for each waiting job, both as logarithms."""
-        self._foretold: tuple[int, tuple[float, ...]] = (0, ())
+        self._prediction: tuple[int, tuple[float, ...]] = (0, ())
         self._asked = LastValue(self._ask)
 
-    def foretold(self, x: JobSubmitted, run_time: RunTimePrediction | None) -> None:
+    def note_prediction(self, x: JobSubmitted, run_time: RunTimePrediction | None) -> None:
         """Record the predicted run time of the job whose bounds are asked for next."""
-        self._foretold = x.job_number, () if run_time is None else run_time.histogram
+        self._prediction = x.job_number, () if run_time is None else run_time.histogram
 
     def predict_one(self, x: JobSubmitted) -> tuple[WaitBound, ...]:
         """Return the bounds at submission, that of the cluster first."""
@@ -167,7 +167,7 @@ class FuturesBound(Bounder):
         return [self._cluster] if own is None else [self._cluster, own]
 
     def _histogram(self, job: JobSubmitted) -> tuple[float, ...]:
-        number, histogram = self._foretold
+        number, histogram = self._prediction
         return histogram if number == job.job_number else ()
 
     def _ask(self, job: JobSubmitted, now: int | None = None) -> SubmittedForecast:

@@ -10,8 +10,8 @@ A run has a phase, and two properties that do not depend on the phase:
 * Either the store counts this process as one that works on the run's next event, or not (`attempt_counted`). The count
   is raised before the first event that this process works on. Each commit resets it.
 
-A run that is not held in memory has no phase. `RunProgress.load` makes an active run from the stored state; the run may
-then fail or be quarantined. After an error of Kafka or Redis, all runs are forgotten, whatever their phase.
+A run that is not held in memory has no phase. `RunLifecycle.load` makes an active run from the stored state; the run
+may then fail or be quarantined. After an error of Kafka or Redis, all runs are forgotten, whatever their phase.
 """
 
 import asyncio

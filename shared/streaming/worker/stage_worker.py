@@ -29,13 +29,13 @@ from shadowtime.shared.quoting import quote, truncate
 from shadowtime.shared.stages import JOBS, Stage, described
 from shadowtime.shared.streaming.kafka import UndecodableBatch, partition_of
 from shadowtime.shared.streaming.protocols import Record
-from shadowtime.shared.streaming.worker.committer import Committer
 from shadowtime.shared.streaming.worker.context import WorkerContext
 from shadowtime.shared.streaming.worker.dead_letter_buffer import DeadLetters
 from shadowtime.shared.streaming.worker.partition_log import PartitionLog, name_of
 from shadowtime.shared.streaming.worker.run import Run, RunPhase
 from shadowtime.shared.streaming.worker.run_cache import RunCache
-from shadowtime.shared.streaming.worker.run_progress import RunProgress
+from shadowtime.shared.streaming.worker.run_lifecycle import RunLifecycle
+from shadowtime.shared.streaming.worker.slice_committer import SliceCommitter
 from shadowtime.shared.streaming.worker.slices import Slice, Work
 from shadowtime.shared.streaming.worker.time_limited_thread import TimeLimitedThread
 
@@ -125,14 +125,14 @@ class RecordProcessor:
         self,
         context: WorkerContext,
         thread: TimeLimitedThread,
-        progress: RunProgress,
-        committer: Committer,
+        lifecycle: RunLifecycle,
+        committer: SliceCommitter,
         letters: DeadLetters,
         *,
         catching_up: bool,
     ) -> None:
         self.stage = context.stage
-        self._progress = progress
+        self._lifecycle = lifecycle
         self._committer = committer
         self._context = context
         self._metrics = context.metrics
@@ -166,7 +166,7 @@ class RecordProcessor:
             if saved is None:
                 await self._context.store.forget(name)  # it was closed long ago, and its state has expired
             elif saved.catching_up or len(saved.outbox) > self._runs.delivered(name, saved.sequence):
-                run = await self._progress.load(name, partition, self._runs.pop_evicted(name))
+                run = await self._lifecycle.load(name, partition, self._runs.pop_evicted(name))
                 if run.catching_up and run.quarantined is None:
                     await self._follow(run, run.position.offset + 1, None)
                     await self._committer.wait_committed(run)
@@ -176,7 +176,7 @@ class RecordProcessor:
                 if name not in self._runs:
                     self._runs.remember(run)
             elif saved.quarantined is not None:
-                self._progress.note_quarantine(name, saved.quarantined)
+                self._lifecycle.note_quarantine(name, saved.quarantined)
 
     async def handle(self, received: Sequence[Received]) -> None:
         """Handle records, those of a run in order. They are stored and delivered by the end of the next call."""
@@ -218,7 +218,7 @@ class RecordProcessor:
     async def _handle_run(self, name: str, works: Sequence[tuple[int, Work]], committing: Run | None) -> None:
         run = committing or self._runs.take_out(name)
         if run is None:
-            run = await self._progress.load(name, works[0][1][0].partition, self._runs.pop_evicted(name))
+            run = await self._lifecycle.load(name, works[0][1][0].partition, self._runs.pop_evicted(name))
             run.catching_up |= self._catching_up
         before = run.commit
         works = self._not_yet_seen(run, works)
@@ -262,7 +262,7 @@ class RecordProcessor:
     async def _advance(self, run: Run, work: Sequence[Work]) -> int:
         """Advance a run, and return the number of handled events. After an unforeseen error, the run has failed."""
         try:
-            return await self._progress.advance(run, work)
+            return await self._lifecycle.advance(run, work)
         except (StoreError, BusError):
             raise
         except Exception as error:
@@ -348,10 +348,10 @@ class StageWorker:
         self.thread = TimeLimitedThread(context.stage.name, context.settings.handler_seconds)
         self._context = context
         self._letters = DeadLetters(context.stream, context.metrics)
-        self._committer = Committer(context, self._letters)
-        self._progress = RunProgress(context, self.thread, self._committer, self._letters)
+        self._committer = SliceCommitter(context, self._letters)
+        self._lifecycle = RunLifecycle(context, self.thread, self._committer, self._letters)
         self._processor = RecordProcessor(
-            context, self.thread, self._progress, self._committer, self._letters, catching_up=catching_up
+            context, self.thread, self._lifecycle, self._committer, self._letters, catching_up=catching_up
         )
         self._unsettled: list[Received] = []
         """Handled records that are not known to be stored and delivered."""
@@ -363,7 +363,7 @@ class StageWorker:
     @property
     def quarantined(self) -> Mapping[str, str]:
         """The reasons why runs are quarantined, by name."""
-        return self._progress.quarantined
+        return self._lifecycle.quarantined
 
     async def take(self, partition: int) -> None:
         """Begin with a newly assigned partition: deliver outputs that its last owner may have left undelivered."""
@@ -376,7 +376,7 @@ class StageWorker:
         At the end of the call, the records of the previous call are stored and delivered. The records of this call are
         stored and delivered at the end of the next call of this method or of `commit_all`.
         """
-        spent = self._progress.spent
+        spent = self._lifecycle.spent
         spent.clear()
         await self._retry(lambda: self._processor.handle([*self._again, *received]))
         self._done += self._unsettled  # empty if a commit failed: `_drop` has moved the records to `_again`

@@ -24,7 +24,7 @@ from shadowtime.shared.messages.envelope import (
     Outcome,
     SchedulingPoint,
 )
-from shadowtime.shared.messages.pools import Pool
+from shadowtime.shared.messages.machine_capacity import Pool
 from shadowtime.shared.messages.predictions import RunTimePrediction, WalltimeAdjustment
 from shadowtime.testing.listed import specs
 from shadowtime.testing.workloads import workloads

@@ -18,7 +18,7 @@ from shadowtime.shared.messages.envelope import (
     JobSubmitted,
     SchedulingPoint,
 )
-from shadowtime.shared.messages.pools import Pool
+from shadowtime.shared.messages.machine_capacity import Pool
 from shadowtime.testing.workloads import workloads
 from tests.support.strategies.logs import OPENINGS, eventful
 

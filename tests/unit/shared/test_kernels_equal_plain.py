@@ -26,7 +26,7 @@ from shadowtime.services.runtime_distribution.templates.category_sums import est
 from shadowtime.services.runtime_distribution.templates.predictor import TemplatesSettings
 from shadowtime.services.runtime_distribution.templates.search_errors import TemplateErrors
 from shadowtime.services.runtime_distribution.templates.template import DEFAULT, templates_of
-from shadowtime.services.scheduler.kernels.plan import plan
+from shadowtime.services.scheduler.kernels.conservative_plan import plan
 from shadowtime.services.scheduler.kernels.terminations import condition
 from shadowtime.services.scheduler.ordering.distribution_measures import outlasted
 from shadowtime.services.scheduler.policies.trial_runs import worthwhile

@@ -1,7 +1,7 @@
 """Lines as `squeue` and `sinfo` print them, and how they are read."""
 
 from shadowtime.services.follower.cluster.observation import JobObservation
-from shadowtime.services.follower.slurm.squeue import FIELDS, sights_of
+from shadowtime.services.follower.slurm.squeue import FIELDS, observations_of
 
 WAITS = {
     "JobID": "286",
@@ -45,7 +45,7 @@ def printed(*jobs: dict[str, str]) -> str:
 
 
 def read(job: dict[str, str], **changes: str) -> JobObservation:
-    (observation,) = sights_of(printed(job | changes), {"batch": 1, "low": 0}, END)
+    (observation,) = observations_of(printed(job | changes), {"batch": 1, "low": 0}, END)
     return observation
 
 

@@ -21,7 +21,7 @@ from shadowtime.shared.messages.envelope import (
     JobWithdrawn,
     SchedulingPoint,
 )
-from shadowtime.shared.messages.pools import Pool
+from shadowtime.shared.messages.machine_capacity import Pool
 
 PARTS = MachineParts((Pool(name="batch", processors=16, memory=4000),), {"batch": 0}, {"n1": 0, "n2": 0})
 WAITS = JobObservation(

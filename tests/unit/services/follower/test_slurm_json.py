@@ -8,7 +8,7 @@ import pytest
 from shadowtime.services.follower.cluster.observation import JobObservation, LifeKey
 from shadowtime.services.follower.slurm.json import load_of, sinfo_rows, squeue_rows
 from shadowtime.services.follower.slurm.load import Load
-from shadowtime.services.follower.slurm.squeue import nodes_of, nodes_of_rows, sights_of_rows, tiers_of_rows
+from shadowtime.services.follower.slurm.squeue import nodes_of, nodes_of_rows, observations_of_rows, tiers_of_rows
 from shadowtime.shared.errors import FollowError
 from tests.unit.services.follower.slurm_texts import NODES as PRINTED_NODES
 from tests.unit.services.follower.slurm_texts import OVER as PRINTED_OVER
@@ -27,7 +27,7 @@ def dialect(request: pytest.FixtureRequest) -> Dialect:
 
 
 def read(job: dict[str, Any]) -> JobObservation:
-    (observation,) = sights_of_rows(squeue_rows([job]), {"batch": 1, "low": 0})
+    (observation,) = observations_of_rows(squeue_rows([job]), {"batch": 1, "low": 0})
     return observation
 
 
@@ -80,13 +80,13 @@ def test_of_several_words_for_a_state_the_one_that_squeue_prints_counts() -> Non
     completing = newer(OVER) | {"job_state": ["CANCELLED", "COMPLETING"]}
     configuring = newer(RUNS) | {"job_state": ["RUNNING", "CONFIGURING", "A_FLAG_OF_27_05"]}
     assert (read(completing).state, read(configuring).state) == ("over", "running")
-    assert sights_of_rows(squeue_rows([newer(RUNS) | {"job_state": ["PENDING", "REQUEUED"]}]), {}) == []
+    assert observations_of_rows(squeue_rows([newer(RUNS) | {"job_state": ["PENDING", "REQUEUED"]}]), {}) == []
 
 
 def test_tasks_that_wait_are_of_their_array_and_the_last_one_keeps_its_number(dialect: Dialect) -> None:
     waits = JOB | {"array_job_id": 286, "array_task_string": "0-2,7%2"}
     last = RUNS | {"array_job_id": 286, "array_task_id": 0}
-    observations = sights_of_rows(squeue_rows([dialect(waits), dialect(last)]), {})
+    observations = observations_of_rows(squeue_rows([dialect(waits), dialect(last)]), {})
     assert [observation.key for observation in observations] == [
         LifeKey(286, task, 1795541140) for task in (0, 1, 2, 7, 0)
     ]

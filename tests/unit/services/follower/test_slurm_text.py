@@ -4,7 +4,7 @@ import pytest
 
 from shadowtime.services.follower.cluster.observation import LifeKey
 from shadowtime.services.follower.slurm.load import load_of
-from shadowtime.services.follower.slurm.squeue import nodes_of, sights_of, tiers_of
+from shadowtime.services.follower.slurm.squeue import nodes_of, observations_of, tiers_of
 from shadowtime.shared.accounting.machine_parts import gpus_of
 from shadowtime.shared.errors import FollowError
 from tests.unit.services.follower.slurm_texts import END, NODES, OVER, RUNS, WAITS, printed, read
@@ -49,15 +49,15 @@ def test_how_a_job_ended_that_is_completing_its_exit_code_tells(code: str, used:
 
 
 def test_of_what_is_being_requeued_nothing_is_sure() -> None:
-    assert sights_of(printed(RUNS | {"State": "REQUEUED"}), {}, END) == []
+    assert observations_of(printed(RUNS | {"State": "REQUEUED"}), {}, END) == []
 
 
 def test_delimiters_and_line_breaks_in_a_name_are_part_of_it() -> None:
     assert read(WAITS, Name="a|b|c").job_name == "a|b|c"
-    first, second = sights_of(printed(WAITS | {"Name": "two\nlines"}, RUNS | {"JobID": "287"}), {}, END)
+    first, second = observations_of(printed(WAITS | {"Name": "two\nlines"}, RUNS | {"JobID": "287"}), {}, END)
     assert (first.job_name, second.key.job) == ("two", 287)
     forged = printed(RUNS | {"JobID": "99", "UserName": "root"}).replace(END, "|")
-    (only,) = sights_of(printed(WAITS | {"Name": f"x\n{forged}"}), {}, END)
+    (only,) = observations_of(printed(WAITS | {"Name": f"x\n{forged}"}), {}, END)
     assert only.key.job == 286
 
 
@@ -79,7 +79,7 @@ def test_names_may_be_anything() -> None:
 )
 def test_what_is_not_understood_is_named(text: str, told: str) -> None:
     with pytest.raises(FollowError, match="squeue") as raised:
-        sights_of(text, {}, END)
+        observations_of(text, {}, END)
     assert told in str(raised.value)
 
 

@@ -7,11 +7,11 @@ import pytest
 from shadowtime.services.scheduler import policy as heads
 from shadowtime.services.scheduler.forecasting import by_reservation as placing
 from shadowtime.services.scheduler.forecasting import kernels as run_ahead
-from shadowtime.services.scheduler.limits import WALKED
 from shadowtime.services.scheduler.policies import all_reserve, conservative, easy
 from shadowtime.services.scheduler.policies import idle_processors as phases
 from shadowtime.services.scheduler.probabilistic import backfill_pass
 from shadowtime.services.scheduler.probabilistic.acceptance import TOO_MUCH, evaluate_candidates
+from shadowtime.services.scheduler.work_limits import WALKED
 from shadowtime.shared.distributions.histogram import BINS
 from shadowtime.shared.messages.decisions import CutShort
 from shadowtime.shared.messages.envelope import Decided, Envelope, JobSubmitted, SchedulingPoint

@@ -7,7 +7,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shadowtime.services.scheduler.kernels.plan import NUMBER, STARTS, SUBMIT, UNPLANNED, carried, plan
+from shadowtime.services.scheduler.kernels.conservative_plan import NUMBER, STARTS, SUBMIT, UNPLANNED, carried, plan
 from shadowtime.services.scheduler.kernels.profile import FOREVER
 from shadowtime.testing.examples import examples
 

@@ -28,7 +28,7 @@ from shadowtime.shared.messages.envelope import (
     JobWithdrawn,
     SchedulingPoint,
 )
-from shadowtime.shared.messages.pools import Pool
+from shadowtime.shared.messages.machine_capacity import Pool
 from shadowtime.shared.messages.predictions import RunTimePrediction
 from shadowtime.shared.messages.reasons import ProbablyHarmless
 from shadowtime.shared.stages.jobs_in_system import only_priority

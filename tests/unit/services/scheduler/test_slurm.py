@@ -15,7 +15,7 @@ from shadowtime.services.scheduler.slurm.policy import Times
 from shadowtime.services.scheduler.slurm.settings import SlurmSettings
 from shadowtime.shared.errors import SettingsError
 from shadowtime.shared.messages.envelope import ClusterOpened, Decided, Envelope, JobStarted, SchedulingPoint
-from shadowtime.shared.messages.pools import Pool
+from shadowtime.shared.messages.machine_capacity import Pool
 from shadowtime.shared.spec import parse
 from tests.support.small_logs import job, workload_of
 

@@ -21,7 +21,7 @@ from shadowtime.shared.messages.envelope import (
     SchedulingPoint,
 )
 from shadowtime.shared.messages.explanation import Explanation
-from shadowtime.shared.messages.pools import Pool
+from shadowtime.shared.messages.machine_capacity import Pool
 from shadowtime.shared.stages.stage import StageRun
 from shadowtime.shared.text.explanations import sentences_of
 from tests.support.small_logs import generated, plan_of

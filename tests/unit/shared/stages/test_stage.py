@@ -20,7 +20,7 @@ from shadowtime.shared.messages.envelope import (
     Rejected,
     SchedulingPoint,
 )
-from shadowtime.shared.messages.pools import Pool
+from shadowtime.shared.messages.machine_capacity import Pool
 from shadowtime.shared.stages.snapshot import SNAPSHOT_SCHEMA, fingerprint
 from shadowtime.shared.stages.stage import Stage, StageRun
 

@@ -12,7 +12,7 @@ from shadowtime.shared.messages.envelope import Envelope, Event, Rejected, Sched
 from shadowtime.shared.stages.stage import StageRun
 from shadowtime.shared.streaming.protocols import Record, Transaction
 from shadowtime.shared.streaming.worker.partition_log import PartitionLog
-from shadowtime.shared.streaming.worker.run_progress import MAX_ATTEMPTS, MAX_FAILURES
+from shadowtime.shared.streaming.worker.run_lifecycle import MAX_ATTEMPTS, MAX_FAILURES
 from shadowtime.shared.streaming.worker.stage_worker import AdmissionError, admitted
 from tests.support.memory_store import MemoryStore
 from tests.support.memory_stream import Message, hand_over

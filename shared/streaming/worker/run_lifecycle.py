@@ -15,11 +15,11 @@ from shadowtime.shared.quoting import quote
 from shadowtime.shared.stages import StageRun, described
 from shadowtime.shared.streaming.protocols import Record
 from shadowtime.shared.streaming.worker.batched_compute import ComputeBatcher
-from shadowtime.shared.streaming.worker.committer import Committer, quarantine_reason
 from shadowtime.shared.streaming.worker.context import WorkerContext
 from shadowtime.shared.streaming.worker.dead_letter_buffer import DeadLetters
 from shadowtime.shared.streaming.worker.run import Journal, Run, RunPhase
 from shadowtime.shared.streaming.worker.run_cache import EvictedRun
+from shadowtime.shared.streaming.worker.slice_committer import SliceCommitter, quarantine_reason
 from shadowtime.shared.streaming.worker.slices import LARGE_BYTES, Slice, Work
 from shadowtime.shared.streaming.worker.time_limited_thread import TimeLimitedThread, TimeLimitExceeded
 
@@ -38,7 +38,7 @@ MAX_STATE_BYTES = 64_000_000
 """The largest snapshot that is stored."""
 
 
-class RunProgress:
+class RunLifecycle:
     """Advances the runs of a stage from event to event.
 
     `quarantined` has the reasons of quarantined runs, by name. `spent` has the seconds of work on each run, until it is
@@ -55,7 +55,7 @@ class RunProgress:
     """
 
     def __init__(
-        self, context: WorkerContext, thread: TimeLimitedThread, committer: Committer, letters: DeadLetters
+        self, context: WorkerContext, thread: TimeLimitedThread, committer: SliceCommitter, letters: DeadLetters
     ) -> None:
         self.stage = context.stage
         self.quarantined: dict[str, str] = {}

@@ -37,7 +37,7 @@ from shadowtime.shared.streaming.worker.slices import Slice
 log = logging.getLogger("shadowtime.worker")
 
 
-class Committer:
+class SliceCommitter:
     """Commits and delivers the slices of all runs.
 
     `attempted` has the names of the runs for which the store counts this process as one that works on the next event. A
