@@ -75,6 +75,8 @@ def _command(arguments: list[str], environment: dict[str, str], folder: Path, ou
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(environment)
+    further = environment.get("PYTHONPATH", "").split(os.pathsep)
+    sys.path[:0] = [entry for entry in further if entry and entry not in sys.path]  # read as an interpreter starts
     for number, path in ((1, out), (2, error)):
         with path.open("ab") as file:
             os.dup2(file.fileno(), number)
