@@ -1,7 +1,8 @@
 """Replay over Kafka: publish the events of a source, and apply the decisions that come back.
 
-In a closed replay, every instant is a barrier: later events are published only after its `Decided` has arrived. If the
-decision must be empty, the replay does not wait for it. The order and sequence numbers of events stay the same.
+In a closed replay, every instant is a barrier: later events are published only after its `Decided` has arrived. If no
+waiting job fits, the decision is empty, and the replay does not wait for it. The order and sequence numbers of events
+stay the same.
 
 A killed replay can resume: it runs the source again with the decisions in the Kafka log, and does not publish logged
 events again.

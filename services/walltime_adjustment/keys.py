@@ -15,7 +15,7 @@ Key = tuple[int | None, ...]
 
 
 class Traits(NamedTuple):
-    """Traits that make up keys; a project is the group of the Standard Workload Format."""
+    """The traits of a job that make up keys. The trait `project` is the group ID of the Standard Workload Format."""
 
     user: int | None
     project: int | None

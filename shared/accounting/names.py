@@ -101,7 +101,8 @@ def read_names(path: Path | None, key_file: Path | None) -> Names:
     if not _is_mapping(stored):
         raise TraceError(f"{path}: not a mapping of names: expected names and numbers for {', '.join(KINDS)}")
     if check != names.key_check and any(stored.values()):
-        raise TraceError(f"{path} was made with {'no' if check is None else 'another'} key; choose another --names")
+        other = "without a key" if check is None else "with another key"
+        raise TraceError(f"{path} was written {other}; choose another file for --names")
     names.of |= stored
     return names
 

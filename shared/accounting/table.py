@@ -124,7 +124,7 @@ def read(path: Path, reading: Reading) -> AccountingRows:
 
 def _batches(path: Path) -> "Iterator[pyarrow.RecordBatch]":
     if path.stat().st_size > MAX_LOG_SIZE:
-        raise TraceError(f"{path}: a log has at most {MAX_LOG_SIZE:,} bytes")
+        raise TraceError(f"{path}: the log is too large; the maximum is {MAX_LOG_SIZE:,} bytes")
     with path.open("rb") as raw:
         begins = raw.read(len(PARQUET))
     if begins == PARQUET:

@@ -66,15 +66,15 @@ class StageHandler:
         return self._ANSWERS[type(envelope.event)](self, envelope, envelope.event, known)
 
     def on_submitted(self, envelope: Envelope, job: JobSubmitted) -> Envelope:
-        """Answer the submission of a job."""
+        """Return the envelope of a submitted job with what this stage adds. Other methods do so for their events."""
         return envelope
 
     def on_withdrawn(self, envelope: Envelope, withdrawn: JobWithdrawn, job: JobSubmitted) -> Envelope:
-        """Answer that a waiting job has left the queue."""
+        """Answer the departure of a waiting job from the queue."""
         return envelope
 
     def on_changed(self, envelope: Envelope, changed: JobChanged, old: JobSubmitted, new: JobSubmitted) -> Envelope:
-        """Answer that a waiting job has another request: as if it left the queue, and were submitted again.
+        """Answer a changed request of a waiting job: as if it left the queue, and were submitted again.
 
         If only its priority changes (`only_priority`), its predictions stay as they are.
         """
@@ -83,7 +83,7 @@ class StageHandler:
         return self.on_submitted(self.on_withdrawn(envelope, left(changed), old), new)
 
     def on_running_changed(self, envelope: Envelope, old: RunningJob, new: RunningJob) -> Envelope:
-        """Answer that a running job has another request."""
+        """Answer a changed request of a running job."""
         return envelope
 
     def on_expected(self, envelope: Envelope, expected: JobExpected, job: JobSubmitted) -> Envelope:
@@ -95,18 +95,18 @@ class StageHandler:
         return envelope
 
     def on_wait(self, envelope: Envelope, job: JobSubmitted, wait: int) -> Envelope:
-        """Answer that a job's wait is known, in seconds: at its start, or once a trial run has ended for good.
+        """Answer the known wait of a job, in seconds: at its start, or once a trial run has ended for good.
 
         See docs/algorithms.md#own-run-time.
         """
         return envelope
 
     def on_suspended(self, envelope: Envelope, suspended: JobSuspended, job: RunningJob) -> Envelope:
-        """Answer that a running job has stopped."""
+        """Answer the suspension of a running job."""
         return envelope
 
     def on_resumed(self, envelope: Envelope, resumed: JobResumed, job: RunningJob) -> Envelope:
-        """Answer that a suspended job continues; `job` is still the suspended job."""
+        """Answer the resumption of a suspended job; `job` is still the suspended job."""
         return envelope
 
     def on_ended(self, envelope: Envelope, ended: JobEnded, job: RunningJob) -> Envelope:

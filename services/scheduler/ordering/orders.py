@@ -153,7 +153,7 @@ def random_over_time(jobs: WaitingColumns) -> Floats:
 
 @steady
 def area(jobs: WaitingColumns) -> Floats:
-    """Smallest expected area first: smallest E[p] · q, with the whole distribution (docs/ordering.md#expected-area)."""
+    """Smallest expected area E[p] · q first: p is the run time, q the processors (docs/ordering.md#expected-area)."""
     return jobs.means * jobs.processors
 
 

@@ -63,7 +63,7 @@ class Probabilistic(InOrder, Policy):
         return forecaster_of(self.settings.forecast, easy_ahead(self.settings.queue), self.futures())
 
     def futures(self) -> SampledFutures | None:
-        """Return sampled futures of EASY in the order of this queue; None unless that is arrival or priority."""
+        """Return the sampled futures of EASY in this policy's order; None for an order that cannot be forecast."""
         return easy_futures(self.settings.queue, self.ordering.chance)
 
     def schedule(self, now: int, queue: Queue, running: Running, free: int) -> list[Output]:

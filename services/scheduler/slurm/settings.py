@@ -83,7 +83,9 @@ def spelled(keys: dict[str, object]) -> str:
             raise ValueError(f"{key}: expected a number, a word, true, false or rows")
 
         if not set(text).isdisjoint("(),= \n"):
-            raise ValueError(f"{key}: a value cannot have any of (),= or spaces, as {truncate(text, QUOTED)!r} has")
+            raise ValueError(
+                f"{key}: {truncate(text, QUOTED)!r} has a parenthesis, comma, equals sign or space; rename it"
+            )
         parts.append(f"{key}={text}")
 
     return f"({','.join(parts)})"

@@ -86,7 +86,7 @@ class _Sums:
             self.within.add(probability, came=wait <= level)  # the highest probability of equal seconds
 
     def scores(self, by: By) -> StartDistributionScores:
-        """Return the means. Only the sampled forecast has intervals, as only it has them for every job."""
+        """Return the mean score of each forecast. Only the sampled one has intervals for every job."""
         jobs = self.jobs
         return StartDistributionScores(
             by=by,

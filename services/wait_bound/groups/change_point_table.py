@@ -1,4 +1,4 @@
-"""Numbers of misses in a row that indicate a change: rare at the autocorrelation of the waits, by Monte Carlo.
+"""Numbers of misses in a row that indicate a change, by the autocorrelation of the waits; made by Monte Carlo.
 
 `python -m shadowtime.services.wait_bound.groups.change_point_table` recomputes and prints the table.
 """

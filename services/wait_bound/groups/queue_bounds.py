@@ -67,7 +67,7 @@ class Ensemble:
                 self._squares[index] += float(seconds - wait) ** 2
 
     def chosen(self) -> int:
-        """Return the index of the grouping to follow. If none holds its coverage, it is that with the most coverage."""
+        """Return the index of the grouping to follow: if none reaches its coverage, the one with the highest."""
         least = (self._quantile - ROUNDING) * self._scored
         holding = [index for index, covered in enumerate(self._covered) if covered >= least]
         if not holding:

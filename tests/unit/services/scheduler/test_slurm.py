@@ -188,7 +188,7 @@ def test_a_site_in_a_file_is_spelled_out_and_keys_beside_it_count_first(tmp_path
     [
         ("weight_age = [1]", "weight_age: expected rows"),
         ("weight_age = 2025-01-01", "weight_age: expected a number"),
-        ("fairshare = 'a,b'", "a value cannot have any of"),
+        ("fairshare = 'a,b'", "a parenthesis, comma, equals sign or space"),
         ("weight_age", "site.toml"),
     ],
 )
