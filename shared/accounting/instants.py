@@ -5,7 +5,7 @@ from functools import lru_cache
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from shadowtime.shared.accounting.reading import UNKNOWN
-from shadowtime.shared.bounds import MAX_DURATION, MAX_INTEGER
+from shadowtime.shared.bounds import MAX_INTEGER
 from shadowtime.shared.errors import SettingsError
 from shadowtime.shared.quoting import quote
 
@@ -106,22 +106,3 @@ def whole_number(text: str) -> int | None:
         return None
     number = int(text)
     return number if number <= MAX_INTEGER else None
-
-
-def seconds_of(text: str) -> int | None:
-    """Return the seconds of [[HOURS:]MINUTES:]SECONDS or DAYS-HOURS[:MINUTES[:SECONDS]]; None for other texts.
-
-    >>> seconds_of("1-02:00:00"), seconds_of("1-12"), seconds_of("05:30.250"), seconds_of("soon")
-    (93600, 129600, 330, None)
-    """
-    days, dash, rest = text.strip().rpartition("-")
-    parts = [whole_number(part) for part in (days or "0", *rest.split(".")[0].split(":"))]
-    if None in parts or len(parts) > 4 or (dash and not days):
-        return None
-    day, *clock = (part or 0 for part in parts)
-    if dash:
-        clock += [0] * (3 - len(clock))
-    seconds = 86_400 * day
-    for part, unit in zip(reversed(clock), (1, 60, 3600), strict=False):
-        seconds += part * unit
-    return seconds if seconds <= MAX_DURATION else None

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from shadowtime.shared.accounting.instants import Instants, zone_of
-from shadowtime.shared.accounting.numbers import LIFE
+from shadowtime.shared.accounting.job_numbers import LIFE
 from shadowtime.shared.accounting.reading import UNKNOWN, AccountingRows
 from shadowtime.shared.bounds import MAX_PROCESSORS
 from shadowtime.shared.cluster import KILLED, RESIZED

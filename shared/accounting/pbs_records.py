@@ -4,8 +4,9 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from shadowtime.shared.accounting.instants import Instants, seconds_of, whole_number
-from shadowtime.shared.accounting.numbers import number_of
+from shadowtime.shared.accounting.durations import seconds_of
+from shadowtime.shared.accounting.instants import Instants, whole_number
+from shadowtime.shared.accounting.job_numbers import number_of
 from shadowtime.shared.accounting.reading import UNKNOWN
 from shadowtime.shared.bounds import MAX_AMOUNT, MAX_DURATION
 from shadowtime.shared.cluster import KILLED, LIMIT

@@ -3,8 +3,9 @@
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from shadowtime.shared.accounting.instants import Instants, seconds_of, whole_number, zone_of
-from shadowtime.shared.accounting.numbers import LIFE, TASKS, number_of, tasks_of
+from shadowtime.shared.accounting.durations import seconds_of
+from shadowtime.shared.accounting.instants import Instants, whole_number, zone_of
+from shadowtime.shared.accounting.job_numbers import LIFE, TASKS, number_of, tasks_of
 from shadowtime.shared.accounting.reading import UNKNOWN, AccountingRows, Reading
 from shadowtime.shared.accounting.sacct_values import EXPECTED, limit_of, nodes_of, resources_of, whole
 from shadowtime.shared.accounting.text_file import ends_with_a_line, lines_of

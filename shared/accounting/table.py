@@ -10,7 +10,8 @@ from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shadowtime.shared.accounting.instants import UNTOLD, Instants, seconds_of, whole_number, zone_of
+from shadowtime.shared.accounting.durations import seconds_of
+from shadowtime.shared.accounting.instants import UNTOLD, Instants, whole_number, zone_of
 from shadowtime.shared.accounting.reading import NUMBERS, TEXTS, UNKNOWN, AccountingRows, Reading
 from shadowtime.shared.accounting.sacct import GOING_ON, STATES
 from shadowtime.shared.accounting.text_file import GZIP

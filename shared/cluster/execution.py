@@ -61,7 +61,8 @@ class Execution(NamedTuple):
         """Return the end of the job at a time as an event.
 
         `killed` and `requeue` say whether a decision killed the job, and whether the job waits again. A job on trial
-        that its limit ends is always requeued.
+        that its limit ends is always requeued. A requeued job waits again in `replayer/simulation/machine.py` and in
+        `services/scheduler/pool_scheduler.py`.
         """
         cut = self.cut
         if cut and not killed and self.on_trial:

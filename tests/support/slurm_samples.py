@@ -4,7 +4,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
-from shadowtime.shared.accounting.numbers import number_of
+from shadowtime.shared.accounting.job_numbers import number_of
 
 SAMPLES = Path(__file__).with_name("samples")
 

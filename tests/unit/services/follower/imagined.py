@@ -4,8 +4,8 @@ from dataclasses import dataclass, replace
 from random import Random
 
 from shadowtime.services.follower.cluster.observation import JobObservation, LifeKey
+from shadowtime.shared.accounting.job_numbers import number_of
 from shadowtime.shared.accounting.machine_parts import MachineParts
-from shadowtime.shared.accounting.numbers import number_of
 from shadowtime.shared.messages.machine_capacity import Pool
 
 PARTS = MachineParts((Pool(name="batch", processors=16),), {"batch": 0}, {"n1": 0})

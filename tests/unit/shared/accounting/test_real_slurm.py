@@ -12,7 +12,7 @@ from shadowtime.replayer.logs.workload import Workload, prepare
 from shadowtime.replayer.simulation.embedded import EmbeddedReplay
 from shadowtime.replayer.simulation.recorded import Recorded
 from shadowtime.services.catalogue import configure
-from shadowtime.shared.accounting.numbers import LIFE
+from shadowtime.shared.accounting.job_numbers import LIFE
 from shadowtime.shared.accounting.reading import Reading
 from shadowtime.shared.messages.envelope import (
     ClusterOpened,
