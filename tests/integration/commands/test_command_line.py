@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -528,12 +529,14 @@ def test_errors_through_a_real_process(tmp_path: Path) -> None:
 
 def test_progress_bar_on_a_terminal(tmp_path: Path, log: Path) -> None:
     controller, terminal = os.openpty()
-    try:
-        done = subprocess.run([*COMMAND, str(log), "--json", "-"], stdout=-1, stderr=terminal, cwd=ROOT)
+    with subprocess.Popen([*COMMAND, str(log), "--json", "-"], stdout=-1, stderr=terminal, cwd=ROOT) as process:
         os.close(terminal)
-        shown = os.read(controller, 100_000).decode()
-    finally:
-        os.close(controller)
-    assert done.returncode == 0
-    assert json.loads(done.stdout)["jobs"] == 4
+        parts = []
+        with suppress(OSError), os.fdopen(controller, "rb", buffering=0) as screen:  # an error at its end
+            while part := screen.read(4096):
+                parts.append(part)
+        scores, _ = process.communicate()
+    shown = b"".join(parts).decode()
+    assert process.returncode == 0
+    assert json.loads(scores)["jobs"] == 4
     assert "Traceback" not in shown

@@ -101,11 +101,14 @@ def test_interrupted_while_a_kernel_is_loaded() -> None:
     assert (ended.returncode, ended.stdout, ended.stderr) == (INTERRUPTED, "", "interrupted\n")
 
 
-def test_interrupted_where_an_object_is_let_go(tmp_path: Path) -> None:
-    """Nothing can be raised there: importlib lets go of a lock after each import, for one."""
+@pytest.mark.parametrize("pause", [0.0, 0.3])
+def test_interrupted_where_an_object_is_let_go(tmp_path: Path, pause: float) -> None:
+    """Nothing can be raised there: importlib lets go of a lock after each import, for one. The hook may take long."""
     (tmp_path / "lets_go.py").write_text(
-        "import os, signal, time\n"
+        "import os, signal, threading, time\n"
         "from shadowtime.shared.cli.command_line import run_app\n"
+        "start = threading.Thread.start\n"
+        f"threading.Thread.start = lambda self: (start(self), time.sleep({pause}))\n"
         "class Held:\n"
         "    def __del__(self):\n"
         "        os.kill(os.getpid(), signal.SIGINT)\n"
