@@ -11,6 +11,8 @@ SBOM   := --pyproject pyproject.toml --spec-version 1.6 --output-reproducible --
 
 .PHONY: setup run test gates nightly busy check docs pictures bench stack stack-down up down pin lock sbom format clean
 
+KERNELS = $(BIN)/python -c "import shadowtime.services.pipeline; from shadowtime.shared.kernels.decorator import load_all; load_all()"
+
 setup: $(READY)
 	@$(PYTHON) .ci/commit-msg --install
 
@@ -21,7 +23,7 @@ $(READY): requirements-dev.lock pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(PIP) $(WHEELS) --require-hashes -r requirements-dev.lock
 	$(PIP) --no-deps --no-build-isolation --editable .
-	$(BIN)/python -c "import shadowtime.services.pipeline; from shadowtime.shared.kernels.decorator import load_all; load_all()"  # compiles the kernels once, into their cache
+	$(KERNELS)  # once, into their cache
 	touch $@
 
 run: $(READY)
@@ -30,6 +32,7 @@ run: $(READY)
 test: export PYTHONDONTWRITEBYTECODE :=  # hundreds of commands are started: what one has read of the source, all use
 test: $(READY)
 	-$(BIN)/python -m shadowtime.stack.install compose browser registry  # where a server cannot be had, its tests skip; in CI they fail
+	$(KERNELS)  # those that have changed: each test process would compile them for itself
 	exec env JDK_JAVA_OPTIONS="$$($(BIN)/python -m tests.support.class_archive)" $(BIN)/python -m pytest -q -m "not archive and not nightly" --numprocesses 4 --dist loadfile --no-loadscope-reorder --durations 40 --durations-min 15
 
 gates: $(READY)
