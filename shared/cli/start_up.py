@@ -5,7 +5,6 @@ import os
 import signal
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
@@ -77,7 +76,7 @@ def _lacks(error: ModuleNotFoundError, module: str) -> NoReturn:
 def _unraisable(lost: "sys.UnraisableHookArgs") -> None:
     """Repeat Ctrl-C a moment later if it arrived in a finalizer, where no exception can be raised."""
     if lost.exc_type is KeyboardInterrupt:
-        threading.Thread(target=_repeat_interrupt, daemon=True).start()
+        threading.Timer(0.01, _repeat_interrupt).start()
     else:
         sys.__unraisablehook__(lost)
 
@@ -85,15 +84,13 @@ def _unraisable(lost: "sys.UnraisableHookArgs") -> None:
 def _repeat_interrupt() -> None:
     """Send Ctrl-C to the main thread once it has left `_unraisable`, where Ctrl-C would be lost again."""
     main = threading.main_thread().ident or 0
-    while True:
-        time.sleep(0.01)
-        frame: FrameType | None = sys._current_frames()[main]  # noqa: SLF001  # it is documented
-        while frame is not None and frame.f_code is not _unraisable.__code__:
-            frame = frame.f_back
-        if frame is None:
-            break
-
-    signal.pthread_kill(main, signal.SIGINT)
+    frame: FrameType | None = sys._current_frames()[main]  # noqa: SLF001  # it is documented
+    while frame is not None and frame.f_code is not _unraisable.__code__:
+        frame = frame.f_back
+    if frame is None:
+        signal.pthread_kill(main, signal.SIGINT)
+    else:
+        threading.Timer(0.01, _repeat_interrupt).start()
 
 
 def _leave(number: int, frame: FrameType | None) -> None:
