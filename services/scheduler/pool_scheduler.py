@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from shadowtime.services.scheduler.policies import shape_of
-from shadowtime.services.scheduler.policy import Output
+from shadowtime.services.scheduler.policy import Output, Policy
 from shadowtime.services.scheduler.registry import POLICIES
 from shadowtime.services.scheduler.tables import (
     ADJUSTED,
@@ -91,6 +91,14 @@ def require_fit(
             left = [free - size for free, size in zip(left, asked, strict=True)]
 
 
+def open_policy(opened: ClusterOpened, at: int) -> Policy:
+    """Return the policy of a run, opened for the pool with index `at` in the machine."""
+    policy = POLICIES.build(parse(opened.policy))
+    policy.pool = at
+    policy.open(opened)
+    return policy
+
+
 class PoolScheduler:
     """Scheduler of one pool of a machine, independent of the other pools.
 
@@ -114,9 +122,7 @@ class PoolScheduler:
         self.room = room
         self.further = tuple(unit for unit in UNITS if unit != "processors" and getattr(room, unit) is not None)
         """Resources other than processors that limit jobs in this pool."""
-        self.policy = POLICIES.build(parse(opened.policy))
-        self.policy.pool = at
-        self.policy.open(opened)
+        self.policy = open_policy(opened, at)
         self.forecaster = self.policy.forecaster()
         self.observe: Callable[[Event], None] = self._observe if self.forecaster else self.policy.observe
         """Pass an event of this pool to the policy and the forecaster, if any, after the pool has handled it."""

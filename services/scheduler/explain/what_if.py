@@ -6,11 +6,9 @@ from typing import Any
 import orjson
 
 from shadowtime.services.scheduler.explain.release_time import ended_by
-from shadowtime.services.scheduler.pool_scheduler import PoolScheduler
-from shadowtime.services.scheduler.registry import POLICIES
+from shadowtime.services.scheduler.pool_scheduler import PoolScheduler, open_policy
 from shadowtime.services.scheduler.tables import NEVER, REQUESTED, SHORTENED, SIZE, SLOT, UNKNOWN, Queue
 from shadowtime.shared.messages import DIGITS, ClusterOpened, Sooner, Start
-from shadowtime.shared.spec import parse
 
 MAX_QUEUE = 5_000
 """Most waiting jobs for which other requests are tried. Each request takes a pass."""
@@ -40,9 +38,7 @@ class WhatIf:
     def starts(self, number: int, requested_time: int | None = None, processors: int | None = None) -> bool:
         """Return whether a pass now would start the job with this request; None: unchanged. One pass, and O(jobs)."""
         pool = self._pool
-        policy = POLICIES.build(parse(self._opened.policy))
-        policy.pool = pool.policy.pool
-        policy.open(self._opened)
+        policy = open_policy(self._opened, pool.policy.pool)
         state: Any = orjson.loads(self._policy)
         if state is not None:
             policy.restore(state)
