@@ -41,17 +41,19 @@ def add(parser: argparse.ArgumentParser, command: Any) -> None:
     if inner is not None:
         added = parser.add_subparsers()
         for name, subcommand in inner.items():
-            add(added.add_parser(name, help=sentence_of(subcommand.help)), subcommand)
+            add(added.add_parser(name, help=help_sentence(subcommand.help)), subcommand)
         return
 
     for parameter in command.params:
         if parameter.param_type_name == "argument":
             action = parser.add_argument(parameter.name, nargs="*", choices=choices(parameter))
         elif parameter.is_flag:
-            parser.add_argument(*parameter.opts, action="store_true", help=sentence_of(parameter.help))
+            parser.add_argument(*parameter.opts, action="store_true", help=help_sentence(parameter.help))
             continue
         else:
-            action = parser.add_argument(*parameter.opts, choices=choices(parameter), help=sentence_of(parameter.help))
+            action = parser.add_argument(
+                *parameter.opts, choices=choices(parameter), help=help_sentence(parameter.help)
+            )
 
         if takes_a_file(parameter):
             action.complete = shtab.FILE  # type: ignore[attr-defined]
@@ -73,6 +75,6 @@ def takes_a_file(parameter: Any) -> bool:
     return any(word in words for word in ("FILE", "FOLDER", "LOG", "OUT", "TRACE"))
 
 
-def sentence_of(text: str | None) -> str:
+def help_sentence(text: str | None) -> str:
     """Return the first sentence of a text, on one line, without the backticks that a shell would interpret."""
     return " ".join((text or "").split()).partition(". ")[0].removesuffix(".").replace("`", "")

@@ -56,13 +56,22 @@ def signed_duration(seconds: float) -> str:
     return f"{'-' if seconds < 0 else '+'}{duration(abs(seconds))}"
 
 
-def percent(share: float, digits: int = 1) -> str:
-    """Return a share in 0 to 1 as percent.
+def percent(share: float, form: str = ".1f") -> str:
+    """Return a share in 0 to 1 as percent, formatted by a format specification.
 
-    >>> percent(0.951), percent(0.5, 0)
-    ('95.1 %', '50 %')
+    >>> percent(0.951), percent(0.5, ".0f"), percent(0.12345, ".3g")
+    ('95.1 %', '50 %', '12.3 %')
     """
-    return f"{100 * share:.{digits}f} %"
+    return f"{100 * share:{form}} %"
+
+
+def slowdown(value: float | None) -> str:
+    """Return a bounded slowdown as text.
+
+    >>> slowdown(1234.567), slowdown(None)
+    ('1,234.57', '-')
+    """
+    return "-" if value is None else f"{value:,.2f}"
 
 
 def work(processor_seconds: float) -> str:

@@ -29,7 +29,7 @@ EVERY = 30.0
 """Minimum seconds between two progress lines if the output is not a terminal."""
 
 
-def with_progress(results: Iterator[Item], total: int) -> Iterator[Item]:
+def with_cell_progress(results: Iterator[Item], total: int) -> Iterator[Item]:
     """Yield the results unchanged, and show how many of `total` are done."""
     if not messages.is_terminal:
         yield from _in_lines(results, total)
@@ -92,7 +92,7 @@ def run_campaign(campaign: Campaign, how: How) -> None:
     say(f"{campaign.name}: {len(cells):,} cells, {len(rows):,} of them done before; results in {store.folder}")
     if left:
         with closing(carry_out_all(left)) as results:  # on an error, closing ends all processes
-            for cell, outcome in with_progress(results, len(left)):
+            for cell, outcome in with_cell_progress(results, len(left)):
                 store.keep(cell, outcome)
                 rows[cell] = outcome.row
 

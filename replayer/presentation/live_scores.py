@@ -6,6 +6,7 @@ from shadowtime.replayer.presentation.drift import drift_table
 from shadowtime.replayer.presentation.site_expectations import starts_table, words
 from shadowtime.replayer.presentation.starts import NAMES, start_columns
 from shadowtime.shared.cli import FittedTable
+from shadowtime.shared.formatting import percent
 from shadowtime.shared.messages import Scores
 from shadowtime.shared.text import TableColumn, numbers, seconds, shares
 
@@ -29,7 +30,7 @@ def tables(run: str, scores: Scores) -> Iterator[FittedTable]:
         ]
         names = {
             "bound": [wait_bound.grouping for wait_bound in bounds],
-            "for": [f"{100 * wait_bound.quantile:.4g} %" for wait_bound in bounds],
+            "for": [percent(wait_bound.quantile, ".4g") for wait_bound in bounds],
         }
         yield _table("Bounds on waits", held, names)
 

@@ -44,7 +44,8 @@ def start_columns(rows: Sequence[StartDistributionScores], *, exact: bool = Fals
         ),
         *(
             shares(
-                f"in {100 * level:g} %", [None if share is None else share.covered_by_chance for share in group_shares]
+                f"in {percent(level, 'g')}",
+                [None if share is None else share.covered_by_chance for share in group_shares],
             )
             for level, group_shares in held.items()
         ),

@@ -12,7 +12,7 @@ from shadowtime.replayer.report.charts import PANEL, Chart, beside, dots, lines,
 from shadowtime.replayer.report.markup import bars, cell, escape, figure, table
 from shadowtime.replayer.report.statistics import by_class, medians_of, slowdowns, undominated
 from shadowtime.shared.distributions import SHAPES, shape_of
-from shadowtime.shared.formatting import duration, percent
+from shadowtime.shared.formatting import duration, percent, slowdown
 from shadowtime.shared.kernels import Integers
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 1.0)
@@ -50,7 +50,9 @@ def wait_distribution(runs: Sequence[RunRecord], base: int) -> str:
         [escape(name), *(cell(wait, duration(wait)) for wait in _quantiles(sample))]
         for name, sample in zip(names, waits, strict=True)
     ]
-    numbers = table(["policy", *(f"{percent(share, 0)} within" for share in QUANTILES)], rows, "Quantiles of the waits")
+    numbers = table(
+        ["policy", *(f"{percent(share, '.0f')} within" for share in QUANTILES)], rows, "Quantiles of the waits"
+    )
     caption = "Share of jobs that wait no longer than so long, on a logarithmic axis. Higher and to the left is better."
     if len(runs) <= MAX_IN_ONE:
         return figure("Waits", caption, lines(names) + drawn(range(len(runs))), numbers)
@@ -126,7 +128,7 @@ def by_shape(runs: Sequence[RunRecord]) -> str:
         (
             shape,
             [
-                (name, length[place], slowdown_told(row[place]))
+                (name, length[place], slowdown(row[place]))
                 for name, length, row in zip(names, lengths, values, strict=True)
             ],
         )
@@ -137,7 +139,7 @@ def by_shape(runs: Sequence[RunRecord]) -> str:
     drawn = "".join(bars(title, shown, styles, longest) for title, shown in groups)
     head = ["policy", *(f"{shape} ({count:,} jobs)" for shape, count in zip(SHAPES, counts.tolist(), strict=True))]
     rows = [
-        [escape(name), *(cell(value, slowdown_told(value)) for value in row)]
+        [escape(name), *(cell(value, slowdown(value)) for value in row)]
         for name, row in zip(names, values, strict=True)
     ]
     caption = f"Mean bounded slowdown. {medians}: the medians. Bars begin at 1 and are logarithmic."
@@ -145,8 +147,3 @@ def by_shape(runs: Sequence[RunRecord]) -> str:
     return figure(
         "Slowdown by shape of job", caption, f'<div class="at-a-glance">{drawn}</div>', numbers, wide=len(runs) > 1
     )
-
-
-def slowdown_told(value: float | None) -> str:
-    """Return a slowdown as text with two digits; `-` if it is None."""
-    return "-" if value is None else f"{value:,.2f}"

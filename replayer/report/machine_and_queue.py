@@ -140,7 +140,7 @@ def _marks(machine: int, top: int) -> list[tuple[float, str]]:
 
 def _day_caption(day: OneDay, machine: int) -> str:
     jobs, busy, waiting = len(day.running["job"]), day.busy.sum() / len(day.asked) / machine, day.waiting.mean()
-    ran = f"Under {day.policy} {jobs:,} jobs ran, {percent(busy, 0)} of the machine was busy"
+    ran = f"Under {day.policy} {jobs:,} jobs ran, {percent(busy, '.0f')} of the machine was busy"
     return f"{ran}, and {waiting:,.1f} jobs waited on average."
 
 

@@ -7,10 +7,9 @@ import numpy as np
 from shadowtime.replayer.comparison import RunRecord
 from shadowtime.replayer.report.axes import Axis, linear, logarithmic, logarithmic_marks, round_marks
 from shadowtime.replayer.report.charts import PANEL, Chart, beside, lines, numbered, others, panels, series, sparse
-from shadowtime.replayer.report.figures import slowdown_told
 from shadowtime.replayer.report.markup import cell, figure, table
 from shadowtime.replayer.report.statistics import Month, by_class, month_of, months, slowdowns
-from shadowtime.shared.formatting import duration
+from shadowtime.shared.formatting import duration, slowdown
 
 FAR_APART = 10
 """Ratio of the longest to the shortest mean wait above which the axis is logarithmic.
@@ -44,7 +43,7 @@ def by_month(runs: Sequence[RunRecord], base: int) -> str:
     ):
         title = f"Mean {what} by month"
         picture = _month_panels(drawn, names, base, every, unit, floor)
-        show = duration if what == "wait" else slowdown_told
+        show = duration if what == "wait" else slowdown
         rows = [
             [month.name, f"{count:,}", *(cell(row[place], show(row[place])) for row in values)]
             for place, (month, count) in enumerate(zip(every, counts, strict=True))

@@ -7,7 +7,7 @@ from shadowtime.replayer.comparison import RunRecord
 from shadowtime.replayer.report.affected_classes import groups
 from shadowtime.replayer.report.statistics import PairedDifferences, paired
 from shadowtime.shared.chance import key_of
-from shadowtime.shared.formatting import duration, percent
+from shadowtime.shared.formatting import duration, percent, slowdown
 from shadowtime.shared.statistics import Interval
 
 Row = Mapping[str, Any]
@@ -33,7 +33,7 @@ def verdict(document: Row, runs: Sequence[RunRecord]) -> str:
         return (
             f"Under {row['policy']} jobs waited {duration(row['mean_wait'])} on average and "
             f"{duration(row['max_wait'])} at most, with a mean bounded slowdown of "
-            f"{_slowdown(row['mean_bounded_slowdown'])}. No other policy was replayed, so nothing says whether one "
+            f"{slowdown(row['mean_bounded_slowdown'])}. No other policy was replayed, so nothing says whether one "
             "would do better."
         )
 
@@ -82,10 +82,10 @@ def _what_is_best(rows: Sequence[Row], runs: Sequence[RunRecord], base: int, low
 
     def less_than(place: int) -> str:
         name, less = rows[place]["policy"], rows[place]["mean_bounded_slowdown"] - least
-        return f"{_slowdown(less)} less than {name}{_sure(runs, place, lowest)}" if less else f"the same as {name}"
+        return f"{slowdown(less)} less than {name}{_sure(runs, place, lowest)}" if less else f"the same as {name}"
 
     next_one = "" if base == following else f", and {less_than(following)}, which was next"
-    best = f"{rows[lowest]['policy']} had the lowest mean bounded slowdown, {_slowdown(least)}"
+    best = f"{rows[lowest]['policy']} had the lowest mean bounded slowdown, {slowdown(least)}"
     return f"{best}: {less_than(base)}{next_one}."
 
 
@@ -107,7 +107,7 @@ def _at_what_price(rows: Sequence[Row], runs: Sequence[RunRecord], base: int, lo
         else ""
     )
     if comparison and comparison.later:
-        whom += f", and {percent(comparison.later, 0)} of all jobs started later"
+        whom += f", and {percent(comparison.later, '.0f')} of all jobs started later"
     longest, shorter = duration(b["max_wait"]), duration(a["max_wait"])
     most = f"was {longest}, as under {a['policy']}" if longest == shorter else f"was {longest}, not {shorter}"
     return f"Compared with {a['policy']}, jobs waited {mean} on average{whom}; the longest wait {most}."
@@ -128,7 +128,7 @@ def _paired(runs: Sequence[RunRecord], base: int, other: int) -> PairedDifferenc
 def _sure(runs: Sequence[RunRecord], base: int, lowest: int) -> str:
     """Return in parentheses the 95 % interval of the slowdown difference; empty without records."""
     comparison = _paired(runs, base, lowest)
-    return _bounds(comparison.slowdown, _slowdown) if comparison else ""
+    return _bounds(comparison.slowdown, slowdown) if comparison else ""
 
 
 def _bounds(more: Interval, show: Callable[[float], str]) -> str:
@@ -153,10 +153,6 @@ def _and(parts: Sequence[str]) -> str:
     return " and ".join(filter(None, [", ".join(parts[:-1]), parts[-1]]))
 
 
-def _slowdown(value: float) -> str:
-    return f"{value:,.2f}"
-
-
 def _of_run_times(document: Row) -> str:
     requests = document["requests_as_run_times"]["mean_absolute_error"]
     rows = [row for row in document["run_time_predictions"] if row["predictions"]]
@@ -177,5 +173,5 @@ def _of_bounds(rows: Sequence[Row]) -> str:
     least = min(row["coverage"] for row in covered)
     return (
         f"Of {len(covered)} bounds on waits {held} covered the {100 * covered[0]['quantile']:g} % "
-        f"that they aim at; the lowest coverage was {100 * least:.1f} %."
+        f"that they aim at; the lowest coverage was {percent(least)}."
     )

@@ -24,6 +24,7 @@ from shadowtime.shared.messages import (
     JobSubmitted,
     RunTimePrediction,
     adjustment_class,
+    bound_to_show,
 )
 
 # Failures of a job's predictions, each in 0 to 1, by which drift is detected: docs/algorithms.md#drift.
@@ -177,7 +178,7 @@ class PredictionsHeld:
         if not kept:
             return
         counted = before = self.outlived.get(job.job_number, 0)
-        named = _named(kept)
+        named = bound_to_show((kind.grouping, kind.queue, bound) for kind, bound in kept)
         for place, (kind, bound) in enumerate(kept):
             if bound is None or before >> place & 1 or not (started or bound < waited):
                 continue
@@ -222,13 +223,3 @@ class PredictionsHeld:
 
 def _owner(job: JobSubmitted) -> Owner:
     return Owner(job.user_id, job.queue_number, job.partition_number)
-
-
-def _named(kept: list[tuple[BoundKind, int | None]]) -> int | None:
-    """Return the index of the bound to show if only one is shown; None if the cluster has no bound.
-
-    The choice is that of `shared.text.events.chosen`.
-    """
-    known = [place for place, (kind, bound) in enumerate(kept) if kind.queue is None and bound is not None]
-    ensemble = (place for place in known if kept[place][0].grouping == "ensemble")
-    return next(ensemble, known[0] if known else None)

@@ -85,6 +85,7 @@ if TYPE_CHECKING:
         WaitForecast,
         WalltimeAdjustment,
         adjustment_class,
+        bound_to_show,
         published,
     )
     from shadowtime.shared.messages.reasons import (

@@ -1,6 +1,7 @@
 """Predictions that the stages add to a job at its submission."""
 
 import math
+from collections.abc import Iterable
 from itertools import pairwise
 from typing import Annotated, Literal
 
@@ -212,6 +213,35 @@ class WaitBound(FrozenModel):
     observations: Count = 0
     reason: Reasons | None = None
     starts_within: Annotated[tuple[tuple[Probability, Seconds], ...], AtMost(MAX_QUANTILES)] = ()
+
+
+def bound_to_show(bounds: Iterable[tuple[str, int | None, int | None]]) -> int | None:
+    """Return the place of the one bound to show if only one is shown: the ensemble's, else the first of the cluster.
+
+    The lowest of several bounds would be wrong: it holds less often than each of them.
+
+    Parameters
+    ----------
+    bounds
+        For each bound its grouping, its queue and its seconds, as in `WaitBound`.
+
+    Returns
+    -------
+    int or None
+        None if no grouping has a bound over the whole cluster.
+
+    Examples
+    --------
+    >>> bound_to_show([("plain", None, 7200), ("ensemble", 1, 60), ("ensemble", None, 9000)])
+    2
+    """
+    whole = [
+        (place, grouping)
+        for place, (grouping, queue, bound) in enumerate(bounds)
+        if queue is None and bound is not None
+    ]
+    ensemble = (place for place, grouping in whole if grouping == "ensemble")
+    return next(ensemble, whole[0][0] if whole else None)
 
 
 class WaitForecast(FrozenModel):

@@ -6,7 +6,7 @@ Names that people gave to clusters and runs may contain anything. Control charac
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from shadowtime.shared.formatting import clock, duration
+from shadowtime.shared.formatting import clock, duration, percent
 from shadowtime.shared.messages import (
     CapacityChanged,
     ChangePoint,
@@ -28,6 +28,7 @@ from shadowtime.shared.messages import (
     Outcome,
     Rejected,
     WaitBound,
+    bound_to_show,
     describe_drift,
     moment,
     whose,
@@ -123,12 +124,9 @@ def sentences(envelope: Envelope, log: RunContext = UNKNOWN) -> Iterator[Sentenc
 
 
 def chosen(bounds: Sequence[WaitBound]) -> WaitBound | None:
-    """Return the one bound to show: the ensemble's, else the first; None if there is no bound.
-
-    The lowest of several bounds would be wrong: it holds less often than each of them.
-    """
-    known = [entry for entry in bounds if entry.queue is None and entry.bound is not None]
-    return next((entry for entry in known if entry.grouping == "ensemble"), known[0] if known else None)
+    """Return the one bound to show, as `bound_to_show` chooses it; None if there is no bound."""
+    place = bound_to_show((bound.grouping, bound.queue, bound.bound) for bound in bounds)
+    return None if place is None else bounds[place]
 
 
 def bounded(bound: WaitBound) -> str:
@@ -140,7 +138,7 @@ def bounded(bound: WaitBound) -> str:
     scope = bound.grouping if bound.queue is None else f"{bound.grouping}, queue {bound.queue}"
     if bound.bound is None:
         return f"no bound ({plain(scope)}: {plain(bound.reason or 'unknown')})"
-    return f"waits at most {duration(bound.bound)} ({plain(scope)}, {100 * bound.quantile:.4g} %)"
+    return f"waits at most {duration(bound.bound)} ({plain(scope)}, {percent(bound.quantile, '.4g')})"
 
 
 def _decisions(decided: Decided, log: RunContext) -> Iterator[Sentence]:
@@ -218,7 +216,7 @@ def drifted(drift: Drift, unix_start: int, now: int | None = None) -> str:
     'not to be trusted since 1 d 00:00:00: jobs run less than half as long as predicted, of user 7 (40 %, not 20 %)'
     """
     of = plain(f"{describe_drift(drift.of, drift.what)}, of {whose(drift.scope, drift.number)}")
-    shares = f"({100 * drift.share:.0f} %, {'at most' if drift.holds else 'not'} {100 * drift.most:.0f} %)"
+    shares = f"({percent(drift.share, '.0f')}, {'at most' if drift.holds else 'not'} {percent(drift.most, '.0f')})"
     when = clock(drift.since, unix_start, now)
     return (
         f"hold again since {when}: no more that {of} {shares}"
@@ -230,7 +228,7 @@ def drifted(drift: Drift, unix_start: int, now: int | None = None) -> str:
 def _covered(coverage: Coverage) -> str:
     as_it_should_be = coverage.low <= coverage.covered <= coverage.high
     band = "" if as_it_should_be else f" (not {100 * coverage.low:.1f} to {100 * coverage.high:.1f} %)"
-    return f"{_scope(coverage)} {100 * coverage.covered:.1f} %{band}"
+    return f"{_scope(coverage)} {percent(coverage.covered)}{band}"
 
 
 def _scope(of: Coverage | ChangePoint) -> str:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from shadowtime.shared.formatting import clock, duration
+from shadowtime.shared.formatting import clock, duration, percent
 from shadowtime.shared.messages import Ahead, Ending, Endings, Explanation, Outcome, Refused, Shadow, Sooner
 from shadowtime.shared.quoting import plain
 from shadowtime.shared.text.events import ENDS
@@ -48,7 +48,7 @@ def shares(share: float) -> str:
     """
     if 0 < share < 0.001:
         return "less than 0.1 %"
-    return "more than 99.9 %" if 0.999 < share < 1 else f"{100 * share:.3g} %"
+    return "more than 99.9 %" if 0.999 < share < 1 else percent(share, ".3g")
 
 
 class _Words:

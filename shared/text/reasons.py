@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from shadowtime.shared.formatting import clock, duration
+from shadowtime.shared.formatting import clock, duration, percent
 from shadowtime.shared.messages import (
     Backfilled,
     ClusterOpened,
@@ -58,12 +58,12 @@ def describe_reason(reason: Reason, log: RunContext = UNKNOWN, now: int | None =
             left_over = f"{procs(reason.extra_processors)} left over at {at(reason.shadow_time)}"
             return f"backfilled, on what job {reason.head} leaves: {left_over}"
         case ProbablyHarmless():
-            left = f", budget left {_percent(reason.budget_left)}" if reason.budget_left < 1 else ""
+            left = f", budget left {percent(reason.budget_left, '.3g')}" if reason.budget_left < 1 else ""
             gain = "" if reason.cost_of_gain is None else f", cost of gain {reason.cost_of_gain:.3g}"
             if reason.recalibrated is None:
-                stated = _percent(reason.probability)
+                stated = percent(reason.probability, ".3g")
             else:
-                stated = f"{_percent(reason.recalibrated)} (raw {_percent(reason.probability)})"
+                stated = f"{percent(reason.recalibrated, '.3g')} (raw {percent(reason.probability, '.3g')})"
 
             return f"backfilled, delays job {reason.head} with {stated}{gain}{left}"
         case Reserved(guaranteed_start=None):
@@ -88,10 +88,6 @@ def left_undone(cut: CutShort) -> str:
             return f"too much to plan: {cut.left:,} waiting jobs were passed over"
         case "starts":
             return f"as many started as may at once: {cut.left:,} waiting jobs were left to the next pass"
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.3g} %"
 
 
 def procs(count: int) -> str:

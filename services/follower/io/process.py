@@ -65,13 +65,6 @@ class FollowerCollector(Collector):
                 yield family
 
 
-def registry_of(follower: Follower) -> CollectorRegistry:
-    """Return the registry of the metrics page."""
-    registry = CollectorRegistry()
-    registry.register(FollowerCollector(follower))
-    return registry
-
-
 def health_of(follower: Follower) -> tuple[bool, dict[str, Any]]:
     """Return whether the follower is healthy, and the content of its health page."""
     load = follower.source.load
@@ -102,7 +95,9 @@ async def follow_source(run: str, opened: ClusterOpened, source: LiveSource, set
 
     async def followed(store: RedisStore) -> None:
         follower = Follower(run, opened, source, store, settings)
-        await follow_all([follower], settings, lambda: health_of(follower), registry_of(follower), source.routes())
+        await follow_all(
+            [follower], settings, lambda: health_of(follower), FollowerCollector(follower), source.routes()
+        )
 
     await with_store(settings, STORE, followed)
 
@@ -122,7 +117,7 @@ async def follow_all(
     followers: Sequence[Follower],
     settings: Settings,
     health: Callable[[], tuple[bool, dict[str, Any]]],
-    registry: CollectorRegistry,
+    metrics: Collector,
     routes: Sequence[Route] = (),
 ) -> None:
     """Run followers until the process is ended, or all followers are done. A failed follower does not end the others.
@@ -136,6 +131,8 @@ async def follow_all(
     async with AsyncExitStack() as stack:
         ended = shutdown_event()
         if settings.web_port:
+            registry = CollectorRegistry()
+            registry.register(metrics)
             pages = worker_pages(health, registry)
             pages.add_routes(routes)
             await stack.enter_async_context(

@@ -31,8 +31,8 @@ def advice_table(question: AdviceQuestion, advice: Advice) -> RenderableType:
     reasons = dict.fromkeys(alternative.reason for alternative in advice.alternatives if alternative.reason is not None)
     lines += [f"no start is forecast: {reason}" for reason in reasons]
     caption = (
-        f"*: ends earliest of those cut with at most {percent(question.risk)} %; +: no other ends as early at as small "
-        "a risk. If nothing else arrives; other sizes do the same work."
+        f"*: ends earliest of those cut with at most {percent(question.risk, 'g')}; +: no other ends as early at as "
+        "small a risk. If nothing else arrives; other sizes do the same work."
     )
     return Group(*lines, alternatives_table(advice.alternatives, caption))
 
@@ -57,7 +57,7 @@ def alternatives_table(alternatives: tuple[Alternative, ...], caption: str) -> T
         "request",
         "cut",
         "mean wait",
-        *(f"{100 * share:g} % start in" for share in SHOWN),
+        *(f"{percent(share, 'g')} start in" for share in SHOWN),
     ):
         table.add_column(heading, justify="right")
 

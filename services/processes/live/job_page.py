@@ -8,7 +8,7 @@ from shadowtime.services.processes.live.outlook import MachineMoment
 from shadowtime.services.processes.live.page_data import state_of
 from shadowtime.services.processes.live.run_view import LiveView
 from shadowtime.services.processes.live.story import Bounded, Story
-from shadowtime.shared.formatting import clock, duration
+from shadowtime.shared.formatting import clock, duration, percent
 from shadowtime.shared.messages import moment
 from shadowtime.shared.text import ADJUSTED, ENDS, LEFT, procs
 
@@ -78,7 +78,7 @@ def headline(view: LiveView, story: Story) -> list[str]:
     sentences = [f"It has waited for {duration(now - job.since)} and is number {place:,} of {waiting:,} that wait."]
     if (by := story.start_by()) is not None:
         when, share = by
-        by_then = f"by {at(when)} with {100 * share:.4g} %"
+        by_then = f"by {at(when)} with {percent(share, '.4g')}"
         late = f"It is {duration(now - when)} late: it was to start {by_then}."
         sentences.append(f"It starts {by_then}." if when >= now else late)
 
@@ -110,7 +110,7 @@ def _story(view: LiveView, story: Story, machine: MachineMoment) -> Iterator[tup
     if story.weighed is not None:
         time, head, share = story.weighed
         often = "" if story.times_weighed == 1 else f" for the {ordinal(story.times_weighed)} time"
-        yield at(time, f"weighed{often} and not started: it would delay job {head} with {100 * share:.3g} %")
+        yield at(time, f"weighed{often} and not started: it would delay job {head} with {percent(share, '.3g')}")
 
     if story.overtaken_by is not None:
         time, number = story.overtaken_by
@@ -179,7 +179,7 @@ def _marked(view: LiveView, story: Story, row: tuple[str, str, str, str]) -> lis
 
 
 def _scope(bound: Bounded) -> str:
-    return f"wait, {100 * bound.quantile:.4g} % bound by {bound.grouping}"
+    return f"wait, {percent(bound.quantile, '.4g')} bound by {bound.grouping}"
 
 
 def _limit(bound: Bounded) -> str:

@@ -6,7 +6,7 @@ from math import sqrt
 from typing import Any, NamedTuple
 
 from shadowtime.shared.bounds import MAX_KINDS
-from shadowtime.shared.messages import WaitBound, WaitBoundScores
+from shadowtime.shared.messages import WaitBound, WaitBoundScores, bound_to_show
 
 WINDOW = 1_000
 """Number of scored jobs in a window; windows are disjoint."""
@@ -125,12 +125,10 @@ class WaitBoundCoverage:
             self.waiting[job_number] = kept
 
     def named(self, job_number: int) -> Bound | None:
-        """Return the one bound to show for a waiting job, or None; chosen as by `shared.text.events.chosen`."""
+        """Return the one bound to show for a waiting job; None if it has none."""
         kept = self.waiting.get(job_number, ())
-        known = [(kind, bound) for kind, bound in kept if kind.queue is None and bound is not None]
-        ensemble = (pair for pair in known if pair[0].grouping == "ensemble")
-        chosen = next(ensemble, known[0] if known else None)
-        return None if chosen is None else Bound(chosen[0].quantile, chosen[1])
+        place = bound_to_show((kind.grouping, kind.queue, bound) for kind, bound in kept)
+        return None if place is None else Bound(kept[place][0].quantile, kept[place][1])
 
     def reveal(self, job_number: int, wait: int) -> None:
         """Score the bounds of a job once its wait is known, in seconds. A job that starts again has none left."""

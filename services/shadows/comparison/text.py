@@ -40,7 +40,7 @@ def _waits(change: ConfidenceInterval) -> str:
     word, sign = ("shorter", -100) if change.mean < 0 else ("longer", 100)
     bounds = sorted(sign * end for end in (change.low, change.high) if end is not None)
     within = f" ({bounds[0]:.0f} to {bounds[1]:.0f})" if bounds else ""
-    return f"waits {abs(100 * change.mean):.0f} % {word}{within}"
+    return f"waits {percent(abs(change.mean), '.0f')} {word}{within}"
 
 
 def real(facts: Real, unix_start: int) -> str:

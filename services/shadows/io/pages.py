@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from prometheus_client import CollectorRegistry
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
@@ -80,13 +79,6 @@ class ShadowCollector(Collector):
                     families.setdefault(metric.name, family).add_metric([follower.run, *labels], value)
 
         yield from families.values()
-
-
-def registry_of(followers: Sequence[Follower]) -> CollectorRegistry:
-    """Return the registry of the metrics page."""
-    registry = CollectorRegistry()
-    registry.register(ShadowCollector(followers))
-    return registry
 
 
 def health_of(followers: Sequence[Follower]) -> tuple[bool, dict[str, Any]]:

@@ -6,7 +6,7 @@ import orjson
 
 from shadowtime.services.follower import Follower, follow_all, with_store
 from shadowtime.services.shadows.comparison import STORE
-from shadowtime.services.shadows.io.pages import health_of, registry_of
+from shadowtime.services.shadows.io.pages import ShadowCollector, health_of
 from shadowtime.services.shadows.io.source import ShadowSource
 from shadowtime.services.shadows.options import ShadowOptions
 from shadowtime.shared.messages import ClusterOpened
@@ -37,7 +37,7 @@ async def play(shadows: Sequence[ShadowOptions]) -> None:
             opened = wanted.opened(like)
             followers.append(Follower(wanted.of.run, opened, source, store, settings))
 
-        await follow_all(followers, settings, lambda: health_of(followers), registry_of(followers))
+        await follow_all(followers, settings, lambda: health_of(followers), ShadowCollector(followers))
 
     await with_store(settings, STORE, played)
 
