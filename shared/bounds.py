@@ -87,6 +87,9 @@ the run that was updated last."""
 MAX_UNPACKED = 2**25
 """Bytes of a compressed batch of records, once unpacked."""
 
+MAX_GZIP_MEMBERS = 16
+"""Members of the gzip data of a batch: each costs a copy of the bytes behind it."""
+
 MAX_LOG_SIZE = 2**30
 """Bytes of a log, once unpacked."""
 

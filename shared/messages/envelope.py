@@ -15,7 +15,7 @@ the present time, and `happened` is the time at which it happened. The upper lim
 from hashlib import sha256
 from typing import Annotated, Final, Literal
 
-from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, model_validator
+from pydantic import ConfigDict, Field, TypeAdapter, model_validator
 
 from shadowtime.shared.bounds import (
     MAX_BOUNDS,
@@ -246,7 +246,7 @@ class Envelope(FrozenModel):
         """Return the envelope in a message; None if it has no valid one: a stage has made the message a dead letter."""
         try:
             return None if value is None else cls.from_bytes(value)
-        except ValidationError:
+        except Exception:  # any error of a library at unforeseen bytes
             return None
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 
 class Record(Protocol):
@@ -62,6 +62,18 @@ class RunState:
     catching_up: bool = False
 
 
+class RunSummary(NamedTuple):
+    """The part of a stored run that says whether its next owner has work to do before the run's next event.
+
+    `outbox` is the number of its outputs; the other fields are those of `RunState`.
+    """
+
+    sequence: int
+    outbox: int
+    quarantined: str | None
+    catching_up: bool
+
+
 @dataclass(frozen=True)
 class Transaction:
     """The changes of one batch in one run.
@@ -110,6 +122,10 @@ class StateStore(Protocol):
 
     async def runs(self, partition: int) -> Sequence[str]:
         """Return the names of the runs that have been stored for a partition."""
+        ...
+
+    async def summaries(self, runs: Sequence[str]) -> Sequence[RunSummary | None]:
+        """Return the summary of each run, in O(1) a run; None if nothing is stored of it."""
         ...
 
     async def attempt(self, run: str, below: int | None = None) -> int | None:

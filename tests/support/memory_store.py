@@ -1,11 +1,11 @@
 """A state store in memory, with the rules of the real one; it can be told to fail, or to lose its last seconds."""
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from shadowtime.shared.errors import FencedError, StoreError
-from shadowtime.shared.streaming.protocols import RunState, Transaction
+from shadowtime.shared.streaming.protocols import RunState, RunSummary, Transaction
 
 
 @dataclass
@@ -35,6 +35,15 @@ class MemoryStore:
 
     async def runs(self, partition: int) -> list[str]:
         return sorted(name for name, kept in self.kept.items() if kept.partition == partition)
+
+    async def summaries(self, runs: Sequence[str]) -> list[RunSummary | None]:
+        if self._fails():
+            raise StoreError("told to fail")
+        every = [self.kept.get(run) for run in runs]
+        return [
+            None if kept is None else RunSummary(kept.sequence, len(kept.outbox), kept.quarantined, kept.catching_up)
+            for kept in every
+        ]
 
     async def load(self, run: str) -> RunState | None:
         if self._fails():

@@ -57,6 +57,13 @@ async def no_sleep(_: float) -> None:
     await asyncio.sleep(0)
 
 
+async def take_partition(worker: StageWorker, partition: int = 0) -> None:
+    """Let a worker take over every run of a partition, as its loop does between records."""
+    await worker.take(partition)
+    while worker.untaken:
+        await worker.take_over()
+
+
 async def hand_over(worker: StageWorker, records: Sequence[Message], *, settle: bool = True) -> None:
     await worker.handle([worker.receive(record) for record in records])
     if settle:

@@ -1,4 +1,4 @@
-"""Clients of Kafka: producers, readers of logs, topics, bounded decompression."""
+"""Clients of Kafka: producers, batches, readers of logs, topics."""
 
 from typing import TYPE_CHECKING
 
@@ -7,8 +7,8 @@ from shadowtime.shared.lazy import lazy_exports
 if TYPE_CHECKING:
     from shadowtime.shared.streaming.kafka import clients, topic_admin
     from shadowtime.shared.streaming.kafka.clients import partition_of
-    from shadowtime.shared.streaming.kafka.decompression import UndecodableBatch
     from shadowtime.shared.streaming.kafka.log_reader import LogReader, read_log
+    from shadowtime.shared.streaming.kafka.record_batches import UnreadableReason
     from shadowtime.shared.streaming.kafka.shared_clients import PartitionFeed, RunClients, released, shared
     from shadowtime.shared.streaming.kafka.stage_stream import KafkaStream
     from shadowtime.shared.streaming.kafka.topic_admin import keep_topics, partitions_of, prepare_topics

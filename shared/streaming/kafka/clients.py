@@ -7,10 +7,10 @@ from zlib import crc32
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 
 from shadowtime.shared.errors import BusError, reason_of
-from shadowtime.shared.streaming.kafka.decompression import limit_decompression
+from shadowtime.shared.streaming.kafka.record_batches import read_safely
 from shadowtime.shared.streaming.settings import Settings
 
-limit_decompression()
+read_safely()
 
 SLACK = 100_000
 """Allowance in bytes for all of a message besides its value: key, headers, Kafka's own fields."""

@@ -182,7 +182,7 @@ async def subscribe(
             yield [
                 Message(
                     record.value or b"",
-                    {name: value.decode(errors="replace") for name, value in record.headers},
+                    {name: (value or b"").decode(errors="replace") for name, value in record.headers},
                     record.partition,
                     follower.behind(TopicPartition(topic, record.partition), record.offset + 1),
                 )

@@ -28,7 +28,7 @@ from redis.exceptions import AuthenticationError, NoScriptError, RedisError
 from redis.exceptions import ConnectionError as Disconnected
 
 from shadowtime.shared.errors import FencedError, StoreError, reason_of
-from shadowtime.shared.streaming.protocols import RunState, Transaction
+from shadowtime.shared.streaming.protocols import RunState, RunSummary, Transaction
 from shadowtime.shared.streaming.state.redis_client import Client
 
 # The shebang makes Redis refuse the whole script when memory is full, instead of stopping it half-way.
@@ -74,6 +74,12 @@ return stored
 CLOSED_RUN_SECONDS = 86_400
 """Seconds for which the state of a closed run is kept, and for which attempts are counted."""
 
+MAX_REQUESTS = 32
+"""The maximum number of requests that are under way at once: each needs a connection of its own. Others wait."""
+
+WAIT_SECONDS = 30.0
+"""Seconds for which a request waits at most before it is sent."""
+
 PARTS = ("state", "journal", "outbox", "read-model", "attempts")
 
 
@@ -89,6 +95,9 @@ class RedisStore:
         self._stage = stage
         self._retention_seconds = retention_seconds
         self._script = client.register_script(COMMIT).sha
+        self._free = asyncio.Semaphore(MAX_REQUESTS)
+        self.waiting_requests = 0
+        """The number of requests that wait until others are answered."""
         self._waiting: list[tuple[Sequence[Any], asyncio.Future[Any]]] = []
         self._sending: asyncio.Task[None] | None = None
 
@@ -100,6 +109,23 @@ class RedisStore:
         members = await self._ask(self._client.smembers(self._key(str(partition), "partition")))
         return sorted(member.decode() for member in members)
 
+    async def summaries(self, runs: Sequence[str]) -> Sequence[RunSummary | None]:
+        """Return the summary of each run, in O(1) a run; None if nothing is stored of it."""
+        answers = await self._at_once(
+            *(
+                command
+                for run in runs
+                for command in (
+                    ("HMGET", self._key(run, "state"), "sequence", "quarantined", "behind"),
+                    ("LLEN", self._key(run, "outbox")),
+                )
+            )
+        )
+        return [
+            None if sequence is None else RunSummary(int(sequence), int(outbox), _text(quarantined), behind is not None)
+            for (sequence, quarantined, behind), outbox in zip(answers[::2], answers[1::2], strict=True)
+        ]
+
     async def load(self, run: str) -> RunState | None:
         """Return the stored state of a run; None if there is none."""
         state, journal, outbox = await self._at_once(
@@ -109,7 +135,6 @@ class RedisStore:
         )
         if b"sequence" not in state:
             return None
-        quarantined = state.get(b"quarantined")
         return RunState(
             int(state[b"sequence"]),
             int(state[b"offset"]),
@@ -117,7 +142,7 @@ class RedisStore:
             state.get(b"snapshot"),
             journal,
             outbox,
-            None if quarantined is None else quarantined.decode(errors="replace"),
+            _text(state.get(b"quarantined")),
             b"behind" in state,
         )
 
@@ -236,10 +261,27 @@ class RedisStore:
             await asyncio.sleep(0.5)
 
     async def _ask(self, pending: Any) -> Any:
+        """Return the answer to a request once fewer than `MAX_REQUESTS` others are under way."""
+        self.waiting_requests += 1
+        try:
+            async with asyncio.timeout(WAIT_SECONDS):
+                await self._free.acquire()
+        except TimeoutError:
+            pending.close()
+            raise StoreError(f"Redis did not answer {MAX_REQUESTS} requests within {WAIT_SECONDS:g} s") from None
+        finally:
+            self.waiting_requests -= 1
+
         try:
             return await cast("Awaitable[Any]", pending)
         except (RedisError, OSError, TimeoutError) as error:
             raise _unusable(error) from error
+        finally:
+            self._free.release()
+
+
+def _text(stored: bytes | None) -> str | None:
+    return None if stored is None else stored.decode(errors="replace")
 
 
 def _unusable(error: Exception) -> StoreError:

@@ -91,6 +91,8 @@ class WorkerHealth:
             "seconds_since_progress": round(idle, 1),
             "seconds_at_work": 0.0 if worker is None else round(worker.thread.busy_seconds, 1),
             "waiting": len(self._loop.turns),
+            "untaken_runs": 0 if worker is None else worker.untaken,
+            "waiting_for_redis": 0 if self._loop.store is None else self._loop.store.waiting_requests,
             "quarantined_runs": len(quarantined),
             "quarantined": dict(islice(quarantined.items(), QUARANTINED_SHOWN)),
         }

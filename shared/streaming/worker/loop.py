@@ -47,6 +47,7 @@ class WorkerLoop:
         self.metrics = metrics
         self.turns: FairQueue[Received] = FairQueue(WAITING, WAITING_BYTES)
         self.worker: StageWorker | None = None
+        self.store: RedisStore | None = None
         self._ready = asyncio.Event()
         self._new_partitions: set[int] = set()
         self._arrived = asyncio.Event()
@@ -88,7 +89,7 @@ class WorkerLoop:
         """Handle the records that have arrived, run by run, until the worker stops."""
         partitions = await topic_admin.prepare_topics(self.settings)
         client = connect(self.settings)
-        store = RedisStore(client, self.stage.name, self.settings.run_retention_seconds)
+        store = self.store = RedisStore(client, self.stage.name, self.settings.run_retention_seconds)
         stream = KafkaStream(self.stage, self.settings)
         await stream.start()
         context = WorkerContext(self.stage, store, stream, self.settings, self.metrics, partitions, time.monotonic)
@@ -106,6 +107,8 @@ class WorkerLoop:
                 began = time.perf_counter()
                 while self._new_partitions:
                     await worker.take(self._new_partitions.pop())
+                if worker.untaken:
+                    await worker.take_over()
                 if len(self.turns):
                     await self._turn(worker)
                     self.metrics.batch_seconds.observe(time.perf_counter() - began)
@@ -173,7 +176,7 @@ class WorkerLoop:
         split the batch, and the next stage would split it again. Each part costs a transaction and a delivery in every
         later stage.
         """
-        while not len(self.turns) and not self._new_partitions:
+        while not (len(self.turns) or self._new_partitions or (self.worker and self.worker.untaken)):
             self._arrived.clear()
             await self._arrived.wait()
         with suppress(TimeoutError):

@@ -19,6 +19,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from pydantic import ValidationError
 
@@ -27,8 +28,8 @@ from shadowtime.shared.errors import BusError, FencedError, StoreError, first_of
 from shadowtime.shared.messages import Envelope
 from shadowtime.shared.quoting import quote, truncate
 from shadowtime.shared.stages import JOBS, Stage, described
-from shadowtime.shared.streaming.kafka import UndecodableBatch, partition_of
-from shadowtime.shared.streaming.protocols import Record
+from shadowtime.shared.streaming.kafka import UnreadableReason, partition_of
+from shadowtime.shared.streaming.protocols import Record, RunSummary
 from shadowtime.shared.streaming.worker.context import WorkerContext
 from shadowtime.shared.streaming.worker.dead_letter_buffer import DeadLetters
 from shadowtime.shared.streaming.worker.partition_log import PartitionLog, name_of
@@ -40,6 +41,12 @@ from shadowtime.shared.streaming.worker.slices import Slice, Work
 from shadowtime.shared.streaming.worker.time_limited_thread import TimeLimitedThread
 
 # The admission of records to a stage, and the reasons for refusals: no JSON, unknown schema, too large, ….
+
+PIECE_SECONDS = 0.05
+"""Seconds after which taking over the runs of a partition gives way to records."""
+
+SUMMARIES_AT_ONCE = 200
+"""The maximum number of runs that one request to the store asks about."""
 
 READ_AT_ONCE = 50_000
 """Bytes of records up to which they are parsed in the event loop. That takes some milliseconds at most."""
@@ -66,7 +73,7 @@ def admitted(record: Record, stage: Stage, partitions: int, max_bytes: int) -> E
     """
     if record.value is None:
         raise AdmissionError("the message is empty")
-    if isinstance(record.value, UndecodableBatch):
+    if isinstance(record.value, UnreadableReason):
         raise AdmissionError(record.value.decode())
     if len(record.value) > max_bytes:
         raise AdmissionError(f"the message has {len(record.value)} bytes; the limit is {max_bytes}")
@@ -143,6 +150,8 @@ class RecordProcessor:
         self._committing: dict[str, Run] = {}
         """Runs whose last slice is being committed. If the cache evicted one, it would be loaded without the slice."""
         self._logs: dict[int, PartitionLog] = {}
+        self.untaken: dict[str, int] = {}
+        """The runs of newly assigned partitions that are not taken over yet, with their partitions."""
         self._searching = asyncio.Lock()  # one stretch of the log is read at a time
 
     def receive(self, record: Record) -> Received:
@@ -160,23 +169,40 @@ class RecordProcessor:
         self._committing.clear()
 
     async def take(self, partition: int) -> None:
-        """Begin with a newly assigned partition: deliver outputs that its last owner may have left undelivered."""
-        for name in await self._context.store.runs(partition):
-            saved = await self._context.store.load(name)
-            if saved is None:
-                await self._context.store.forget(name)  # it was closed long ago, and its state has expired
-            elif saved.catching_up or len(saved.outbox) > self._runs.delivered(name, saved.sequence):
-                run = await self._lifecycle.load(name, partition, self._runs.pop_evicted(name))
-                if run.catching_up and run.quarantined is None:
-                    await self._follow(run, run.position.offset + 1, None)
-                    await self._committer.wait_committed(run)
-                    run.catching_up = False
-                    await self._committer.commit(run, Slice(run.state.sequence, offset=run.position.offset))
+        """Note the runs of a newly assigned partition, for `take_over`."""
+        names = await self._context.store.runs(partition)
+        self.untaken.update(dict.fromkeys(names, partition))
 
-                if name not in self._runs:
-                    self._runs.remember(run)
-            elif saved.quarantined is not None:
-                self._lifecycle.note_quarantine(name, saved.quarantined)
+    async def take_over(self) -> None:
+        """Deliver outputs that the last owners of noted runs may have left undelivered: one piece of that work.
+
+        A piece ends after the first run beyond `PIECE_SECONDS`. Most runs have nothing left, and cost O(1).
+        """
+        until = self._context.clock() + PIECE_SECONDS
+        while self.untaken:
+            part = list(islice(self.untaken.items(), SUMMARIES_AT_ONCE))
+            summaries = await self._context.store.summaries([name for name, _ in part])
+            for (name, partition), summary in zip(part, summaries, strict=True):
+                await self._take_run(name, partition, summary)
+                del self.untaken[name]
+                if self._context.clock() >= until:
+                    return
+
+    async def _take_run(self, name: str, partition: int, summary: RunSummary | None) -> None:
+        if summary is None:
+            await self._context.store.forget(name)  # it was closed long ago, and its state has expired
+        elif summary.catching_up or summary.outbox > self._runs.delivered(name, summary.sequence):
+            run = await self._lifecycle.load(name, partition, self._runs.pop_evicted(name))
+            if run.catching_up and run.quarantined is None:
+                await self._follow(run, run.position.offset + 1, None)
+                await self._committer.wait_committed(run)
+                run.catching_up = False
+                await self._committer.commit(run, Slice(run.state.sequence, offset=run.position.offset))
+
+            if name not in self._runs:
+                self._runs.remember(run)
+        elif summary.quarantined is not None:
+            self._lifecycle.note_quarantine(name, summary.quarantined)
 
     async def handle(self, received: Sequence[Received]) -> None:
         """Handle records, those of a run in order. They are stored and delivered by the end of the next call."""
@@ -366,9 +392,21 @@ class StageWorker:
         return self._lifecycle.quarantined
 
     async def take(self, partition: int) -> None:
-        """Begin with a newly assigned partition: deliver outputs that its last owner may have left undelivered."""
-        await self.commit_all()
+        """Note the runs of a newly assigned partition, for `take_over`."""
         await self._retry(lambda: self._processor.take(partition))
+
+    @property
+    def untaken(self) -> int:
+        """The number of runs that are noted and not taken over yet."""
+        return len(self._processor.untaken)
+
+    async def take_over(self) -> None:
+        """Deliver outputs that the last owners of some noted runs may have left undelivered.
+
+        Call this until `untaken` is 0. Records may be handled in between, also those of noted runs.
+        """
+        await self.commit_all()
+        await self._retry(self._processor.take_over)
 
     async def handle(self, received: Sequence[Received]) -> Mapping[str, float]:
         """Handle records, those of a run in order. Return the seconds of work on each run, by name.

@@ -9,8 +9,9 @@ import pytest
 import redis
 
 from shadowtime.shared.errors import FencedError, StoreError
-from shadowtime.shared.streaming.protocols import StateStore, Transaction
+from shadowtime.shared.streaming.protocols import RunSummary, StateStore, Transaction
 from shadowtime.shared.streaming.settings import Settings
+from shadowtime.shared.streaming.state import redis_store as redis_store_module
 from shadowtime.shared.streaming.state.redis_client import connect
 from shadowtime.shared.streaming.state.redis_store import RedisStore
 from shadowtime.stack.servers.servers import Redis
@@ -126,6 +127,45 @@ def test_the_fence_refuses_and_changes_nothing(check: Callable[[Check], None]) -
         assert await store.load("run") == before
 
     check(work)
+
+
+def test_a_summary_says_what_is_left_of_a_run(check: Callable[[Check], None]) -> None:
+    async def work(store: StateStore) -> None:
+        await store.commit(transaction(-1, 3))
+        await store.commit(transaction(-1, 2, run="ended", quarantined="why", catching_up=True, delivered=0))
+        found = await store.summaries(["ended", "unknown", "run"])
+        assert found == [RunSummary(1, 2, "why", True), None, RunSummary(2, 3, None, False)]
+        assert await store.summaries([]) == []
+
+    check(work)
+
+
+def test_requests_beyond_the_limit_wait(check: Callable[[Check], None]) -> None:
+    """Of 101 requests, redis-py refused one with "Too many connections"; a worker of 150 runs was down for ever."""
+
+    async def work(store: StateStore) -> None:
+        await store.commit(transaction(-1, 3))
+        loaded = await asyncio.gather(*(store.load("run") for _ in range(1_000)))
+        assert all(state == loaded[0] and state is not None for state in loaded)
+
+    check(work)
+
+
+def test_a_request_waits_no_longer_than_its_limit(empty_redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(redis_store_module, "WAIT_SECONDS", 0.2)
+
+    async def work() -> None:
+        async with redis_store(empty_redis) as store:
+            with redis.Redis.from_url(empty_redis.url) as client:
+                client.client_pause(1_500)
+            loads = [store.load("run") for _ in range(redis_store_module.MAX_REQUESTS + 1)]
+            *answered, refused = await asyncio.gather(*loads, return_exceptions=True)
+            assert answered == [None] * redis_store_module.MAX_REQUESTS
+            assert str(refused) == "Redis did not answer 32 requests within 0.2 s"
+            assert isinstance(refused, StoreError)
+            assert store.waiting_requests == 0
+
+    asyncio.run(work())
 
 
 def test_large_batches_pass(check: Callable[[Check], None]) -> None:

@@ -12,7 +12,7 @@ from shadowtime.shared.stages.stage import StageRun
 from shadowtime.shared.streaming.protocols import Transaction
 from shadowtime.shared.streaming.worker.stage_worker import StageWorker
 from tests.support.memory_store import MemoryStore
-from tests.support.memory_stream import MemoryStream, Message
+from tests.support.memory_stream import MemoryStream, Message, take_partition
 from tests.unit.shared.streaming.fragile_stage import Bench, told
 from tests.unit.shared.streaming.worker_runs import (
     RUNS,
@@ -233,7 +233,7 @@ def test_what_nobody_has_thought_of_quarantines_the_run_where_it_is_stored(where
         assert offsets(worker) == list(range(30))
         worker.close()
         after = new_worker(store, stream)
-        await after.take(0)
+        await take_partition(after)
         assert set(after.quarantined) == {NAME}
         after.close()
 
@@ -254,12 +254,12 @@ def test_the_last_words_of_a_quarantined_run_are_delivered_by_whoever_comes_next
     bench.stream.publish = fails_once  # type: ignore[method-assign]
     bench.handle(batch=20)
     bench.again()
-    asyncio.run(bench.worker.take(0))
+    asyncio.run(take_partition(bench.worker))
     assert [each.sequence for each in bench.outputs("evil")] == list(range(11))
     assert bench.outputs("evil")[-1].event.kind == "Rejected"
     said = len(bench.stream.published)
     bench.handle(batch=20)
-    asyncio.run(bench.worker.take(0))
+    asyncio.run(take_partition(bench.worker))
     assert len(bench.stream.published) == said
 
 

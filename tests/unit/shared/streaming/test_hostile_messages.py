@@ -15,7 +15,7 @@ from shadowtime.shared.streaming.worker.partition_log import PartitionLog
 from shadowtime.shared.streaming.worker.run_lifecycle import MAX_ATTEMPTS, MAX_FAILURES
 from shadowtime.shared.streaming.worker.stage_worker import AdmissionError, admitted
 from tests.support.memory_store import MemoryStore
-from tests.support.memory_stream import Message, hand_over
+from tests.support.memory_stream import Message, hand_over, take_partition
 from tests.unit.shared.streaming.fragile_stage import OPENED, SETTINGS, STAGE, Bench, told
 
 
@@ -62,7 +62,7 @@ def test_a_run_that_fails_again_and_again_is_quarantined() -> None:
     assert len(bench.stream.buried) == MAX_FAILURES + 1  # what came later is counted, not buried
     assert bench.metrics.registry.get_sample_value("shadowtime_worker_left_aside_total", {"stage": "fragile"}) == 19
     bench.again()
-    asyncio.run(bench.worker.take(0))
+    asyncio.run(take_partition(bench.worker))
     assert list(bench.worker.quarantined) == ["evil"]  # a new process knows it from the start
 
 
@@ -285,11 +285,11 @@ def test_a_partition_that_comes_back_is_not_told_again(monkeypatch: pytest.Monke
     bench = Bench(log_of(*((f"r{number}", told(f"r{number}", HONEST)) for number in range(8))))
     bench.handle()
     for _ in range(3):
-        asyncio.run(bench.worker.take(0))
+        asyncio.run(take_partition(bench.worker))
     assert len(bench.stream.published) == len(bench.log)
     bench.again()  # a new process cannot know: it says once more what may not have arrived
     for _ in range(3):
-        asyncio.run(bench.worker.take(0))
+        asyncio.run(take_partition(bench.worker))
     assert len(bench.log) < len(bench.stream.published) <= 2 * len(bench.log)
     once = len(bench.stream.published)
     bench.handle()

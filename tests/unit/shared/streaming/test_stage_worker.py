@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from shadowtime.shared.messages.envelope import ClusterOpened, Envelope, Event, JobSubmitted, JobWithdrawn
 from shadowtime.testing.examples import examples
 from tests.support.memory_store import MemoryStore
-from tests.support.memory_stream import MemoryStream, Message, hand_over
+from tests.support.memory_stream import MemoryStream, Message, hand_over, take_partition
 from tests.unit.shared.streaming.worker_runs import (
     RUNS,
     after_deduplication,
@@ -37,7 +37,7 @@ def test_effectively_once_whatever_fails(seed: int, failures: float, zombies: bo
             if chance.random() < failures:  # killed: a new worker begins at the committed offset, which is a hint
                 worker.close()
                 worker, position = new_worker(store, stream), chance.randint(0, committed)
-                await worker.take(0)
+                await take_partition(worker)
             if chance.random() < failures / 4:  # Redis killed: it comes back without its last seconds
                 store.kept = image
             if chance.random() < 0.2:
@@ -77,7 +77,7 @@ def test_outputs_of_a_worker_killed_before_it_published_leave_first() -> None:
         stream.published = []  # the process dies: what it published of the next batch never reached Kafka
         await hand_over(new_worker(store, stream), log[10:20])
         stream.published = published
-        await new_worker(store, stream).take(0)
+        await take_partition(new_worker(store, stream))
         assert len(published) == kept + 10
 
     asyncio.run(work())
