@@ -2,9 +2,11 @@
 
 from collections import UserDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from shadowtime.shared.errors import SettingsError
+from shadowtime.shared.private_files import check_private
 from shadowtime.shared.quoting import quote, truncate
 
 if TYPE_CHECKING:
@@ -112,11 +114,23 @@ class Plugins(UserDict[str, Of]):
     def _imported(self, point: "EntryPoint") -> Of | str:
         whose = f"{self._kind} {quote(point.name)} of {_describe(point)}"
         try:
+            _check_module(point.module)
             loaded = point.load()
             wrong = self._wrong(loaded, point.name)
         except (Exception, SystemExit) as error:  # the import of a third-party module may raise anything
             return f"{whose} cannot be imported: {type(error).__name__}: {truncate(str(error), 300)}"
         return f"{whose} is not a valid {self._kind}: {wrong}" if wrong else cast("Of", loaded)
+
+
+def _check_module(name: str) -> None:
+    """Raise `UntrustedFile` if somebody else can change the file of a module, or a package around it."""
+    from importlib.util import find_spec
+
+    parts = name.split(".")
+    for count in range(1, len(parts) + 1):
+        spec = find_spec(".".join(parts[:count]))  # imports the package around it, which was checked before
+        if spec is not None and spec.origin is not None and spec.has_location:
+            check_private(Path(spec.origin))
 
 
 class Classes(Plugins[type[Of]]):

@@ -1,5 +1,8 @@
 """The cache of compiled kernels: one file for each, named by a hash of all that it was compiled from.
 
+The files are pickles of machine code: whoever can change one runs code in each process that reads it. So a file is read
+only if nobody else can change it (`shared/private_files.py`).
+
 Numba's own cache checks only the kernel's own file for changes, and a crash can leave its index ahead of its data. If a
 callee in another file has changed, as after a pull, it would keep using machine code that contains the old callee.
 """
@@ -9,6 +12,7 @@ import os
 import pickle
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from types import CodeType, ModuleType
@@ -23,6 +27,8 @@ from numba.core.environment import Environment, lookup_environment
 from numba.core.registry import cpu_target
 from numba.core.runtime.nrt import rtsys
 from numba.core.serialize import dumps
+
+from shadowtime.shared.private_files import UntrustedFile, check_private, read_private, write_private
 
 # The stored form of a compiled kernel, which is loaded without the parts of numba that compile.
 #
@@ -112,8 +118,7 @@ _CONSTANT = (bool, int, float, complex, str, bytes, type(None))
 class CompiledBefore(UserProvidedCacheLocator):
     """Locator of compiled kernels in a `NUMBA_CACHE_DIR` that is read-only, as in the image.
 
-    Numba's own locators skip a read-only folder. The files are pickles: a user who may write there can run code in all
-    processes that read them. `NUMBA_CACHE_LOCATOR_CLASSES` selects this locator.
+    Numba's own locators skip a read-only folder. `NUMBA_CACHE_LOCATOR_CLASSES` selects this locator.
     """
 
     def ensure_cache_path(self) -> None:
@@ -126,7 +131,6 @@ class KernelCache(FunctionCache):
 
     _impl_class = Payload
     _cache_path: str
-    _cache_file: Any
     _impl: Any
     _py_func: Any
 
@@ -146,11 +150,14 @@ class KernelCache(FunctionCache):
         None if the cache has no readable file of it.
         """
         try:
-            kept = self.file(sig).read_bytes()
+            kept = read_private(self.file(sig))
             if sha256(kept[DIGEST:]).digest() != kept[:DIGEST]:
                 raise ValueError("its SHA-256 differs")
-            payload = pickle.loads(kept[DIGEST:])  # noqa: S301 - as numba reads it: see CompiledBefore
+            payload = pickle.loads(kept[DIGEST:])  # noqa: S301 - nobody else can change the file
         except FileNotFoundError:
+            return None
+        except UntrustedFile as error:
+            _warn_once(f"compiled kernels are not read, but compiled in memory: {error}")
             return None
         except Exception as error:  # damaged, or written by another program
             log.warning("compiled kernel %s cannot be read: %r; it is compiled again", self.file(sig), error)
@@ -168,9 +175,12 @@ class KernelCache(FunctionCache):
         file, payload = self.file(sig), pickled(self._impl.reduce(data))
         try:
             self._impl.locator.ensure_cache_path()
-            # Numba replaces the file atomically, so other processes never read half a file.
-            with self._cache_file._open_for_write(str(file)) as new:  # noqa: SLF001 - of numba
-                new.write(sha256(payload).digest() + payload)
+            check_private(file.parent)
+            readers = file.parent.stat().st_mode & 0o044  # all who may look into the folder
+            write_private(file, sha256(payload).digest() + payload, mode=0o600 | readers)
+        except UntrustedFile as error:
+            _warn_once(f"compiled kernels are not stored, and are compiled in each process: {error}")
+            return
         except OSError as error:
             log.warning("compiled kernel %s cannot be stored: %s", file, error)
             return
@@ -179,6 +189,11 @@ class KernelCache(FunctionCache):
             if old != file:
                 with suppress(OSError):
                     old.unlink()
+
+
+@cache
+def _warn_once(text: str) -> None:
+    log.warning("%s", text)
 
 
 def digest(function: Callable[..., Any]) -> str:

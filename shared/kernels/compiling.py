@@ -2,7 +2,9 @@
 
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
+from inspect import getfile
 from itertools import count
 from typing import Any, get_args, get_origin, get_type_hints
 
@@ -14,8 +16,9 @@ from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import CPUDispatcher, cpu_target
 from numba.extending import register_jitable
 
-from shadowtime.shared.kernels.cache import KernelCache
+from shadowtime.shared.kernels.cache import CompiledBefore, KernelCache
 from shadowtime.shared.kernels.decorator import INLINED, Kernel, cache_folder
+from shadowtime.shared.private_files import check_private, make_private_folder
 
 cpu_target.target_context  # noqa: B018 - created now, as its lock must be taken before the compiler's
 
@@ -55,9 +58,14 @@ def _number_apart() -> None:
 
 
 def is_kept(kernel: Kernel) -> bool:
-    """Return whether the cache has a kernel."""
+    """Return whether the cache has a kernel in a file that is read."""
     with global_compiler_lock:  # it guards `CACHE_DIR`, too
-        return _cache(kernel.py_func).file(_signature(kernel.py_func)).exists()
+        file = _cache(kernel.py_func).file(_signature(kernel.py_func))
+    try:
+        check_private(file)
+    except OSError:
+        return False
+    return True
 
 
 def _signature(function: Callable[..., Any]) -> Any:
@@ -71,6 +79,10 @@ def _cache(function: Callable[..., Any]) -> KernelCache:
     config: Any = numba.config
     before = config.CACHE_DIR
     config.CACHE_DIR = before or str(cache_folder())
+    if not before:
+        part = CompiledBefore.get_suitable_cache_subpath(getfile(function))  # type: ignore[no-untyped-call]
+        with suppress(OSError):  # a cache that cannot be written is a warning
+            make_private_folder(cache_folder() / part)
     try:
         return KernelCache(function)
     finally:

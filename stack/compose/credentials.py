@@ -9,6 +9,7 @@ secrets, except those that Grafana keeps in its own database. `--tls` adds certi
 import argparse
 import hashlib
 import json
+import os
 import secrets
 import sys
 from base64 import b64encode
@@ -18,6 +19,7 @@ from pathlib import Path
 from shadowtime.services.pipeline import STAGES
 from shadowtime.shared.cli import run_app
 from shadowtime.shared.metric_names import FOLLOW_JOB, SCRAPE_JOB
+from shadowtime.shared.private_files import write_private
 from shadowtime.shared.streaming import format_env_file
 from shadowtime.stack.roles import (
     ADMIN,
@@ -36,7 +38,7 @@ from shadowtime.stack.roles import (
     redis_acl,
     roles,
 )
-from shadowtime.stack.servers import certify, give_to, write_private
+from shadowtime.stack.servers import certify
 
 MADE, MOUNTED = Path("/secrets"), Path("/run/secrets")
 
@@ -236,7 +238,8 @@ def give(folder: Path, contents: Mapping[str, Mapping[str, str]]) -> None:
     if not token.exists():  # an existing folder belongs to another user and cannot be changed
         token.mkdir()
         token.chmod(0o750)
-        give_to(token, USERS["token"], USERS[METRICS])
+        if os.geteuid() == 0:
+            os.chown(token, USERS["token"], USERS[METRICS])
 
 
 def main() -> None:

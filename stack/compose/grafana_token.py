@@ -20,7 +20,7 @@ import orjson
 
 from shadowtime.shared.cli import run_app, say
 from shadowtime.shared.errors import PushError
-from shadowtime.stack.servers import write_private
+from shadowtime.shared.private_files import write_private
 
 ACCOUNT = "shadowtime-live"
 SECONDS, START_SECONDS = 10.0, 90.0

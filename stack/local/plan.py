@@ -6,6 +6,7 @@ from itertools import count
 from pathlib import Path
 
 from shadowtime.shared.metric_names import FOLLOW_JOB, SCRAPE_JOB
+from shadowtime.shared.private_files import read_private, write_private
 from shadowtime.shared.streaming import FOLLOW_PORT, SHADOW_PORT
 from shadowtime.stack.roles import KAFKA, REDIS, VICTORIA_METRICS, roles
 from shadowtime.stack.servers import (
@@ -64,12 +65,12 @@ class StackPlan:
     @classmethod
     def read(cls, folder: Path) -> "StackPlan":
         """Return the plan that `write` left in `folder`."""
-        fields = json.loads((folder / "plan.json").read_text())
+        fields = json.loads(read_private(folder / "plan.json"))
         return cls(**fields | {"stages": tuple(fields["stages"])})
 
     def write(self) -> None:
         """Write the plan into its folder."""
-        (Path(self.folder) / "plan.json").write_text(json.dumps(asdict(self), indent=2) + "\n")
+        write_private(Path(self.folder) / "plan.json", json.dumps(asdict(self), indent=2) + "\n")
 
     def make_servers(self) -> list[Server]:
         """Return Kafka, Redis and VictoriaMetrics, not yet started."""

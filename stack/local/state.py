@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from shadowtime.shared.private_files import read_private, write_private
 from shadowtime.stack.servers import ServerError
 
 LOOK_SECONDS = 1.0
@@ -78,15 +79,13 @@ def supervisor_of(folder: Path) -> int | None:
 
 def write_state(folder: Path, state: StackState) -> None:
     """Replace the state atomically: readers see the old one or the new one."""
-    part = folder / "state.json.part"
-    part.write_text(json.dumps(asdict(state)))
-    part.replace(folder / "state.json")
+    write_private(folder / "state.json", json.dumps(asdict(state)))
 
 
 def read_state(folder: Path) -> StackState | None:
     """Return the state of the stack that runs in `folder`; None if there is none yet."""
     try:
-        document = json.loads((folder / "state.json").read_text())
+        document = json.loads(read_private(folder / "state.json"))
     except FileNotFoundError:
         return None
     return StackState(

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from shadowtime.stack.servers.kafka_access import grant
     from shadowtime.stack.servers.kafka_server import Kafka
     from shadowtime.stack.servers.ports import HOST, is_free
-    from shadowtime.stack.servers.private_file import give_to, write_private
     from shadowtime.stack.servers.redis_server import Redis
     from shadowtime.stack.servers.server import OWNER_ONLY, Server, ServerError, open_log
     from shadowtime.stack.servers.servers import SERVERS

@@ -17,11 +17,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from shadowtime.shared.private_files import write_private
 from shadowtime.shared.streaming import format_env_file
 from shadowtime.stack.roles import Role, secret_names
 from shadowtime.stack.servers.certificates import certify
 from shadowtime.stack.servers.ports import HOST
-from shadowtime.stack.servers.private_file import write_private
 from shadowtime.stack.servers.server import ServerError
 
 

@@ -13,11 +13,11 @@ import uuid
 from pathlib import Path
 from typing import Any
 
+from shadowtime.shared.private_files import write_private
 from shadowtime.stack.roles import ADMIN, KAFKA, kafka_acls
 from shadowtime.stack.servers.access import Access, connect
 from shadowtime.stack.servers.jars import SOURCE, SUMS, jar_faults, jar_folder, kafka_version
 from shadowtime.stack.servers.ports import HOST, free_port
-from shadowtime.stack.servers.private_file import write_private
 from shadowtime.stack.servers.server import OWNER_ONLY, Server, Settings, open_log
 
 MIN_JAVA = 17

@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import Literal
 from urllib.parse import quote
 
+from shadowtime.shared.private_files import write_private
 from shadowtime.stack.roles import HEALTH, REDIS, redis_acl
 from shadowtime.stack.servers.access import Access, connect
 from shadowtime.stack.servers.ports import HOST
-from shadowtime.stack.servers.private_file import write_private
 from shadowtime.stack.servers.server import Server, Settings
 
 BINARY = "redis-server"

@@ -18,6 +18,7 @@ from shadowtime._version import __version__
 from shadowtime.services.pipeline import STAGES
 from shadowtime.shared.cli.paths import ROOT
 from shadowtime.shared.metric_names import FOLLOW_JOB, SCRAPE_JOB
+from shadowtime.shared.private_files import write_private
 from shadowtime.shared.streaming.role_settings import VARIABLE
 from shadowtime.shared.streaming.settings import Settings, read_settings
 from shadowtime.stack.compose import env
@@ -38,7 +39,6 @@ from shadowtime.stack.compose.credentials import (
 )
 from shadowtime.stack.roles import ADMIN, FOLLOW, HEALTH, KAFKA, REDIS, SHADOW, roles
 from shadowtime.stack.servers.jars import kafka_version
-from shadowtime.stack.servers.private_file import write_private
 from tests.support.compose import EXAMPLE, FILE, dockerfile, raw, resolved, services, variables
 from tests.support.patience import PATIENCE
 

@@ -159,6 +159,17 @@ def test_an_installed_policy_is_replayed_listed_and_run_by_a_stage(folder: Path)
     assert "Rejected" not in opened
 
 
+def test_a_plug_in_that_others_can_change_is_not_imported(folder: Path) -> None:
+    for place, mode in ((folder / "acme.py", 0o666), (folder, 0o777)):
+        before = place.stat().st_mode
+        place.chmod(mode)
+        done = command(folder, *SMALL, "mine")
+        place.chmod(before)
+        assert done.returncode == 2
+        assert done.stderr.count("\n") == 1
+        assert f"UntrustedFile: other users can change {place} (its mode is {mode:04o}); run: chmod go-w" in done.stderr
+
+
 def test_faulty_plug_ins_are_named_and_stop_nobody_else(folder: Path) -> None:
     listed = command(folder, "list", "policies")
     assert listed.returncode == 0

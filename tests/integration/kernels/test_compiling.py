@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -291,11 +292,11 @@ def test_a_damaged_file_is_compiled_anew(told: Told, tmp_path: Path, at: int) ->
 def test_what_cannot_be_kept_is_compiled_once_in_a_process(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def full(*_: object) -> None:
+    def full(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
-    monkeypatch.setattr("shadowtime.shared.kernels.cache.os.replace", full)
+    monkeypatch.setattr("shadowtime.shared.kernels.cache.write_private", full)
     unkept = Kernel(weighted)
     assert [unkept(np.arange(4), 2.0) for _ in range(2)] == [12, 12]
     (told,) = caplog.messages
@@ -304,9 +305,50 @@ def test_what_cannot_be_kept_is_compiled_once_in_a_process(
 
 def test_all_who_may_read_in_the_folder_may_read_what_is_kept(told: Told, tmp_path: Path) -> None:
     """As in the image, where root compiles and somebody else runs; nothing half written stays."""
-    told("import os\nos.umask(0o022)\nstep(5)")
-    (file,) = (each for each in tmp_path.rglob("*") if each.is_file() and each.name != "kernels.py")
+    told(f"import os, numba\nos.umask(0o022)\nnumba.config.CACHE_DIR = '{tmp_path}/named'\nstep(5)")
+    (file,) = (each for each in (tmp_path / "named").rglob("*") if each.is_file())
     assert file.stat().st_mode & 0o777 == 0o644
+
+
+@pytest.mark.parametrize("umask", [0o000, 0o022])
+def test_what_is_kept_at_home_is_for_nobody_else(told: Told, tmp_path: Path, umask: int) -> None:
+    told(f"import os\nos.umask({umask})\nstep(5)")
+    (file,) = tmp_path.rglob("kernels.step*.nbc")
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert {folder.stat().st_mode & 0o777 for folder in (file.parent, file.parent.parent)} == {0o700}
+
+
+class Planted:
+    """A pickle that makes a folder when it is read."""
+
+    def __init__(self, folder: str) -> None:
+        self.folder = folder
+
+    def __reduce__(self) -> Any:
+        return os.mkdir, (self.folder,)
+
+
+def test_what_another_user_could_have_planted_is_not_run(told: Told, tmp_path: Path) -> None:
+    """A pickle in the place of a kernel ran as whoever called the kernel."""
+    told("step(5)")
+    (file,) = tmp_path.rglob("kernels.step*.nbc")
+    planted = pickle.dumps(Planted(str(tmp_path / "ran")))
+    logged = "import logging, sys\nlogging.basicConfig(format='%(message)s', stream=sys.stdout, force=True)\n"
+    for place, mode in ((file, 0o666), (file.parent, 0o777), (tmp_path, 0o777)):
+        file.write_bytes(sha256(planted).digest() + planted)
+        before = place.stat().st_mode
+        place.chmod(mode)
+        *warnings, printed = told(f"{logged}print(step(5))").splitlines()
+        place.chmod(before)
+        assert printed == "10"
+        assert warnings[0].startswith("compiled kernels are not read, but compiled in memory: other users can change ")
+        assert not (tmp_path / "ran").exists()
+
+    file.write_bytes(sha256(planted).digest() + planted)
+    if os.geteuid() == 0:
+        os.chown(file, 65534, 65534)
+        assert "belongs to user 65534" in told(f"{logged}print(step(5))")
+    assert not (tmp_path / "ran").exists()
 
 
 @pytest.mark.nightly

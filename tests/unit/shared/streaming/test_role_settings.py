@@ -93,6 +93,12 @@ def test_finding_16_a_file_that_others_may_open_is_refused(folder: Path, mode: i
         read_settings([], "live")
 
 
+def test_a_file_in_a_folder_that_others_can_write_is_refused(folder: Path) -> None:
+    folder.chmod(0o777)
+    with pytest.raises(SettingsError, match=r"live\.env is not read: other users can change .*; run: chmod go-w"):
+        read_settings([], "live")
+
+
 @pytest.mark.skipif(os.getuid() != 0, reason="only root gives files away")
 def test_finding_16_a_file_of_another_user_is_refused(folder: Path) -> None:
     os.chown(folder / "live.env", 12345, -1)

@@ -1,0 +1,100 @@
+"""Files that nobody but their owner and root can change.
+
+Whoever can change a compiled kernel, a plug-in or a settings file decides what the process does that reads it. So such
+a file is read only if the file and every folder above it belong to the reader or to root, and nobody else may write
+there. The sticky bit, as on `/tmp`, keeps others from replacing what is not theirs. The private group of a user, as
+Debian makes one for each, is nobody else.
+"""
+
+import grp
+import os
+import pwd
+import stat
+from functools import cache
+from pathlib import Path
+
+
+class UntrustedFile(PermissionError):
+    """Somebody else can change a file, or belongs to somebody else; the message has the remedy."""
+
+
+def read_private(path: Path) -> bytes:
+    """Return the bytes of a file that nobody else can change. O(its size and the folders above it).
+
+    Raises
+    ------
+    UntrustedFile
+        If somebody else can change it, or could have replaced it.
+    OSError
+        If it cannot be read.
+    """
+    with path.open("rb") as file:
+        _check(path, os.fstat(file.fileno()))
+        check_folders(path)
+        return file.read()
+
+
+def check_private(path: Path) -> None:
+    """Raise `UntrustedFile` if somebody else can change a file or folder, and `OSError` if it does not exist."""
+    _check(path, path.stat())
+    check_folders(path)
+
+
+def check_folders(path: Path) -> None:
+    """Raise `UntrustedFile` if somebody else can replace a file: by its name, or where its links lead."""
+    for folder in {*path.absolute().parents, *path.resolve().parents}:
+        _check(folder, folder.stat())
+
+
+def _check(path: Path, about: os.stat_result) -> None:
+    if about.st_uid not in (os.geteuid(), 0):
+        raise UntrustedFile(f"{path} belongs to user {about.st_uid}; expected you, user {os.geteuid()}, or root")
+    writers = about.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    if writers & stat.S_IWGRP and about.st_gid == _private_group(about.st_uid):
+        writers &= ~stat.S_IWGRP
+    sticky = stat.S_ISDIR(about.st_mode) and about.st_mode & stat.S_ISVTX
+    if writers and not sticky:
+        mode = stat.S_IMODE(about.st_mode)
+        raise UntrustedFile(f"other users can change {path} (its mode is {mode:04o}); run: chmod go-w '{path}'")
+
+
+@cache
+def _private_group(user: int) -> int | None:
+    """Return the group that has the name of a user and no other member; None if there is none."""
+    try:
+        account = pwd.getpwuid(user)
+        group = grp.getgrgid(account.pw_gid)
+    except KeyError:
+        return None
+    alone = group.gr_name == account.pw_name and set(group.gr_mem) <= {account.pw_name}
+    return group.gr_gid if alone else None
+
+
+def make_private_folder(folder: Path) -> None:
+    """Create a folder, and the missing ones above it, for this user alone, whatever the umask."""
+    for missing in reversed([place for place in (folder, *folder.parents) if not place.exists()]):
+        try:
+            missing.mkdir(mode=0o700)
+        except FileExistsError:  # another process was quicker
+            continue
+        missing.chmod(0o700)
+
+
+def write_private(path: Path, content: str | bytes, *, mode: int = 0o600, user: int | None = None) -> None:
+    """Write a file atomically: readers see the old one or the new one.
+
+    Parameters
+    ----------
+    mode
+        Final mode of the file, regardless of the umask. While it is being written, only its owner can read it.
+    user
+        User and group that become the owners, if this process is root.
+    """
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    part.unlink(missing_ok=True)
+    with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        file.write(content.encode() if isinstance(content, str) else content)
+        os.fchmod(file.fileno(), mode)
+        if user is not None and os.geteuid() == 0:
+            os.fchown(file.fileno(), user, user)
+    part.replace(path)
