@@ -31,3 +31,7 @@ FUTURES = 2_000_000_000
 PERIODS = 10_000
 """Most calculation periods of Slurm's priorities that are handled one by one between two events. All later periods
 count as one."""
+
+CHARGES = 50_000_000
+"""Most additions to the usage of users and accounts in these periods, counted as `PERIODS` are. A thousand running jobs
+in accounts below the root need three thousand in a period."""

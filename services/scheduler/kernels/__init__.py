@@ -26,7 +26,14 @@ from shadowtime.services.scheduler.kernels.guarded import (
 )
 from shadowtime.services.scheduler.kernels.profile import FOREVER, begin, earliest, has_room_at, take
 from shadowtime.services.scheduler.kernels.release_walk import UNBOUNDED, Walk, by_time, walk
-from shadowtime.services.scheduler.kernels.slurm import BackfillCandidate, Bounds, Outlook, backfill_pass, main_pass
+from shadowtime.services.scheduler.kernels.slurm import (
+    BackfillCandidate,
+    Bounds,
+    Outlook,
+    backfill_pass,
+    charge_periods,
+    main_pass,
+)
 from shadowtime.services.scheduler.kernels.terminations import (
     Distributions,
     RunningEnds,

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from shadowtime.services.scheduler.kernels.profile import begin, earliest, fits, take
-from shadowtime.shared.kernels import Integers, IntegerTable
+from shadowtime.shared.kernels import Floats, Integers, IntegerTable, kernel
 
 
 class BackfillCandidate(NamedTuple):
@@ -136,3 +136,41 @@ def backfill_pass(outlook: Outlook, queue: Sequence[BackfillCandidate], bounds: 
                 outlook.take(job.size, max(first, now), last)
 
     return started
+
+
+@kernel
+def charge_periods(
+    periods: int,
+    factor: float,
+    accounts: Floats,
+    parents: Integers,
+    users: Floats,
+    owners: Integers,
+    homes: Integers,
+    amounts: Floats,
+) -> None:
+    """Decay and charge usage over some periods, in place. O(periods * (jobs * depth + accounts + users)).
+
+    Parameters
+    ----------
+    factor
+        The decay of usage over one period.
+    accounts, parents
+        The usage of each account, in processor seconds, and the place of the account above it. The root is at 0.
+    users
+        The usage of each user, in processor seconds.
+    owners, homes, amounts
+        The place of the user and of the account of each running job, and what it is charged in each period.
+    """
+    for _ in range(periods):
+        for place in range(accounts.size):
+            accounts[place] *= factor
+        for place in range(users.size):
+            users[place] *= factor
+        for job in range(amounts.size):
+            users[owners[job]] += amounts[job]
+            account = homes[job]
+            accounts[account] += amounts[job]
+            while account != 0:
+                account = parents[account]
+                accounts[account] += amounts[job]

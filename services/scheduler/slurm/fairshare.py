@@ -5,9 +5,14 @@ References
 docs/algorithms.md#slurm (Slurm 22.05, `src/plugins/priority/multifactor`).
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+
+import numpy as np
+
+from shadowtime.services.scheduler.kernels import charge_periods
+from shadowtime.services.scheduler.work_limits import CHARGES
 
 LN2 = 0.693
 """Natural logarithm of 2, rounded as in Slurm."""
@@ -120,6 +125,59 @@ class Shares:
             account.usage *= factor
         for user in self._users.values():
             user[1] *= factor
+
+    def charge_periods(self, periods: int, seconds: int, charges: Sequence[tuple[Owner, float]]) -> int:
+        """Do what `decay` and a `charge` of each job do in some periods. O(periods * (jobs * depth + accounts)).
+
+        Parameters
+        ----------
+        seconds
+            The length of a period.
+        charges
+            The owner and the usage in each second of each running job.
+
+        Returns
+        -------
+        int
+            The number of periods that were done: as many as need at most `CHARGES` additions.
+        """
+        homes = {number: place for place, number in enumerate(self._accounts)}
+        places = {owner: place for place, owner in enumerate(self._users)}
+        factor = self._decay**seconds
+        accounts = np.array([account.usage for account in self._accounts.values()])
+        users = np.array([usage for _, usage in self._users.values()])
+        depths = self._depths()
+        additions = sum(depths[owner[1]] for owner, _ in charges) + len(accounts) + len(users)
+        periods = min(periods, CHARGES // additions)
+        charge_periods(
+            periods,
+            factor,
+            accounts,
+            np.array([homes[account.parent] for account in self._accounts.values()]),
+            users,
+            np.array([places[owner] for owner, _ in charges], dtype=np.int64),
+            np.array([homes[owner[1]] for owner, _ in charges], dtype=np.int64),
+            np.array([seconds * self.used(seconds) * weight for _, weight in charges], dtype=np.float64),
+        )
+        for account, usage in zip(self._accounts.values(), accounts.tolist(), strict=True):
+            account.usage = usage
+        for user, usage in zip(self._users.values(), users.tolist(), strict=True):
+            user[1] = usage
+        return periods
+
+    def _depths(self) -> dict[int, int]:
+        """Return the number of accounts from each account up to the root, both included. O(accounts)."""
+        depths = {ROOT: 1}
+        for number in self._accounts:
+            chain = []
+            above = number
+            while above not in depths:
+                chain.append(above)
+                above = self._accounts[above].parent
+            for below in reversed(chain):
+                depths[below] = depths[self._accounts[below].parent] + 1
+
+        return depths
 
     def factors(self) -> dict[Owner, float]:
         """Return the fair-share factor of each user who has joined, from 0 to 1. O(n log n) in users and accounts."""

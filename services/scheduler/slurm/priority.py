@@ -134,23 +134,23 @@ class Priorities:
     def advance(self, now: int) -> bool:
         """Do all calculations that are due, and return whether there were any. O(periods * running + n).
 
-        Usage is calculated for each period; after `PERIODS` periods, the rest counts as one. Priorities are calculated
-        once.
+        Usage is calculated for each period; after `PERIODS` periods or `CHARGES` charges, the rest counts as one.
+        Priorities are calculated once.
         """
         last = now - (now - self._phase) % self._settings.calc_period
         if self.calculated is None or self.next_calculation(self.calculated) > now:
             self.calculated = last if self.calculated is None else self.calculated
             return False
-        periods = 0
-        while (due := self.next_calculation(self.calculated)) <= now:
-            due = last if periods >= PERIODS else due
-            self._shares.decay(due - self.calculated)
-            for job in self._running():
-                self._charge(job, due)
-            self.calculated, periods = due, periods + 1
-            if not self.jobs:  # the rest of the gap has nothing but decay
-                self._shares.decay(last - due)
-                self.calculated = last
+        self.calculated = self._calculate_usage(self.calculated, self.next_calculation(self.calculated))
+        period, running = self._settings.calc_period, list(self._running())
+        if self.jobs:
+            left = min((last - self.calculated) // period, PERIODS - 1)
+            charges = [(job.owner, self._weight(job)) for job in running]
+            self.calculated += period * self._shares.charge_periods(left, period, charges)
+            for job in running:
+                job.charged = self.calculated
+        if self.calculated < last:
+            self.calculated = self._calculate_usage(self.calculated, last)
 
         self.fair = self._shares.factors()
         for job in self.jobs.values():
@@ -158,16 +158,26 @@ class Priorities:
                 job.priority = self._priority(job, self.calculated)
         return True
 
+    def _calculate_usage(self, before: int, due: int) -> int:
+        """Decay all usage from `before` to `due`, in seconds, charge the running jobs, and return `due`."""
+        self._shares.decay(due - before)
+        for job in self._running():
+            self._charge(job, due)
+        return due
+
     def _running(self) -> Iterator[KnownJob]:
         return (job for job in self.jobs.values() if job.state == RUNNING)
 
     def _charge(self, job: KnownJob, until: int) -> None:
         """Charge the usage of a job since it was last charged."""
         span = max(until - job.charged, 0)
-        qos = self._qos.get(job.qos)
-        weight = job.processors * (qos.usage / 1000 if qos else 1.0)
-        self._shares.charge(job.owner, span * self._shares.used(span) * weight)
+        self._shares.charge(job.owner, span * self._shares.used(span) * self._weight(job))
         job.charged = until
+
+    def _weight(self, job: KnownJob) -> float:
+        """Return the usage of a job in each second."""
+        qos = self._qos.get(job.qos)
+        return job.processors * (qos.usage / 1000 if qos else 1.0)
 
     def _priority(self, job: KnownJob, now: int) -> int:
         return int(sum(self.factors(job, now)))
