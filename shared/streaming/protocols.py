@@ -135,6 +135,10 @@ class StateStore(Protocol):
         """
         ...
 
+    async def withdraw_attempt(self, run: str) -> None:
+        """Count one process less that works on a run."""
+        ...
+
     async def load(self, run: str) -> RunState | None:
         """Return the stored state of a run; None if there is none."""
         ...

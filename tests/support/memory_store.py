@@ -70,6 +70,11 @@ class MemoryStore:
         self.begun[run] = self.begun.get(run, 0) + 1
         return self.begun[run]
 
+    async def withdraw_attempt(self, run: str) -> None:
+        if self._fails():
+            raise StoreError("told to fail")
+        self.begun[run] = self.begun.get(run, 0) - 1
+
     async def commit(self, transaction: Transaction) -> None:
         if self._fails():
             raise StoreError("told to fail before the transaction")

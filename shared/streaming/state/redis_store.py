@@ -157,6 +157,10 @@ class RedisStore:
         attempts, _ = await self._at_once(("HINCRBY", key, "count", 1), ("EXPIRE", key, CLOSED_RUN_SECONDS))
         return int(attempts)
 
+    async def withdraw_attempt(self, run: str) -> None:
+        """Count one process less that works on a run."""
+        await self._ask(self._client.hincrby(self._key(run, "attempts"), "count", -1))
+
     async def commit(self, transaction: Transaction) -> None:
         """Apply a transaction as a whole, in O(its size). Transactions that wait at the same time are sent together."""
         run = transaction.run

@@ -21,11 +21,12 @@ class EvictedRun(NamedTuple):
     sequence: int
     searched: int
     delivered: int
+    attempt_counted: bool
 
     @classmethod
     def of(cls, run: Run) -> "EvictedRun":
         """Return the part of a run that is remembered."""
-        return cls(run.state.sequence, run.position.searched, run.delivered)
+        return cls(run.state.sequence, run.position.searched, run.delivered, run.attempt_counted)
 
 
 class RunCache:
@@ -76,6 +77,13 @@ class RunCache:
         held = self._runs.get(name)
         known = self._evicted.get(name) if held is None else EvictedRun.of(held)
         return 0 if known is None or known.sequence != sequence else known.delivered
+
+    def evict_all(self) -> None:
+        """Hold no run any more, and remember all of them."""
+        for run in self._runs.values():
+            self.remember(run)
+        self._runs.clear()
+        self._bytes = 0
 
     def clear(self) -> None:
         """Forget all runs."""

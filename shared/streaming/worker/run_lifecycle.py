@@ -4,7 +4,6 @@ A slice of events is one transaction. It is committed while the next slice is co
 handle is undone: the state before it is rebuilt from the store and the earlier events of the slice.
 """
 
-import asyncio
 import logging
 from collections import defaultdict
 from collections.abc import Sequence
@@ -29,7 +28,8 @@ MAX_ATTEMPTS = 5
 """The maximum number of processes that began to work on a run, and ended before they finished a transaction."""
 
 SUSPECT = 2
-"""The number of such processes after which a run is a suspect. Suspects are begun one at a time, to find the cause."""
+"""The number of such processes after which a run is a suspect. Suspects are handled one at a time, with no other run in
+memory, to find the cause."""
 
 MAX_FAILURES = 10
 """The maximum number of failed events of a run: each of them must be undone."""
@@ -65,17 +65,47 @@ class RunLifecycle:
         self._thread = thread
         self._letters = letters
         self.spent: defaultdict[str, float] = defaultdict(float)
-        self._suspects = asyncio.Lock()
         self._committer = committer
         self._joint = ComputeBatcher(thread, context.settings.max_output_bytes, context.clock)
 
-    async def load(self, name: str, partition: int, evicted: EvictedRun | None = None) -> Run:
+    async def begin(self, name: str, *, alone: bool) -> int | None:
+        """Count this process as one that works on a run, before it restores the run's state.
+
+        Returns
+        -------
+        int or None
+            The number of processes that began with the run's next event, including this one; 0 if it was counted
+            before. None if the run is a suspect that must be handled `alone`, and is not; then nothing is counted.
+        """
+        if name in self._committer.attempted:
+            return 0
+        begun = await self._store.attempt(name, None if alone else SUSPECT)
+        if begun is not None:
+            self._committer.attempted.add(name)
+        return begun
+
+    async def withdraw(self, run: Run) -> None:
+        """Count this process no longer: it has restored the run, and none of its events was new."""
+        if run.name in self._committer.attempted:
+            await self._store.withdraw_attempt(run.name)
+            self._committer.attempted.discard(run.name)
+        run.attempt_counted = False
+
+    async def load(self, name: str, partition: int, evicted: EvictedRun | None, begun: int) -> Run:
         """Return a run as it is stored. A run that cannot be restored is in phase `FAILED`.
 
         This is both start and recovery: outputs that an interrupted batch has left in the outbox are published first.
+
+        Parameters
+        ----------
+        begun
+            The number of processes that began with the run's next event. If it is more than `MAX_ATTEMPTS`, the run's
+            state is not restored.
         """
         saved = await self._store.load(name)
-        run = Run(name, partition, StageRun(self.stage))
+        run = Run(name, partition, StageRun(self.stage), attempt_counted=True)
+        if begun > MAX_ATTEMPTS:
+            run.enter(RunPhase.FAILED, f"{MAX_ATTEMPTS} processes ended while they worked on its next event")
         if saved is None:
             return run
         run.position.offset, run.catching_up = saved.offset, saved.catching_up
@@ -84,8 +114,9 @@ class RunLifecycle:
             delivered, run.position.searched = evicted.delivered, evicted.searched
         if saved.quarantined is not None:
             run.enter(RunPhase.QUARANTINED, saved.quarantined)
-            run.state.sequence = saved.sequence
             self.note_quarantine(name, saved.quarantined)
+        if run.phase is not RunPhase.ACTIVE:
+            run.state.sequence = saved.sequence
             await self._deliver_left(run, saved.outbox, delivered)
             return run
 
@@ -107,6 +138,21 @@ class RunLifecycle:
         )
         await self._deliver_left(run, saved.outbox, delivered)
         log.info("loaded run", extra={"run": name, "sequence": saved.sequence, "offset": saved.offset})
+        return run
+
+    async def deliver_left(self, name: str, partition: int, evicted: EvictedRun | None) -> Run | None:
+        """Deliver the outputs that a run's last owner has left, and return the run without its state; None if gone."""
+        saved = await self._store.load(name)
+        if saved is None:
+            return None
+        run = Run(name, partition, StageRun(self.stage))
+        run.state.sequence = saved.sequence
+        run.attempt_counted = evicted is not None and evicted.attempt_counted
+        if saved.quarantined is not None:
+            run.enter(RunPhase.QUARANTINED, saved.quarantined)
+            self.note_quarantine(name, saved.quarantined)
+        known = evicted is not None and evicted.sequence == saved.sequence
+        await self._deliver_left(run, saved.outbox, evicted.delivered if evicted and known else 0)
         return run
 
     async def _deliver_left(self, run: Run, outbox: Sequence[bytes], delivered: int) -> None:
@@ -135,26 +181,6 @@ class RunLifecycle:
         if work[0][1].sequence > last + 1:
             return 0
         done = Slice(last, offset=run.position.offset)
-        if run.failure is not None or run.attempt_counted or run.name in self._committer.attempted:
-            return await self._work(run, work, done)
-        if (begun := await self._store.attempt(run.name, SUSPECT)) is not None:
-            return await self._begin(run, work, done, begun)
-        async with self._suspects:
-            count = await self._begin(run, work, done, await self._store.attempt(run.name))
-            await self._committer.wait_committed(run)
-            return count
-
-    async def _begin(self, run: Run, work: Sequence[Work], done: Slice, begun: int | None) -> int:
-        """Handle the first slice that this process handles of a run.
-
-        The run fails if more than `MAX_ATTEMPTS` processes have begun with its next event.
-        """
-        if begun is None or begun > MAX_ATTEMPTS:
-            run.enter(RunPhase.FAILED, f"{MAX_ATTEMPTS} processes ended while they worked on its next event")
-        self._committer.attempted.add(run.name)
-        return await self._work(run, work, done)
-
-    async def _work(self, run: Run, work: Sequence[Work], done: Slice) -> int:
         if run.failure is not None:
             await self._committer.wait_committed(run)
             return 0 if run.quarantined is not None else await self._quarantine(run, done, work[0], run.failure)

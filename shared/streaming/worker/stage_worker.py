@@ -19,7 +19,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, zip_longest
 
 from pydantic import ValidationError
 
@@ -191,18 +191,30 @@ class RecordProcessor:
     async def _take_run(self, name: str, partition: int, summary: RunSummary | None) -> None:
         if summary is None:
             await self._context.store.forget(name)  # it was closed long ago, and its state has expired
-        elif summary.catching_up or summary.outbox > self._runs.delivered(name, summary.sequence):
-            run = await self._lifecycle.load(name, partition, self._runs.pop_evicted(name))
-            if run.catching_up and run.quarantined is None:
-                await self._follow(run, run.position.offset + 1, None)
-                await self._committer.wait_committed(run)
-                run.catching_up = False
-                await self._committer.commit(run, Slice(run.state.sequence, offset=run.position.offset))
-
-            if name not in self._runs:
+        elif summary.catching_up:
+            await self._catch_up(name, partition)
+        elif summary.outbox > self._runs.delivered(name, summary.sequence):
+            run = await self._lifecycle.deliver_left(name, partition, self._runs.pop_evicted(name))
+            if run is not None and name not in self._runs:
                 self._runs.remember(run)
         elif summary.quarantined is not None:
             self._lifecycle.note_quarantine(name, summary.quarantined)
+
+    async def _catch_up(self, name: str, partition: int) -> None:
+        """Read the rest of the log of a run that was rebuilt."""
+        begun = await self._lifecycle.begin(name, alone=False)
+        if begun is None:
+            await self._hold_nothing()
+            begun = await self._lifecycle.begin(name, alone=True)
+        run = await self._lifecycle.load(name, partition, self._runs.pop_evicted(name), begun or 0)
+        if run.quarantined is None:
+            await self._follow(run, run.position.offset + 1, None)
+            await self._committer.wait_committed(run)
+            run.catching_up = False
+            await self._committer.commit(run, Slice(run.state.sequence, offset=run.position.offset))
+
+        self._runs.take_out(name)
+        self._runs.remember(run)
 
     async def handle(self, received: Sequence[Received]) -> None:
         """Handle records, those of a run in order. They are stored and delivered by the end of the next call."""
@@ -215,10 +227,25 @@ class RecordProcessor:
 
         others = [run for name, run in self._committing.items() if name not in works]
         handling = [self._handle_run(name, epochs, self._committing.pop(name, None)) for name, epochs in works.items()]
-        handling += [self._settle_run(run) for run in others]
-        for end in await asyncio.gather(*handling, return_exceptions=True):  # after an error, all runs still end
-            if end is not None:
+        settling = [self._settle_run(run) for run in others]
+        suspects = []
+        ends = await asyncio.gather(*handling, *settling, return_exceptions=True)  # after an error, all runs still end
+        for name, end in zip_longest(works, ends):
+            if isinstance(end, BaseException):
                 raise end
+            if end is False:
+                suspects.append(name)
+
+        for name in suspects:
+            await self._hold_nothing()
+            await self._handle_run(name, works[name], None, alone=True)
+            await self._hold_nothing()
+
+    async def _hold_nothing(self) -> None:
+        """Wait until all slices are stored and delivered, and evict all runs."""
+        for run in list(self._committing.values()):
+            await self._settle_run(run)
+        self._runs.evict_all()
 
     async def _settle_run(self, run: Run) -> None:
         """Wait until the last slice of a run is stored and delivered, if no new slice of it was computed."""
@@ -241,11 +268,24 @@ class RecordProcessor:
             return all_admitted(records, self.stage, partitions, most)
         return await self._thread.run(all_admitted, records, self.stage, partitions, most)
 
-    async def _handle_run(self, name: str, works: Sequence[tuple[int, Work]], committing: Run | None) -> None:
+    async def _handle_run(
+        self, name: str, works: Sequence[tuple[int, Work]], committing: Run | None, *, alone: bool = False
+    ) -> bool:
+        """Handle records of a run. Return False, and handle none, if the run is a suspect that is not `alone`."""
         run = committing or self._runs.take_out(name)
+        evicted = self._runs.pop_evicted(name) if run is None else None
+        known = run or evicted
+        begun: int | None = 0
+        if known is None or not known.attempt_counted:
+            begun = await self._lifecycle.begin(name, alone=alone)
+        if begun is None:
+            if run is not None:
+                self._runs.hold(run)
+            return False
         if run is None:
-            run = await self._lifecycle.load(name, works[0][1][0].partition, self._runs.pop_evicted(name))
+            run = await self._lifecycle.load(name, works[0][1][0].partition, evicted, begun)
             run.catching_up |= self._catching_up
+        run.attempt_counted = True
         before = run.commit
         works = self._not_yet_seen(run, works)
         at = 0
@@ -273,8 +313,11 @@ class RecordProcessor:
 
         if run.commit is before:  # no new slice: all records were handled before, or come too early
             await self._settle_run(run)
+            if begun:
+                await self._lifecycle.withdraw(run)
         else:
             self._keep(run)
+        return True
 
     def _not_yet_seen(self, run: Run, works: Sequence[tuple[int, Work]]) -> Sequence[tuple[int, Work]]:
         """Return the events with offsets after the run's position in the log; the sequences do not matter.

@@ -46,6 +46,8 @@ class Fragile(StageHandler):
             raise KeyboardInterrupt  # nothing else that is raised ends the process
         if job.user_id == 7:
             raise Panic
+        if job.user_id == 8:
+            self.unsaved = "ends whoever restores it"
         return envelope.model_copy(update={"cluster": str(self.submitted)})
 
     def snapshot(self) -> dict[str, object]:
@@ -54,6 +56,8 @@ class Fragile(StageHandler):
     def restore(self, state: dict[str, object]) -> None:
         super().restore(state)
         self.submitted = state["submitted"]  # type: ignore[assignment]
+        if state["unsaved"]:
+            raise KeyboardInterrupt
 
 
 STAGE = Stage("fragile", "jobs", "out", Fragile)

@@ -68,5 +68,5 @@ def test_what_was_delivered_is_known_until_the_run_moves_on(monkeypatch: pytest.
     runs.remember(run_of("b"))
     assert runs.delivered("a", 7) == 0
     assert runs.pop_evicted("a") is None
-    assert runs.pop_evicted("b") == EvictedRun(-1, 0, 0)
+    assert runs.pop_evicted("b") == EvictedRun(-1, 0, 0, False)
     assert runs.pop_evicted("b") is None

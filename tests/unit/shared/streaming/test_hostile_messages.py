@@ -111,6 +111,71 @@ def test_of_runs_that_are_at_work_together_as_processes_end_only_one_is_quaranti
     assert bench.counts("good") == bench.counts("other") == ALONE
 
 
+def test_a_run_whose_state_ends_processes_is_quarantined_before_it_is_restored_again() -> None:
+    """A run was restored before a process was counted: no number of deaths quarantined it."""
+    bench = Bench(log_of(("evil", told("evil", [8, *[None] * 9])), ("good", told("good", HONEST))))
+    bench.handle()
+    assert bench.store.kept["evil"].snapshot is not None
+    assert bench.counts("good") == ALONE
+    bench.log = log_of(("evil", told("evil", [8, *[None] * 11])), ("good", told("good", HONEST)))
+    ended = 0
+    for _ in range(2 * MAX_ATTEMPTS):
+        bench.again()
+        try:
+            bench.handle(batch=len(bench.log))
+        except KeyboardInterrupt:
+            ended += 1
+
+    assert ended == MAX_ATTEMPTS
+    assert f"{MAX_ATTEMPTS} processes ended" in bench.worker.quarantined["evil"]
+    assert bench.counts("good") == ALONE
+
+
+def test_a_suspect_is_handled_with_no_other_run_in_memory() -> None:
+    log = log_of(("evil", told("evil", [None])), *((name, told(name, HONEST)) for name in ("good", "other")))
+    bench = Bench(log)
+    held: list[bool] = []
+
+    class Watching(MemoryStore):
+        async def attempt(self, run: str, below: int | None = None) -> int | None:
+            if below is None:
+                assert run == "evil"
+                held.extend(map(bench.worker.holds, (b"good", b"other")))
+            return await super().attempt(run, below)
+
+    bench.store = Watching()
+    bench.again()
+
+    async def work() -> None:
+        await bench.store.attempt("evil", 9)
+        await bench.store.attempt("evil", 9)
+        for name in (b"good", b"other"):
+            await hand_over(bench.worker, [message for message in log if message.key == name])
+        assert bench.worker.holds(b"good")
+        await hand_over(bench.worker, [message for message in log if message.key == b"evil"])
+
+    asyncio.run(work())
+    assert held == [False, False]
+    assert bench.counts("evil") == ["1"]
+    assert bench.store.begun.get("evil", 0) == 0
+    bench.handle()
+    assert bench.counts("good") == bench.counts("other") == ALONE
+
+
+def test_processes_that_find_nothing_new_are_not_counted() -> None:
+    """A run that waits for its next event is restored by each process that reads its last ones again."""
+    bench = Bench(log_of(("good", told("good", HONEST))))
+    full, bench.log = bench.log, bench.log[:4]
+    bench.handle()
+    for _ in range(3 * MAX_ATTEMPTS):
+        bench.again()
+        bench.handle()
+        assert bench.store.begun.get("good", 0) == 0
+    bench.log = full
+    bench.handle()
+    assert bench.counts("good") == ALONE
+
+
 def test_a_process_that_finishes_a_transaction_counts_no_more() -> None:
     log = log_of(("good", told("good", HONEST)))
     bench = Bench(log)
