@@ -25,7 +25,7 @@ earlier times, and as many again may use the processors that the plan leaves idl
 AHEAD = 200_000_000
 """Most steps of one forecast."""
 
-FUTURES = 2_000_000_000
+FUTURES = 200_000_000
 """Most steps of one sampled forecast. Each of its futures has an equal share."""
 
 PERIODS = 10_000

@@ -132,8 +132,9 @@ class Templates(WindowedPredictor):
         self._categories: list[dict[Key | None, int]] = [{} for _ in templates]
         self._free: list[int] = []  # rows of `sums` without a category
         self._rules = rules_of(templates, settings.history)
-        self._jobs = np.zeros((settings.history, 4), np.int64)
-        self._chains = np.empty((len(templates), 3, settings.history), np.int64)  # unused slots take no memory
+        self._slots = settings.history
+        self._jobs = np.zeros((0, 4), np.int64)  # it and the chains grow up to that many slots
+        self._chains = np.empty((len(templates), 3, 0), np.int64)
         self._sums = np.empty((0, len(EMPTY)), np.int64)
         self._confidence = settings.confidence
         self._quantiles = t_quantiles(settings.confidence, 0)  # extended as the number of jobs grows
@@ -171,7 +172,7 @@ class Templates(WindowedPredictor):
     def _surest(self, job: RememberedJob, elapsed: int) -> tuple[Integers, Integers, tuple[int, int, float, float]]:
         """Return the job's category by template, the job as a row of `Jobs`, and the result of `surest`."""
         if len(self._quantiles) <= len(self.jobs):
-            self._quantiles = t_quantiles(self._confidence, min(2 * len(self.jobs), len(self._jobs)))
+            self._quantiles = t_quantiles(self._confidence, min(2 * len(self.jobs), self._slots))
         categories = np.array(
             [category.get(key(job), NONE) for category, key in zip(self._categories, self._settings, strict=True)]
         )
@@ -182,14 +183,18 @@ class Templates(WindowedPredictor):
     def add(self, job: RememberedJob) -> None:
         """Add the newest job."""
         slot = self._next
-        self._next = (slot + 1) % len(self._jobs)
+        self._next = (slot + 1) % self._slots
+        if slot == len(self._jobs):
+            more = min(max(slot, 64), self._slots - slot)
+            self._jobs = np.concatenate((self._jobs, np.zeros((more, 4), np.int64)))
+            self._chains = np.concatenate((self._chains, np.empty((*self._chains.shape[:2], more), np.int64)), axis=2)
         self._jobs[slot] = DESCRIBED(job)
         self._everybody[bin_of(job.run_time)] += 1.0
         insert(slot, self._own(job), self._rules, self._jobs, self._chains, self._sums)
 
     def remove(self, job: RememberedJob) -> None:
         """Remove the oldest job."""
-        slot = (self._next - 1 - len(self.jobs)) % len(self._jobs)
+        slot = (self._next - 1 - len(self.jobs)) % self._slots
         self._everybody[bin_of(job.run_time)] -= 1.0
         if not remove(slot, self._rules, self._jobs, self._chains, self._sums):
             return

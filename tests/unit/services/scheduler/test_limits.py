@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from shadowtime.services.scheduler import policy as heads
+from shadowtime.services.scheduler import work_limits
 from shadowtime.services.scheduler.forecasting import by_reservation as placing
 from shadowtime.services.scheduler.forecasting import kernels as run_ahead
 from shadowtime.services.scheduler.policies import all_reserve, conservative, easy
@@ -153,3 +154,9 @@ def test_a_forecast_that_would_take_too_long_is_none(policy: str, monkeypatch: p
         reasons.append(answer.forecast.reason)
     assert reasons[:19] == [None] * 19
     assert reasons[19] == "too many jobs run and wait ahead of it"
+
+
+@pytest.mark.parametrize("limit", ["WALKED", "PLANNED", "AHEAD", "FUTURES", "CHARGES"])
+def test_as_many_steps_as_are_allowed_take_less_than_half_a_second(limit: str) -> None:
+    """A sampled forecast was allowed two billion: each submission to a full machine took up to 3.5 s."""
+    assert getattr(work_limits, limit) <= 500_000_000  # a step takes about a nanosecond
