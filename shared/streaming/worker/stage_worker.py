@@ -19,7 +19,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice, zip_longest
+from itertools import islice
 
 from pydantic import ValidationError
 
@@ -32,6 +32,7 @@ from shadowtime.shared.streaming.kafka import UnreadableReason, partition_of
 from shadowtime.shared.streaming.protocols import Record, RunSummary
 from shadowtime.shared.streaming.worker.context import WorkerContext
 from shadowtime.shared.streaming.worker.dead_letter_buffer import DeadLetters
+from shadowtime.shared.streaming.worker.memory import SHARE, give_back, memory_limit, memory_used
 from shadowtime.shared.streaming.worker.partition_log import PartitionLog, name_of
 from shadowtime.shared.streaming.worker.run import Run, RunPhase
 from shadowtime.shared.streaming.worker.run_cache import RunCache
@@ -47,6 +48,12 @@ PIECE_SECONDS = 0.05
 
 SUMMARIES_AT_ONCE = 200
 """The maximum number of runs that one request to the store asks about."""
+
+LOADED_AT_ONCE = 16
+"""The maximum number of runs that are loaded at once. Between such groups, runs are evicted if memory is short."""
+
+RELIEF_SECONDS = 0.05
+"""Minimum seconds between two measurements of the memory."""
 
 READ_AT_ONCE = 50_000
 """Bytes of records up to which they are parsed in the event loop. That takes some milliseconds at most."""
@@ -152,6 +159,8 @@ class RecordProcessor:
         self._logs: dict[int, PartitionLog] = {}
         self.untaken: dict[str, int] = {}
         """The runs of newly assigned partitions that are not taken over yet, with their partitions."""
+        self._memory_limit = memory_limit()
+        self._relieved = 0.0
         self._searching = asyncio.Lock()  # one stretch of the log is read at a time
 
     def receive(self, record: Record) -> Received:
@@ -226,20 +235,45 @@ class RecordProcessor:
                 self._letters.add(entry.record, envelope)
 
         others = [run for name, run in self._committing.items() if name not in works]
-        handling = [self._handle_run(name, epochs, self._committing.pop(name, None)) for name, epochs in works.items()]
-        settling = [self._settle_run(run) for run in others]
-        suspects = []
-        ends = await asyncio.gather(*handling, *settling, return_exceptions=True)  # after an error, all runs still end
-        for name, end in zip_longest(works, ends):
-            if isinstance(end, BaseException):
-                raise end
-            if end is False:
-                suspects.append(name)
-
+        settling: Sequence[Awaitable[object]] = [self._settle_run(run) for run in others]
+        known = [name for name in works if name in self._committing or name in self._runs]
+        unknown = [name for name in works if name not in self._committing and name not in self._runs]
+        suspects = await self._handle_together(known, works, settling)
+        for first in range(0, len(unknown), LOADED_AT_ONCE):
+            await self._relieve()
+            suspects += await self._handle_together(unknown[first : first + LOADED_AT_ONCE], works)
         for name in suspects:
             await self._hold_nothing()
             await self._handle_run(name, works[name], None, alone=True)
             await self._hold_nothing()
+        await self._relieve()
+
+    async def _handle_together(
+        self,
+        names: Sequence[str],
+        works: Mapping[str, Sequence[tuple[int, Work]]],
+        settling: Sequence[Awaitable[object]] = (),
+    ) -> list[str]:
+        """Handle records of runs concurrently. Return the names of suspects among them, of which none was handled."""
+        handling = [self._handle_run(name, works[name], self._committing.pop(name, None)) for name in names]
+        ends = await asyncio.gather(*handling, *settling, return_exceptions=True)  # after an error, all runs still end
+        for end in ends:
+            if isinstance(end, BaseException):
+                raise end
+        return [name for name, end in zip(names, ends, strict=False) if not end]
+
+    async def _relieve(self) -> None:
+        """Evict all runs if this process uses more than its share of the memory."""
+        now = self._context.clock()
+        if now < self._relieved + RELIEF_SECONDS:
+            return
+        self._relieved = now
+        if (used := memory_used()) > SHARE * self._memory_limit:
+            held = len(self._runs)
+            await self._hold_nothing()
+            give_back()
+            left = memory_used()
+            log.warning("%d MB of memory used: %d runs evicted; %d MB used now", used // 10**6, held, left // 10**6)
 
     async def _hold_nothing(self) -> None:
         """Wait until all slices are stored and delivered, and evict all runs."""
