@@ -89,7 +89,7 @@ class RunLifecycle:
         if run.name in self._committer.attempted:
             await self._store.withdraw_attempt(run.name)
             self._committer.attempted.discard(run.name)
-        run.attempt_counted = False
+            run.attempt_counted = False
 
     async def load(self, name: str, partition: int, evicted: EvictedRun | None, begun: int) -> Run:
         """Return a run as it is stored. A run that cannot be restored is in phase `FAILED`.

@@ -273,7 +273,10 @@ class RecordProcessor:
             await self._hold_nothing()
             give_back()
             left = memory_used()
-            log.warning("%d MB of memory used: %d runs evicted; %d MB used now", used // 10**6, held, left // 10**6)
+            if left > SHARE * self._memory_limit:  # nothing else can be evicted: do not evict all the time
+                self._relieved = now + 1.0
+            if held:
+                log.warning("%d MB of memory used: %d runs evicted; %d MB used now", used // 10**6, held, left // 10**6)
 
     async def _hold_nothing(self) -> None:
         """Wait until all slices are stored and delivered, and evict all runs."""
