@@ -22,6 +22,13 @@ STALLED = 75
 UNASSIGNED_SECONDS = 20
 """Seconds after which a worker without a partition ends itself. Do not run more workers of a stage than partitions."""
 
+UNREAD_SECONDS = 60
+"""Seconds after which a worker ends itself if Kafka has not answered a fetch of one of its partitions since it owns it.
+After a rebalance on a busy machine, faust may not go on reading; then only a new member does."""
+
+GRACE_SECONDS = 10
+"""Seconds for which a worker without a partition, or with an unread one, still counts as healthy: a rebalance."""
+
 QUARANTINED_SHOWN = 20
 """The maximum number of quarantined runs that /health names."""
 
@@ -31,21 +38,22 @@ class WorkerHealth:
 
     def __init__(self, loop: "WorkerLoop") -> None:
         self._loop = loop
+        self._serving = time.monotonic()
+        """The last time at which it owned partitions and had read from all of them."""
 
     async def watch_progress(self) -> None:
         """End the process if there is work and no progress. The supervisor starts it again.
 
         A stage that works on an event makes progress, however long that takes; the thread has its own time limit. Right
         after the loss of a broker, the group's leader may not know the topic, and then assigns no partitions. Only a
-        new member makes it assign them again. So a worker without any partition ends itself, too.
+        new member makes it assign them again. So a worker without any partition, or with one that it does not read,
+        ends itself, too.
         """
-        owned = time.monotonic()
         while True:
             await asyncio.sleep(1.0)
-            if self._owned():
-                owned = time.monotonic()
-            elif time.monotonic() - owned > UNASSIGNED_SECONDS:
-                log.critical("%s: no partition for %d s; restarting", self._loop.stage.name, UNASSIGNED_SECONDS)
+            fault, seconds = self._not_serving()
+            if fault is not None and seconds > (UNREAD_SECONDS if self._owned() else UNASSIGNED_SECONDS):
+                log.critical("%s: %s for %d s; restarting", self._loop.stage.name, fault, seconds)
                 os._exit(STALLED)
 
             behind = self._lag()
@@ -66,6 +74,16 @@ class WorkerHealth:
         consumer = self._loop.app.consumer
         return [place for place in (consumer.assignment() if consumer else ()) if place.topic == self._loop.stage.reads]
 
+    def _not_serving(self) -> tuple[str | None, float]:
+        """Return why it does not serve all its partitions, and for how many seconds; None if it does."""
+        owned, now = self._owned(), time.monotonic()
+        unread = [place.partition for place in owned if self._loop.app.consumer.highwater(place) is None]
+        if owned and not unread:
+            self._serving = now
+            return None, 0.0
+        fault = f"partitions {', '.join(map(str, sorted(unread)))} are not read" if unread else "no partition"
+        return fault, now - self._serving
+
     def _lag(self) -> int:
         """Return the number of records of the topic that are not handled yet."""
         waiting = len(self._loop.turns)
@@ -78,15 +96,26 @@ class WorkerHealth:
     def report(self) -> tuple[bool, dict[str, Any]]:
         """Return whether the worker is healthy, and the content of /health.
 
-        It is healthy once it has started, while it makes progress or has nothing to do.
+        It is healthy once it has started, while it serves its partitions, and makes progress or has nothing to do.
         """
         worker = self._loop.worker
         quarantined = {} if worker is None else worker.quarantined
         idle = time.monotonic() - self._loop.last_progress
-        healthy = worker is not None and idle < self._loop.settings.watchdog_seconds / 2
+        reason = None
+        if worker is None:
+            reason = "it is starting"
+        elif idle >= self._loop.settings.watchdog_seconds / 2:
+            reason = f"no progress for {idle:.0f} s"
+        else:
+            fault, seconds = self._not_serving()
+            if fault is not None and seconds > GRACE_SECONDS:
+                reason = f"{fault} for {seconds:.0f} s"
+
+        healthy = reason is None
         return healthy, {
             "stage": self._loop.stage.name,
             "healthy": healthy,
+            "reason": reason,
             "state": "starting" if worker is None else "running",
             "seconds_since_progress": round(idle, 1),
             "seconds_at_work": 0.0 if worker is None else round(worker.thread.busy_seconds, 1),
