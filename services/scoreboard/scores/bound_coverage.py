@@ -128,7 +128,8 @@ class WaitBoundCoverage:
         """Return the one bound to show for a waiting job; None if it has none."""
         kept = self.waiting.get(job_number, ())
         place = bound_to_show((kind.grouping, kind.queue, bound) for kind, bound in kept)
-        return None if place is None else Bound(kept[place][0].quantile, kept[place][1])
+        kind, bound = kept[place] if place is not None else (None, None)
+        return None if kind is None or bound is None else Bound(kind.quantile, bound)
 
     def reveal(self, job_number: int, wait: int) -> None:
         """Score the bounds of a job once its wait is known, in seconds. A job that starts again has none left."""
