@@ -1,6 +1,7 @@
 """Where in the bins run times lie: parts, quantiles and the transform agree, and follow the user and the request."""
 
 import math
+from itertools import pairwise
 
 import numpy as np
 import orjson
@@ -9,13 +10,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shadowtime.services.runtime_distribution.ensembles.within_bins import (
+    EVEN,
     PARTS,
     NearRequest,
+    edge,
     gathered,
     parts_of,
     quantiles_of,
     spread,
     transformed_within,
+)
+from shadowtime.services.runtime_distribution.ensembles.within_bins import (
+    NEAR as NEAR_WEIGHT,
 )
 from shadowtime.shared.bounds import MAX_DURATION
 from shadowtime.shared.distributions.histogram import bin_of
@@ -81,3 +87,14 @@ def test_ends_shortly_before_the_request_are_looked_for_before_any_request() -> 
     assert parts[5] == pytest.approx(1 / PARTS)
     jobs = np.array([[3500, 3600, 1, 1]] * 9)  # this user's come to 97 %
     assert parts_of(jobs, again.counts, 86_400.0)[bin_of(86_400.0), 4] > 0.7
+
+
+@given(limit=st.integers(2, 400_000).map(float), seed=st.integers(0, 999))
+def test_jobs_near_their_request_count_in_the_parts_that_reach_into_its_bin(limit: float, seed: int) -> None:
+    near, last = np.random.default_rng(seed).uniform(0, 9, PARTS), bin_of(limit)
+    ends = [edge(last, k, last, limit) for k in range(PARTS + 1)]
+    widths = np.array([math.log(end / begin) for begin, end in pairwise(ends)]) if last else np.ones(PARTS)
+    weights = EVEN * widths / widths.sum()
+    if last:
+        weights += NEAR_WEIGHT * near * (widths > 0) / near[widths > 0].sum()
+    assert parts_of(NONE, near, limit)[last] == pytest.approx(weights / weights.sum())

@@ -11,7 +11,7 @@ from shadowtime.services.scheduler.forecasting import kernels as run_ahead
 from shadowtime.services.scheduler.policies import all_reserve, conservative, easy
 from shadowtime.services.scheduler.policies import idle_processors as phases
 from shadowtime.services.scheduler.probabilistic import backfill_pass
-from shadowtime.services.scheduler.probabilistic.acceptance import TOO_MUCH, evaluate_candidates
+from shadowtime.services.scheduler.probabilistic.acceptance import TOO_MUCH, WORK_PER_STEP, evaluate_candidates
 from shadowtime.services.scheduler.work_limits import WALKED
 from shadowtime.shared.distributions.histogram import BINS
 from shadowtime.shared.messages.decisions import CutShort
@@ -61,6 +61,9 @@ def test_finding_06_all_walks_of_a_pass_share_one_budget(keys: str, monkeypatch:
         works.append((found[-1], arguments[-1]))
         assert (found[0] == TOO_MUCH) == (found[-1] > arguments[-1])
         assert len(found[1]) * len(found[2]) < WALKED
+        running, candidates, distributions = arguments[3:6]
+        jobs = len(running.processors) + len(candidates.processors)
+        assert found[-1] >= WORK_PER_STEP * jobs * len(distributions.edges)  # what is read before a walk counts, too
         return found
 
     monkeypatch.setattr(backfill_pass, "evaluate_candidates", noted)
