@@ -33,8 +33,13 @@ def configuration(root: Path, text: str | None = None) -> Configuration:
     tests = {}
     for modules, names in told["modules"].items():
         module = only(root, modules, root)
-        tests[module] = (*(only(root / "tests", f"**/{each}", root) for each in names), module)
+        tests[module] = (*(only(root / "tests", f"**/{each}", root) for each in names), examples_of(module))
     return Configuration(**told["sample"], exclude=tuple(told["operators"]["exclude"]), tests=tests)
+
+
+def examples_of(module: Path) -> Path:
+    """Return the path under which pytest imports a module for its examples by the name that other modules use."""
+    return Path("shadowtime", module)
 
 
 def only(folder: Path, pattern: str, root: Path) -> Path:

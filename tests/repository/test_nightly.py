@@ -20,4 +20,8 @@ def test_a_part_that_fails_does_not_stop_the_others(
 
 
 def test_the_modules_that_are_mutated_and_their_tests_exist() -> None:
-    assert configuration(ROOT).tests
+    found = configuration(ROOT).tests
+    assert found
+    for module, tests in found.items():
+        assert (ROOT / tests[-1]).samefile(ROOT / module)
+        assert tests[-1].parts[0] == "shadowtime"  # else its examples see classes that no other module has
