@@ -85,7 +85,7 @@ class RunLifecycle:
         return begun
 
     async def withdraw(self, run: Run) -> None:
-        """Count this process no longer: it has restored the run, and none of its events was new."""
+        """Count this process no longer, unless it has committed: it restored the run, and no event was new."""
         if run.name in self._committer.attempted:
             await self._store.withdraw_attempt(run.name)
             self._committer.attempted.discard(run.name)

@@ -17,9 +17,10 @@ A record that cannot be used goes to the dead letters, with the reason. The stre
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -32,10 +33,9 @@ from shadowtime.shared.streaming.kafka import UnreadableReason, partition_of
 from shadowtime.shared.streaming.protocols import Record, RunSummary
 from shadowtime.shared.streaming.worker.context import WorkerContext
 from shadowtime.shared.streaming.worker.dead_letter_buffer import DeadLetters
-from shadowtime.shared.streaming.worker.memory import SHARE, give_back, memory_limit, memory_used
 from shadowtime.shared.streaming.worker.partition_log import PartitionLog, name_of
 from shadowtime.shared.streaming.worker.run import Run, RunPhase
-from shadowtime.shared.streaming.worker.run_cache import RunCache
+from shadowtime.shared.streaming.worker.run_cache import SHARE, RunCache, give_back, memory_limit, memory_used
 from shadowtime.shared.streaming.worker.run_lifecycle import RunLifecycle
 from shadowtime.shared.streaming.worker.slice_committer import SliceCommitter
 from shadowtime.shared.streaming.worker.slices import Slice, Work
@@ -235,10 +235,10 @@ class RecordProcessor:
                 self._letters.add(entry.record, envelope)
 
         others = [run for name, run in self._committing.items() if name not in works]
-        settling: Sequence[Awaitable[object]] = [self._settle_run(run) for run in others]
+        commits = [self._settle_run(run) for run in others]
         known = [name for name in works if name in self._committing or name in self._runs]
         unknown = [name for name in works if name not in self._committing and name not in self._runs]
-        suspects = await self._handle_together(known, works, settling)
+        suspects = await self._handle_together(known, works, commits)
         for first in range(0, len(unknown), LOADED_AT_ONCE):
             await self._relieve()
             suspects += await self._handle_together(unknown[first : first + LOADED_AT_ONCE], works)
@@ -252,11 +252,11 @@ class RecordProcessor:
         self,
         names: Sequence[str],
         works: Mapping[str, Sequence[tuple[int, Work]]],
-        settling: Sequence[Awaitable[object]] = (),
+        commits: Sequence[Coroutine[Any, Any, None]] = (),
     ) -> list[str]:
         """Handle records of runs concurrently. Return the names of suspects among them, of which none was handled."""
         handling = [self._handle_run(name, works[name], self._committing.pop(name, None)) for name in names]
-        ends = await asyncio.gather(*handling, *settling, return_exceptions=True)  # after an error, all runs still end
+        ends = await asyncio.gather(*handling, *commits, return_exceptions=True)  # after an error, all runs still end
         for end in ends:
             if isinstance(end, BaseException):
                 raise end
@@ -350,8 +350,7 @@ class RecordProcessor:
 
         if run.commit is before:  # no new slice: all records were handled before, or come too early
             await self._settle_run(run)
-            if begun:
-                await self._lifecycle.withdraw(run)
+            await self._lifecycle.withdraw(run)
         else:
             self._keep(run)
         return True

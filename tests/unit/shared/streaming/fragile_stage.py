@@ -73,6 +73,19 @@ def told(run: str, users: Sequence[int | None], first: int = 0) -> list[bytes]:
     return [Envelope(run=run, sequence=first + at, event=event).to_bytes() for at, event in enumerate(events)]
 
 
+def log_of(*runs: tuple[str, list[bytes]]) -> list[Message]:
+    """Return a log in which the runs take turns."""
+    queues = [(run.encode(), list(values)) for run, values in runs]
+    found: list[tuple[bytes, bytes]] = []
+    while any(values for _, values in queues):
+        found += [(values.pop(0), key) for key, values in queues if values]
+    return [Message(value, offset, key, topic="jobs") for offset, (value, key) in enumerate(found)]
+
+
+HONEST = [None] * 12
+ALONE = [str(number) for number in range(1, 13)]
+
+
 class Bench:
     """A worker over a store and a stream in memory; `again` is the process that comes after it."""
 

@@ -16,20 +16,7 @@ from shadowtime.shared.streaming.worker.run_lifecycle import MAX_ATTEMPTS, MAX_F
 from shadowtime.shared.streaming.worker.stage_worker import AdmissionError, admitted
 from tests.support.memory_store import MemoryStore
 from tests.support.memory_stream import Message, hand_over, take_partition
-from tests.unit.shared.streaming.fragile_stage import OPENED, SETTINGS, STAGE, Bench, told
-
-
-def log_of(*runs: tuple[str, list[bytes]]) -> list[Message]:
-    """Return a log in which the runs take turns."""
-    queues = [(run.encode(), list(values)) for run, values in runs]
-    found: list[tuple[bytes, bytes]] = []
-    while any(values for _, values in queues):
-        found += [(values.pop(0), key) for key, values in queues if values]
-    return [Message(value, offset, key, topic="jobs") for offset, (value, key) in enumerate(found)]
-
-
-HONEST = [None] * 12
-ALONE = [str(number) for number in range(1, 13)]
+from tests.unit.shared.streaming.fragile_stage import ALONE, HONEST, OPENED, SETTINGS, STAGE, Bench, log_of, told
 
 
 @pytest.mark.parametrize(("user", "code"), [(1, "failed"), (5, "failed"), (7, "failed"), (4, "too-large")])

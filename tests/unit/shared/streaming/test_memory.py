@@ -6,10 +6,9 @@ from pathlib import Path
 import pytest
 
 from shadowtime.shared.streaming.worker import stage_worker
-from shadowtime.shared.streaming.worker.memory import memory_limit, memory_used
+from shadowtime.shared.streaming.worker.run_cache import memory_limit, memory_used
 from tests.support.memory_stream import hand_over
-from tests.unit.shared.streaming.fragile_stage import Bench, told
-from tests.unit.shared.streaming.test_hostile_messages import ALONE, HONEST, log_of
+from tests.unit.shared.streaming.fragile_stage import ALONE, HONEST, Bench, log_of, told
 
 MACHINE = memory_limit("")
 
