@@ -63,7 +63,9 @@ def test_finding_06_all_walks_of_a_pass_share_one_budget(keys: str, monkeypatch:
         assert len(found[1]) * len(found[2]) < WALKED
         running, candidates, distributions = arguments[3:6]
         jobs = len(running.processors) + len(candidates.processors)
-        assert found[-1] >= WORK_PER_STEP * jobs * len(distributions.edges)  # what is read before a walk counts, too
+        arguments = (*arguments[:-1], 0)
+        before = evaluate_candidates(*arguments)  # what is read before a walk counts, too
+        assert (before[0], before[-1]) == (TOO_MUCH, WORK_PER_STEP * jobs * len(distributions.edges))
         return found
 
     monkeypatch.setattr(backfill_pass, "evaluate_candidates", noted)
