@@ -30,17 +30,17 @@ def read_private(path: Path) -> bytes:
     """
     with path.open("rb") as file:
         _check(path, os.fstat(file.fileno()))
-        check_folders(path)
+        _check_folders(path)
         return file.read()
 
 
 def check_private(path: Path) -> None:
     """Raise `UntrustedFile` if somebody else can change a file or folder, and `OSError` if it does not exist."""
     _check(path, path.stat())
-    check_folders(path)
+    _check_folders(path)
 
 
-def check_folders(path: Path) -> None:
+def _check_folders(path: Path) -> None:
     """Raise `UntrustedFile` if somebody else can replace a file: by its name, or where its links lead."""
     for folder in {*path.absolute().parents, *path.resolve().parents}:
         _check(folder, folder.stat())

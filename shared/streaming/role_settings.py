@@ -15,7 +15,7 @@ from typing import Any
 
 from shadowtime.shared.cli import ROOT
 from shadowtime.shared.errors import SettingsError
-from shadowtime.shared.private_files import UntrustedFile, check_folders, read_private
+from shadowtime.shared.private_files import UntrustedFile, read_private
 
 VARIABLE = "SHADOWTIME_ACCESS"
 """The variable that names the folder with a file for each role, or one such file."""
@@ -58,10 +58,6 @@ def file_of(role: str) -> Path | None:
         raise SettingsError(f"{path} belongs to another user, so it is not read")
     if stat.S_IMODE(about.st_mode) & 0o077:
         raise SettingsError(f"{path} is open to other users, so it is not read; run: chmod 600 {path}")
-    try:
-        check_folders(path)
-    except UntrustedFile as error:
-        raise SettingsError(f"{path} is not read: {error}") from None
     return path
 
 
@@ -75,6 +71,8 @@ def read_file(path: Path) -> dict[str, str]:
     """
     try:
         lines = read_private(path).decode().splitlines()
+    except UntrustedFile as error:
+        raise SettingsError(f"{path} is not read: {error}") from None
     except (OSError, UnicodeDecodeError) as error:
         raise SettingsError(f"{path}: {error}") from None
 

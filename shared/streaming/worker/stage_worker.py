@@ -169,7 +169,10 @@ class RecordProcessor:
 
     def holds(self, key: bytes | None) -> bool:
         """Return whether the run of a key is held in memory, or is being committed."""
-        return key is not None and ((name := name_of(key)) in self._runs or name in self._committing)
+        return key is not None and self._in_memory(name_of(key))
+
+    def _in_memory(self, name: str) -> bool:
+        return name in self._runs or name in self._committing
 
     async def drop(self) -> None:
         """Forget all runs: they are loaded again when their next record comes."""
@@ -236,8 +239,8 @@ class RecordProcessor:
 
         others = [run for name, run in self._committing.items() if name not in works]
         commits = [self._settle_run(run) for run in others]
-        known = [name for name in works if name in self._committing or name in self._runs]
-        unknown = [name for name in works if name not in self._committing and name not in self._runs]
+        known = [name for name in works if self._in_memory(name)]
+        unknown = [name for name in works if not self._in_memory(name)]
         suspects = await self._handle_together(known, works, commits)
         for first in range(0, len(unknown), LOADED_AT_ONCE):
             await self._relieve()
