@@ -7,6 +7,7 @@ ShadowtimeError
 ├── LogViolation         an event that parses but contradicts the log before it
 ├── SequenceGap          an event is missing from the log
 ├── SnapshotMismatch     a snapshot of another schema or of other settings
+│   └── StateAltered         stored state that its stage has not written
 ├── BusError             Kafka cannot be used
 │   └── MessageRejected      Kafka never takes this message, however often it is sent
 ├── StoreError           Redis cannot be used
@@ -63,6 +64,10 @@ class SequenceGap(ShadowtimeError):
 
 class SnapshotMismatch(ShadowtimeError):
     """A snapshot was taken under another schema or other settings."""
+
+
+class StateAltered(SnapshotMismatch):
+    """The state of a run in Redis is not what its stage has written there."""
 
 
 class BusError(ShadowtimeError):

@@ -208,6 +208,12 @@ WORKER_LEFT_ASIDE = Metric(
 WORKER_QUARANTINED = Metric(
     "shadowtime_worker_quarantined_runs", ("stage",), "runs", "Runs that the stage cannot carry on and has said so of."
 )
+WORKER_ALTERED = Metric(
+    "shadowtime_worker_altered_states_total", ("stage",), "runs", "States in Redis that the stage had not written so."
+)
+WORKER_REPLACED_LOGS = Metric(
+    "shadowtime_worker_replaced_logs_total", ("stage",), "1", "Partitions whose log was replaced by another one."
+)
 WORKER_FENCED = Metric(
     "shadowtime_worker_fenced_total", ("stage",), "1", "Transactions refused because another worker owned the run."
 )

@@ -73,6 +73,11 @@ class Role:
         """
         return f"{server}-{self.name}"
 
+    @property
+    def seal(self) -> str | None:
+        """The name of the secret that seals the role's state in Redis; None if it keeps none there."""
+        return None if self.keeps is None else f"seal-{self.name}"
+
 
 def roles(stages: Sequence[str]) -> tuple[Role, ...]:
     """Return all roles. `stages` are the stages of the pipeline, in the order of the flow.
@@ -103,12 +108,21 @@ def roles(stages: Sequence[str]) -> tuple[Role, ...]:
 
 
 def secret_names(all_roles: Sequence[Role]) -> list[str]:
-    """Return the name of every password.
+    """Return the name of every password, and of every secret that seals state.
 
     >>> secret_names(roles(["first"]))[:4]
     ['kafka-admin', 'redis-admin', 'victoria-metrics-admin', 'kafka-replayer']
     """
-    return [role.secret(server) for role in all_roles for server in role.servers]
+    return [role.secret(server) for role in all_roles for server in role.servers] + seals(all_roles)
+
+
+def seals(all_roles: Sequence[Role]) -> list[str]:
+    """Return the names of the secrets that seal state. They are never renewed, as stored state would not fit them.
+
+    >>> seals(roles(["first"]))
+    ['seal-follow', 'seal-shadow', 'seal-first']
+    """
+    return [role.seal for role in all_roles if role.seal is not None]
 
 
 class Binding(NamedTuple):

@@ -39,6 +39,17 @@ class Stream(Protocol):
         """
         ...
 
+    async def topic_id(self) -> str:
+        """Return the id that Kafka gave the stage's input topic when the topic was made.
+
+        Raise `BusError` if Kafka does not answer, or has no such topic.
+        """
+        ...
+
+    async def end(self, partition: int) -> int:
+        """Return the offset behind the last record of a partition of the stage's input; raise `BusError`."""
+        ...
+
 
 # The interface between a worker and its store: state, position and outputs change in one transaction.
 
@@ -49,7 +60,7 @@ class RunState:
 
     `snapshot` and then the inputs of `journal` give the state after `sequence`, whose input lay at `offset` of
     `partition`. `outbox` holds outputs that may not have been delivered. `quarantined` is the reason if the run is
-    quarantined; then `snapshot` and `journal` are not valid. `catching_up` is as in `Transaction`.
+    quarantined; then `snapshot` and `journal` are not valid. `catching_up` and `log` are as in `Transaction`.
     """
 
     sequence: int
@@ -60,6 +71,7 @@ class RunState:
     outbox: Sequence[bytes]
     quarantined: str | None = None
     catching_up: bool = False
+    log: str = ""
 
 
 class RunSummary(NamedTuple):
@@ -99,6 +111,8 @@ class Transaction:
     catching_up
         Whether the topic may hold later events of the run that Kafka will not hand to a worker, as after a rebuild. The
         next owner reads them from the log.
+    log
+        The identity of the log in which `offset` counts; see `Stream.topic_id`.
     """
 
     run: str
@@ -115,6 +129,7 @@ class Transaction:
     closed: bool = False
     quarantined: str | None = None
     catching_up: bool = False
+    log: str = ""
 
 
 class StateStore(Protocol):
@@ -139,8 +154,22 @@ class StateStore(Protocol):
         """Count one process less that works on a run."""
         ...
 
+    async def log_of(self, partition: int) -> str | None:
+        """Return the identity of the log whose offsets are stored for a partition; None if none is known."""
+        ...
+
+    async def set_log(self, partition: int, log: str) -> None:
+        """Store the identity of the log of a partition."""
+        ...
+
     async def load(self, run: str) -> RunState | None:
-        """Return the stored state of a run; None if there is none."""
+        """Return the stored state of a run; None if there is none.
+
+        Raises
+        ------
+        StateAltered
+            If the state was not written by this stage, or not as a whole.
+        """
         ...
 
     async def commit(self, transaction: Transaction) -> None:

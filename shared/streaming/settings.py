@@ -60,6 +60,8 @@ class Settings(BaseSettings):
     redis_password: SecretStr | None = Field(None, description="password of Redis")
     redis_password_file: Path | None = Field(None, description="a file that holds it")
     redis_ca_file: Path | None = Field(None, description="certificate authority of Redis (PEM)")
+    state_secret: SecretStr | None = Field(None, description="key of the seals on the state in Redis, of one stage")
+    state_secret_file: Path | None = Field(None, description="a file that holds it")
     partitions: Annotated[int, Field(ge=1, le=10_000)] = Field(8, description="partitions of each new topic")
     replication_factor: Annotated[int, Field(ge=1)] = Field(1, description="replicas of each new topic")
     retention_hours: Annotated[int, Field(ge=-1)] = Field(
@@ -112,6 +114,11 @@ class Settings(BaseSettings):
         return 8 * self.max_message_bytes
 
     @property
+    def state_key(self) -> bytes:
+        """The key of the seals on the state in Redis; empty if there is none."""
+        return b"" if self.state_secret is None else self.state_secret.get_secret_value().encode()
+
+    @property
     def run_retention_seconds(self) -> int:
         """Seconds for which an open run without new events is kept; 0 for ever."""
         return max(0, self.run_retention_hours) * 3_600
@@ -120,16 +127,16 @@ class Settings(BaseSettings):
     @classmethod
     def _with_passwords_of_files(cls, values: dict[str, Any]) -> dict[str, Any]:
         read: dict[str, Any] = {}
-        for server in SERVERS:
-            path = values.get(f"{server}_password_file")
+        for name in (*(f"{server}_password" for server in SERVERS), "state_secret"):
+            path = values.get(f"{name}_file")
             if path is None:
                 continue
-            if values.get(f"{server}_password") is not None:
-                raise ValueError(f"{server}_password and {server}_password_file cannot both be given")
+            if values.get(name) is not None:
+                raise ValueError(f"{name} and {name}_file cannot both be given")
             try:
-                read[f"{server}_password"] = read_secret(Path(path))
+                read[name] = read_secret(Path(path))
             except ValueError as error:
-                raise ValueError(f"{server}_password_file: {error}") from None
+                raise ValueError(f"{name}_file: {error}") from None
 
         return values | read
 

@@ -16,6 +16,9 @@ from shadowtime.shared.streaming.worker import StageWorker, WorkerContext, Worke
 class _Silent:
     """A stream that drops everything: all of it was emitted before."""
 
+    def __init__(self, topic: str) -> None:
+        self._topic = topic
+
     async def publish(self, partition: int, run: str, values: Sequence[bytes], times: Sequence[float | None]) -> None:
         """Drop outputs."""
 
@@ -26,6 +29,14 @@ class _Silent:
         """Yield nothing: the rebuild hands over the whole log in order."""
         if stop == 0:
             yield ()  # this makes the function a generator
+
+    async def topic_id(self) -> str:
+        """Return the id of the topic that is replayed."""
+        return self._topic
+
+    async def end(self, partition: int) -> int:
+        """Return 0: nobody asks, since all of the log is handed over."""
+        return 0
 
 
 async def rebuild(stage: Stage, settings: Settings, only: str | None = None) -> dict[str, int]:
@@ -41,11 +52,12 @@ async def rebuild(stage: Stage, settings: Settings, only: str | None = None) -> 
         The sequence up to which each run was rebuilt.
     """
     client = connect(settings)
-    store = RedisStore(client, stage.name, settings.run_retention_seconds)
+    store = RedisStore(client, stage.name, settings.run_retention_seconds, settings.state_key)
     reading = LogReader(settings)
     rebuilt: dict[str, int] = {}
     try:
         partitions = await topic_admin.prepare_topics(settings)
+        topic = await topic_admin.identity_of(settings, stage.reads)
         for partition in range(partitions):
             answers = await _read_answers(stage, settings, partition)
             for name in answers:
@@ -53,15 +65,18 @@ async def rebuild(stage: Stage, settings: Settings, only: str | None = None) -> 
                     await store.forget(name)
             anyone = replace(stage, later_fields=())  # its own rejections are handed back to it as inputs
             metrics = WorkerMetrics(stage.name)
-            context = WorkerContext(anyone, store, _Silent(), settings, metrics, partitions, time.monotonic)
+            context = WorkerContext(anyone, store, _Silent(topic), settings, metrics, partitions, time.monotonic)
             worker = StageWorker(context, catching_up=True)
             try:
+                await worker.identify(partition)
                 async for part in reading.parts(stage.reads, partition):
                     records = [_as_answered(record, answers, only) for record in part]
                     await worker.handle([worker.receive(record) for record in records if record is not None])
                     worker.take_done()
 
                 await worker.commit_all()
+                if only is None:
+                    await worker.keep_log(partition)
             finally:
                 worker.close()
 

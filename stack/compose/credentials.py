@@ -3,7 +3,8 @@
 `python -m shadowtime.stack.compose.credentials` runs before all others, in a container without a network. It is the
 only container that runs as root: each file belongs to the user of one container, and no other user can read it (0400).
 The passwords themselves are in a volume that no other container has. A second run changes nothing. `--renew` makes new
-secrets, except those that Grafana keeps in its own database. `--tls` adds certificates.
+secrets, except those that Grafana keeps in its own database, and those that seal the state in Redis. `--tls` adds
+certificates.
 """
 
 import argparse
@@ -37,6 +38,7 @@ from shadowtime.stack.roles import (
     Role,
     redis_acl,
     roles,
+    seals,
 )
 from shadowtime.stack.servers import certify
 
@@ -101,6 +103,7 @@ def names(all_roles: Sequence[Role]) -> list[str]:
     """Return the name of every secret."""
     return [
         *(role.secret(server) for role in all_roles for server in (KAFKA, REDIS) if server in role.servers),
+        *seals(all_roles),
         *OTHERS,
     ]
 
@@ -147,6 +150,8 @@ def _settings(role: Role, made: Mapping[str, str], *, tls: bool) -> dict[str, st
         authority = {"ca_file": str(MOUNTED / "ca.pem")} if tls else {}
         settings = places[server] | authority | {"username": user, "password": made[secret]}
         secrets |= {f"{server.replace('-', '_')}_{name}": value for name, value in settings.items()}
+    if role.seal is not None:
+        secrets["state_secret"] = made[role.seal]
 
     return secrets
 
@@ -194,12 +199,12 @@ def _routes(made: Mapping[str, str]) -> str:
 def make(folder: Path, wanted: Sequence[str], *, renew: bool = False) -> dict[str, str]:
     """Return the secrets with the names `wanted`, by name. Missing secrets are made, with 128 random bits each.
 
-    With `renew`, new secrets are made, except those that Grafana keeps.
+    With `renew`, new secrets are made, except those that Grafana keeps, and those that seal state.
     """
-    made = {}
+    made, kept = {}, {*KEPT, *seals(roles(FLOW))}
     for name in wanted:
         path = folder / name
-        if (renew and name not in KEPT) or not path.exists():
+        if (renew and name not in kept) or not path.exists():
             write_private(path, secrets.token_hex(16))
         made[name] = path.read_text()
 

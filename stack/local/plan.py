@@ -87,17 +87,17 @@ class StackPlan:
         ]
 
     def role_settings(self) -> dict[str, dict[str, str]]:
-        """Return the settings of every role: the addresses of its servers, and its logins there."""
+        """Return the settings of every role: the addresses of its servers, its logins there, and its seal."""
         kafka, redis, store = self.make_servers()
         reached = {KAFKA: kafka, REDIS: redis, VICTORIA_METRICS: store}
-        return {
-            role.name: {
-                name: value
-                for server in role.servers
-                for name, value in reached[server].settings_for(role.name).items()
-            }
-            for role in self.access.roles
-        }
+        settings: dict[str, dict[str, str]] = {}
+        for role in self.access.roles:
+            settings[role.name] = {}
+            for server in role.servers:
+                settings[role.name] |= reached[server].settings_for(role.name)
+            if (seal := self.access.seal_file(role.name)) is not None:
+                settings[role.name]["state_secret_file"] = str(seal)
+        return settings
 
     def make_workers(self) -> list[Worker]:
         """Return every worker in the order of the flow, then the writer of metrics, not yet started."""

@@ -65,6 +65,11 @@ class Access:
         """Return the file with the password of a role for a server."""
         return self.folder / "secrets" / self.role(role).secret(server)
 
+    def seal_file(self, role: str) -> Path | None:
+        """Return the file with the secret that seals a role's state in Redis; None if it keeps none there."""
+        seal = self.role(role).seal
+        return None if seal is None else self.folder / "secrets" / seal
+
     def secret(self, role: str, server: str) -> str:
         """Return the password of a role for a server. Raises `ServerError` if its file cannot be read."""
         path = self.secret_file(role, server)

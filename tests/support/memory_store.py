@@ -19,6 +19,7 @@ class _Kept:
     read_model: dict[str, bytes] = field(default_factory=dict)
     quarantined: str | None = None
     catching_up: bool = False
+    log: str = ""
 
 
 class MemoryStore:
@@ -27,6 +28,7 @@ class MemoryStore:
     def __init__(self, fails: Callable[[], bool] = lambda: False) -> None:
         self.kept: dict[str, _Kept] = {}
         self.begun: dict[str, int] = {}
+        self.logs: dict[int, str] = {}
         self._fails = fails
 
     def image(self) -> dict[str, _Kept]:
@@ -60,7 +62,14 @@ class MemoryStore:
             list(kept.outbox),
             kept.quarantined,
             kept.catching_up,
+            kept.log,
         )
+
+    async def log_of(self, partition: int) -> str | None:
+        return self.logs.get(partition)
+
+    async def set_log(self, partition: int, identity: str) -> None:
+        self.logs[partition] = identity
 
     async def attempt(self, run: str, below: int | None = None) -> int | None:
         if self._fails():
@@ -85,6 +94,7 @@ class MemoryStore:
         kept.sequence, kept.offset = transaction.sequence, transaction.offset
         kept.partition = transaction.partition
         kept.quarantined, kept.catching_up = transaction.quarantined, transaction.catching_up
+        kept.log = transaction.log
         self.begun.pop(transaction.run, None)
         del kept.outbox[: transaction.delivered]
         if transaction.snapshot is None:

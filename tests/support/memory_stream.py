@@ -32,6 +32,7 @@ class MemoryStream:
         self.times: list[float | None] = []
         self.buried: list[tuple[int, str]] = []
         self.read_again = 0
+        self.id = "first"
         self._chance = chance
         self._failures = failures
 
@@ -51,6 +52,12 @@ class MemoryStream:
         self.read_again += len(self.log[start:stop])
         for first in range(start, len(self.log) if stop is None else stop, 7):
             yield self.log[first : min(first + 7, len(self.log) if stop is None else stop)]
+
+    async def topic_id(self) -> str:
+        return self.id
+
+    async def end(self, partition: int) -> int:
+        return len(self.log)
 
 
 async def no_sleep(_: float) -> None:

@@ -20,7 +20,7 @@ from aiokafka.errors import KafkaError
 
 from shadowtime.services.follower.cluster import LiveSource
 from shadowtime.shared.backoff import Backoff
-from shadowtime.shared.errors import BusError, FencedError, FollowError, StoreError
+from shadowtime.shared.errors import BusError, FencedError, FollowError, StateAltered, StoreError
 from shadowtime.shared.messages import ClusterOpened, Envelope, Event
 from shadowtime.shared.quoting import quote, truncate
 from shadowtime.shared.stages import JOBS
@@ -65,6 +65,7 @@ class Follower:
         self._producer: AIOKafkaProducer | None = None
         self._delivered = 0
         self._offset = -1
+        self._log = ""
         self._rivals = 0
 
     async def follow(self) -> None:
@@ -101,11 +102,16 @@ class Follower:
 
     async def _load(self) -> None:
         """Restore the state from Redis and from later events of the log, or open a new run. Deliver the outbox."""
-        saved = await self._store.load(self.run)
+        try:
+            saved = await self._store.load(self.run)
+        except StateAltered as error:
+            raise FollowError(f"{error}; follow it as a new run: --run NAME") from None
         self._delivered, self._offset = 0, -1
+        self._log = await topic_admin.identity_of(self._settings, JOBS)
         self.sequence = stored = -1
         if saved is not None:
-            self.sequence, self._offset = saved.sequence, saved.offset
+            self.sequence = saved.sequence
+            self._offset = saved.offset if saved.log == self._log else -1  # another log: read it from its beginning
             stored = self.sequence
             state = orjson.loads(saved.snapshot or b"{}")
             self._require_same(ClusterOpened.model_validate(state["opened"]))
@@ -191,6 +197,7 @@ class Follower:
                 outputs=outputs,
                 delivered=self._delivered,
                 read_model=self.source.names.take_fresh(),
+                log=self._log,
             )
         )
         self.sequence += len(events)

@@ -106,7 +106,7 @@ async def with_store(settings: Settings, name: str, work: Callable[[RedisStore],
     """Run `work` with a store of this name once Redis answers. Raise `StoreError` if it does not answer."""
     client = connect(settings)
     try:
-        store = RedisStore(client, name)
+        store = RedisStore(client, name, secret=settings.state_key)
         await store.wait_for(settings.connect_seconds)
         await work(store)
     finally:

@@ -9,6 +9,7 @@ from shadowtime.services.shadows.comparison import STORE
 from shadowtime.services.shadows.io.pages import ShadowCollector, health_of
 from shadowtime.services.shadows.io.source import ShadowSource
 from shadowtime.services.shadows.options import ShadowOptions
+from shadowtime.shared.errors import FollowError, StateAltered
 from shadowtime.shared.messages import ClusterOpened
 from shadowtime.shared.streaming import RedisStore
 
@@ -43,8 +44,11 @@ async def play(shadows: Sequence[ShadowOptions]) -> None:
 
 
 async def known(store: RedisStore, run: str) -> ClusterOpened | None:
-    """Return the opening event of a stored shadow; None of a new shadow."""
-    saved = await store.load(run)
+    """Return the opening event of a stored shadow; None of a new shadow. Raise `FollowError` if it was altered."""
+    try:
+        saved = await store.load(run)
+    except StateAltered as error:
+        raise FollowError(f"{error}; play it under another name: --name NAME") from None
     return None if saved is None else ClusterOpened.model_validate(orjson.loads(saved.snapshot or b"{}")["opened"])
 
 

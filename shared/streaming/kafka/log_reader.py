@@ -32,17 +32,7 @@ class LogReader:
         KafkaError
             If Kafka cannot deliver them.
         """
-        if self._consumer is None:
-            consumer = bus.reader(self._settings, wait_ms=FETCH_MS)
-            try:
-                await consumer.start()
-            except BaseException:
-                await consumer.stop()
-                raise
-
-            self._consumer = consumer
-
-        consumer, place = self._consumer, TopicPartition(topic, partition)
+        consumer, place = await self._connected(), TopicPartition(topic, partition)
         first = (await consumer.beginning_offsets([place]))[place]
         end = (await consumer.end_offsets([place]))[place]
         start, stop = max(start, first), end if stop is None else min(stop, end)
@@ -59,6 +49,23 @@ class LogReader:
         finally:
             if place in consumer.assignment():
                 consumer.pause(place)  # else it goes on fetching, and Kafka answers no other request meanwhile
+
+    async def end(self, topic: str, partition: int) -> int:
+        """Return the offset behind the last record; raise `KafkaError` if Kafka does not answer."""
+        consumer, place = await self._connected(), TopicPartition(topic, partition)
+        return int((await consumer.end_offsets([place]))[place])
+
+    async def _connected(self) -> AIOKafkaConsumer:
+        if self._consumer is None:
+            consumer = bus.reader(self._settings, wait_ms=FETCH_MS)
+            try:
+                await consumer.start()
+            except BaseException:
+                await consumer.stop()
+                raise
+
+            self._consumer = consumer
+        return self._consumer
 
     async def stop(self) -> None:
         """Close the connection."""

@@ -24,6 +24,7 @@ from shadowtime.shared.stages import DEAD_LETTERS, Stage
 from shadowtime.shared.streaming.kafka import clients as bus
 from shadowtime.shared.streaming.kafka.batch_sender import Dated, Sender, send_alone
 from shadowtime.shared.streaming.kafka.log_reader import LogReader
+from shadowtime.shared.streaming.kafka.topic_identity import topic_id
 from shadowtime.shared.streaming.protocols import Record
 from shadowtime.shared.streaming.settings import Settings
 
@@ -121,6 +122,21 @@ class KafkaStream:
         except FAILURES as error:
             await self._reader.stop()
             raise BusError(f"Kafka returned no records: {reason_of(error)}") from error
+
+    async def topic_id(self) -> str:
+        """Return the id that Kafka gave the stage's input topic when the topic was made."""
+        try:
+            return await topic_id(self._sender.producer.client, self._stage.reads)
+        except FAILURES as error:
+            raise BusError(f"Kafka does not say which topic {self._stage.reads} is: {reason_of(error)}") from error
+
+    async def end(self, partition: int) -> int:
+        """Return the offset behind the last record of a partition of the stage's input."""
+        try:
+            return await self._reader.end(self._stage.reads, partition)
+        except FAILURES as error:
+            await self._reader.stop()
+            raise BusError(f"Kafka does not say where its log ends: {reason_of(error)}") from error
 
     async def stop(self) -> None:
         """Close all connections."""

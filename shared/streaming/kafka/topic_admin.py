@@ -8,6 +8,7 @@ from typing import Any
 from aiokafka import TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
+from aiokafka.client import AIOKafkaClient
 from aiokafka.conn import collect_hosts, create_conn
 from aiokafka.errors import (
     AuthenticationFailedError,
@@ -23,6 +24,7 @@ from aiokafka.errors import (
 from shadowtime.shared.errors import BusError
 from shadowtime.shared.stages import DEAD_LETTERS, FLOW
 from shadowtime.shared.streaming.kafka.clients import SLACK, connection, reader, unusable
+from shadowtime.shared.streaming.kafka.topic_identity import topic_id
 from shadowtime.shared.streaming.settings import Settings
 
 REFUSALS = (ssl.SSLError, AuthenticationFailedError, SaslAuthenticationFailed, UnsupportedSaslMechanismError)
@@ -61,6 +63,24 @@ async def keep_topics(settings: Settings) -> None:
         return len(kinds)
 
     await _administer(settings, alter)
+
+
+async def identity_of(settings: Settings, topic: str) -> str:
+    """Return the id that Kafka gave an existing topic when the topic was made; see `topic_id`.
+
+    Raises
+    ------
+    BusError
+        If Kafka does not answer, or has no such topic.
+    """
+    client = AIOKafkaClient(**connection(settings))
+    try:
+        await client.bootstrap()
+        return await topic_id(client, topic)
+    except (KafkaError, OSError) as error:
+        raise unusable(settings, error) from None
+    finally:
+        await client.close()
 
 
 async def partitions_of(settings: Settings, topic: str) -> int:

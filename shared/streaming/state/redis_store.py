@@ -17,19 +17,29 @@ with the same bytes. Readers drop outputs whose `sequence` they have, so each ar
 **Snapshot and journal.** A transaction appends the inputs of its slice to the journal. Now and then it stores a
 snapshot instead, and deletes the journal. Loading a run means: restore the snapshot, push the journal. Nothing is
 emitted then.
+
+**Seal.** Each transaction stores a seal (`shared/streaming/state/seals.py`) over all of this. Loading compares it. So
+state that was altered, or that lacks a part, is never taken for the stage's own: the run is rebuilt from Kafka.
 """
 
 import asyncio
-from collections.abc import Awaitable, Sequence
+import logging
+from collections import OrderedDict
+from collections.abc import Awaitable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, cast
 
 from redis.asyncio import RedisCluster
-from redis.exceptions import AuthenticationError, NoScriptError, RedisError
+from redis.exceptions import AuthenticationError, NoScriptError, RedisError, ResponseError
 from redis.exceptions import ConnectionError as Disconnected
 
-from shadowtime.shared.errors import FencedError, StoreError, reason_of
+from shadowtime.shared.errors import FencedError, StateAltered, StoreError, reason_of
+from shadowtime.shared.quoting import quote
 from shadowtime.shared.streaming.protocols import RunState, RunSummary, Transaction
 from shadowtime.shared.streaming.state.redis_client import Client
+from shadowtime.shared.streaming.state.seals import Contents, Sealer
+
+log = logging.getLogger("shadowtime.store")
 
 # The shebang makes Redis refuse the whole script when memory is full, instead of stopping it half-way.
 COMMIT = """#!lua
@@ -38,6 +48,7 @@ local stored = redis.call('HGET', state, 'sequence') or '-1'
 -- The fence: a process that began from another position was replaced, and changes nothing.
 if stored ~= ARGV[1] then return stored end
 redis.call('HSET', state, 'sequence', ARGV[2], 'offset', ARGV[3], 'partition', ARGV[4])
+redis.call('HSET', state, 'log', ARGV[8], 'seal', ARGV[9])
 -- The process that commits goes on with the next event, which counts as one attempt.
 redis.call('HSET', attempts, 'count', 1)
 redis.call('SADD', runs, ARGV[5])
@@ -47,7 +58,7 @@ if ARGV[7] ~= '' then
   redis.call('HSET', state, 'snapshot', ARGV[7])
   redis.call('DEL', journal)
 end
-local at = 8
+local at = 10
 local function block(command, key)
   local count = tonumber(ARGV[at])
   at = at + 1
@@ -80,7 +91,19 @@ MAX_REQUESTS = 32
 WAIT_SECONDS = 30.0
 """Seconds for which a request waits at most before it is sent."""
 
-PARTS = ("state", "journal", "outbox", "read-model", "attempts")
+KINDS = {"state": "hash", "journal": "list", "outbox": "list", "read-model": "hash", "attempts": "hash"}
+"""The parts of a stored run, and their types in Redis."""
+
+PARTS = tuple(KINDS)
+
+MAX_SEALED = 2_000
+"""The maximum number of runs whose digests are remembered; those of other runs are computed anew from the store."""
+
+LARGE_STATE = 1_000_000
+"""Bytes of a snapshot or a journal above which their digest is computed in a thread."""
+
+WRONG_TYPES = ("WRONGTYPE", "hash value is not an integer")
+"""Redis' answers if a key or a field has a type that this store never gives it."""
 
 
 class RedisStore:
@@ -88,13 +111,20 @@ class RedisStore:
 
     The braces in its keys are a hash tag: all keys of a stage are on one node of a Redis Cluster, as a transaction
     needs.
+
+    Parameters
+    ----------
+    secret
+        The key of the seals. All processes that write the runs of the stage have the same.
     """
 
-    def __init__(self, client: Client, stage: str, retention_seconds: int = 0) -> None:
+    def __init__(self, client: Client, stage: str, retention_seconds: int = 0, secret: bytes = b"") -> None:
         self._client = client
         self._stage = stage
         self._retention_seconds = retention_seconds
         self._script = client.register_script(COMMIT).sha
+        self._sealer = Sealer(stage, secret)
+        self._sealed: OrderedDict[str, Contents] = OrderedDict()
         self._free = asyncio.Semaphore(MAX_REQUESTS)
         self.waiting_requests = 0
         """The number of requests that wait until others are answered."""
@@ -106,45 +136,120 @@ class RedisStore:
 
     async def runs(self, partition: int) -> Sequence[str]:
         """Return the names of the runs that have been stored for a partition, in order."""
-        members = await self._ask(self._client.smembers(self._key(str(partition), "partition")))
-        return sorted(member.decode() for member in members)
+        key = self._key(str(partition), "partition")
+        try:
+            members = await self._ask(self._client.smembers(key))
+        except StateAltered as error:
+            log.error("%s: the names of the runs of partition %d are lost: %s", self._stage, partition, error)
+            await self._ask(self._client.delete(key))
+            return []
+        names = [member.decode(errors="replace") for member in members]
+        return sorted(name for name, member in zip(names, members, strict=True) if name.encode() == member)
 
     async def summaries(self, runs: Sequence[str]) -> Sequence[RunSummary | None]:
-        """Return the summary of each run, in O(1) a run; None if nothing is stored of it."""
-        answers = await self._at_once(
-            *(
-                command
-                for run in runs
-                for command in (
-                    ("HMGET", self._key(run, "state"), "sequence", "quarantined", "behind"),
-                    ("LLEN", self._key(run, "outbox")),
+        """Return the summary of each run, in O(1) a run; None if nothing is stored of it.
+
+        The summary of a run whose state was altered says that outputs are left, so that the run is loaded.
+        """
+        try:
+            answers = await self._at_once(
+                *(
+                    command
+                    for run in runs
+                    for command in (
+                        ("HMGET", self._key(run, "state"), "sequence", "quarantined", "behind"),
+                        ("LLEN", self._key(run, "outbox")),
+                    )
                 )
             )
-        )
-        return [
-            None if sequence is None else RunSummary(int(sequence), int(outbox), _text(quarantined), behind is not None)
-            for (sequence, quarantined, behind), outbox in zip(answers[::2], answers[1::2], strict=True)
-        ]
+        except StateAltered:
+            if len(runs) == 1:
+                return [RunSummary(-1, 1, None, False)]
+            return [summary for run in runs for summary in await self.summaries([run])]
+
+        return [_summary(fields, outbox) for fields, outbox in zip(answers[::2], answers[1::2], strict=True)]
+
+    async def log_of(self, partition: int) -> str | None:
+        """Return the identity of the log whose offsets are stored for a partition; None if none is known."""
+        try:
+            return _text(await self._ask(self._client.hget(self._key("all", "logs"), str(partition))))
+        except StateAltered:
+            return None
+
+    async def set_log(self, partition: int, identity: str) -> None:
+        """Store the identity of the log of a partition."""
+        key = self._key("all", "logs")
+        try:
+            await self._ask(self._client.hset(key, str(partition), identity))
+        except StateAltered:
+            await self._at_once(("DEL", key), ("HSET", key, str(partition), identity))
 
     async def load(self, run: str) -> RunState | None:
-        """Return the stored state of a run; None if there is none."""
-        state, journal, outbox = await self._at_once(
-            ("HGETALL", self._key(run, "state")),
-            ("LRANGE", self._key(run, "journal"), 0, -1),
-            ("LRANGE", self._key(run, "outbox"), 0, -1),
-        )
-        if b"sequence" not in state:
+        """Return the stored state of a run, in O(its bytes); None if there is none.
+
+        Raises
+        ------
+        StateAltered
+            If the state is not as this stage has written it.
+        """
+        self._sealed.pop(run, None)
+        state, journal, outbox = await self._stored(run)
+        if not state and not journal and not outbox:
+            self._remember(run, Contents())
             return None
-        return RunState(
-            int(state[b"sequence"]),
-            int(state[b"offset"]),
-            int(state[b"partition"]),
-            state.get(b"snapshot"),
-            journal,
-            outbox,
-            _text(state.get(b"quarantined")),
-            b"behind" in state,
+        saved = self._state_of(run, state, journal, outbox)
+        if sum(map(len, journal)) + len(saved.snapshot or b"") > LARGE_STATE:
+            contents = await asyncio.to_thread(self._sealer.contents, saved.snapshot, journal, outbox)
+        else:
+            contents = self._sealer.contents(saved.snapshot, journal, outbox)
+        if self._sealer.seal(run, saved, contents) != state.get(b"seal"):
+            raise self._altered(run, "its seal does not fit")
+        self._remember(run, contents)
+        return saved
+
+    async def _stored(self, run: str) -> tuple[Mapping[bytes, bytes], Sequence[bytes], Sequence[bytes]]:
+        """Return the fields of a run's state, its journal and its outbox."""
+        try:
+            state, journal, outbox = await self._at_once(
+                ("HGETALL", self._key(run, "state")),
+                ("LRANGE", self._key(run, "journal"), 0, -1),
+                ("LRANGE", self._key(run, "outbox"), 0, -1),
+            )
+        except StateAltered as error:
+            raise self._altered(run, str(error)) from None
+        return state, journal, outbox
+
+    def _state_of(
+        self, run: str, state: Mapping[bytes, bytes], journal: Sequence[bytes], outbox: Sequence[bytes]
+    ) -> RunState:
+        try:
+            saved = RunState(
+                int(state[b"sequence"]),
+                int(state[b"offset"]),
+                int(state[b"partition"]),
+                state.get(b"snapshot"),
+                journal,
+                outbox,
+                _text(state.get(b"quarantined")),
+                b"behind" in state,
+                _text(state.get(b"log")) or "",
+            )
+        except (KeyError, ValueError):
+            raise self._altered(run, "it has no position") from None
+        if state[b"sequence"] != b"%d" % saved.sequence:  # the fence compares texts
+            raise self._altered(run, f"its position is {quote(state[b'sequence'].decode(errors='replace'))}")
+        return saved
+
+    def _altered(self, run: str, why: str) -> StateAltered:
+        return StateAltered(
+            f"{self._stage}: the state of run {quote(run)} in Redis is not what this stage has stored: {why}"
         )
+
+    def _remember(self, run: str, contents: Contents) -> None:
+        self._sealed[run] = contents
+        self._sealed.move_to_end(run)
+        if len(self._sealed) > MAX_SEALED:
+            self._sealed.popitem(last=False)
 
     async def attempt(self, run: str, below: int | None = None) -> int | None:
         """Count a process that begins to work on a run. Return the count since the run's last transaction.
@@ -152,21 +257,32 @@ class RedisStore:
         If `below` is given and the count has reached it, count nothing and return None.
         """
         key = self._key(run, "attempts")
-        if below is not None and int(await self._ask(self._client.hget(key, "count")) or 0) >= below:
-            return None
-        attempts, _ = await self._at_once(("HINCRBY", key, "count", 1), ("EXPIRE", key, CLOSED_RUN_SECONDS))
+        try:
+            if below is not None and int(await self._ask(self._client.hget(key, "count")) or 0) >= below:
+                return None
+            attempts, _ = await self._at_once(("HINCRBY", key, "count", 1), ("EXPIRE", key, CLOSED_RUN_SECONDS))
+        except (StateAltered, ValueError):
+            await self._ask(self._client.delete(key))
+            return await self.attempt(run, below)
         return int(attempts)
 
     async def withdraw_attempt(self, run: str) -> None:
         """Count one process less that works on a run."""
-        await self._ask(self._client.hincrby(self._key(run, "attempts"), "count", -1))
+        with suppress(StateAltered):
+            await self._ask(self._client.hincrby(self._key(run, "attempts"), "count", -1))
 
     async def commit(self, transaction: Transaction) -> None:
         """Apply a transaction as a whole, in O(its size). Transactions that wait at the same time are sent together."""
         run = transaction.run
         keys = [self._key(run, part) for part in PARTS]
         keys.append(self._key(str(transaction.partition), "partition"))
+        before = await self._contents(run)
         inputs = transaction.inputs if transaction.snapshot is None else ()
+        step = (before, transaction.snapshot, inputs, transaction.outputs, transaction.delivered)
+        if len(transaction.snapshot or b"") > LARGE_STATE:
+            contents = await asyncio.to_thread(self._sealer.after, *step)
+        else:
+            contents = self._sealer.after(*step)
         read_model = [part for pair in transaction.read_model.items() for part in pair]
         arguments: list[Any] = [
             transaction.expected,
@@ -176,17 +292,39 @@ class RedisStore:
             run,
             transaction.delivered,
             transaction.snapshot or b"",
+            transaction.log,
+            self._sealer.seal(run, _after(transaction), contents),
         ]
         for block in (inputs, transaction.outputs, read_model, transaction.forgotten):
             arguments += [len(block), *block]
         arguments.append(CLOSED_RUN_SECONDS if transaction.closed else self._retention_seconds)
         arguments += [transaction.quarantined or "", "yes" if transaction.catching_up else "", CLOSED_RUN_SECONDS]
-        stored = int(await self._evaluated([len(keys), *keys, *arguments]))
-        if stored != transaction.expected:
+        try:
+            stored = _text(await self._evaluated([len(keys), *keys, *arguments]))
+        except StateAltered as error:
+            await self._delete_foreign(keys)
+            raise FencedError(str(self._altered(run, str(error)))) from None
+        if stored != str(transaction.expected):
             raise FencedError(
                 f"{self._stage}: run {run!r} is at sequence {stored} in Redis, not at {transaction.expected}: "
                 "another worker owns it, or Redis lost its last second"
             )
+        self._remember(run, contents)
+
+    async def _contents(self, run: str) -> Contents:
+        """Return the digests of a run's stored contents, and forget them until the next transaction has succeeded."""
+        if run not in self._sealed:
+            try:
+                await self.load(run)
+            except StateAltered as error:
+                raise FencedError(str(error)) from None
+        return self._sealed.pop(run)
+
+    async def _delete_foreign(self, keys: Sequence[str]) -> None:
+        """Delete those of a transaction's keys whose type in Redis is not the one that this store gives them."""
+        for key, kind in zip(keys, (*KINDS.values(), "set"), strict=True):
+            if await self._ask(self._client.type(key)) not in (kind.encode(), b"none"):
+                await self._ask(self._client.delete(key))
 
     async def _evaluated(self, call: Sequence[Any]) -> Any:
         """Return the script's answer to a call. It is sent together with all other calls that wait by then."""
@@ -208,7 +346,7 @@ class RedisStore:
                 if future.done():
                     continue
                 if isinstance(answer, Exception):
-                    future.set_exception(_unusable(answer) if isinstance(answer, RedisError) else answer)
+                    future.set_exception(_error_of(answer) if isinstance(answer, RedisError) else answer)
                 else:
                     future.set_result(answer)
 
@@ -241,10 +379,14 @@ class RedisStore:
 
     async def forget(self, run: str) -> None:
         """Delete everything that is stored of a run."""
-        state = await self.load(run)
+        self._sealed.pop(run, None)
+        partition = None
+        with suppress(StateAltered):
+            partition = _text(await self._ask(self._client.hget(self._key(run, "state"), "partition")))
         await self._ask(self._client.delete(*(self._key(run, part) for part in PARTS)))
-        if state is not None:
-            await self._ask(self._client.srem(self._key(str(state.partition), "partition"), run))
+        if partition is not None:
+            with suppress(StateAltered):
+                await self._ask(self._client.srem(self._key(partition, "partition"), run))
 
     async def read_model(self, run: str) -> dict[str, bytes]:
         """Return the read model of a run: the latest prediction for each of its live jobs."""
@@ -279,7 +421,7 @@ class RedisStore:
         try:
             return await cast("Awaitable[Any]", pending)
         except (RedisError, OSError, TimeoutError) as error:
-            raise _unusable(error) from error
+            raise _error_of(error) from error
         finally:
             self._free.release()
 
@@ -288,5 +430,33 @@ def _text(stored: bytes | None) -> str | None:
     return None if stored is None else stored.decode(errors="replace")
 
 
-def _unusable(error: Exception) -> StoreError:
+def _summary(fields: Sequence[bytes | None], outbox: int) -> RunSummary | None:
+    sequence, quarantined, behind = fields
+    if sequence is None and not outbox:
+        return None
+    try:
+        return RunSummary(int(sequence or b""), outbox, _text(quarantined), behind is not None)
+    except ValueError:  # it was altered: let it be loaded
+        return RunSummary(-1, 1, None, False)
+
+
+def _after(transaction: Transaction) -> RunState:
+    """Return the position after a transaction as `RunState`, without contents."""
+    return RunState(
+        transaction.sequence,
+        transaction.offset,
+        transaction.partition,
+        None,
+        (),
+        (),
+        transaction.quarantined or None,
+        transaction.catching_up,
+        transaction.log,
+    )
+
+
+def _error_of(error: Exception) -> StoreError | StateAltered:
+    """Return the error to raise for an error of Redis."""
+    if isinstance(error, ResponseError) and any(kind in str(error) for kind in WRONG_TYPES):
+        return StateAltered(reason_of(error))
     return StoreError(f"Redis cannot be used: {reason_of(error)}")

@@ -72,7 +72,15 @@ class RunReader(Protocol):
 
 
 class RedisReader(RedisStore):
-    """A reader of the runs of one stage in Redis; it implements `RunReader`."""
+    """A reader of the runs of one stage in Redis; it implements `RunReader`.
+
+    It does not have the secret of the stage, so it cannot check seals: it shows what Redis has.
+    """
+
+    async def load(self, run: str) -> RunState | None:
+        """Return the stored state of a run; None if there is none. Raise `StateAltered` if it cannot be read."""
+        state, journal, outbox = await self._stored(run)
+        return self._state_of(run, state, journal, outbox) if state else None
 
     async def names(self) -> Sequence[str]:
         """Return the names of all stored runs, in order.

@@ -31,6 +31,8 @@ class WorkerMetrics:
         self.dead_letters = self._counter(names.WORKER_DEAD_LETTERS)
         self.left_aside = self._counter(names.WORKER_LEFT_ASIDE)
         self.quarantined = self._gauge(names.WORKER_QUARANTINED)
+        self.altered = self._counter(names.WORKER_ALTERED)
+        self.replaced_logs = self._counter(names.WORKER_REPLACED_LOGS)
         self.fenced = self._counter(names.WORKER_FENCED)
         self.retries = self._counter(names.WORKER_RETRIES)
         self.lag = self._gauge(names.WORKER_LAG)

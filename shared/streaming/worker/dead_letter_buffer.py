@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from dataclasses import dataclass
 
 from shadowtime.shared.cli import FewAMinute
 from shadowtime.shared.quoting import truncate
@@ -12,18 +13,30 @@ log = logging.getLogger("shadowtime.dead-letters")
 log.addFilter(FewAMinute())
 
 
+@dataclass
+class Notice:
+    """The record of a dead letter that is about a run, or about a whole partition."""
+
+    topic: str
+    partition: int
+    key: bytes | None = None
+    offset: int = -1
+    value: bytes | None = None
+    timestamp: float | None = None
+
+
 class DeadLetters:
     """Records that cannot be used, until they are delivered. A record is one letter, however often it is read."""
 
     def __init__(self, stream: Stream, metrics: WorkerMetrics) -> None:
         self._stream = stream
         self._metrics = metrics
-        self._letters: dict[tuple[int, int], tuple[Record, str]] = {}
+        self._letters: dict[tuple[int, int, bytes | None], tuple[Record, str]] = {}
         self._delivering = asyncio.Lock()
 
     def add(self, record: Record, reason: str) -> None:
         """Note a dead letter."""
-        self._letters.setdefault((record.partition, record.offset), (record, truncate(reason)))
+        self._letters.setdefault((record.partition, record.offset, record.key), (record, truncate(reason)))
 
     async def deliver(self) -> None:
         """Deliver all noted dead letters: `KafkaStream` (shared/streaming/kafka/stage_stream.py) sends them to Kafka.

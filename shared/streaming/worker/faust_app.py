@@ -45,6 +45,10 @@ class Receiver(Protocol):
         """Take a record."""
         ...
 
+    def went_back(self, partition: int, read: int) -> None:
+        """Note that a record before offset `read` comes again, which nobody asked for."""
+        ...
+
 
 class BatchConsumer(driver.Consumer):
     """A consumer that hands all records of a fetch to a receiver, and none to faust's streams."""
@@ -82,11 +86,19 @@ class BatchConsumer(driver.Consumer):
                 return
             read, offset = self._read_offset[place], record.offset
             if read is not None and offset < read:
+                self.receiver.went_back(place.partition, read)
                 continue
             if read and offset > read + 1:
                 await self._add_gap(place, read + 1, offset)
             self.receiver.receive(self._to_message(place, record))
             self._read_offset[place] = offset
+
+    async def begin_again(self, place: Any) -> None:
+        """Read a partition from its beginning, and forget all positions in it: another log has taken its place."""
+        for known in (self._gap, self._acked, self._acked_index, self._committed_offset):
+            known.pop(place, None)
+        await self._commit({place: 0})
+        await self.seek(place, 0)
 
 
 def deliver_batches(app: faust.App, receiver: Receiver) -> None:

@@ -122,6 +122,8 @@ class WorkerHealth:
             "waiting": len(self._loop.turns),
             "untaken_runs": 0 if worker is None else worker.untaken,
             "waiting_for_redis": 0 if self._loop.store is None else self._loop.store.waiting_requests,
+            "replaced_logs": {} if worker is None else worker.replaced_logs,
+            "altered_runs": {} if worker is None else dict([*worker.altered.items()][-QUARANTINED_SHOWN:]),
             "quarantined_runs": len(quarantined),
             "quarantined": dict(islice(quarantined.items(), QUARANTINED_SHOWN)),
         }

@@ -10,7 +10,9 @@ from contextlib import suppress
 from typing import Any
 
 import faust
+from faust.types import TP
 
+from shadowtime.shared.errors import BusError
 from shadowtime.shared.stages import Stage
 from shadowtime.shared.streaming.kafka import KafkaStream, topic_admin
 from shadowtime.shared.streaming.settings import Settings
@@ -29,6 +31,9 @@ GATHER_SECONDS = 0.02
 
 TURNS_AT_ONCE = 100
 """The maximum number of runs that are handled together. They share the cost of a transaction and a delivery."""
+
+IDENTITY_SECONDS = 5.0
+"""Seconds after which Kafka is asked again whether the topic is still the same."""
 
 UNEVEN_SECONDS = 0.05
 """The maximum distance, in seconds of accumulated cost, between successive turns that are handled together."""
@@ -50,6 +55,8 @@ class WorkerLoop:
         self.store: RedisStore | None = None
         self._ready = asyncio.Event()
         self._new_partitions: set[int] = set()
+        self._topic_is_new = False
+        """Whether the topic was deleted and made again since Kafka was asked for the first time."""
         self._arrived = asyncio.Event()
         self._room = asyncio.Event()
         self._last: Any = None
@@ -65,6 +72,12 @@ class WorkerLoop:
             assignment.partition for assignment in partitions if assignment.topic == self.stage.reads
         }
         self._arrived.set()
+
+    def went_back(self, partition: int, read: int) -> None:
+        """Note that records before offset `read` come again, which nobody asked for: the log may be another."""
+        if self.worker is not None:
+            self.worker.doubtful[partition] = max(self.worker.doubtful.get(partition, -1), read)
+            self._arrived.set()
 
     async def ready(self) -> None:
         """Return when there is room for a record. While too many wait for their turns, the caller waits, too."""
@@ -89,7 +102,9 @@ class WorkerLoop:
         """Handle the records that have arrived, run by run, until the worker stops."""
         partitions = await topic_admin.prepare_topics(self.settings)
         client = connect(self.settings)
-        store = self.store = RedisStore(client, self.stage.name, self.settings.run_retention_seconds)
+        settings = self.settings
+        store = RedisStore(client, self.stage.name, settings.run_retention_seconds, settings.state_key)
+        self.store = store
         stream = KafkaStream(self.stage, self.settings)
         await stream.start()
         context = WorkerContext(self.stage, store, stream, self.settings, self.metrics, partitions, time.monotonic)
@@ -97,6 +112,7 @@ class WorkerLoop:
         self.worker = worker
         gc.freeze()  # imported objects stay: no garbage collection needs to look through them
         self._ready.set()
+        watching = asyncio.create_task(self._watch_topic(stream))
         try:
             while True:
                 if not len(self.turns):
@@ -106,7 +122,11 @@ class WorkerLoop:
                 self.busy = True
                 began = time.perf_counter()
                 while self._new_partitions:
-                    await worker.take(self._new_partitions.pop())
+                    partition = self._new_partitions.pop()
+                    await self._identify(worker, partition)
+                    await worker.take(partition)
+                if worker.doubtful or self._topic_is_new:
+                    await self._identify_doubtful(worker)
                 if worker.untaken:
                     await worker.take_over()
                 if len(self.turns):
@@ -117,9 +137,40 @@ class WorkerLoop:
             log.exception("%s cannot continue", self.stage.name)
             os._exit(1)
         finally:
+            watching.cancel()
             worker.close()
             await stream.stop()
             await client.aclose()
+
+    async def _watch_topic(self, stream: KafkaStream) -> None:
+        """Ask Kafka now and then whether the topic is still the same."""
+        known = None
+        while True:
+            with suppress(BusError):
+                present = await stream.topic_id()
+                if known not in (None, present):
+                    self._topic_is_new = True
+                    self._arrived.set()
+                known = present
+            await asyncio.sleep(IDENTITY_SECONDS)
+
+    async def _identify_doubtful(self, worker: StageWorker) -> None:
+        """Check doubtful partitions; all partitions if the topic is new."""
+        owned = {place.partition for place in self.app.consumer.assignment() if place.topic == self.stage.reads}
+        new, self._topic_is_new = self._topic_is_new, False
+        for partition in set(worker.doubtful) - owned:
+            del worker.doubtful[partition]
+        for partition in sorted(owned if new else worker.doubtful):
+            await self._identify(worker, partition)
+
+    async def _identify(self, worker: StageWorker, partition: int) -> None:
+        """Read a partition from its beginning if its log is not the one whose offsets are stored."""
+        if await worker.identify(partition):
+            consumer: Any = self.app.consumer
+            while not consumer.flow_active:  # a rebalance, at whose end faust goes to the committed offset
+                await asyncio.sleep(0.1)
+            await consumer.begin_again(TP(self.stage.reads, partition))
+            await worker.keep_log(partition)
 
     async def _turn(self, worker: StageWorker) -> None:
         """Handle the next records of the runs whose turns come together."""
@@ -150,6 +201,8 @@ class WorkerLoop:
         now = time.time()
         for received in (*worker.take_done(), *left):
             message: Any = received.record
+            if not worker.is_current(received):
+                continue  # its offset counts in a log that is gone
             self.metrics.latency.observe(now - message.timestamp)
             self.app.consumer.ack(message)
 
@@ -176,7 +229,7 @@ class WorkerLoop:
         split the batch, and the next stage would split it again. Each part costs a transaction and a delivery in every
         later stage.
         """
-        while not (len(self.turns) or self._new_partitions or (self.worker and self.worker.untaken)):
+        while not (len(self.turns) or self._upkeep_due()):
             self._arrived.clear()
             await self._arrived.wait()
         with suppress(TimeoutError):
@@ -184,6 +237,12 @@ class WorkerLoop:
                 while len(self.turns) < self.settings.batch_size and self._has_more():
                     self._arrived.clear()
                     await self._arrived.wait()
+
+    def _upkeep_due(self) -> bool:
+        """Return whether there is work besides records."""
+        worker = self.worker
+        due = self._new_partitions or self._topic_is_new
+        return bool(due or (worker is not None and (worker.untaken or worker.doubtful)))
 
     def _has_more(self) -> bool:
         """Return whether Kafka is known to have records behind the last received one."""

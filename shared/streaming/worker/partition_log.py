@@ -28,6 +28,8 @@ class Span(NamedTuple):
 class PartitionLog:
     """The offsets of one partition, without its records. O(1) a record; memory is bounded by `MAX_BEGINNINGS`.
 
+    A log has an identity. If a topic is deleted and made again, its partitions have other logs: all offsets count anew.
+
     >>> log = PartitionLog()
     >>> [log.receive(offset, b"kth", b"") for offset in (5, 6, 9)]
     [1, 1, 2]
@@ -36,11 +38,34 @@ class PartitionLog:
     """
 
     def __init__(self) -> None:
+        self._identities: list[tuple[int, str]] = [(0, "")]
+        """The first stretch of each log that the partition has had, and the identity of that log, in order."""
         self._epoch = 0
         self._first = 0
         self._next = 0
         self._searched = 0
         self._beginnings: dict[bytes, int] = {}
+
+    @property
+    def identity(self) -> str:
+        """The identity of the present log; empty if it is not known."""
+        return self._identities[-1][1]
+
+    def identify(self, identity: str) -> None:
+        """Note the identity of the present log, also for what was received before."""
+        self._identities = [(0, identity)]
+
+    def begin_again(self, identity: str) -> None:
+        """Note that another log has taken the place of the present one: all offsets count anew."""
+        self._identities = [self._identities[-1], (self._epoch + 1, identity)]
+        self._first = self._searched = 0
+        self._next = -1
+        self._beginnings.clear()
+
+    def identity_of(self, epoch: int) -> str:
+        """Return the identity of the log of a stretch."""
+        first, identity = self._identities[-1]
+        return identity if epoch >= first else self._identities[0][1]
 
     def receive(self, offset: int, key: bytes | None, value: bytes | None) -> int:
         """Note a record, in the order in which records are handed over. Return the number of its stretch.

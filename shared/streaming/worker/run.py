@@ -71,12 +71,15 @@ class LogPosition:
         In stretch `epoch` of the log, all records of the run from offset `sure_from` on were handed over.
     searched
         The log before this offset has been searched for records of the run.
+    log
+        The identity of the log in which all these offsets count.
     """
 
     offset: int = -1
     epoch: int = 0
     sure_from: int = 0
     searched: int = 0
+    log: str = ""
 
 
 JOURNAL_BYTES, JOURNAL_SECONDS = 4_000_000, 5.0

@@ -9,13 +9,13 @@ from collections import defaultdict
 from collections.abc import Sequence
 from functools import partial
 
-from shadowtime.shared.errors import BusError, FencedError, SnapshotMismatch, StoreError
+from shadowtime.shared.errors import BusError, FencedError, SnapshotMismatch, StateAltered, StoreError
 from shadowtime.shared.quoting import quote
 from shadowtime.shared.stages import StageRun, described
-from shadowtime.shared.streaming.protocols import Record
+from shadowtime.shared.streaming.protocols import Record, RunState
 from shadowtime.shared.streaming.worker.batched_compute import ComputeBatcher
 from shadowtime.shared.streaming.worker.context import WorkerContext
-from shadowtime.shared.streaming.worker.dead_letter_buffer import DeadLetters
+from shadowtime.shared.streaming.worker.dead_letter_buffer import DeadLetters, Notice
 from shadowtime.shared.streaming.worker.run import Journal, Run, RunPhase
 from shadowtime.shared.streaming.worker.run_cache import EvictedRun
 from shadowtime.shared.streaming.worker.slice_committer import SliceCommitter, quarantine_reason
@@ -34,6 +34,9 @@ memory, to find the cause."""
 MAX_FAILURES = 10
 """The maximum number of failed events of a run: each of them must be undone."""
 
+MAX_ALTERED = 1_000
+"""The maximum number of runs whose stored state was altered that /health remembers."""
+
 MAX_STATE_BYTES = 64_000_000
 """The largest snapshot that is stored."""
 
@@ -41,8 +44,8 @@ MAX_STATE_BYTES = 64_000_000
 class RunLifecycle:
     """Advances the runs of a stage from event to event.
 
-    `quarantined` has the reasons of quarantined runs, by name. `spent` has the seconds of work on each run, until it is
-    cleared.
+    `quarantined` has the reasons of quarantined runs, by name. `altered` has the reasons why their stored states were
+    dropped, by name. `spent` has the seconds of work on each run, until it is cleared.
 
     Parameters
     ----------
@@ -59,6 +62,7 @@ class RunLifecycle:
     ) -> None:
         self.stage = context.stage
         self.quarantined: dict[str, str] = {}
+        self.altered: dict[str, str] = {}
         self._store, self._stream = context.store, context.stream
         self._settings = context.settings
         self._metrics, self._clock = context.metrics, context.clock
@@ -102,13 +106,13 @@ class RunLifecycle:
             The number of processes that began with the run's next event. If it is more than `MAX_ATTEMPTS`, the run's
             state is not restored.
         """
-        saved = await self._store.load(name)
+        saved = await self._saved(name, partition)
         run = Run(name, partition, StageRun(self.stage), attempt_counted=True)
         if begun > MAX_ATTEMPTS:
             run.enter(RunPhase.FAILED, f"{MAX_ATTEMPTS} processes ended while they worked on its next event")
         if saved is None:
             return run
-        run.position.offset, run.catching_up = saved.offset, saved.catching_up
+        run.position.offset, run.position.log, run.catching_up = saved.offset, saved.log, saved.catching_up
         delivered = 0
         if evicted is not None and evicted.sequence == saved.sequence:
             delivered, run.position.searched = evicted.delivered, evicted.searched
@@ -140,9 +144,28 @@ class RunLifecycle:
         log.info("loaded run", extra={"run": name, "sequence": saved.sequence, "offset": saved.offset})
         return run
 
+    async def _saved(self, name: str, partition: int) -> RunState | None:
+        """Return the stored state of a run; None if there is none. State that was altered is dropped and reported.
+
+        The events of such a run are looked for in the log, from its beginning on, as if Redis had lost the state.
+        """
+        try:
+            return await self._store.load(name)
+        except StateAltered as error:
+            reason = f"{error}; it is dropped, and the run is rebuilt from the log"
+            self._letters.add(Notice(self.stage.reads, partition, name.encode()), reason)
+            await self._letters.deliver()
+            await self._store.forget(name)
+            self.altered.pop(name, None)
+            self.altered[name] = reason
+            if len(self.altered) > MAX_ALTERED:
+                del self.altered[next(iter(self.altered))]
+            self._metrics.altered.inc()
+            return None
+
     async def deliver_left(self, name: str, partition: int, evicted: EvictedRun | None) -> Run | None:
         """Deliver the outputs that a run's last owner has left, and return the run without its state; None if gone."""
-        saved = await self._store.load(name)
+        saved = await self._saved(name, partition)
         if saved is None:
             return None
         run = Run(name, partition, StageRun(self.stage))
@@ -217,7 +240,10 @@ class RunLifecycle:
 
     async def _undo(self, run: Run, done: Slice) -> str | None:
         """Undo the last event of a slice. Return the reason if the run cannot continue, else None."""
-        saved = await self._store.load(run.name)
+        try:
+            saved = await self._store.load(run.name)
+        except StateAltered as error:
+            raise FencedError(str(error)) from None
         if (-1 if saved is None else saved.sequence) != done.started:
             raise FencedError(
                 f"{self.stage.name}: run {quote(run.name)} is no longer at sequence {done.started} in Redis"

@@ -131,6 +131,7 @@ class SliceCommitter:
                 closed=done.closed,
                 quarantined=run.quarantined,
                 catching_up=run.catching_up,
+                log=run.position.log,
             )
         )
         self.attempted.discard(run.name)

@@ -32,9 +32,9 @@ from shadowtime.shared.stages import JOBS, Stage, described
 from shadowtime.shared.streaming.kafka import UnreadableReason, partition_of
 from shadowtime.shared.streaming.protocols import Record, RunSummary
 from shadowtime.shared.streaming.worker.context import WorkerContext
-from shadowtime.shared.streaming.worker.dead_letter_buffer import DeadLetters
+from shadowtime.shared.streaming.worker.dead_letter_buffer import DeadLetters, Notice
 from shadowtime.shared.streaming.worker.partition_log import PartitionLog, name_of
-from shadowtime.shared.streaming.worker.run import Run, RunPhase
+from shadowtime.shared.streaming.worker.run import LogPosition, Run, RunPhase
 from shadowtime.shared.streaming.worker.run_cache import SHARE, RunCache, give_back, memory_limit, memory_used
 from shadowtime.shared.streaming.worker.run_lifecycle import RunLifecycle
 from shadowtime.shared.streaming.worker.slice_committer import SliceCommitter
@@ -159,6 +159,10 @@ class RecordProcessor:
         self._logs: dict[int, PartitionLog] = {}
         self.untaken: dict[str, int] = {}
         """The runs of newly assigned partitions that are not taken over yet, with their partitions."""
+        self.doubtful: dict[int, int] = {}
+        """Partitions whose log may have been replaced, each with the offset of a record that their log had."""
+        self.replaced_logs: dict[int, str] = {}
+        """The reasons why the logs of partitions were replaced while this process ran."""
         self._memory_limit = memory_limit()
         self._relieved = 0.0
         self._searching = asyncio.Lock()  # one stretch of the log is read at a time
@@ -179,6 +183,49 @@ class RecordProcessor:
         await self._committer.drain()
         self._runs.clear()
         self._committing.clear()
+
+    async def identify(self, partition: int) -> bool:
+        """Return whether another log has taken the place of a partition's log since offsets of it were stored.
+
+        Then all offsets in the log count anew: hand it over from its beginning, and call `keep_log` after that.
+        """
+        places, store, stream = self._log(partition), self._context.store, self._context.stream
+        known = places.identity or await store.log_of(partition)
+        topic, doubt = await stream.topic_id(), self.doubtful.get(partition, -1)
+        if known is None:
+            places.identify(f"{topic}/0")
+            await self.keep_log(partition)
+            return False
+        former, _, count = known.rpartition("/")
+        if former != topic:
+            identity, why = f"{topic}/0", f"topic {self.stage.reads} was deleted and made again"
+        elif doubt >= 0 and await stream.end(partition) <= doubt:
+            identity, why = f"{topic}/{int(count) + 1}", f"the log ends before offset {doubt}, which was handled"
+        else:
+            places.identify(known)
+            self.doubtful.pop(partition, None)
+            return False
+
+        if places.identity:
+            places.begin_again(identity)
+        else:
+            places.identify(identity)
+        self.doubtful.pop(partition, None)
+        reason = f"partition {partition}: {why}; all of it is read anew, and events are judged by their sequence"
+        log.error("%s: %s", self.stage.name, reason)
+        self._letters.add(Notice(self.stage.reads, partition), reason)
+        self._metrics.replaced_logs.inc()
+        self.replaced_logs[partition] = reason
+        return True
+
+    async def keep_log(self, partition: int) -> None:
+        """Store the identity of a partition's log."""
+        await self._context.store.set_log(partition, self._log(partition).identity)
+
+    def is_current(self, received: Received) -> bool:
+        """Return whether a record is of the present log of its partition."""
+        places = self._log(received.record.partition)
+        return places.identity_of(received.epoch) == places.identity
 
     async def take(self, partition: int) -> None:
         """Note the runs of a newly assigned partition, for `take_over`."""
@@ -220,6 +267,7 @@ class RecordProcessor:
             begun = await self._lifecycle.begin(name, alone=True)
         run = await self._lifecycle.load(name, partition, self._runs.pop_evicted(name), begun or 0)
         if run.quarantined is None:
+            self._align(run, self._log(partition).identity)
             await self._follow(run, run.position.offset + 1, None)
             await self._committer.wait_committed(run)
             run.catching_up = False
@@ -331,6 +379,7 @@ class RecordProcessor:
         at = 0
         while at < len(works):
             epoch, (record, envelope) = works[at]
+            self._align(run, self._log(record.partition).identity_of(epoch))
             if run.position.epoch != epoch:
                 run.position.epoch, run.position.sure_from = epoch, record.offset
             if run.quarantined is None and envelope.sequence > run.state.sequence + 1:
@@ -358,12 +407,26 @@ class RecordProcessor:
             self._keep(run)
         return True
 
+    def _align(self, run: Run, identity: str) -> None:
+        """Forget a run's position if it counts in another log than the one with this identity."""
+        if run.position.log != identity:
+            run.position = LogPosition(log=identity)
+
     def _not_yet_seen(self, run: Run, works: Sequence[tuple[int, Work]]) -> Sequence[tuple[int, Work]]:
         """Return the events with offsets after the run's position in the log; the sequences do not matter.
 
-        Otherwise an event that was refused as too early could be applied later, when the stream goes back.
+        Otherwise an event that was refused as too early could be applied later, when the stream goes back. A new
+        sequence at an old offset may also mean that the log was replaced. Then the event is handed over again.
         """
-        behind = [work for work in works if work[1][0].offset > run.position.offset]
+        places = self._log(run.partition)
+        behind = []
+        for epoch, work in works:
+            record, envelope = work
+            if record.offset > run.position.offset or places.identity_of(epoch) != run.position.log:
+                behind.append((epoch, work))
+            elif envelope.sequence > run.state.sequence:
+                self.doubtful[run.partition] = max(self.doubtful.get(run.partition, -1), run.position.offset)
+
         self._metrics.duplicates.inc(len(works) - len(behind))
         return behind
 
@@ -467,11 +530,36 @@ class StageWorker:
         """Records that must be handled again, since a commit or a delivery failed."""
         self._done: list[Received] = []
         self.receive, self.holds = self._processor.receive, self._processor.holds
+        self.is_current, self.doubtful = self._processor.is_current, self._processor.doubtful
+        self.replaced_logs = self._processor.replaced_logs
 
     @property
     def quarantined(self) -> Mapping[str, str]:
         """The reasons why runs are quarantined, by name."""
         return self._lifecycle.quarantined
+
+    @property
+    def altered(self) -> Mapping[str, str]:
+        """The reasons why the stored state of runs was dropped, by name."""
+        return self._lifecycle.altered
+
+    async def identify(self, partition: int) -> bool:
+        """Return whether another log has taken the place of a partition's log. Call this before its first record.
+
+        Then hand over the partition from its beginning, and call `keep_log` after that.
+        """
+        replaced: list[bool] = []
+
+        async def work() -> None:
+            replaced.append(await self._processor.identify(partition))
+
+        await self.commit_all()
+        await self._retry(work)
+        return any(replaced)
+
+    async def keep_log(self, partition: int) -> None:
+        """Store the identity of a partition's log."""
+        await self._retry(lambda: self._processor.keep_log(partition))
 
     async def take(self, partition: int) -> None:
         """Note the runs of a newly assigned partition, for `take_over`."""

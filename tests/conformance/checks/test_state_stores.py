@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import redis
 
-from shadowtime.shared.errors import FencedError, StoreError
+from shadowtime.shared.errors import FencedError, StateAltered, StoreError
 from shadowtime.shared.streaming.protocols import RunSummary, StateStore, Transaction
 from shadowtime.shared.streaming.settings import Settings
 from shadowtime.shared.streaming.state import redis_store as redis_store_module
@@ -287,3 +287,71 @@ def test_who_commits_counts_as_one_who_tries(empty_redis: Redis) -> None:
             assert await store.attempt("run") == 2
 
     asyncio.run(work())
+
+
+def test_only_the_holder_of_the_secret_can_write_state_that_is_loaded(empty_redis: Redis) -> None:
+    async def work() -> None:
+        client = connect(Settings(redis_url=empty_redis.url))
+        try:
+            ours, theirs = (RedisStore(client, "stage", secret=secret) for secret in (b"ours", b"theirs"))
+            await ours.commit(transaction(-1, 3))
+            await ours.commit(transaction(2, 2, delivered=1))
+            again = RedisStore(client, "stage", secret=b"ours")
+            assert (await again.load("run")) == (await ours.load("run"))
+            with pytest.raises(StateAltered, match="run 'run' in Redis is not what this stage has stored"):
+                await theirs.load("run")
+            with pytest.raises(FencedError):
+                await theirs.commit(transaction(4, 1))
+            await theirs.forget("run")
+            assert await ours.load("run") is None
+        finally:
+            await client.aclose()
+
+    asyncio.run(work())
+
+
+def test_a_key_of_another_type_is_deleted_when_it_is_written(empty_redis: Redis) -> None:
+    """A worker whose run is in memory notices it at its next transaction, and loads the run again."""
+
+    async def work() -> None:
+        async with redis_store(empty_redis) as store:
+            await store.commit(transaction(-1, 3))
+            with redis.Redis.from_url(empty_redis.url) as client:
+                client.delete("shadowtime:{stage}:journal:run")
+                client.set("shadowtime:{stage}:journal:run", "x")
+            with pytest.raises(FencedError, match="not what this stage has stored"):
+                await store.commit(transaction(2, 1))
+            with pytest.raises(StateAltered, match="its seal does not fit"):
+                await store.load("run")
+
+    asyncio.run(work())
+
+
+def test_digests_of_many_runs_are_computed_again(empty_redis: Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(redis_store_module, "MAX_SEALED", 2)
+    monkeypatch.setattr(redis_store_module, "LARGE_STATE", 1)
+
+    async def work() -> None:
+        async with redis_store(empty_redis) as store:
+            for expected in range(-1, 3):
+                for run in "abcd":
+                    await store.commit(transaction(expected, 1, run=run, snapshot=b"state" if expected == 1 else None))
+            for run in "abcd":
+                saved = await store.load(run)
+                assert saved is not None
+                assert (saved.sequence, saved.snapshot, list(saved.journal)) == (3, b"state", [b"in 3"])
+
+    asyncio.run(work())
+
+
+def test_the_log_of_a_partition_is_remembered(check: Callable[[Check], None]) -> None:
+    async def work(store: StateStore) -> None:
+        assert await store.log_of(3) is None
+        await store.set_log(3, "topic/0")
+        await store.commit(transaction(-1, 1, log="topic/0"))
+        saved = await store.load("run")
+        assert await store.log_of(3) == "topic/0"
+        assert saved is not None
+        assert saved.log == "topic/0"
+
+    check(work)

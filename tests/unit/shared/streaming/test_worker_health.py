@@ -31,7 +31,9 @@ class Consumer:
 
 def loop_with(consumer: Any) -> WorkerLoop:
     loop = WorkerLoop(cast("Any", SimpleNamespace(consumer=consumer)), STAGE, Settings(), WorkerMetrics(STAGE.name))
-    loop.worker = cast("Any", SimpleNamespace(quarantined={}, thread=SimpleNamespace(busy_seconds=0.0), untaken=0))
+    idle = SimpleNamespace(busy_seconds=0.0)
+    worker = SimpleNamespace(quarantined={}, altered={}, replaced_logs={}, thread=idle, untaken=0)
+    loop.worker = cast("Any", worker)
     return loop
 
 
