@@ -75,6 +75,10 @@ class FairQueue(Generic[Item]):
         self._items += 1
         self._bytes += size
 
+    def heads(self) -> list[Item]:
+        """Return the next item of each key that has no turn now, in O(keys)."""
+        return [waiting[0][0] for waiting in self._waiting.values() if waiting]
+
     def take(self, most: int, most_bytes: int) -> tuple[bytes | None, Sequence[Item]]:
         """Return the key whose turn it is and its next items, at least one. The turn lasts until `charge`.
 

@@ -29,6 +29,12 @@ After a rebalance on a busy machine, faust may not go on reading; then only a ne
 GRACE_SECONDS = 10
 """Seconds for which a worker without a partition, or with an unread one, still counts as healthy: a rebalance."""
 
+OLD_SECONDS = 300
+"""Seconds for which a record may wait for its turn in a healthy worker."""
+
+FAILED_TURNS = 3
+"""The number of failed turns in a row after which a worker is not healthy."""
+
 QUARANTINED_SHOWN = 20
 """The maximum number of quarantined runs that /health names."""
 
@@ -100,12 +106,16 @@ class WorkerHealth:
         """
         worker = self._loop.worker
         quarantined = {} if worker is None else worker.quarantined
-        idle = time.monotonic() - self._loop.last_progress
+        idle, oldest = time.monotonic() - self._loop.last_progress, self._loop.oldest_wait()
         reason = None
         if worker is None:
             reason = "it is starting"
         elif idle >= self._loop.settings.watchdog_seconds / 2:
             reason = f"no progress for {idle:.0f} s"
+        elif self._loop.failed_turns >= FAILED_TURNS:
+            reason = f"its last {self._loop.failed_turns} turns failed: {self._loop.failure}"
+        elif oldest > OLD_SECONDS:
+            reason = f"a message has waited for {oldest:.0f} s for its turn"
         else:
             fault, seconds = self._not_serving()
             if fault is not None and seconds > GRACE_SECONDS:
@@ -120,6 +130,7 @@ class WorkerHealth:
             "seconds_since_progress": round(idle, 1),
             "seconds_at_work": 0.0 if worker is None else round(worker.thread.busy_seconds, 1),
             "waiting": len(self._loop.turns),
+            "oldest_waiting_seconds": round(oldest, 1),
             "untaken_runs": 0 if worker is None else worker.untaken,
             "waiting_for_redis": 0 if self._loop.store is None else self._loop.store.waiting_requests,
             "replaced_logs": {} if worker is None else worker.replaced_logs,

@@ -13,7 +13,7 @@ import faust
 from faust.types import TP
 
 from shadowtime.shared.errors import BusError
-from shadowtime.shared.stages import Stage
+from shadowtime.shared.stages import Stage, described
 from shadowtime.shared.streaming.kafka import KafkaStream, topic_admin
 from shadowtime.shared.streaming.settings import Settings
 from shadowtime.shared.streaming.state import RedisStore, connect
@@ -31,6 +31,9 @@ GATHER_SECONDS = 0.02
 
 TURNS_AT_ONCE = 100
 """The maximum number of runs that are handled together. They share the cost of a transaction and a delivery."""
+
+FAILED_SECONDS = 1.0
+"""Seconds of a pause after a turn that failed."""
 
 IDENTITY_SECONDS = 5.0
 """Seconds after which Kafka is asked again whether the topic is still the same."""
@@ -65,6 +68,10 @@ class WorkerLoop:
         self.last_progress = time.monotonic()
         self.busy = False
         """Whether records or partitions are being handled."""
+        self.failed_turns = 0
+        """The number of turns that failed since the last one that succeeded."""
+        self.failure = ""
+        """The error of the last turn that failed."""
 
     def assigned(self, partitions: Any) -> None:
         """Note partitions that this worker now owns."""
@@ -116,7 +123,7 @@ class WorkerLoop:
         try:
             while True:
                 if not len(self.turns):
-                    await self._handle(worker)
+                    await self.handle(worker)
                 self.busy = False
                 await self._gather()
                 self.busy = True
@@ -132,8 +139,9 @@ class WorkerLoop:
                 if len(self.turns):
                     await self._turn(worker)
                     self.metrics.batch_seconds.observe(time.perf_counter() - began)
-                self.last_progress = time.monotonic()
-        except Exception:  # an error of Kafka or Redis; `_handle` catches the errors of runs
+                if not self.failed_turns:
+                    self.last_progress = time.monotonic()
+        except Exception:  # an error of Kafka or Redis; `handle` catches the errors of runs
             log.exception("%s cannot continue", self.stage.name)
             os._exit(1)
         finally:
@@ -178,13 +186,13 @@ class WorkerLoop:
         items = [received for _, its in turns for received in its]
         self._room.set()
         began = time.perf_counter()
-        spent = await self._handle(worker, items)
+        spent = await self.handle(worker, items)
         shared = max(0.0, time.perf_counter() - began - sum(spent.values())) / len(turns)
         for key, its in turns:
             names = {name_of(received.record.key) for received in its}
             self.turns.charge(key, shared + sum(spent.get(name, 0.0) for name in names))
 
-    async def _handle(self, worker: StageWorker, items: Sequence[Received] = ()) -> Mapping[str, float]:
+    async def handle(self, worker: StageWorker, items: Sequence[Received] = ()) -> Mapping[str, float]:
         """Handle records; without records, commit those handled before. Return the seconds of work by run.
 
         Acknowledge to faust the records that are stored and delivered by now. After an unforeseen error, also
@@ -193,10 +201,12 @@ class WorkerLoop:
         left: Sequence[Received] = ()
         try:
             spent = await (worker.handle(items) if items else worker.commit_all())
-        except (Exception, TimeLimitExceeded):
+            self.failed_turns = 0 if items else self.failed_turns
+        except (Exception, TimeLimitExceeded) as error:
             log.exception("%s cannot handle records", self.stage.name)
+            self.failed_turns, self.failure = self.failed_turns + 1, described(error)
             spent, left = {}, [*await worker.give_up(), *items]
-            await asyncio.sleep(1.0)
+            await asyncio.sleep(FAILED_SECONDS)
 
         now = time.time()
         for received in (*worker.take_done(), *left):
@@ -243,6 +253,11 @@ class WorkerLoop:
         worker = self.worker
         due = self._new_partitions or self._topic_is_new
         return bool(due or (worker is not None and (worker.untaken or worker.doubtful)))
+
+    def oldest_wait(self) -> float:
+        """Return the seconds since the oldest record that waits for its turn was received, in O(runs); 0 if none waits."""
+        now = time.monotonic()
+        return max((now - received.time for received in self.turns.heads()), default=0.0)
 
     def _has_more(self) -> bool:
         """Return whether Kafka is known to have records behind the last received one."""

@@ -118,10 +118,11 @@ def all_admitted(records: Sequence[Record], stage: Stage, partitions: int, max_b
 
 @dataclass(frozen=True)
 class Received:
-    """A record, and the number of the stretch of the log in which it was handed over."""
+    """A record, the number of the stretch of the log in which it was handed over, and the worker's time then."""
 
     record: Record
     epoch: int
+    time: float
 
 
 class RecordProcessor:
@@ -169,7 +170,8 @@ class RecordProcessor:
 
     def receive(self, record: Record) -> Received:
         """Note a record, in the order in which the stream hands records over. `handle` may handle it later."""
-        return Received(record, self._log(record.partition).receive(record.offset, record.key, record.value))
+        epoch = self._log(record.partition).receive(record.offset, record.key, record.value)
+        return Received(record, epoch, self._context.clock())
 
     def holds(self, key: bytes | None) -> bool:
         """Return whether the run of a key is held in memory, or is being committed."""

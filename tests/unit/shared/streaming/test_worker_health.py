@@ -1,5 +1,6 @@
 """A worker is healthy once it has begun, while it reads the partitions that it owns, and says why it is not."""
 
+import asyncio
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -9,8 +10,9 @@ from aiokafka import TopicPartition
 from shadowtime.services.pipeline import STAGES
 from shadowtime.shared.streaming.settings import Settings
 from shadowtime.shared.streaming.worker import health as worker_health
+from shadowtime.shared.streaming.worker import loop as worker_loop
 from shadowtime.shared.streaming.worker.context import WorkerMetrics
-from shadowtime.shared.streaming.worker.health import WorkerHealth
+from shadowtime.shared.streaming.worker.health import FAILED_TURNS, OLD_SECONDS, WorkerHealth
 from shadowtime.shared.streaming.worker.loop import WorkerLoop
 
 STAGE = STAGES[0]
@@ -77,3 +79,63 @@ def test_a_worker_without_progress_says_so(monkeypatch: pytest.MonkeyPatch) -> N
     healthy, told = health.report()
     assert not healthy
     assert told["reason"] == f"no progress for {loop.settings.watchdog_seconds / 2:.0f} s"
+
+
+def test_a_worker_whose_records_wait_too_long_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 100.0
+    monkeypatch.setattr(worker_health.time, "monotonic", lambda: now)
+    loop = loop_with(Consumer(p0=1))
+    loop.last_progress = now
+    health = WorkerHealth(loop)
+    loop.turns.put(b"run", cast("Any", SimpleNamespace(time=now)), 1)
+    now = loop.last_progress = now + OLD_SECONDS
+    assert (health.report()[0], health.report()[1]["oldest_waiting_seconds"]) == (True, OLD_SECONDS)
+    now += 1
+    healthy, told = health.report()
+    assert (healthy, told["reason"]) == (False, "a message has waited for 301 s for its turn")
+
+
+def test_a_worker_whose_turns_fail_is_not_healthy_and_makes_no_progress(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each turn ends, so that it had seemed to make progress."""
+    monkeypatch.setattr(worker_loop, "FAILED_SECONDS", 0.0)
+
+    class Failing:
+        def __init__(self) -> None:
+            self.works = False
+            self.quarantined: dict[str, str] = {}
+            self.altered, self.replaced_logs = self.quarantined, self.quarantined
+            self.thread, self.untaken = SimpleNamespace(busy_seconds=0.0), 0
+
+        async def handle(self, received: object) -> dict[str, float]:
+            if not self.works:
+                raise ValueError("no matter what")
+            return {}
+
+        async def commit_all(self) -> dict[str, float]:
+            return {}
+
+        async def give_up(self) -> list[object]:
+            return []
+
+        def take_done(self) -> list[object]:
+            return []
+
+        def is_current(self, received: object) -> bool:
+            return False
+
+    async def work() -> None:
+        loop = loop_with(Consumer(p0=1))
+        worker = Failing()
+        loop.worker = cast("Any", worker)
+        health = WorkerHealth(loop)
+        one = cast("Any", SimpleNamespace(record=None))
+        for _ in range(FAILED_TURNS):
+            assert health.report()[0]
+            await loop.handle(loop.worker, [one])
+        await loop.handle(loop.worker)
+        assert health.report()[1]["reason"] == "its last 3 turns failed: ValueError: no matter what"
+        worker.works = True
+        await loop.handle(loop.worker, [one])
+        assert health.report()[0]
+
+    asyncio.run(work())
