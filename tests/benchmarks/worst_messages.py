@@ -15,6 +15,7 @@ from typing import Any
 from shadowtime.services.catalogue import canonical, configure
 from shadowtime.services.pipeline import STAGES
 from shadowtime.shared.distributions.histogram import BINS
+from shadowtime.shared.kernels.decorator import load_all
 from shadowtime.shared.messages.base import MAX_INTEGER
 from shadowtime.shared.messages.envelope import (
     ClusterClosed,
@@ -46,9 +47,13 @@ POLICIES = (
     *("conservative", "conservative:guarantees=no", "conservative:queue=R/L,weight=1000000"),
     "conservative:shape=greedy,widen=yes,test_runs=yes,speculate=expected",
     "conservative:guarantees=no,shape=greedy-narrow,widen=yes,test_runs=yes,speculate=0.01",
+    *("guarded", "tuned", "slurm:calc_period=1"),
     *("probabilistic", "probabilistic:points=16", "probabilistic:points=16,mass=censor,criterion=gain,tau=1", "best"),
 )
-FORECASTS = tuple(f"{name}:forecast=yes" for name in ("fcfs", "lwf", "easy", "easy-sjbf", "all-reserve"))
+FORECASTS = (
+    *(f"{name}:forecast=yes" for name in ("fcfs", "lwf", "easy", "easy-sjbf", "all-reserve")),
+    *("easy:forecast=sampled", "all-reserve:forecast=calibrated"),
+)
 
 RUN_TIMES = (
     *("requested", "last-two", "queue-maximum", "empirical:window=1000", "empirical-request:window=1000"),
@@ -56,9 +61,10 @@ RUN_TIMES = (
     *("hmm:states=64,history=5,open=1344,threshold=0,learning=em", "experts:window=1000,hmm=yes"),
     *("templates:history=200000", "gibbons:history=200000", "downey-mean:history=200000"),
     *("downey-median:history=200000", "class-p90:history=200000", "class-mean-sigma:history=200000"),
+    *("boosted:history=50000", "mixture"),
 )
 ADJUSTMENTS = ("none", "auto", "percentile:key=user+project+request,window=12m,fallback=coarser")
-WAIT_BOUNDS = ("bmbp:history=50000", "none")
+WAIT_BOUNDS = ("bmbp:history=50000", "futures", "none")
 
 
 class Slowest:
@@ -222,6 +228,7 @@ def worst_messages(jobs: int = JOBS) -> list[dict[str, Any]]:
 def main(wanted: list[str]) -> None:
     """Print the cases whose names hold one of the texts, or all, as they are found."""
     jobs = int(os.environ.get("JOBS", JOBS))
+    load_all()  # as every worker does when it starts
     for name, tell in cases(jobs):
         if not wanted or any(each in name for each in wanted):
             print(json.dumps({"jobs": jobs} | measured(name, tell)), flush=True)

@@ -255,7 +255,7 @@ class WorkerLoop:
         return bool(due or (worker is not None and (worker.untaken or worker.doubtful)))
 
     def oldest_wait(self) -> float:
-        """Return the seconds since the oldest record that waits for its turn was received, in O(runs); 0 if none waits."""
+        """Return the seconds since the oldest record that waits for its turn arrived, in O(runs); 0 if none does."""
         now = time.monotonic()
         return max((now - received.time for received in self.turns.heads()), default=0.0)
 
