@@ -362,20 +362,9 @@ class RecordProcessor:
         self, name: str, works: Sequence[tuple[int, Work]], committing: Run | None, *, alone: bool = False
     ) -> bool:
         """Handle records of a run. Return False, and handle none, if the run is a suspect that is not `alone`."""
-        run = committing or self._runs.take_out(name)
-        evicted = self._runs.pop_evicted(name) if run is None else None
-        known = run or evicted
-        begun: int | None = 0
-        if known is None or not known.attempt_counted:
-            begun = await self._lifecycle.begin(name, alone=alone)
-        if begun is None:
-            if run is not None:
-                self._runs.hold(run)
-            return False
+        run = await self._obtain(name, works[0][1][0].partition, committing, alone=alone)
         if run is None:
-            run = await self._lifecycle.load(name, works[0][1][0].partition, evicted, begun)
-            run.catching_up |= self._catching_up
-        run.attempt_counted = True
+            return False
         before = run.commit
         works = self._not_yet_seen(run, works)
         at = 0
@@ -408,6 +397,25 @@ class RecordProcessor:
         else:
             self._keep(run)
         return True
+
+    async def _obtain(self, name: str, partition: int, committing: Run | None, *, alone: bool) -> Run | None:
+        """Return a run, from memory or from the store; None if it is a suspect that is not `alone`."""
+        run = committing or self._runs.take_out(name)
+        evicted = self._runs.pop_evicted(name) if run is None else None
+        known = run or evicted
+        begun: int | None = 0
+        if known is None or not known.attempt_counted:
+            begun = await self._lifecycle.begin(name, alone=alone)
+        if begun is None:
+            if run is not None:
+                self._runs.hold(run)
+            return None
+
+        if run is None:
+            run = await self._lifecycle.load(name, partition, evicted, begun)
+            run.catching_up |= self._catching_up
+        run.attempt_counted = True
+        return run
 
     def _align(self, run: Run, identity: str) -> None:
         """Forget a run's position if it counts in another log than the one with this identity."""
