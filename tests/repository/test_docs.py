@@ -351,3 +351,12 @@ def test_the_site_builds_and_loads_nothing_from_elsewhere(tmp_path: Path) -> Non
         assert loaded
         assert not [each for each in loaded if re.match(r"(https?:)?//", each)], path
         assert 'class="mermaid"' not in path.read_text(), "the theme would load mermaid.js"
+
+
+def test_each_promise_of_security_names_tests_that_exist() -> None:
+    held = [line.split("|")[-2] for line in PAGES["SECURITY.md"].splitlines() if line.startswith("| **")]
+    assert len(held) == 15
+    for cell in held:
+        named = re.findall(r"`([^`]+)`", cell)
+        assert named
+        assert [name for name in named if not (ROOT / "tests" / name).exists()] == []

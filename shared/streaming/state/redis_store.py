@@ -199,9 +199,9 @@ class RedisStore:
             return None
         saved = self._state_of(run, state, journal, outbox)
         if sum(map(len, journal)) + len(saved.snapshot or b"") > LARGE_STATE:
-            contents = await asyncio.to_thread(self._sealer.contents, saved.snapshot, journal, outbox)
+            contents = await asyncio.to_thread(Contents, saved.snapshot, journal, outbox)
         else:
-            contents = self._sealer.contents(saved.snapshot, journal, outbox)
+            contents = Contents(saved.snapshot, journal, outbox)
         if self._sealer.seal(run, saved, contents) != state.get(b"seal"):
             raise self._altered(run, "its seal does not fit")
         self._remember(run, contents)
@@ -276,13 +276,13 @@ class RedisStore:
         run = transaction.run
         keys = [self._key(run, part) for part in PARTS]
         keys.append(self._key(str(transaction.partition), "partition"))
-        before = await self._contents(run)
+        contents = await self._contents(run, transaction.delivered)
         inputs = transaction.inputs if transaction.snapshot is None else ()
-        step = (before, transaction.snapshot, inputs, transaction.outputs, transaction.delivered)
+        step = (transaction.snapshot, inputs, transaction.outputs)
         if len(transaction.snapshot or b"") > LARGE_STATE:
-            contents = await asyncio.to_thread(self._sealer.after, *step)
+            await asyncio.to_thread(contents.add, *step)
         else:
-            contents = self._sealer.after(*step)
+            contents.add(*step)
         read_model = [part for pair in transaction.read_model.items() for part in pair]
         arguments: list[Any] = [
             transaction.expected,
@@ -311,14 +311,17 @@ class RedisStore:
             )
         self._remember(run, contents)
 
-    async def _contents(self, run: str) -> Contents:
-        """Return the digests of a run's stored contents, and forget them until the next transaction has succeeded."""
-        if run not in self._sealed:
-            try:
-                await self.load(run)
-            except StateAltered as error:
-                raise FencedError(str(error)) from None
-        return self._sealed.pop(run)
+    async def _contents(self, run: str, delivered: int) -> Contents:
+        """Return the digests of a run's contents without its delivered outputs, and hold them no longer."""
+        contents = self._sealed.pop(run, None)
+        if contents is not None and contents.deliver(delivered):
+            return contents
+        try:
+            saved = await self.load(run)
+        except StateAltered as error:
+            raise FencedError(str(error)) from None
+        self._sealed.pop(run)
+        return Contents() if saved is None else Contents(saved.snapshot, saved.journal, saved.outbox[delivered:])
 
     async def _delete_foreign(self, keys: Sequence[str]) -> None:
         """Delete those of a transaction's keys whose type in Redis is not the one that this store gives them."""
