@@ -10,8 +10,16 @@ that are stored).
 
 from collections.abc import Iterable, Sequence
 from hashlib import blake2b
+from typing import Any
 
 from shadowtime.shared.streaming.protocols import RunState
+
+PIECE = 2_000
+"""Bytes that are added to a digest at once. From 2,048 bytes on, hashlib lets other threads run, and the event loop may
+wait for milliseconds until it is its turn again."""
+
+LARGE = 100_000
+"""Bytes from which on the computation takes so long that other threads should run meanwhile."""
 
 
 class Contents:
@@ -20,10 +28,9 @@ class Contents:
     def __init__(
         self, snapshot: bytes | None = None, journal: Iterable[bytes] = (), outbox: Sequence[bytes] = ()
     ) -> None:
-        self._state = blake2b(b"" if snapshot is None else _framed((b"snapshot", snapshot)))
-        self._state.update(_framed(journal))
-        self._outbox = blake2b(_framed(outbox))
-        self._outputs = len(outbox)
+        self._state, self._outbox, self._outputs = blake2b(), blake2b(), 0
+        self.add(snapshot, (), ())
+        self.add(None, journal, outbox)
 
     def deliver(self, count: int) -> bool:
         """Drop the first `count` outputs of the outbox. Return False, and drop none, if that is neither 0 nor all."""
@@ -31,13 +38,13 @@ class Contents:
             self._outbox, self._outputs = blake2b(), 0
         return count == 0 or self._outputs == 0
 
-    def add(self, snapshot: bytes | None, inputs: Sequence[bytes], outputs: Sequence[bytes]) -> None:
+    def add(self, snapshot: bytes | None, inputs: Iterable[bytes], outputs: Sequence[bytes]) -> None:
         """Add the contents of a transaction; see `Transaction`. O(its bytes)."""
         if snapshot is not None:
-            self._state = blake2b(_framed((b"snapshot", snapshot)))
-        else:
-            self._state.update(_framed(inputs))
-        self._outbox.update(_framed(outputs))
+            self._state = blake2b()
+            inputs = (b"snapshot", snapshot)
+        _add(self._state, inputs)
+        _add(self._outbox, outputs)
         self._outputs += len(outputs)
 
     def digest(self) -> bytes:
@@ -45,9 +52,12 @@ class Contents:
         return self._state.digest() + self._outbox.digest()
 
 
-def _framed(values: Iterable[bytes]) -> bytes:
-    """Return values as one text, in which the end of each is known."""
-    return b"".join([b"%d:%b" % (len(value), value) for value in values])
+def _add(digest: Any, values: Iterable[bytes]) -> None:
+    """Add values to a running digest, so that the end of each is known."""
+    text = b"".join([b"%d:%b" % (len(value), value) for value in values])
+    step = PIECE if len(text) < LARGE else len(text)
+    for begin in range(0, len(text), step):
+        digest.update(text[begin : begin + step])
 
 
 class Sealer:

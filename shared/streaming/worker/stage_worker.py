@@ -52,8 +52,9 @@ SUMMARIES_AT_ONCE = 200
 LOADED_AT_ONCE = 16
 """The maximum number of runs that are loaded at once. Between such groups, runs are evicted if memory is short."""
 
-RELIEF_SECONDS = 0.05
-"""Minimum seconds between two measurements of the memory."""
+RELIEF_SECONDS, LOADING_SECONDS = 0.5, 0.05
+"""Minimum seconds between two measurements of the memory: after records are handled, and before runs are loaded. Each
+reads a file, and lets other threads run meanwhile."""
 
 READ_AT_ONCE = 50_000
 """Bytes of records up to which they are parsed in the event loop. That takes some milliseconds at most."""
@@ -293,13 +294,13 @@ class RecordProcessor:
         unknown = [name for name in works if not self._in_memory(name)]
         suspects = await self._handle_together(known, works, commits)
         for first in range(0, len(unknown), LOADED_AT_ONCE):
-            await self._relieve()
+            await self._relieve(LOADING_SECONDS)
             suspects += await self._handle_together(unknown[first : first + LOADED_AT_ONCE], works)
         for name in suspects:
             await self._hold_nothing()
             await self._handle_run(name, works[name], None, alone=True)
             await self._hold_nothing()
-        await self._relieve()
+        await self._relieve(RELIEF_SECONDS)
 
     async def _handle_together(
         self,
@@ -315,10 +316,10 @@ class RecordProcessor:
                 raise end
         return [name for name, end in zip(names, ends, strict=False) if not end]
 
-    async def _relieve(self) -> None:
-        """Evict all runs if this process uses more than its share of the memory."""
+    async def _relieve(self, every: float) -> None:
+        """Evict all runs if this process uses more than its share of the memory; measure `every` so many seconds."""
         now = self._context.clock()
-        if now < self._relieved + RELIEF_SECONDS:
+        if now < self._relieved + every:
             return
         self._relieved = now
         if (used := memory_used()) > SHARE * self._memory_limit:

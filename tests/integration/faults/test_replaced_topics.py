@@ -62,7 +62,7 @@ def wait_for(workers: Workers, settings: Settings, run: str, last: int) -> None:
     ("stopped", "count"),
     [
         pytest.param(False, 50, id="fewer-records-while-workers-run"),
-        pytest.param(True, 400, id="more-records-while-workers-are-stopped"),
+        pytest.param(True, 400, id="more-records-while-workers-are-stopped", marks=pytest.mark.nightly),
         pytest.param(True, 50, id="fewer-records-while-workers-are-stopped", marks=pytest.mark.nightly),
         pytest.param(False, 400, id="more-records-while-workers-run", marks=pytest.mark.nightly),
     ],
