@@ -89,6 +89,8 @@ def dashboard() -> Dashboard:
                     ("events that came twice", names.WORKER_DUPLICATES),
                     ("transactions forestalled", names.WORKER_FENCED),
                     ("batches repeated", names.WORKER_RETRIES),
+                    ("runs whose state was altered", names.WORKER_ALTERED),
+                    ("partitions whose log was replaced", names.WORKER_REPLACED_LOGS),
                 )
             ],
         ),

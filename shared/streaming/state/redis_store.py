@@ -320,7 +320,7 @@ class RedisStore:
             saved = await self.load(run)
         except StateAltered as error:
             raise FencedError(str(error)) from None
-        self._sealed.pop(run)
+        self._sealed.pop(run, None)
         return Contents() if saved is None else Contents(saved.snapshot, saved.journal, saved.outbox[delivered:])
 
     async def _delete_foreign(self, keys: Sequence[str]) -> None:

@@ -14,8 +14,10 @@ from shadowtime.shared.cli.paths import ROOT
 from shadowtime.shared.messages.envelope import Envelope, SchedulingPoint
 from shadowtime.shared.stages.snapshot import SNAPSHOT_SCHEMA
 from shadowtime.shared.streaming.kafka.clients import partition_of
+from shadowtime.shared.streaming.protocols import Transaction
 from shadowtime.shared.streaming.settings import Settings
 from shadowtime.shared.streaming.state.redis_client import connect
+from shadowtime.shared.streaming.state.redis_store import RedisStore
 from shadowtime.stack.servers.servers import Kafka, Redis
 from tests.integration.faults.dead_letters import dead_letters, publish
 from tests.support.embedded import embedded
@@ -180,14 +182,16 @@ def test_a_snapshot_of_another_schema_quarantines_its_run_with_the_remedy(kafka:
 
         async def age() -> int:
             client = connect(Settings(redis_url=redis.url))
-            key = "shadowtime:{scheduler}:state:old"
-            snapshot = await client.hget(key, "snapshot")
-            assert isinstance(snapshot, bytes)
-            older = snapshot.replace(f'"schema":{SNAPSHOT_SCHEMA}'.encode(), b'"schema":0')
-            await client.hset(key, "snapshot", older)
-            sequence = await client.hget(key, "sequence")
+            store = RedisStore(client, "scheduler")
+            saved = await store.load("old")
+            assert saved is not None
+            assert saved.snapshot is not None
+            older = saved.snapshot.replace(f'"schema":{SNAPSHOT_SCHEMA}'.encode(), b'"schema":0')
+            await store.forget("old")
+            place = (saved.sequence, saved.offset, saved.partition)
+            await store.commit(Transaction("old", -1, *place, older, (), (), 0, log=saved.log))
             await client.aclose()
-            return int(sequence or -1)
+            return saved.sequence
 
         following = Envelope(run="old", sequence=asyncio.run(age()) + 1, event=SchedulingPoint(time=10**9))
         settings = Settings(kafka_bootstrap=kafka.address)
