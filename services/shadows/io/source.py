@@ -256,15 +256,7 @@ class ShadowSource:
             self._real_key, self._own_key = self.of.real.encode(), self.of.run.encode()
             self._real_partition = bus.partition_of(self.of.real, partitions)
             self._own_partition = bus.partition_of(self.of.run, partitions)
-            consumer = bus.reader(self.of.settings)
-            try:
-                await consumer.start()
-            except BaseException:
-                await consumer.stop()
-                raise
-
-            self._consumer = consumer
-
+            self._consumer = await bus.started(bus.reader(self.of.settings))
         return self._consumer
 
     async def close(self) -> None:

@@ -72,6 +72,16 @@ def producer(settings: Settings) -> AIOKafkaProducer:
     )
 
 
+async def started(consumer: AIOKafkaConsumer) -> AIOKafkaConsumer:
+    """Start a consumer and return it. If that fails, nothing of it is left, and the error is raised."""
+    try:
+        await consumer.start()
+    except BaseException:
+        await consumer.stop()
+        raise
+    return consumer
+
+
 def reader(
     settings: Settings, *, begin: Literal["earliest", "latest"] = "earliest", wait_ms: int = 100
 ) -> AIOKafkaConsumer:

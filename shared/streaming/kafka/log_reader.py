@@ -57,14 +57,7 @@ class LogReader:
 
     async def _connected(self) -> AIOKafkaConsumer:
         if self._consumer is None:
-            consumer = bus.reader(self._settings, wait_ms=FETCH_MS)
-            try:
-                await consumer.start()
-            except BaseException:
-                await consumer.stop()
-                raise
-
-            self._consumer = consumer
+            self._consumer = await bus.started(bus.reader(self._settings, wait_ms=FETCH_MS))
         return self._consumer
 
     async def stop(self) -> None:

@@ -83,7 +83,7 @@ class WorkerLoop:
     def went_back(self, partition: int, read: int) -> None:
         """Note that records before offset `read` come again, which nobody asked for: the log may be another."""
         if self.worker is not None:
-            self.worker.doubtful[partition] = max(self.worker.doubtful.get(partition, -1), read)
+            self.worker.doubt(partition, read)
             self._arrived.set()
 
     async def ready(self) -> None:
@@ -201,7 +201,8 @@ class WorkerLoop:
         left: Sequence[Received] = ()
         try:
             spent = await (worker.handle(items) if items else worker.commit_all())
-            self.failed_turns = 0 if items else self.failed_turns
+            if items:
+                self.failed_turns = 0
         except (Exception, TimeLimitExceeded) as error:
             log.exception("%s cannot handle records", self.stage.name)
             self.failed_turns, self.failure = self.failed_turns + 1, described(error)

@@ -187,6 +187,10 @@ class RecordProcessor:
         self._runs.clear()
         self._committing.clear()
 
+    def doubt(self, partition: int, offset: int) -> None:
+        """Note that the log of a partition, which had a record at `offset`, may have been replaced."""
+        self.doubtful[partition] = max(self.doubtful.get(partition, -1), offset)
+
     async def identify(self, partition: int) -> bool:
         """Return whether another log has taken the place of a partition's log since offsets of it were stored.
 
@@ -436,7 +440,7 @@ class RecordProcessor:
             if record.offset > run.position.offset or places.identity_of(epoch) != run.position.log:
                 behind.append((epoch, work))
             elif envelope.sequence > run.state.sequence:
-                self.doubtful[run.partition] = max(self.doubtful.get(run.partition, -1), run.position.offset)
+                self.doubt(run.partition, run.position.offset)
 
         self._metrics.duplicates.inc(len(works) - len(behind))
         return behind
@@ -541,7 +545,8 @@ class StageWorker:
         """Records that must be handled again, since a commit or a delivery failed."""
         self._done: list[Received] = []
         self.receive, self.holds = self._processor.receive, self._processor.holds
-        self.is_current, self.doubtful = self._processor.is_current, self._processor.doubtful
+        self.is_current, self.doubt = self._processor.is_current, self._processor.doubt
+        self.doubtful = self._processor.doubtful
         self.replaced_logs = self._processor.replaced_logs
 
     @property
@@ -559,7 +564,7 @@ class StageWorker:
 
         Then hand over the partition from its beginning, and call `keep_log` after that.
         """
-        replaced: list[bool] = []
+        replaced: list[bool] = []  # if the delivery of dead letters fails, a later attempt finds the new log known
 
         async def work() -> None:
             replaced.append(await self._processor.identify(partition))

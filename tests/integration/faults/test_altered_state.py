@@ -53,13 +53,13 @@ CHANGES: dict[str, Change] = {
     "state-of-another-type": lambda client, key: (client.delete(key("state")), client.set(key("state"), "x")),
     "outbox-of-another-type": lambda client, key: (client.delete(key("outbox")), client.set(key("outbox"), "x")),
 }
-"""What somebody does to the keys of a run. Each of it is noticed."""
+"""Changes to the keys of a run. The stage notices each of them."""
 
 HARMLESS: dict[str, Change] = {
     "attempts-of-another-type": lambda client, key: (client.delete(key("attempts")), client.set(key("attempts"), "x")),
     "attempts-as-text": lambda client, key: client.hset(key("attempts"), "count", "many"),
 }
-"""Changes of what is no state: it is counted anew."""
+"""Changes to the count of attempts, which is no state. It begins again."""
 
 
 def publish_all(settings: Settings, runs: Iterable[str], first: int, stop: int) -> None:
