@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 from aiohttp import web
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 
+from shadowtime.shared.streaming.worker.partition_log import name_of
+
 if TYPE_CHECKING:  # other processes show these pages, too, and need no faust
     from shadowtime.shared.streaming.worker.loop import WorkerLoop
 
@@ -35,8 +37,8 @@ OLD_SECONDS = 300
 FAILED_TURNS = 3
 """The number of failed turns in a row after which a worker is not healthy."""
 
-QUARANTINED_SHOWN = 20
-"""The maximum number of quarantined runs that /health names."""
+SHOWN = 20
+"""The maximum number of runs that /health names in a list."""
 
 
 class WorkerHealth:
@@ -99,6 +101,10 @@ class WorkerHealth:
                 waiting += max(0, high - 1 - read)
         return waiting
 
+    def _costly(self) -> list[str]:
+        """Return some of the runs that wait since each of their records is costly."""
+        return [name_of(key) for key in self._loop.turns.waiting_costly[:SHOWN] if key is not None]
+
     def report(self) -> tuple[bool, dict[str, Any]]:
         """Return whether the worker is healthy, and the content of /health.
 
@@ -131,12 +137,13 @@ class WorkerHealth:
             "seconds_at_work": 0.0 if worker is None else round(worker.thread.busy_seconds, 1),
             "waiting": len(self._loop.turns),
             "oldest_waiting_seconds": round(oldest, 1),
+            "costly_runs": self._costly(),
             "untaken_runs": 0 if worker is None else worker.untaken,
             "waiting_for_redis": 0 if self._loop.store is None else self._loop.store.waiting_requests,
             "replaced_logs": {} if worker is None else worker.replaced_logs,
-            "altered_runs": {} if worker is None else dict([*worker.altered.items()][-QUARANTINED_SHOWN:]),
+            "altered_runs": {} if worker is None else dict([*worker.altered.items()][-SHOWN:]),
             "quarantined_runs": len(quarantined),
-            "quarantined": dict(islice(quarantined.items(), QUARANTINED_SHOWN)),
+            "quarantined": dict(islice(quarantined.items(), SHOWN)),
         }
 
 

@@ -38,6 +38,9 @@ FAILED_SECONDS = 1.0
 IDENTITY_SECONDS = 5.0
 """Seconds after which Kafka is asked again whether the topic is still the same."""
 
+COSTLY_SECONDS = 0.05
+"""Seconds of the stage's own work on a record, on average over a run's turn, beyond which the run is costly."""
+
 UNEVEN_SECONDS = 0.05
 """The maximum distance, in seconds of accumulated cost, between successive turns that are handled together."""
 
@@ -122,7 +125,7 @@ class WorkerLoop:
         watching = asyncio.create_task(self._watch_topic(stream))
         try:
             while True:
-                if not len(self.turns):
+                if self.turns.pause() != 0:
                     await self.handle(worker)
                 self.busy = False
                 await self._gather()
@@ -136,7 +139,7 @@ class WorkerLoop:
                     await self._identify_doubtful(worker)
                 if worker.untaken:
                     await worker.take_over()
-                if len(self.turns):
+                if self.turns.pause() == 0:
                     await self._turn(worker)
                     self.metrics.batch_seconds.observe(time.perf_counter() - began)
                 if not self.failed_turns:
@@ -190,7 +193,8 @@ class WorkerLoop:
         shared = max(0.0, time.perf_counter() - began - sum(spent.values())) / len(turns)
         for key, its in turns:
             names = {name_of(received.record.key) for received in its}
-            self.turns.charge(key, shared + sum(spent.get(name, 0.0) for name in names))
+            own = sum(spent.get(name, 0.0) for name in names)
+            self.turns.charge(key, shared + own, costly=key is not None and own > COSTLY_SECONDS * len(its))
 
     async def handle(self, worker: StageWorker, items: Sequence[Received] = ()) -> Mapping[str, float]:
         """Handle records; without records, commit those handled before. Return the seconds of work by run.
@@ -220,7 +224,10 @@ class WorkerLoop:
         return spent
 
     def _next_turns(self) -> list[tuple[bytes | None, Sequence[Received]]]:
-        """Return the keys whose turns are next, with their records. They have about the same accumulated cost."""
+        """Return the keys whose turns are next, with their records. They have about the same accumulated cost.
+
+        A costly run has its turn alone.
+        """
         turns: list[tuple[bytes | None, Sequence[Received]]] = []
         room, size = self.settings.batch_size, 0
         while not turns or (
@@ -228,6 +235,8 @@ class WorkerLoop:
         ):
             key, items = self.turns.take(room, SLICE_BYTES)
             turns.append((key, items))
+            if self.turns.is_costly(key):
+                break
             room -= len(items)
             size += sum(len(received.record.value or b"") for received in items)
 
@@ -240,9 +249,12 @@ class WorkerLoop:
         split the batch, and the next stage would split it again. Each part costs a transaction and a delivery in every
         later stage.
         """
-        while not (len(self.turns) or self._upkeep_due()):
+        while (pause := self.turns.pause()) != 0 and not self._upkeep_due():
             self._arrived.clear()
-            await self._arrived.wait()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(pause):
+                    await self._arrived.wait()
+
         with suppress(TimeoutError):
             async with asyncio.timeout(GATHER_SECONDS):
                 while len(self.turns) < self.settings.batch_size and self._has_more():

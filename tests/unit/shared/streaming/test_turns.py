@@ -133,3 +133,68 @@ def test_costs_are_remembered_while_they_count_and_forgotten_afterwards() -> Non
     turns.put(b"dear", 1, 1)
     turns.put(b"new", 2, 1)
     assert turns.take(1, 10) == (b"new", [2])
+
+
+class Clock:
+    """A time that passes only when it is told to."""
+
+    def __init__(self) -> None:
+        self.now = 1_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@given(st.integers(1, 60), st.integers(1, 12), st.floats(0.05, 0.5))
+def test_any_number_of_costly_runs_gets_half_of_the_time(costly: int, others: int, seconds: float) -> None:
+    clock = Clock()
+    turns = FairQueue[int](100_000, 100_000, clock)
+    keys = [b"costly %d" % number for number in range(costly)] + [b"other %d" % number for number in range(others)]
+    for key in keys:
+        turns.put(key, 0, 1)
+    spent = {True: 0.0, False: 0.0}
+    for turn in range(40 * costly + 2_000):
+        assert turns.pause() == 0.0
+        whose, items = turns.take(100, 1_000)
+        assert whose is not None
+        dear = whose.startswith(b"costly")
+        assert len(items) == 1
+        cost = seconds if dear else 0.01
+        clock.now += cost
+        turns.put(whose, turn, 1)
+        turns.charge(whose, cost, costly=dear)
+        if turn >= len(keys):  # each has had its first turn
+            spent[dear] += cost
+    assert spent[True] <= spent[False] + 2 * seconds
+
+
+def test_a_costly_run_has_one_item_a_turn_and_pauses_only_while_others_are_at_work() -> None:
+    clock = Clock()
+    turns = FairQueue[int](100, 1_000, clock)
+
+    def serve(seconds: float, *, costly: bool) -> tuple[bytes | None, int]:
+        key, items = turns.take(10, 100)
+        clock.now += seconds
+        turns.charge(key, seconds, costly=costly)
+        return key, len(items)
+
+    for number in range(6):
+        turns.put(b"costly", number, 1)
+    assert serve(3.0, costly=True) == (b"costly", 6)  # nobody knew
+    for number in range(6):
+        turns.put(b"costly", number, 1)
+    assert turns.pause() == 0.0  # it is alone
+    assert serve(0.5, costly=True) == (b"costly", 1)
+    turns.put(b"other", 0, 1)
+    assert turns.waiting_costly == [b"costly"]
+    assert serve(0.01, costly=False) == (b"other", 1)
+    assert turns.pause() == pytest.approx(0.49)
+    clock.now += 0.49
+    assert turns.pause() == 0.0
+    assert serve(0.8, costly=True) == (b"costly", 1)
+    assert turns.pause() == 0.0  # the other has not been at work for a second
+    clock.now += 1.0
+    assert serve(0.0, costly=False) == (b"costly", 1)
+    assert not turns.is_costly(b"costly")
+    assert serve(0.0, costly=False) == (b"costly", 3)
+    assert turns.pause() is None
