@@ -41,6 +41,12 @@ class WaitHistory:
         """Remove all but the last `count` waits."""
         self.restore(self.last(count))
 
+    def limit(self, most: int) -> None:
+        """Hold at most `most` waits from now on; O(n log n) if there are more."""
+        self._most = most
+        if len(self) > most:
+            self.keep(most)
+
     def last(self, count: int) -> list[int]:
         """Return the last `count` waits, oldest first."""
         return self._waits[max(len(self._waits) - count, self._first) :]

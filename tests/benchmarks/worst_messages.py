@@ -146,7 +146,7 @@ def learned(setting: str, stage: str, spec: str, jobs: int) -> Slowest:
         slowest.tell(JobStarted(time=at, job_number=number, processors=1 + number % 64))
         slowest.tell(JobEnded(time=at + number % 8, job_number=number, run_time=number % 8))
     at = 16 * jobs
-    for number, silence in enumerate((DAY, DAY, WEEK, 31 * DAY, 80 * WEEK, 104 * WEEK, 2**50), 2 * jobs):
+    for number, silence in enumerate((DAY, DAY, WEEK, 31 * DAY, 80 * WEEK, 104 * WEEK, 2**40), 2 * jobs):
         at += silence
         slowest.tell(job(number, at, user_id=1, group_id=1, queue_number=1))
         slowest.tell(JobStarted(time=at, job_number=number, processors=1))

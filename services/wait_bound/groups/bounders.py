@@ -4,22 +4,42 @@ from functools import partial
 from typing import Any, ClassVar
 
 from shadowtime.services.wait_bound.bounder import Bounder, Updates
-from shadowtime.services.wait_bound.groups.queue_bounds import CurrentBound, QueueBounds
+from shadowtime.services.wait_bound.groups.queue_bounds import CurrentBound, QueueBounds, fewest_waits
 from shadowtime.services.wait_bound.settings import BoundSettings
 from shadowtime.shared.messages import Event, JobSubmitted, JobWithdrawn, WaitBound
 
 MAX_QUEUES = 64
 """Maximum number of queues with own bounds: the first to occur. Jobs of other queues have only the cluster's bounds."""
 
+MAX_WAITS = 400_000
+"""Maximum number of waits that all queues and the cluster together remember in one grouping.
+
+If their number times `history` exceeds it, all remember half as many, or a quarter: the shares of 40 queues are half.
+"""
+
 BoundsByScope = list[tuple[QueueBounds, list[CurrentBound]]]
+
+
+def waits_each(settings: BoundSettings, queues: int) -> int:
+    """Return how many waits the cluster and each of so many queues remember in one grouping.
+
+    >>> [waits_each(BoundSettings(), queues) for queues in (19, 20, 39, 40, 64)]
+    [20000, 10000, 10000, 5000, 5000]
+    """
+    most = settings.history
+    while (queues + 1) * most > MAX_WAITS and most // 2 >= fewest_waits(settings):
+        most //= 2
+
+    return most
 
 
 class BmbpBounds(Bounder):
     """Bound each wait by groupings of jobs, their ensemble and a conformal bound, for the queue and the cluster.
 
     With `confidence`, at least a share `quantile` of such waits do not exceed a bound. With too little history there is
-    no bound, but a reason. Memory is bounded by `history` for each queue and grouping, of the cluster and of the first
-    `MAX_QUEUES` queues. A submission or a start costs as much as in `QueueBounds`, for the cluster and for one queue.
+    no bound, but a reason. Memory is bounded by `history` for each grouping of the cluster and of the first
+    `MAX_QUEUES` queues, and by `MAX_WAITS` for all of them. A submission or a start costs as much as in `QueueBounds`,
+    for the cluster and for one queue.
 
     Examples
     --------
@@ -41,6 +61,7 @@ class BmbpBounds(Bounder):
 
     def __init__(self, settings: BoundSettings) -> None:
         self._settings = settings
+        self._most = settings.history
         self._cluster = QueueBounds(None, settings)
         self._queues: dict[int, QueueBounds] = {}
         self._latest: tuple[JobSubmitted, BoundsByScope] | None = None
@@ -69,7 +90,7 @@ class BmbpBounds(Bounder):
         if isinstance(event, JobSubmitted):
             for scope, results in self._find(event):
                 if scope.queue is not None:
-                    self._queues[scope.queue] = scope
+                    self._add(scope.queue, scope)
                     scope.advance(event.time)
                 scope.submit(event, results)
         elif isinstance(event, JobWithdrawn):
@@ -85,12 +106,22 @@ class BmbpBounds(Bounder):
 
     def restore(self, state: Any) -> None:
         """Restore the state that `snapshot` returned."""
-        self._cluster = QueueBounds(None, self._settings)
+        self._most = waits_each(self._settings, len(state["queues"]))
+        self._cluster = QueueBounds(None, self._settings, self._most)
         self._cluster.restore(state["cluster"])
-        self._queues = {queue: QueueBounds(queue, self._settings) for queue, _ in state["queues"]}
+        self._queues = {queue: QueueBounds(queue, self._settings, self._most) for queue, _ in state["queues"]}
         for queue, saved in state["queues"]:
             self._queues[queue].restore(saved)
         self._latest = None
+
+    def _add(self, queue: int, own: QueueBounds) -> None:
+        """Store the bounds of a queue. If it is new, all scopes may have to remember fewer waits than before."""
+        self._queues[queue] = own
+        most = waits_each(self._settings, len(self._queues))
+        if most != self._most:
+            self._most = most
+            for scope in (self._cluster, *self._queues.values()):
+                scope.limit(most)
 
     def _scopes(self, x: JobSubmitted) -> list[QueueBounds]:
         """Return the bounds of the cluster and of the job's queue, which `observe` stores if they are new.
@@ -101,7 +132,7 @@ class BmbpBounds(Bounder):
             return [self._cluster]
         own = self._queues.get(x.queue_number)
         if own is None and len(self._queues) < MAX_QUEUES:
-            own = QueueBounds(x.queue_number, self._settings)
+            own = QueueBounds(x.queue_number, self._settings, self._most)
         return [self._cluster] if own is None else [self._cluster, own]
 
     def _find(self, x: JobSubmitted) -> BoundsByScope:

@@ -67,6 +67,11 @@ class WaitGroup:
             self.history.keep(self._keep)
         return misses
 
+    def limit(self, most: int) -> None:
+        """Store at most `most` waits from now on."""
+        self._most = most
+        self.history.limit(most)
+
     @classmethod
     def replayed(cls, most: int, keep: int, waits: Integers) -> "WaitGroup":
         """Return a group with these waits, oldest first, each compared with the bound from the waits before it."""

@@ -87,6 +87,12 @@ class Grouping:
         """Return the lowest and the highest value of a group; None for an open end."""
         return (self.ends[at - 1] + 1 if at else None), (self.ends[at] if at < len(self.ends) else None)
 
+    def limit(self, most: int) -> None:
+        """Store at most `most` waits in each group from now on."""
+        self._most = most
+        for group in self.groups:
+            group.limit(most)
+
     def recut(self, values: Integers, waits: Integers) -> None:
         """Recut the ranges from known waits, and replay the waits. O(n log n) in the waits.
 

@@ -101,6 +101,11 @@ ALL = (*FIVE, "ensemble", "conformal")
 """Names of all bounds, in the order in which they are published."""
 
 
+def fewest_waits(settings: BoundSettings) -> int:
+    """Return the fewest waits for the bound that is asked for, and for the bounds that detect change points."""
+    return max(minimum_history(settings.quantile, settings.confidence), minimum_history(DETECTING, DETECTING))
+
+
 class CurrentBound(NamedTuple):
     """A bound in seconds, or None with too few waits, and the number of waits behind it."""
 
@@ -126,23 +131,34 @@ class QueueBounds:
     ----------
     queue
         None for all queues of a cluster together.
+    most
+        Maximum number of stored waits of each grouping; `history` of the settings by default.
     """
 
-    def __init__(self, queue: int | None, settings: BoundSettings) -> None:
+    def __init__(self, queue: int | None, settings: BoundSettings, most: int | None = None) -> None:
         self.queue = queue
         self._settings = settings
+        self._most = settings.history if most is None else most
         self.published = ALL if settings.publish == "all" else (settings.publish,)
         self._computed = (*FIVE, "ensemble") if settings.publish == "ensemble" else self.published
-        keep = max(minimum_history(settings.quantile, settings.confidence), minimum_history(DETECTING, DETECTING))
-        self.groupings = [grouping for grouping in groupings(settings.history, keep) if grouping.name in self._computed]
+        computed = groupings(self._most, fewest_waits(settings))
+        self.groupings = [grouping for grouping in computed if grouping.name in self._computed]
         """Computed groupings, in the order of `FIVE`."""
         self._ensemble = Ensemble(len(FIVE), settings.quantile)
-        self._conformal = Conformal(settings.quantile, settings.gamma, settings.history)
+        self._conformal = Conformal(settings.quantile, settings.gamma, self._most)
         self._coverage = {name: LiveCoverage(settings.quantile) for name in self.published}
         self._open: dict[int, Issued] = {}
         self._submissions = 0
         self._revealed: list[tuple[int, int, int]] = []
         """Processors, requested time and wait, oldest first."""
+
+    def limit(self, most: int) -> None:
+        """Store at most `most` waits of each grouping from now on. O(waits * log waits) if there are more."""
+        self._most = most
+        for grouping in self.groupings:
+            grouping.limit(most)
+        self._conformal.history.limit(most)
+        del self._revealed[:-most]
 
     def find(self, job: JobSubmitted, now: int, quantile: float, confidence: float) -> list[CurrentBound]:
         """Return the computed bounds in the order of `ALL`. Omit the conformal bound at any quantile but its own."""
@@ -203,8 +219,8 @@ class QueueBounds:
         if "ensemble" in self._computed:
             self._ensemble.add(issued.bounds[: len(FIVE)], wait)
         self._revealed.append((nodes(job), rtime(job), wait))
-        if len(self._revealed) > 2 * self._settings.history:
-            del self._revealed[: -self._settings.history]
+        if len(self._revealed) > 2 * self._most:
+            del self._revealed[: -self._most]
         change_points = []
         for group, detecting in zip(self.groupings, issued.detecting, strict=True):
             at = group.at(job)
@@ -267,7 +283,7 @@ class QueueBounds:
     def _recut(self) -> None:
         if not self._revealed:
             return
-        revealed = np.array(self._revealed[-self._settings.history :], dtype=np.int64)
+        revealed = np.array(self._revealed[-self._most :], dtype=np.int64)
         processors, requests, waits = np.ascontiguousarray(revealed.T)
         values = {
             "nodes": processors,
@@ -287,7 +303,7 @@ class QueueBounds:
             "coverage": [live.snapshot() for live in self._coverage.values()],
             "open": [[number, issued.bounds, issued.detecting] for number, issued in self._open.items()],
             "submissions": self._submissions,
-            "revealed": self._revealed[-self._settings.history :],
+            "revealed": self._revealed[-self._most :],
         }
 
     def restore(self, state: Any) -> None:

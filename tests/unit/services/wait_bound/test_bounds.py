@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shadowtime.services.wait_bound.bounder import Updates
-from shadowtime.services.wait_bound.groups import queue_bounds
+from shadowtime.services.wait_bound.groups import bounders, queue_bounds
 from shadowtime.services.wait_bound.groups.bounders import MAX_QUEUES, BmbpBounds
 from shadowtime.services.wait_bound.groups.queue_bounds import ALL, FIVE, QueueBounds
 from shadowtime.services.wait_bound.handler import BOUNDERS
@@ -286,6 +286,43 @@ def test_finding_11_queues_without_end_share_the_bounds_of_the_cluster() -> None
     again.restore(orjson.loads(orjson.dumps(bounder.snapshot())))
     late = JobSubmitted(time=10**6, job_number=10**6, requested_processors=1, queue_number=10**6)
     assert again.predict_one(late) == bounder.predict_one(late)
+
+
+def test_many_queues_remember_a_bounded_number_of_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bounders, "MAX_WAITS", 1_000)
+    bounder = BmbpBounds(BoundSettings(history=400))
+    saved_at: dict[int, Any] = {}
+    for number in range(4_000):
+        queue = number // 600  # one after another
+        one = JobSubmitted(time=number, job_number=number, requested_processors=1 + number % 9, queue_number=queue)
+        bounder.predict_one(one)
+        bounder.observe(one)
+        bounder.learn_one(one, number % 977)
+        counts = [len(history) for history in histories(bounder)]
+        assert max(counts) <= (400 if queue < 1 else 200 if queue < 4 else 100)
+        if number in (500, 2_500):
+            saved_at[number] = saved(bounder)
+    assert sum(counts) <= 1_000 * 7, "five groupings, the conformal bound, and what is recut"
+    for number, state in saved_at.items():
+        again = BmbpBounds(BoundSettings(history=400))
+        again.restore(state)
+        assert saved(again) == state, number
+        for later in range(number + 1, 4_000):
+            one = JobSubmitted(
+                time=later, job_number=later, requested_processors=1 + later % 9, queue_number=later // 600
+            )
+            again.predict_one(one)
+            again.observe(one)
+            again.learn_one(one, later % 977)
+        assert saved(again) == saved(bounder), number
+
+
+def histories(bounder: BmbpBounds) -> list[Any]:
+    """Return the known waits of each grouping, of each conformal bound, and those for the next ranges."""
+    state = bounder.snapshot()
+    scopes = [state["cluster"], *(scope for _, scope in state["queues"])]
+    waits = [group[-1] for scope in scopes for grouping in scope["groupings"] for group in grouping["groups"]]
+    return [*waits, *(scope["conformal"]["history"] for scope in scopes), *(scope["revealed"] for scope in scopes)]
 
 
 def test_finding_11_an_event_looks_at_its_own_queue_alone(monkeypatch: pytest.MonkeyPatch) -> None:

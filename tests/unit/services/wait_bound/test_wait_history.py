@@ -35,6 +35,11 @@ class AgainstAList(RuleBasedStateMachine):
         self.history.keep(count)
         self.twin = self.twin[max(len(self.twin) - count, 0) :]
 
+    @rule(most=st.integers(1, 12))
+    def limit(self, most: int) -> None:
+        self.history.limit(most)
+        self.most, self.twin = most, self.twin[-most:]
+
     @rule()
     def save_and_restore(self) -> None:
         saved = orjson.loads(orjson.dumps(self.history.snapshot()))
