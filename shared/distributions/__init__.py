@@ -7,9 +7,10 @@ from shadowtime.shared.lazy import lazy_exports
 if TYPE_CHECKING:
     from shadowtime.shared.distributions.boosted_trees import (
         NOT_INSTALLED,
+        Fit,
+        Growth,
         Trees,
         asked,
-        grown,
         is_installed,
         tree_scores,
     )

@@ -53,8 +53,14 @@ def unpacked_numbers(state: Any) -> Any:
 Rows = npt.NDArray[np.float32]
 
 
+SPARE: Final = 1_000
+"""Rows that `OutcomeRows` keeps beyond its history: those before a growth of trees that is under way."""
+
+
 class OutcomeRows:
     """A ring buffer of the last `history` jobs, each a row of `width` numbers with its outcomes. O(1) a job.
+
+    The `SPARE` jobs before them can still be asked for.
 
     >>> rows = OutcomeRows(history=2, width=1, outcomes=2)
     >>> for run_time in (10, 20, 30):
@@ -66,17 +72,18 @@ class OutcomeRows:
 
     def __init__(self, history: int, width: int, outcomes: int) -> None:
         self._history = history
+        self._places = history + SPARE
         self._width = width
-        self._rows = np.zeros((0, width), np.float32)  # once full, the oldest row is at `count` mod history
+        self._rows = np.zeros((0, width), np.float32)  # once full, the oldest row is at `count` mod places
         self._outcomes = np.zeros((0, outcomes), np.int64)
         self.count = 0
         """Number of jobs so far, including those that have been overwritten."""
 
     def add(self, row: Rows, *outcome: int) -> None:
         """Add a job's row and its outcomes, which are whole numbers."""
-        at = self.count % self._history
+        at = self.count % self._places
         if at == len(self._rows):
-            more = min(max(at, 1_000), self._history - at)
+            more = min(max(at, 1_000), self._places - at)
             self._rows = np.concatenate((self._rows, np.zeros((more, self._width), np.float32)))
             self._outcomes = np.concatenate((self._outcomes, np.zeros((more, self._outcomes.shape[1]), np.int64)))
 
@@ -84,14 +91,21 @@ class OutcomeRows:
         self._outcomes[at] = outcome
         self.count += 1
 
-    def in_order(self) -> tuple[Rows, IntegerTable]:
-        """Return the rows, shape (jobs, width), and their outcomes, shape (jobs, outcomes), oldest first."""
-        order = np.arange(max(0, self.count - self._history), self.count) % self._history
+    def in_order(self, count: int | None = None) -> tuple[Rows, IntegerTable]:
+        """Return the rows, shape (jobs, width), and their outcomes, shape (jobs, outcomes), oldest first.
+
+        `count` asks for the history as it was after so many jobs, at most `SPARE` jobs ago.
+        """
+        end = self.count if count is None else count
+        return self._between(end - self._history, end)
+
+    def _between(self, first: int, end: int) -> tuple[Rows, IntegerTable]:
+        order = np.arange(max(0, first), end) % self._places
         return self._rows[order], self._outcomes[order]
 
     def snapshot(self) -> Any:
         """Return rows and outcomes, oldest first, and the count."""
-        rows, outcomes = self.in_order()
+        rows, outcomes = self._between(self.count - self._places, self.count)
         return {"rows": packed_rows(rows), "outcomes": packed_numbers(outcomes), "count": self.count}
 
     def restore(self, state: Any) -> None:

@@ -18,7 +18,7 @@ from shadowtime.services.runtime_distribution.ensembles.features import FEATURES
 from shadowtime.services.runtime_distribution.ensembles.outcomes import scale
 from shadowtime.services.runtime_distribution.history import RememberedJob, remembered
 from shadowtime.shared.cli.command_line import application, run_app
-from shadowtime.shared.distributions.boosted_trees import asked, grown, tree_scores
+from shadowtime.shared.distributions.boosted_trees import Fit, Growth, asked, tree_scores
 from shadowtime.shared.distributions.outcome_rows import Rows
 from shadowtime.shared.kernels.arrays import Floats, Integers
 from shadowtime.shared.messages.envelope import JobEnded, JobStarted, JobSubmitted
@@ -65,7 +65,8 @@ def error(rows: Rows, run_times: Floats, requests: Floats, held_out: Integers) -
     weights = requests[learned] / requests[learned].mean()
     labels = run_times[learned] / requests[learned]
     settings = {**POINT, "num_leaves": LEAVES, "min_data_in_leaf": 20}
-    trees = asked(*grown(rows[learned], labels, TREES, weights=weights, **settings))
+    [grown] = Growth(rows[learned], [Fit(labels, TREES, settings, weights)]).run()
+    trees = asked(*grown)
     found = np.array([tree_scores(trees, 1, row)[0] for row in rows[held_out].astype(np.float64)])
     return float(np.abs(found * requests[held_out] - run_times[held_out]).sum() / run_times[held_out].sum())
 

@@ -14,11 +14,12 @@ from shadowtime.services.runtime_distribution.ensembles.within_bins import sprea
 from shadowtime.services.runtime_distribution.history import UNKNOWN, RememberedJob, remembered
 from shadowtime.shared.distributions import (
     NOT_INSTALLED,
+    Fit,
+    Growth,
     OutcomeRows,
     Rows,
     asked,
     bin_of,
-    grown,
     is_installed,
     packed_numbers,
     packed_rows,
@@ -28,7 +29,7 @@ from shadowtime.shared.distributions import (
     unpacked_rows,
 )
 from shadowtime.shared.formatting import DAY
-from shadowtime.shared.kernels import Floats, FloatTable
+from shadowtime.shared.kernels import Floats, FloatTable, Integers
 from shadowtime.shared.messages import Event, JobEnded, JobStarted, JobSubmitted, JobWithdrawn, RunTimePrediction
 from shadowtime.shared.spec import SpecSettings
 from shadowtime.shared.stages import LastValue, Predictor
@@ -88,18 +89,29 @@ class Followed(NamedTuple):
     outcomes: Floats | None = None
 
 
+class PendingGrowth(NamedTuple):
+    """Trees that are being grown: the number of ended jobs and the period for which, their outcomes, and the trees."""
+
+    jobs: int
+    period: int
+    classes: Integers
+    trees: Growth
+
+
 class Boosted(Predictor[JobSubmitted, int, RunTimePrediction]):
     """Predict the median run time, and its distribution, by gradient-boosted trees.
 
     The trees are grown on the rows of ended jobs at submission, which include the predictions of `experts` and
-    `templates`. They are regrown every `days` of the log, from `FEWEST` jobs on, and more often at first. Before that,
-    `experts` make the prediction.
+    `templates`. They are regrown every `days` of the log, from `FEWEST` jobs on, and more often at first. Some of them
+    are grown at each event, and all are used once the last one is grown. Before the first trees, `experts` make the
+    prediction.
 
     The point is the mean of the templates' point and that of trees for the least absolute error in seconds. The
     distribution starts as that of the experts. Trees for each outcome, an end in a bin or at the request, adjust it.
     Then it is spread within the bins like the user's run times, and recalibrated.
 
-    Memory is bounded by `history` and by the jobs in the system. An event is O(1), a prediction O(trees · leaves).
+    Memory is bounded by `history` and by the jobs in the system. An event is O(1), while trees are grown O(`CELLS`), a
+    prediction O(trees · leaves).
 
     Examples
     --------
@@ -129,7 +141,8 @@ class Boosted(Predictor[JobSubmitted, int, RunTimePrediction]):
         self._followed: dict[int, Followed] = {}
         self._ended = OutcomeRows(settings.history, WIDTH, outcomes=2)
         self._recalibration = PitRecalibration()
-        self._grown = self._period = 0  # number of ended jobs and period when trees were last grown
+        self._grown = self._period = 0  # number of ended jobs and period for which the trees were grown
+        self._growth: PendingGrowth | None = None
         self._point = self._histogram = (np.zeros((0, 4)), np.zeros(0, np.int64))
         self._classes = np.zeros(0, np.int64)  # outcomes among the jobs on which trees were grown
         self._ask()
@@ -160,9 +173,12 @@ class Boosted(Predictor[JobSubmitted, int, RunTimePrediction]):
         return outcomes_within
 
     def observe(self, event: Event) -> None:
-        """Store the row of a job at its submission, track the job, and grow trees when they are due."""
+        """Store the row of a job at its submission, track the job, and grow some trees when they are due."""
         self._follow(event)
         self._rows.observe(event)
+        if self._growth is not None and self._growth.trees.step():
+            self._use(self._growth)
+            self._growth = None
 
     def _follow(self, event: Event) -> None:
         if isinstance(event, JobSubmitted):
@@ -203,32 +219,36 @@ class Boosted(Predictor[JobSubmitted, int, RunTimePrediction]):
             self._recalibration.learn(*transformed_within(followed.outcomes, y, limit(x)))
 
     def _grow_if_due(self, time: int) -> None:
-        """Regrow the trees in each new period of the log.
+        """Begin to regrow the trees in each new period of the log.
 
         With fewer than `EARLY` ended jobs, also regrow them whenever that number has grown by half.
         """
         count = self._ended.count
         period, new = time // (self._settings.days * DAY), count - self._grown
         early = count < EARLY and new >= self._grown / 2
-        if count >= FEWEST and (early or (period != self._period and new > 0)):
-            self._grow()
-            self._period, self._grown = period, count
+        if self._growth is None and count >= FEWEST and (early or (period != self._period and new > 0)):
+            self._growth = self._begin_growth(count, period)
 
-    def _grow(self) -> None:
-        rows, outcomes = self._ended.in_order()
-        asked_of, started = rows[:, :ASKED], rows[:, ASKED:]
+    def _begin_growth(self, count: int, period: int, steps: int = 0) -> PendingGrowth:
+        """Return new trees on the history as it was after `count` ended jobs, grown in so many steps."""
+        rows, outcomes = self._ended.in_order(count)
+        asked_of, started = np.ascontiguousarray(rows[:, :ASKED]), rows[:, ASKED:]
         scales = np.array([scale(run_time) for run_time in outcomes[:, 1].tolist()])
         shares = outcomes[:, 0] / scales
-        self._point = grown(asked_of, shares, self._settings.trees, weights=scales / scales.mean(), **POINT)
-        self._classes, labels = np.unique([outcome(*row) for row in outcomes.tolist()], return_inverse=True)
-        if len(self._classes) == 1:  # nothing to tell apart
-            self._histogram = np.array([[-1.0, 0.0, 0.0, 0.0]]), np.zeros(1, np.int64)
-        else:
-            start = _start(started[:, self._classes].astype(np.float64))
-            classes = {"num_class": len(self._classes), **DISTRIBUTION}
-            self._histogram = grown(asked_of, labels.astype(np.float64), self._settings.rounds, start=start, **classes)
+        fits = [Fit(shares, self._settings.trees, POINT, weights=scales / scales.mean())]
+        classes, labels = np.unique([outcome(*row) for row in outcomes.tolist()], return_inverse=True)
+        if len(classes) > 1:
+            start = _start(started[:, classes].astype(np.float64))
+            settings = {"num_class": len(classes), **DISTRIBUTION}
+            fits.append(Fit(labels.astype(np.float64), self._settings.rounds, settings, start=start))
+        return PendingGrowth(count, period, classes, Growth(asked_of, fits, steps))
 
+    def _use(self, growth: PendingGrowth) -> None:
+        self._grown, self._period, self._classes, trees = growth
+        nothing_to_tell_apart = np.array([[-1.0, 0.0, 0.0, 0.0]]), np.zeros(1, np.int64)
+        self._point, self._histogram = [*trees.trees, nothing_to_tell_apart][:2]
         self._ask()
+        self._masses.forget()
 
     def _ask(self) -> None:
         self._point_asked, self._histogram_asked = asked(*self._point), asked(*self._histogram)
@@ -249,6 +269,9 @@ class Boosted(Predictor[JobSubmitted, int, RunTimePrediction]):
             "counts": [self._grown, self._period],
             "trees": [packed_numbers(numbers) for numbers in (*self._point, *self._histogram)],
             "classes": self._classes.tolist(),
+            "growth": None
+            if self._growth is None
+            else [self._growth.jobs, self._growth.period, self._growth.trees.steps],
         }
 
     def restore(self, state: Any) -> None:
@@ -269,6 +292,9 @@ class Boosted(Predictor[JobSubmitted, int, RunTimePrediction]):
         self._point, self._histogram = (nodes.reshape(-1, 4), roots), (classes_nodes.reshape(-1, 4), classes_roots)
         self._classes = np.array(state["classes"], np.int64)
         self._ask()
+        self._growth = None
+        if state["growth"] is not None:
+            self._growth = self._begin_growth(*state["growth"])
 
 
 def _start(outcomes: Floats | FloatTable) -> Any:

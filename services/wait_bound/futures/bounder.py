@@ -149,6 +149,7 @@ class FuturesBound(Bounder):
                 self._trees.withdraw(event.job_number)
             elif isinstance(event, JobStarted):
                 self._trees.grow_if_due(event.time)
+            self._trees.grow()
 
         self._asked.forget()
 

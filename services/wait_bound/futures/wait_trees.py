@@ -1,16 +1,17 @@
 """Boosted trees for quantiles of a wait, grown on the features of earlier jobs at submission."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from shadowtime.services.wait_bound.futures.online_quantiles import NEAR
 from shadowtime.shared.distributions import (
+    Fit,
+    Growth,
     OutcomeRows,
     Rows,
     Trees,
     asked,
-    grown,
     packed_numbers,
     packed_rows,
     tree_scores,
@@ -45,13 +46,22 @@ QUANTILE: dict[str, Any] = {
 """Parameters of LightGBM, beside the fixed ones of `shared.distributions.boosted_trees`."""
 
 
+class PendingGrowth(NamedTuple):
+    """Trees that are being grown, and the number of known waits and the period for which."""
+
+    jobs: int
+    period: int
+    trees: Growth
+
+
 class WaitTrees:
     """Gradient-boosted trees for the pinball loss of the logarithm of a wait, separate ones for each level.
 
     They are grown on the last `history` known waits. They are regrown in each period of `days` of the log, from
-    `FEWEST` waits on, and more often at first. In between, the trees do not change.
+    `FEWEST` waits on, and more often at first: some trees at each event. All are used once the last one is grown. In
+    between, the trees do not change.
 
-    An event is O(1), a question O(levels · trees · leaves), growing O(levels · trees · history); memory is bounded by
+    An event is O(1), while trees are grown O(`CELLS`), a question O(levels · trees · leaves); memory is bounded by
     `history` and by the jobs that wait.
 
     Parameters
@@ -72,6 +82,7 @@ class WaitTrees:
     ...     trees.submit(number, np.array([number % 2], np.float32))
     ...     trees.learn(number, (600 if number % 2 else 6_000) + number % 101)
     ...     trees.grow_if_due(60 * number)
+    ...     trees.grow()
     >>> [(np.exp(trees.quantiles(np.array([value], np.float32))) - NEAR).round(-1).tolist() for value in (0, 1)]
     [[6050.0, 6090.0], [650.0, 690.0]]
 
@@ -84,7 +95,8 @@ class WaitTrees:
         self._levels, self._width, self._days = levels, width, days
         self._followed: dict[int, Rows] = {}
         self._known = OutcomeRows(history, width, outcomes=1)
-        self._grown = self._period = 0  # number of known waits and period when trees were last grown
+        self._grown = self._period = 0  # number of known waits and period for which the trees were grown
+        self._growth: PendingGrowth | None = None
         self._trees: list[tuple[FloatTable, Integers]] = []
         self._asked: list[Trees] = []
 
@@ -114,19 +126,29 @@ class WaitTrees:
         self._followed.pop(job_number, None)
 
     def grow_if_due(self, time: int) -> None:
-        """Regrow the trees in each new period of the log.
+        """Begin to regrow the trees in each new period of the log.
 
         With fewer than `EARLY` waits, also regrow them whenever that number has grown by half.
         """
         count = self._known.count
         period, new = time // (self._days * DAY), count - self._grown
         early = count < EARLY and new >= self._grown / 2
-        if count >= FEWEST and (early or (period != self._period and new > 0)):
-            rows, waits = self._known.in_order()
-            logs = np.log(waits[:, 0] + NEAR)
-            self._trees = [grown(rows, logs, ROUNDS, alpha=level, **QUANTILE) for level in self._levels]
+        if self._growth is None and count >= FEWEST and (early or (period != self._period and new > 0)):
+            self._growth = self._begin_growth(count, period)
+
+    def _begin_growth(self, count: int, period: int, steps: int = 0) -> PendingGrowth:
+        """Return new trees on the history as it was after `count` known waits, grown in so many steps."""
+        rows, waits = self._known.in_order(count)
+        logs = np.log(waits[:, 0] + NEAR)
+        fits = [Fit(logs, ROUNDS, {**QUANTILE, "alpha": level}) for level in self._levels]
+        return PendingGrowth(count, period, Growth(rows, fits, steps))
+
+    def grow(self) -> None:
+        """Grow some trees if they are due. Call this at each event."""
+        if self._growth is not None and self._growth.trees.step():
+            self._grown, self._period, growth = self._growth
+            self._trees, self._growth = growth.trees, None
             self._asked = [asked(*tree) for tree in self._trees]
-            self._period, self._grown = period, count
 
     def snapshot(self) -> Any:
         """Return the trees, and the rows on which they are regrown."""
@@ -135,6 +157,9 @@ class WaitTrees:
             "known": self._known.snapshot(),
             "counts": [self._grown, self._period],
             "trees": [[packed_numbers(nodes), packed_numbers(roots)] for nodes, roots in self._trees],
+            "growth": None
+            if self._growth is None
+            else [self._growth.jobs, self._growth.period, self._growth.trees.steps],
         }
 
     def restore(self, state: Any) -> None:
@@ -146,3 +171,6 @@ class WaitTrees:
             (unpacked_numbers(nodes).reshape(-1, 4), unpacked_numbers(roots)) for nodes, roots in state["trees"]
         ]
         self._asked = [asked(*tree) for tree in self._trees]
+        self._growth = None
+        if state["growth"] is not None:
+            self._growth = self._begin_growth(*state["growth"])

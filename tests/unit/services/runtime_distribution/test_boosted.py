@@ -12,7 +12,8 @@ from shadowtime.services.runtime_distribution.ensembles.boosted import Boosted, 
 from shadowtime.services.runtime_distribution.ensembles.features import ITSELF, OF_GROUP, JobGroups
 from shadowtime.services.runtime_distribution.handler import PREDICTORS
 from shadowtime.services.runtime_distribution.history import RememberedJob
-from shadowtime.shared.distributions.boosted_trees import ALWAYS, asked, grown, tree_scores
+from shadowtime.shared.distributions import boosted_trees
+from shadowtime.shared.distributions.boosted_trees import ALWAYS, Fit, Growth, asked, tree_scores
 from shadowtime.shared.errors import SettingsError
 from shadowtime.shared.messages.envelope import JobEnded, JobStarted, JobSubmitted
 from shadowtime.shared.spec import parse
@@ -30,13 +31,40 @@ def test_trees_say_what_the_library_says(classes: int, leaves: int) -> None:
     kind: dict[str, Any] = {"objective": "regression_l1", "num_leaves": leaves}
     if classes > 1:
         kind |= {"objective": "multiclass", "num_class": classes}
-    nodes, roots = grown(rows, labels, 20, **kind)
+    [(nodes, roots)] = Growth(rows, [Fit(labels, 20, kind)]).run()
     library = lightgbm.train({**ALWAYS, **kind}, lightgbm.Dataset(rows, labels), 20)
     expected = np.asarray(library.predict(rows[:100], raw_score=True)).reshape(100, classes)
     trees = asked(nodes, roots)
     found = [tree_scores(trees, classes, row.astype(np.float64)) for row in rows[:100]]
     assert np.allclose(found, expected, rtol=1e-12)
     assert len(roots) == 20 * classes
+
+
+@pytest.mark.parametrize("cells", [1, 4_000, 10**9])
+def test_trees_grown_in_steps_are_those_grown_at_once(monkeypatch: pytest.MonkeyPatch, cells: int) -> None:
+    monkeypatch.setattr(boosted_trees, "CELLS", cells)
+    chance = np.random.default_rng(2)
+    rows = chance.normal(size=(700, 5)).astype(np.float32)
+    labels, weights, start = chance.integers(0, 3, 700).astype(float), chance.random(700), chance.normal(size=(700, 3))
+    point: dict[str, Any]
+    classes: dict[str, Any]
+    point, classes = {"objective": "regression_l1"}, {"objective": "multiclass", "num_class": 3}
+    fits = [Fit(labels, 13, point, weights), Fit(labels, 7, classes, start=start), Fit(labels[::-1], 2, point)]
+    growth = Growth(rows, fits)
+    growth.run()
+    data = lightgbm.Dataset(rows, labels, weight=weights)
+    other = lightgbm.Dataset(rows, labels, init_score=start.flatten(order="F"))
+    plain = lightgbm.Dataset(rows, labels[::-1])
+    models = [
+        lightgbm.train({**ALWAYS, **kind}, its, fit.rounds)
+        for kind, its, fit in zip((point, classes, point), (data, other, plain), fits, strict=True)
+    ]
+    for (nodes, roots), model, count in zip(growth.trees, models, (1, 3, 1), strict=True):
+        trees = asked(nodes, roots)
+        found = np.array([tree_scores(trees, count, row.astype(np.float64)) for row in rows])
+        expected = np.asarray(model.predict(rows, raw_score=True)).reshape(700, count)
+        assert np.allclose(found, expected, rtol=1e-12, atol=0)
+    assert growth.steps == {1: 1 + 13 + 7 + 2, 4_000: 1 + 3 + 7 + 1, 10**9: 1 + 1 + 1 + 1}[cells]
 
 
 def test_it_learns_what_users_and_sizes_do() -> None:
@@ -56,6 +84,16 @@ def test_experts_speak_before_trees_have_grown() -> None:
 def test_a_restart_anywhere_changes_nothing() -> None:
     """Before trees, between two growths, with a ring that is full, and twice in a row."""
     whole, cut = restarted_at((10, 700, 1023, 1500, 1501, 2400, 3000), SMALL, happenings(1200))
+    assert cut.said == whole.said
+    assert cut.stored() == whole.stored()
+
+
+def test_a_restart_while_trees_are_grown_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(boosted_trees, "CELLS", 1)
+    events = happenings(340)
+    whole, cut = restarted_at(tuple(range(970, 1_000, 4)), SMALL, events)
+    assert Followed(SMALL).follow(events[:980]).predictor.snapshot()["growth"] == [300, 2, 5]
+    assert whole.predictor.snapshot()["growth"] is None
     assert cut.said == whole.said
     assert cut.stored() == whole.stored()
 

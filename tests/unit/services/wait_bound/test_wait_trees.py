@@ -16,6 +16,7 @@ from shadowtime.services.wait_bound.futures.recent_waits import RecentWaits
 from shadowtime.services.wait_bound.futures.simulation import MachineFutures
 from shadowtime.services.wait_bound.futures.wait_trees import WaitTrees
 from shadowtime.services.wait_bound.handler import BOUNDERS
+from shadowtime.shared.distributions import boosted_trees
 from shadowtime.shared.errors import SettingsError
 from shadowtime.shared.messages.envelope import (
     ClusterOpened,
@@ -108,6 +109,20 @@ def test_a_restart_anywhere_changes_nothing() -> None:
         cut.follow(events[at:end])
         cut.restarted()
         at = end
+    assert cut.said == whole.said
+    assert cut.run.snapshot() == whole.run.snapshot()
+
+
+def test_a_restart_while_trees_are_grown_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(boosted_trees, "CELLS", 1)
+    events = happenings(320)
+    whole, cut, at, growing = Followed().follow(events), Followed(), 0, []
+    for end in (*range(740, len(events), 13), len(events)):
+        cut.follow(events[at:end])
+        cut.restarted()
+        growing.append(orjson.loads(cut.run.snapshot())["state"]["predictor"]["trees"][0]["growth"])
+        at = end
+    assert any(growing)
     assert cut.said == whole.said
     assert cut.run.snapshot() == whole.run.snapshot()
 
@@ -226,6 +241,7 @@ def test_only_waits_that_are_known_are_learned_the_last_ones_and_of_jobs_that_ar
         trees.submit(number, row(number % 2))
         trees.learn(number, (900 if number < 500 else 90) + number % 13)
         trees.grow_if_due(0)
+        trees.grow()
     found = trees.quantiles(row(1))
     assert found is not None
     assert trees.snapshot()["counts"] == [845, 0]
@@ -240,8 +256,9 @@ def test_trees_are_grown_anew_at_fixed_times_of_the_log(monkeypatch: pytest.Monk
         trees.submit(number, row(0))
         trees.learn(number, number)
         trees.grow_if_due(1_000 * number)
+        trees.grow()
         grown.append(trees.snapshot()["counts"][1])
-    assert [time for time in range(1, 600) if grown[time] != grown[time - 1]] == [249, 346, 519]
+    assert [time for time in range(1, 600) if grown[time] != grown[time - 1]] == [250, 347, 520]
 
 
 @pytest.mark.parametrize(("keys", "culprit"), [("days=0", "days=0"), ("trees=maybe", "trees=maybe")])
