@@ -9,13 +9,21 @@ from shadowtime.shared.messages import ClusterOpened, Explains
 from shadowtime.shared.stages import Stage, chained, topics
 
 STAGES = chained(
-    Stage("runtime_distribution", topics.JOBS, topics.RUNTIME_DISTRIBUTIONS, RuntimeDistribution, ("run_time",)),
+    Stage(
+        "runtime_distribution",
+        topics.JOBS,
+        topics.RUNTIME_DISTRIBUTIONS,
+        RuntimeDistribution,
+        ("run_time",),
+        price=RuntimeDistribution.price,
+    ),
     Stage(
         "walltime_adjustment",
         topics.RUNTIME_DISTRIBUTIONS,
         topics.WALLTIME_ADJUSTMENTS,
         WalltimeAdjustments,
         ("adjustment",),
+        price=WalltimeAdjustments.price,
     ),
     Stage(
         "wait_bound",
@@ -23,8 +31,9 @@ STAGES = chained(
         topics.WAIT_BOUNDS,
         WaitBounds,
         ("wait_bounds", "coverage", "change_points"),
+        price=WaitBounds.price,
     ),
-    Stage("scheduler", topics.WAIT_BOUNDS, topics.DECISIONS, Scheduler, ("forecast", "Decided")),
+    Stage("scheduler", topics.WAIT_BOUNDS, topics.DECISIONS, Scheduler, ("forecast", "Decided"), price=Scheduler.price),
     Stage("scoreboard", topics.DECISIONS, topics.SCORES, Scoreboard, ("scores", "samples", "drifts")),
 )
 

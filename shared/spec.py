@@ -117,6 +117,35 @@ def _split_keys(text: str, whole: str) -> Iterable[str]:
     yield text[start:]
 
 
+class Price(NamedTuple):
+    """The most that the keys of a SPEC allow one run to take in a worker.
+
+    It holds for up to `MAX_LIVE_JOBS` jobs on a machine of any size; the jobs in the system themselves are not counted.
+
+    Parameters
+    ----------
+    memory
+        Bytes of the learned state.
+    storing
+        Further bytes while the state is stored or restored.
+    steps
+        Steps of inner loops for the most expensive message, about a nanosecond each.
+    """
+
+    memory: int = 0
+    storing: int = 0
+    steps: int = 0
+
+    def plus(self, *others: "Price") -> "Price":
+        """Return the price of a run that takes this and others, whose parts are stored one after another.
+
+        >>> Price(100, 50, 5).plus(Price(10, 60, 1), Price(1))
+        Price(memory=111, storing=60, steps=6)
+        """
+        memory, storing, steps = zip(self, *others, strict=True)
+        return Price(sum(memory), max(storing), sum(steps))
+
+
 class SpecSettings(BaseModel):
     """Base class of the settings that a policy or predictor reads from its SPEC."""
 
@@ -124,6 +153,10 @@ class SpecSettings(BaseModel):
 
     files: ClassVar[Mapping[str, Callable[[str], str]]] = {}
     """Settings whose value may name a file, with a function from this value to the value in the file."""
+
+    def price(self) -> Price:
+        """Return the most that these settings allow; nothing unless a class says otherwise."""
+        return Price()
 
 
 class Configurable(Protocol):
@@ -173,6 +206,10 @@ class Registry(Generic[Made]):
         keys = self._keys(spec)
         made: Made = self.classes[spec.name](keys)
         return made
+
+    def price(self, spec: Spec) -> Price:
+        """Return the most that one run with `spec` may take. Raises `SettingsError` as `canonical` does."""
+        return self._keys(spec).price()
 
     def _keys(self, spec: Spec) -> SpecSettings:
         chosen = self.classes.get(spec.name)

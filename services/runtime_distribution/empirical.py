@@ -2,8 +2,8 @@
 
 from pydantic import Field
 
-from shadowtime.services.runtime_distribution.weighted_jobs import BEYOND, SimilarJobs, Weighting
-from shadowtime.shared.spec import SpecSettings
+from shadowtime.services.runtime_distribution.weighted_jobs import BEYOND, SimilarJobs, Weighting, price_of_users
+from shadowtime.shared.spec import Price, SpecSettings
 
 
 class EmpiricalSettings(SpecSettings):
@@ -17,6 +17,10 @@ class EmpiricalSettings(SpecSettings):
         0.0, ge=0, lt=1, description="share of the weight of all jobs so far that is forgotten with each that ends"
     )
     beyond: float = Field(0.5, ge=0, le=1, description=BEYOND)
+
+    def price(self) -> Price:
+        """Return the price of the users' last jobs."""
+        return price_of_users(self.window)
 
 
 class Empirical(SimilarJobs):
@@ -73,6 +77,10 @@ class EmpiricalRequestSettings(SpecSettings):
         0.005, ge=0, lt=1, description="share of the weight of a class so far that is forgotten with each that ends"
     )
     beyond: float = Field(0.5, ge=0, le=1, description=BEYOND)
+
+    def price(self) -> Price:
+        """Return the price of the users' last jobs."""
+        return price_of_users(self.window)
 
 
 class EmpiricalRequest(SimilarJobs):

@@ -8,7 +8,7 @@ from shadowtime.services.runtime_distribution.hmm import Hmm
 from shadowtime.services.runtime_distribution.simple import ClassMeanSigma, ClassP90, LastTwo, QueueMaximum, Requested
 from shadowtime.services.runtime_distribution.templates import Templates
 from shadowtime.shared.messages import ClusterOpened, Envelope, JobEnded, JobSubmitted, RunTimePrediction
-from shadowtime.shared.spec import Registry, parse
+from shadowtime.shared.spec import Price, Registry, parse
 from shadowtime.shared.stages import PredictingStage, Predictor, RunningJob
 
 RunTimePredictor = Predictor[JobSubmitted, int, RunTimePrediction]
@@ -45,6 +45,11 @@ class RuntimeDistribution(PredictingStage):
 
     def __init__(self, opened: ClusterOpened) -> None:
         super().__init__(opened, PREDICTORS.build(parse(opened.runtime)))
+
+    @staticmethod
+    def price(opened: ClusterOpened) -> Price:
+        """Return the most that a run may take by its predictor."""
+        return PREDICTORS.price(parse(opened.runtime))
 
     def on_ended(self, envelope: Envelope, ended: JobEnded, job: RunningJob) -> Envelope:
         """Learn the run time, unless the scheduler requeued or killed the job: its full run time is unknown then.

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from shadowtime.shared.bounds import MAX_DURATION
 from shadowtime.shared.messages import JobSubmitted, RunTimePrediction
-from shadowtime.shared.spec import SpecSettings
+from shadowtime.shared.spec import Price, SpecSettings
 from shadowtime.shared.stages import Predictor
 
 UNKNOWN = -1
@@ -67,6 +67,10 @@ class RememberingSettings(SpecSettings):
     """Settings of all predictors that store jobs."""
 
     history: int = Field(20_000, ge=1, le=200_000, description="ended jobs that are remembered, the last ones")
+
+    def price(self) -> Price:
+        """Return the price of the remembered jobs, with sums or sorted lists by class."""
+        return Price(450 * self.history, 350 * self.history, steps=2_000 * self.history)
 
 
 class WindowedPredictor(Predictor[JobSubmitted, int, RunTimePrediction]):

@@ -7,6 +7,7 @@ from pydantic import Field
 from sortedcontainers import SortedList
 
 from shadowtime.services.runtime_distribution.history import (
+    MAX_OWNERS,
     UNKNOWN,
     RememberedJob,
     RememberingSettings,
@@ -16,7 +17,7 @@ from shadowtime.services.runtime_distribution.history import (
     remembered,
 )
 from shadowtime.shared.messages import JobSubmitted, RunTimePrediction
-from shadowtime.shared.spec import SpecSettings
+from shadowtime.shared.spec import Price, SpecSettings
 from shadowtime.shared.stages import Passthrough, Predictor
 
 
@@ -24,6 +25,14 @@ class Requested(Passthrough):
     """Predict nothing. Every decision then uses the request, as batch systems do today."""
 
     name = "requested"
+
+
+class OwnersSettings(SpecSettings):
+    """Settings of predictors that store a few numbers of each user or queue: there are none."""
+
+    def price(self) -> Price:
+        """Return the price of `MAX_OWNERS` users or queues."""
+        return Price(300 * MAX_OWNERS, 300 * MAX_OWNERS, steps=5_000_000)
 
 
 # The mean of the user's last two run times.
@@ -37,7 +46,7 @@ class LastTwo(Predictor[JobSubmitted, int, RunTimePrediction]):
 
     Examples
     --------
-    >>> predictor = LastTwo(SpecSettings())
+    >>> predictor = LastTwo(OwnersSettings())
     >>> job = JobSubmitted(time=0, job_number=1, requested_processors=1, requested_time=3600, user_id=7)
     >>> predictor.learn_one(job, 100)
     >>> predictor.learn_one(job, 301)
@@ -50,9 +59,9 @@ class LastTwo(Predictor[JobSubmitted, int, RunTimePrediction]):
     """
 
     name = "last-two"
-    Settings = SpecSettings
+    Settings = OwnersSettings
 
-    def __init__(self, settings: SpecSettings) -> None:
+    def __init__(self, settings: OwnersSettings) -> None:
         del settings
         self._last: dict[int, tuple[int, ...]] = {}
 
@@ -90,7 +99,7 @@ class QueueMaximum(Predictor[JobSubmitted, int, RunTimePrediction]):
 
     Examples
     --------
-    >>> predictor = QueueMaximum(SpecSettings())
+    >>> predictor = QueueMaximum(OwnersSettings())
     >>> job = JobSubmitted(time=0, job_number=1, requested_processors=1, queue_number=2)
     >>> for run_time in (100, 3000, 200):
     ...     predictor.learn_one(job, run_time)
@@ -103,9 +112,9 @@ class QueueMaximum(Predictor[JobSubmitted, int, RunTimePrediction]):
     """
 
     name = "queue-maximum"
-    Settings = SpecSettings
+    Settings = OwnersSettings
 
-    def __init__(self, settings: SpecSettings) -> None:
+    def __init__(self, settings: OwnersSettings) -> None:
         del settings
         self._longest: dict[int | None, tuple[int, int]] = {}  # by queue: run time and number of ended jobs
 

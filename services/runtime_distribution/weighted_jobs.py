@@ -7,9 +7,10 @@ import numpy as np
 
 from shadowtime.services.runtime_distribution.history import MAX_OWNERS, lru_put
 from shadowtime.services.runtime_distribution.job_classes import JobClasses
-from shadowtime.shared.distributions import Masses, bin_of
+from shadowtime.shared.distributions import Masses, bin_of, packed_numbers, unpacked_numbers
 from shadowtime.shared.kernels import Floats, FloatTable, Integers, IntegerTable, kernel
 from shadowtime.shared.messages import JobSubmitted, RunTimePrediction
+from shadowtime.shared.spec import Price
 from shadowtime.shared.stages import Predictor
 
 Jobs = IntegerTable
@@ -124,6 +125,12 @@ def joined_by(jobs: IntegerTable, newest: Integers, most: int) -> IntegerTable:
     return joined
 
 
+def price_of_users(window: int) -> Price:
+    """Return the price of the last `window` ended jobs of as many users as are kept."""
+    users = min(MAX_OWNERS, MAX_JOBS // window)
+    return Price(users * (36 * window + 500), users * (70 * window + 500), steps=100_000 * window)
+
+
 class UserHistories:
     """The last `window` ended jobs of each user.
 
@@ -158,11 +165,15 @@ class UserHistories:
 
     def snapshot(self) -> Any:
         """Return the jobs by user."""
-        return [[user, jobs.tolist()] for user, jobs in self._jobs.items()]
+        jobs = list(self._jobs.values())
+        return [list(self._jobs), list(map(len, jobs)), packed_numbers(np.concatenate([self._none, *jobs]))]
 
     def restore(self, state: Any) -> None:
         """Restore the state that `snapshot` returned."""
-        self._jobs = {user: np.array(jobs, np.int64) for user, jobs in state}
+        users, counts, packed = state
+        ends = np.cumsum(counts, dtype=np.int64)[:-1]
+        parts = np.split(unpacked_numbers(packed), ends) if users else []
+        self._jobs = {user: jobs.copy() for user, jobs in zip(users, parts, strict=True)}
 
 
 def described(job: JobSubmitted, run_time: int = UNKNOWN) -> Integers:

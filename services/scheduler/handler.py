@@ -14,6 +14,7 @@ from shadowtime.services.scheduler.forecasting import SchedulerState, starts_wit
 from shadowtime.services.scheduler.history import DecisionHistory
 from shadowtime.services.scheduler.policy import Output
 from shadowtime.services.scheduler.pool_scheduler import PoolScheduler
+from shadowtime.services.scheduler.registry import POLICIES
 from shadowtime.services.scheduler.tables import enqueue, forget
 from shadowtime.services.scheduler.work_limits import MAX_STARTS
 from shadowtime.shared.bounds import MAX_LIVE_JOBS
@@ -44,6 +45,7 @@ from shadowtime.shared.messages import (
     WalltimeAdjustment,
     construct_unchecked,
 )
+from shadowtime.shared.spec import Price, parse
 from shadowtime.shared.stages import AdvisedStart, RunningJob, StageHandler, only_priority
 
 # Starts of jobs that might be submitted now. The state of the pool does not change.
@@ -132,6 +134,11 @@ class Scheduler(StageHandler):
         self.blocked: dict[int, Predicted] = {}
         """The predictions for each blocked job, by job number."""
         self.passes = DecisionHistory()
+
+    @staticmethod
+    def price(opened: ClusterOpened) -> Price:
+        """Return the most that a run may take by its policy. Several pools share the jobs, and so the price."""
+        return POLICIES.price(parse(opened.policy))
 
     def on_submitted(self, envelope: Envelope, job: JobSubmitted) -> Envelope:
         """Queue the job in its pool, unless it is blocked."""

@@ -7,7 +7,9 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field, field_validator
 
-from shadowtime.shared.spec import SpecSettings
+from shadowtime.services.scheduler.work_limits import AHEAD, FUTURES
+from shadowtime.shared.bounds import MAX_LIVE_JOBS
+from shadowtime.shared.spec import Price, SpecSettings
 
 
 def unless_default(default: Any, description: str) -> Any:
@@ -57,6 +59,10 @@ class PolicySettings(SpecSettings):
         "a job that has outlived its prediction is taken to run to its request, or a little longer each time (EASY++)",
     )
 
+    def price(self) -> Price:
+        """Return the price of sorting and walking through all jobs in a pass."""
+        return Price(memory=400 * MAX_LIVE_JOBS, steps=4_000 * MAX_LIVE_JOBS)
+
 
 QUANTILES = ("sampled", "calibrated")
 """Kinds of forecast that also have quantiles."""
@@ -81,6 +87,13 @@ FORECAST = (
 """Description of the key `forecast`."""
 
 
+def price_of_forecast(forecast: Forecast) -> Price:
+    """Return the price of a forecast at each submission."""
+    if not forecast:
+        return Price()
+    return Price(memory=30_000_000, steps=FUTURES if forecast in QUANTILES else AHEAD)
+
+
 class ForecastSettings(PolicySettings):
     """Settings of a policy whose waits can be forecast."""
 
@@ -88,6 +101,10 @@ class ForecastSettings(PolicySettings):
     """Whether the policy can be run ahead through sampled futures."""
 
     forecast: Forecast = unless_default(False, FORECAST.format(what="the policy"))
+
+    def price(self) -> Price:
+        """Return the price of passes and of a forecast."""
+        return super().price().plus(price_of_forecast(self.forecast))
 
     @field_validator("forecast")
     @classmethod

@@ -35,3 +35,9 @@ count as one."""
 CHARGES = 50_000_000
 """Most additions to the usage of users and accounts in these periods, counted as `PERIODS` are. A thousand running jobs
 in accounts below the root need three thousand in a period."""
+
+MAX_OPEN = 20_000
+"""Most jobs that have not ended on all simulated machines of `tuned`; beyond these, new jobs are left out on all."""
+
+MACHINE_STEPS = 20_000_000
+"""Most steps of all these machines at one scheduling point; the next point continues. A step takes some nanoseconds."""

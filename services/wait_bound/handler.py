@@ -5,7 +5,7 @@ from shadowtime.services.wait_bound.futures import FuturesBound
 from shadowtime.services.wait_bound.groups import BmbpBounds
 from shadowtime.shared.bounds import MAX_DURATION
 from shadowtime.shared.messages import ClusterOpened, Envelope, Event, JobChanged, JobSubmitted, WaitBound
-from shadowtime.shared.spec import Registry, parse
+from shadowtime.shared.spec import Price, Registry, parse
 from shadowtime.shared.stages import PredictingStage, RunningJob
 
 BOUNDERS: Registry[Bounder] = Registry(
@@ -29,6 +29,11 @@ class WaitBounds(PredictingStage):
     def __init__(self, opened: ClusterOpened) -> None:
         super().__init__(opened, BOUNDERS.build(parse(opened.wait_bound)))
         self.predictor.observe(opened)
+
+    @staticmethod
+    def price(opened: ClusterOpened) -> Price:
+        """Return the most that a run may take by its wait bound."""
+        return BOUNDERS.price(parse(opened.wait_bound))
 
     def on_submitted(self, envelope: Envelope, job: JobSubmitted) -> Envelope:
         """Add the bounds, which may use the predicted run time."""

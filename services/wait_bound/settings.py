@@ -5,7 +5,13 @@ from typing import Literal
 from pydantic import Field, ValidationInfo, field_validator
 
 from shadowtime.services.wait_bound.binomial import minimum_history
-from shadowtime.shared.spec import SpecSettings
+from shadowtime.shared.spec import Price, SpecSettings
+
+MAX_WAITS = 400_000
+"""Maximum number of waits that all queues and the cluster together remember in one grouping.
+
+If their number times `history` exceeds it, all remember half as many, or a quarter: the shares of 40 queues are half.
+"""
 
 
 class HistorySettings(SpecSettings):
@@ -39,3 +45,8 @@ class BoundSettings(HistorySettings):
         "processors (nodes), requested time (rtime) or their product (rnprod) that follow the waits, by the best of "
         "these five (ensemble), or by a level that follows its own misses (conformal)",
     )
+
+    def price(self) -> Price:
+        """Return the price of the waits that the cluster and all queues remember in each grouping."""
+        waits = max(MAX_WAITS, self.history)
+        return Price(memory=500 * waits + 65 * 50_000, steps=5_000 * self.history + 200_000_000)

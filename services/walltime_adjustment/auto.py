@@ -13,6 +13,7 @@ from shadowtime.services.walltime_adjustment.settings import AdjustmentSettings
 from shadowtime.services.walltime_adjustment.sliding_ratios import SlidingRatios
 from shadowtime.shared.distributions import bin_of
 from shadowtime.shared.messages import Event, JobEnded, JobSubmitted, JobWithdrawn, WalltimeAdjustment
+from shadowtime.shared.spec import Price
 from shadowtime.shared.stages import Predictor
 
 CHAINS = ("user", "user+request", "user+project+request", "project")
@@ -47,6 +48,11 @@ class AutoSettings(AdjustmentSettings):
     """Settings of `Auto`."""
 
     bad: float = Field(0.02, ge=0, le=1, description="the highest accepted share of jobs that run half an hour longer")
+
+    def price(self) -> Price:
+        """Return the price of the ratios of `MAX_ENDED` jobs, sorted for each key and span."""
+        samples = len(NAMES) * len(SPANS)
+        return Price(memory=(500 + 150 * samples) * MAX_ENDED, steps=500 * samples * MAX_ENDED)
 
 
 class Proposals(NamedTuple):

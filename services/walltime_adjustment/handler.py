@@ -12,7 +12,7 @@ from shadowtime.shared.messages import (
     WalltimeAdjustment,
     adjustment_class,
 )
-from shadowtime.shared.spec import Registry, parse
+from shadowtime.shared.spec import Price, Registry, parse
 from shadowtime.shared.stages import Passthrough, PredictingStage, Predictor, RunningJob
 
 # No adjustment: requests stay as they were submitted.
@@ -40,6 +40,11 @@ class WalltimeAdjustments(PredictingStage):
     def __init__(self, opened: ClusterOpened) -> None:
         super().__init__(opened, ADJUSTERS.build(parse(opened.adjustment)))
         self.adjustments: dict[int, WalltimeAdjustment] = {}
+
+    @staticmethod
+    def price(opened: ClusterOpened) -> Price:
+        """Return the most that a run may take by its adjustment."""
+        return ADJUSTERS.price(parse(opened.adjustment))
 
     def on_submitted(self, envelope: Envelope, job: JobSubmitted) -> Envelope:
         """Add the adjustment, and keep it until the job ends."""

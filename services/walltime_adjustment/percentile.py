@@ -7,8 +7,9 @@ from pydantic import Field
 from shadowtime.services.walltime_adjustment.cut import cut, positions
 from shadowtime.services.walltime_adjustment.keys import WINDOWS, Traits, coarser
 from shadowtime.services.walltime_adjustment.settings import AdjustmentSettings
-from shadowtime.services.walltime_adjustment.sliding_ratios import SlidingRatios
+from shadowtime.services.walltime_adjustment.sliding_ratios import MAX_ENDED, SlidingRatios
 from shadowtime.shared.messages import Event, JobEnded, JobSubmitted, WalltimeAdjustment
+from shadowtime.shared.spec import Price
 from shadowtime.shared.stages import Predictor
 
 
@@ -25,6 +26,11 @@ class PercentileSettings(AdjustmentSettings):
     fallback: Literal["none", "coarser"] = Field(
         "none", description="with too few jobs of the key, nothing is adjusted, or the next coarser key is asked"
     )
+
+    def price(self) -> Price:
+        """Return the price of the ratios of `MAX_ENDED` jobs, sorted for each key that is asked."""
+        keys = len(coarser(self.key)) if self.fallback == "coarser" else 1
+        return Price(memory=(500 + 150 * keys) * MAX_ENDED, steps=1_000 * keys * MAX_ENDED)
 
 
 def ratio(run_time: int, requested_time: int) -> float:

@@ -15,7 +15,7 @@ PACKED: Final = "zlib:"
 """First characters of a packed table in a snapshot."""
 
 
-def packed(table: bytes) -> str:
+def packed(table: bytes | memoryview) -> str:
     """Return a table, mostly of zeros, as compressed text.
 
     >>> unpacked(packed(bytes(1000))) == bytes(1000), len(packed(bytes(1000)))
@@ -41,7 +41,7 @@ def packed_numbers(table: Any) -> list[Any]:
     [[1, 2], [3, 4]]
     """
     kind = "<i8" if table.dtype.kind == "i" else "<f8"
-    return [list(table.shape), kind, packed(np.ascontiguousarray(table, dtype=kind).tobytes())]
+    return [list(table.shape), kind, packed(np.ascontiguousarray(table, dtype=kind).reshape(-1).view(np.uint8).data)]
 
 
 def unpacked_numbers(state: Any) -> Any:
@@ -118,7 +118,7 @@ class OutcomeRows:
 
 def packed_rows(rows: Rows) -> str:
     """Return rows as text in a snapshot."""
-    return packed(rows.astype("<f4").tobytes())
+    return packed(np.ascontiguousarray(rows, "<f4").reshape(-1).view(np.uint8).data)
 
 
 def unpacked_rows(text: str, width: int) -> Rows:

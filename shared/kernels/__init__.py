@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from shadowtime.shared.kernels.decorator import Kernel, cache_folder, get_ready, inlined, kernel
     from shadowtime.shared.kernels.easy_backfill import (
         BEYOND,
+        ascending,
         backfilled_rows,
         easy_pass,
         has_room,

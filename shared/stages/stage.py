@@ -18,6 +18,7 @@ import orjson
 from shadowtime.shared.errors import LogViolation, SequenceGap, SettingsError, SnapshotMismatch, WorkCancelled
 from shadowtime.shared.messages import ClusterOpened, Envelope, Refusal, Rejected
 from shadowtime.shared.quoting import truncate
+from shadowtime.shared.spec import Price
 from shadowtime.shared.stages.handler import StageHandler
 from shadowtime.shared.stages.snapshot import SNAPSHOT_SCHEMA, fingerprint, read_snapshot
 
@@ -28,6 +29,7 @@ class Stage:
 
     `adds` names the envelope fields that the stage fills, and the kinds of events with which it replaces others.
     `later_fields` names the fields and kinds that no input may have, since only this stage or a later one adds them.
+    `price` returns the most that a run may take in this stage by its SPECs; it raises `SettingsError` as `open` does.
     """
 
     name: str
@@ -36,6 +38,7 @@ class Stage:
     open: Callable[[ClusterOpened], StageHandler]
     adds: tuple[str, ...] = ()
     later_fields: tuple[str, ...] = ()
+    price: Callable[[ClusterOpened], Price] = lambda opened: Price()
 
     def forged_field(self, envelope: Envelope) -> str | None:
         """Return the event kind or the field of an envelope that is one of `later_fields`; None if there is none."""

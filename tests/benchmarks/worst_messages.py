@@ -1,6 +1,6 @@
 """The slowest single message of each stage under the greatest values of every key, and what memory and snapshot take.
 
-`python -m tests.benchmarks.worst_messages [PART OF A NAME…]` prints one JSON line for each.
+`python -m tests.benchmarks.worst_messages [PART OF A NAME…]` prints one JSON line for each, with the declared price.
 """
 
 import json
@@ -14,6 +14,8 @@ from typing import Any
 
 from shadowtime.services.catalogue import canonical, configure
 from shadowtime.services.pipeline import STAGES
+from shadowtime.services.runtime_distribution.history import MAX_OWNERS
+from shadowtime.services.runtime_distribution.weighted_jobs import MAX_JOBS
 from shadowtime.shared.distributions.histogram import BINS
 from shadowtime.shared.kernels.decorator import load_all
 from shadowtime.shared.messages.base import MAX_INTEGER
@@ -30,6 +32,7 @@ from shadowtime.shared.messages.envelope import (
     SchedulingPoint,
 )
 from shadowtime.shared.messages.predictions import RunTimePrediction, WaitBound
+from shadowtime.shared.spec import Price
 from shadowtime.shared.stages.stage import StageRun
 
 JOBS = 100_000
@@ -64,7 +67,16 @@ RUN_TIMES = (
     *("boosted:history=50000", "mixture"),
 )
 ADJUSTMENTS = ("none", "auto", "percentile:key=user+project+request,window=12m,fallback=coarser")
-WAIT_BOUNDS = ("bmbp:history=50000", "futures", "none")
+WAIT_BOUNDS = ("bmbp", "bmbp:history=50000", "futures:history=50000", "futures:history=50000,trees=yes", "none")
+
+LIVE_JOB = 3_000
+"""Bytes of a job that waits or runs, in any stage, while the run is stored; no price has them."""
+
+QUEUES = 70
+"""More queues than have bounds of their own."""
+
+TOGETHER = 60
+"""Jobs that wait together before their waits are known."""
 
 
 class Slowest:
@@ -72,11 +84,15 @@ class Slowest:
 
     def __init__(self, stage: str, **settings: Any) -> None:
         self.run = StageRun(next(each for each in STAGES if each.name == stage))
+        self.price = Price()
+        self.live = self.most_live = 0
         self.seconds = 0.0
         self.kind = ""
         self.bytes = 0
         self.cut: set[str] = set()
-        self.tell(ClusterOpened(time=0, cluster="c", processors=PROCESSORS, **settings))
+        opened = ClusterOpened(time=0, cluster="c", processors=PROCESSORS, **settings)
+        self.price = self.run.stage.price(opened)
+        self.tell(opened)
 
     def tell(self, event: Event, **told: Any) -> Envelope:
         """Push the next event, with what earlier stages told of it."""
@@ -93,6 +109,8 @@ class Slowest:
         if seconds > self.seconds:
             self.seconds, self.kind = seconds, event.kind
         self.bytes = max(self.bytes, written)
+        self.live += isinstance(event, JobSubmitted) - isinstance(event, JobEnded)
+        self.most_live = max(self.most_live, self.live)
         return answer
 
 
@@ -128,6 +146,8 @@ def crowded(policy: str, jobs: int) -> Slowest:
 def learned(setting: str, stage: str, spec: str, jobs: int) -> Slowest:
     """Tell of jobs that end, of few users and then of one each; then of silences of all lengths."""
     slowest = Slowest(stage, **{setting: canonical(setting.replace("_", "-"), spec)})
+    if spec.startswith(("empirical", "experts", "mixture")):
+        fill(slowest, spec)
     for number in range(2 * jobs):
         at = number * 8
         user = number if number > jobs else number % 3
@@ -154,14 +174,32 @@ def learned(setting: str, stage: str, spec: str, jobs: int) -> Slowest:
     return slowest
 
 
+def fill(slowest: Slowest, spec: str) -> None:
+    """Let a predictor know as many users as it keeps, each with as many jobs as it remembers of them."""
+    handler: Any = slowest.run.handler
+    window = 1_000 if "window=1000" in spec else 60
+    for number in range(MAX_JOBS):
+        user = number % min(MAX_OWNERS, MAX_JOBS // window)
+        handler.predictor.learn_one(
+            job(number, 0, 1 + number % 64, 60 + number % 7000, user_id=user, executable_number=number % 9),
+            number * 7 % 9000,
+        )
+
+
 def bounded(spec: str, jobs: int) -> Slowest:
-    """Tell of jobs that start, of many queues; of as many that wait; then of a time at which all have waited enough."""
+    """Tell of jobs of many queues that start and end; of as many that wait; then of a time when all waited enough."""
     slowest = Slowest("wait_bound", wait_bound=canonical("wait-bound", spec))
-    for number in range(jobs):
-        slowest.tell(job(number, number, 1 + number % 997, 60 + number * 7 % 9000, queue_number=number % 1000 // 900))
-        slowest.tell(JobStarted(time=number + number % 60 // 60, job_number=number, processors=1))
-    for number in range(jobs, 2 * jobs):
-        slowest.tell(job(number, jobs, 1 + number % 997, queue_number=number if number % 2 else 0))
+    known = 8 * jobs if spec.startswith("bmbp") else jobs
+    for first in range(0, known, TOGETHER):
+        together, at = range(first, first + TOGETHER), 100 * (first + TOGETHER)
+        for number in together:
+            queue = number % QUEUES
+            slowest.tell(job(number, 100 * number, 1 + number % 997, 60 + number * 7 % 9000, queue_number=queue))
+        for number in together:
+            slowest.tell(JobStarted(time=at, job_number=number, processors=1))
+            slowest.tell(JobEnded(time=at, job_number=number, run_time=0))
+    for number in range(at, at + jobs):
+        slowest.tell(job(number, at, 1 + number % 997, queue_number=number if number % 2 else 0))
     for at in (2**40, 2**41):
         slowest.tell(job(at, at, queue_number=0))
     return slowest
@@ -207,7 +245,10 @@ def measured(name: str, tell: Callable[[], Slowest]) -> dict[str, Any]:
             "slowest_seconds": round(slowest.seconds, 3),
             "kind": slowest.kind,
             "largest_answer_bytes": slowest.bytes,
+            "priced_seconds": round(slowest.price.steps / 1e9, 3),
             "peak_megabytes": peak // 1024,
+            "priced_megabytes": round(sum(slowest.price[:2]) / 1e6),
+            "live_megabytes": round(LIVE_JOB * slowest.most_live / 1e6),
             "snapshot_megabytes": round(snapshot / 1e6, 1),
             "cut_short": sorted(slowest.cut),
         }

@@ -5,13 +5,14 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from pydantic import Field, model_validator
 
-from shadowtime.services.runtime_distribution.ensembles.experts import limit
+from shadowtime.services.runtime_distribution.ensembles.experts import ExpertsSettings, limit
 from shadowtime.services.runtime_distribution.ensembles.fine_prediction import fine_prediction
 from shadowtime.services.runtime_distribution.ensembles.outcomes import outcome, scale
 from shadowtime.services.runtime_distribution.ensembles.recalibration import PitRecalibration
 from shadowtime.services.runtime_distribution.ensembles.rows import ASKED, WIDTH, JobRows, KnownAtSubmission
 from shadowtime.services.runtime_distribution.ensembles.within_bins import spread, transformed_within
 from shadowtime.services.runtime_distribution.history import UNKNOWN, RememberedJob, remembered
+from shadowtime.services.runtime_distribution.templates import TemplatesSettings
 from shadowtime.shared.distributions import (
     NOT_INSTALLED,
     Fit,
@@ -31,7 +32,7 @@ from shadowtime.shared.distributions import (
 from shadowtime.shared.formatting import DAY
 from shadowtime.shared.kernels import Floats, FloatTable, Integers
 from shadowtime.shared.messages import Event, JobEnded, JobStarted, JobSubmitted, JobWithdrawn, RunTimePrediction
-from shadowtime.shared.spec import SpecSettings
+from shadowtime.shared.spec import Price, SpecSettings
 from shadowtime.shared.stages import LastValue, Predictor
 
 # Parameters of LightGBM for the trees of `boosted`, beside the fixed ones of `shared.distributions.boosted_trees`.
@@ -73,6 +74,11 @@ class BoostedSettings(SpecSettings):
     days: int = Field(7, ge=1, le=365, description="days of the log after which trees are grown anew")
     trees: int = Field(150, ge=1, le=500, description="trees that say the run time")
     rounds: int = Field(40, ge=1, le=100, description="trees for each outcome that say the histogram")
+
+    def price(self) -> Price:
+        """Return the price of experts and templates, of the rows, and of growing trees on them."""
+        others = ExpertsSettings().price().plus(TemplatesSettings(history=self.history).price())
+        return others.plus(Price(100_000_000 + 3_000 * self.history, 1_000 * self.history, 15_000 * self.history))
 
     @model_validator(mode="after")
     def _can_be_grown(self) -> "BoostedSettings":

@@ -5,13 +5,19 @@ from typing import Annotated, Any, Final
 import numpy as np
 from pydantic import Field
 
-from shadowtime.services.runtime_distribution.history import lru_put
+from shadowtime.services.runtime_distribution.history import MAX_OWNERS, lru_put
 from shadowtime.services.runtime_distribution.hmm import Hmm, HmmSettings
-from shadowtime.services.runtime_distribution.weighted_jobs import BEYOND, Jobs, SimilarJobs, Weighting
+from shadowtime.services.runtime_distribution.weighted_jobs import (
+    BEYOND,
+    Jobs,
+    SimilarJobs,
+    Weighting,
+    price_of_users,
+)
 from shadowtime.shared.distributions import Masses, outcome_masses, outcome_of
 from shadowtime.shared.kernels import Floats, kernel
 from shadowtime.shared.messages import Event, JobEnded, JobSubmitted, JobWithdrawn, RunTimePrediction
-from shadowtime.shared.spec import SpecSettings
+from shadowtime.shared.spec import Price, SpecSettings
 from shadowtime.shared.stages import LastValue, Predictor
 
 # Weights of several predictors for a user's jobs, from their predictions for the jobs that ended.
@@ -49,6 +55,11 @@ def reweighted(weights: Floats, probabilities: Floats, rate: float) -> Floats:
     heard = weights * np.maximum(probabilities, MIN_LIKELIHOOD)
     moved: Weights = (1.0 - rate) * weights + rate * heard / heard.sum()
     return moved
+
+
+def price_of_weights(predictors: int) -> Price:
+    """Return the price of the weights of all users, and of predictions for jobs in the system that are judged later."""
+    return Price(MAX_OWNERS * (250 + 60 * predictors) + MAX_JUDGED * 2_500)
 
 
 class UserWeights:
@@ -131,6 +142,12 @@ class ExpertsSettings(SpecSettings):
     )
     beyond: float = Field(0.5, ge=0, le=1, description=BEYOND)
     hmm: bool = Field(False, description="whether the posterior mixture of `hmm` is one more expert")
+
+    def price(self) -> Price:
+        """Return the price of the users' last jobs and weights, and of what the experts said of jobs in the system."""
+        price = price_of_users(self.window)
+        price = price.plus(price_of_weights(len(EXPERTS)), Price(steps=4 * price.steps))
+        return price.plus(HmmSettings().price()) if self.hmm else price
 
 
 class Experts(Predictor[JobSubmitted, int, RunTimePrediction]):

@@ -111,7 +111,8 @@ def described(groups: FloatTable, rows: Integers, job: Integers, now: float, run
         count = int(group[COUNT])
         if count > 0:
             known = min(count, RING)
-            last = np.sort(group[RUN_TIMES : RUN_TIMES + known])
+            last = group[RUN_TIMES : RUN_TIMES + known]
+            last = last[np.argsort(last, kind="mergesort")]
             features[at + 3] = math.log1p(count)
             features[at + 4] = group[FAST]
             features[at + 5] = group[SLOW]

@@ -1,5 +1,6 @@
 """A recalibrated mixture of several kinds of predictors, each weighted by how well it has predicted."""
 
+from collections.abc import Iterator
 from typing import Annotated, Any, Final, NamedTuple
 
 import numpy as np
@@ -16,6 +17,7 @@ from shadowtime.services.runtime_distribution.ensembles.experts import (
     UserWeights,
     Weights,
     limit,
+    price_of_weights,
 )
 from shadowtime.services.runtime_distribution.ensembles.fine_prediction import fine_prediction
 from shadowtime.services.runtime_distribution.ensembles.recalibration import PitRecalibration
@@ -28,12 +30,12 @@ from shadowtime.services.runtime_distribution.ensembles.within_bins import (
 )
 from shadowtime.services.runtime_distribution.hmm import Hmm
 from shadowtime.services.runtime_distribution.templates import Templates
-from shadowtime.services.runtime_distribution.weighted_jobs import UserHistories
+from shadowtime.services.runtime_distribution.weighted_jobs import UserHistories, price_of_users
 from shadowtime.shared.distributions import outcome_of, packed_numbers, unpacked_numbers
 from shadowtime.shared.kernels import Floats, FloatTable
 from shadowtime.shared.messages import Event, JobEnded, JobSubmitted, JobWithdrawn, RunTimePrediction
 from shadowtime.shared.quoting import quote
-from shadowtime.shared.spec import SpecSettings, wrong_key
+from shadowtime.shared.spec import Price, SpecSettings, wrong_key
 from shadowtime.shared.stages import LastValue, Predictor
 
 KINDS: Final[dict[str, type[Any]]] = {
@@ -78,6 +80,17 @@ class MixtureSettings(SpecSettings):
     rate: Rate = 0.1
     global_rate: GlobalRate = 0.01
     share: Share = 0.01
+
+    def price(self) -> Price:
+        """Return the price of all kinds, of the users' weights, and of what was said of jobs in the system."""
+        prices = [settings.price() for _, settings in self.members()]
+        return price_of_weights(len(prices)).plus(price_of_users(REMEMBERED), *prices)
+
+    def members(self) -> Iterator[tuple[type[Any], SpecSettings]]:
+        """Yield the class of each kind and its settings, in order."""
+        for predictor in (KINDS[name] for name in self.kinds.split("+")):
+            keys = {"history": self.history} if predictor in REMEMBERING else {}
+            yield predictor, predictor.Settings(**keys)
 
 
 class JudgedOutcomes(NamedTuple):
@@ -128,11 +141,10 @@ class Mixture(Predictor[JobSubmitted, int, RunTimePrediction]):
     Settings = MixtureSettings
 
     def __init__(self, settings: MixtureSettings) -> None:
-        self.kinds: list[Predictor[JobSubmitted, int, RunTimePrediction]] = []
+        self.kinds: list[Predictor[JobSubmitted, int, RunTimePrediction]] = [
+            predictor(its) for predictor, its in settings.members()
+        ]
         """Predictors that are mixed, in the order of the setting."""
-        for predictor in (KINDS[name] for name in settings.kinds.split("+")):
-            keys = {"history": settings.history} if predictor in REMEMBERING else {}
-            self.kinds.append(predictor(predictor.Settings(**keys)))
         self._user_weights = UserWeights(len(self.kinds), settings.rate, settings.global_rate, settings.share)
         self._histories = UserHistories(REMEMBERED)
         self._near, self._at_request = NearRequest(), AtRequest()

@@ -19,7 +19,7 @@ from shadowtime.services.runtime_distribution.hmm.learning import Method, learn,
 from shadowtime.shared.distributions import BINS, bin_of, packed, unpacked
 from shadowtime.shared.kernels import Floats, Integers
 from shadowtime.shared.messages import Count, Event, JobEnded, JobStarted, JobSubmitted, JobWithdrawn, RunTimePrediction
-from shadowtime.shared.spec import SpecSettings
+from shadowtime.shared.spec import Price, SpecSettings
 from shadowtime.shared.stages import Predictor
 
 # Settings of `Hmm`, and its slices of time.
@@ -71,6 +71,11 @@ class HmmSettings(SpecSettings):
         if states * states * history > MAX_LEARNED:
             raise ValueError(f"{states} states learn from at most {MAX_LEARNED // (states * states)} weeks")
         return history
+
+    def price(self) -> Price:
+        """Return the price of the table of slices and bins, and of learning from it."""
+        counts = self.history * WEEK * (BINS + self.states)
+        return Price(12 * counts + 12_000_000, 8 * counts, steps=10 * counts * self.states + 100_000_000)
 
 
 MAX_COUNT: Final = np.iinfo(np.uint16).max

@@ -40,6 +40,7 @@ from shadowtime.shared.bounds import MAX_DURATION
 from shadowtime.shared.distributions import BINS, bin_of
 from shadowtime.shared.kernels import Integers, IntegerTable
 from shadowtime.shared.messages import JobSubmitted, RunTimePrediction, published
+from shadowtime.shared.spec import Price
 
 Key = tuple[int, ...]
 
@@ -60,6 +61,15 @@ class TemplatesSettings(RememberingSettings):
         2.0, ge=1e-9, le=1e6, description="pseudo-counts of the histogram of all jobs in that of a category"
     )
     beyond: float = Field(0.5, ge=0, le=1, description=BEYOND)
+
+    def price(self) -> Price:
+        """Return the price of the remembered jobs in the category of each template."""
+        templates = 1 + self.set.count(";")
+        return Price(
+            (500 + 350 * templates) * self.history,
+            400 * self.history,
+            steps=10_000_000 * templates + 1_000 * self.history,
+        )
 
 
 DESCRIBED = itemgetter(

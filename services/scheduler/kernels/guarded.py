@@ -4,7 +4,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shadowtime.shared.kernels import BEYOND, Flags, Floats, Integers, IntegerTable, has_room, kernel, place_of
+from shadowtime.shared.kernels import (
+    BEYOND,
+    Flags,
+    Floats,
+    Integers,
+    IntegerTable,
+    ascending,
+    has_room,
+    kernel,
+    place_of,
+)
 
 FITS, BEFORE_ELDEST, BEFORE_HEAD = range(3)
 """Reasons of a start. `FITS`: all jobs before it in the order start, too. `BEFORE_ELDEST`, `BEFORE_HEAD`: it is planned
@@ -156,7 +166,7 @@ def guarded_pass(
     # 7. Backfill: start candidates that delay neither the head nor the eldest.
     behind = order[turn + 1 :]
     if len(candidate_keys):
-        behind = np.sort(behind)
+        behind = ascending(behind)
         behind = behind[np.argsort(candidate_keys[behind], kind="mergesort")]
     for place in behind:
         job = waiting[place]

@@ -17,14 +17,20 @@ from shadowtime.services.scheduler.policy import FITS_NOW, Policy, start
 from shadowtime.services.scheduler.settings import Forecast
 from shadowtime.services.scheduler.tables import Queue, Running
 from shadowtime.services.scheduler.work_limits import MAX_STARTS, PLANNED
+from shadowtime.shared.bounds import MAX_LIVE_JOBS
 from shadowtime.shared.kernels import Integers
 from shadowtime.shared.messages import ClusterOpened, CutShort, Reserved, Start
+from shadowtime.shared.spec import Price
 
 RESERVED = Reserved()
 
 
 class AllReserveSettings(OrderedPlanSettings):
     """Settings of `AllReserve`."""
+
+    def price(self) -> Price:
+        """Return the price of passes, of plans over the availability profile."""
+        return super().price().plus(Price(memory=100 * MAX_LIVE_JOBS, steps=PLANNED))
 
     @field_validator("forecast")
     @classmethod

@@ -25,6 +25,7 @@ from shadowtime.services.scheduler.policies.trial_runs import Suspended, Trials
 from shadowtime.services.scheduler.policy import Policy
 from shadowtime.services.scheduler.tables import Queue, Running, expected_ends
 from shadowtime.services.scheduler.work_limits import MAX_STARTS, PLANNED
+from shadowtime.shared.bounds import MAX_LIVE_JOBS
 from shadowtime.shared.kernels import IntegerCube, Integers, IntegerTable
 from shadowtime.shared.messages import (
     CapacityChanged,
@@ -40,6 +41,7 @@ from shadowtime.shared.messages import (
     Start,
     moment,
 )
+from shadowtime.shared.spec import Price
 
 # Settings of conservative backfilling: orders, guarantees, speculation, shapes.
 
@@ -87,6 +89,10 @@ class ConservativeSettings(OrderedSettings):
     weight: float = Field(
         0.0, ge=0, le=1e6, description="of the delay in seconds, which counts against what jobs are sorted by"
     )
+
+    def price(self) -> Price:
+        """Return the price of passes, of plans over the availability profile, of moves and of trials."""
+        return super().price().plus(Price(memory=100 * MAX_LIVE_JOBS, steps=3 * PLANNED))
 
 
 class Conservative(Policy):

@@ -6,7 +6,10 @@ from typing import Annotated, Literal
 from pydantic import Field, ValidationInfo, field_validator
 
 from shadowtime.services.scheduler.ordering import BY_PRIORITY, OrderedSettings, Weight, require_forecast
-from shadowtime.services.scheduler.settings import FORECAST, Forecast, unless_default
+from shadowtime.services.scheduler.probabilistic.outcomes import MAX_FOLLOWED
+from shadowtime.services.scheduler.settings import FORECAST, Forecast, price_of_forecast, unless_default
+from shadowtime.services.scheduler.work_limits import WALKED
+from shadowtime.shared.spec import Price
 
 
 class ProbabilisticSettings(OrderedSettings):
@@ -40,6 +43,12 @@ class ProbabilisticSettings(OrderedSettings):
     )
     weight: Weight = 0.0
     forecast: Forecast = unless_default(False, FORECAST.format(what="EASY in this order of the queue"))
+
+    def price(self) -> Price:
+        """Return the price of passes, of their walks over possible ends, of followed candidates and of a forecast."""
+        walks = Price(memory=50_000_000, steps=WALKED)
+        followed = Price() if self.recalibrate == "no" else Price(memory=600 * MAX_FOLLOWED, steps=400_000_000)
+        return super().price().plus(walks, followed, price_of_forecast(self.forecast))
 
     @field_validator("forecast")
     @classmethod

@@ -8,10 +8,11 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 from pydantic import Field, field_validator, model_validator
 
 from shadowtime.services.scheduler.settings import PolicySettings, unless_default
+from shadowtime.services.scheduler.work_limits import CHARGES
 from shadowtime.shared.bounds import MAX_DURATION, MAX_KEYS, MAX_PROCESSORS, MAX_TIME
 from shadowtime.shared.errors import SettingsError
 from shadowtime.shared.quoting import QUOTED, quote, truncate
-from shadowtime.shared.spec import as_text, parse
+from shadowtime.shared.spec import Price, as_text, parse
 
 # Settings of a site in a TOML file: a key of the policy `slurm` on each line, lists for the rows of tables.
 
@@ -186,6 +187,10 @@ class SlurmSettings(PolicySettings):
     """Settings of `Slurm`. The defaults are Slurm's own."""
 
     files: ClassVar[Mapping[str, Callable[[str], str]]] = {"site": inline}
+
+    def price(self) -> Price:
+        """Return the price of passes, and of the priorities that are calculated between two events."""
+        return super().price().plus(Price(memory=50_000_000, steps=10 * CHARGES))
 
     site: str = unless_default("", "a file of keys, as `shadowtime slurm-site` writes it; keys beside it count first")
     backfill: bool = Field(True, description="SchedulerType is sched/backfill, not sched/builtin")

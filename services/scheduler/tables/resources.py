@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from shadowtime.shared.kernels import Flags, Integers, IntegerTable, has_room, kernel
+from shadowtime.shared.kernels import Flags, Integers, IntegerTable, ascending, has_room, kernel
 
 
 @kernel
@@ -46,7 +46,7 @@ def front(free: Integers, sizes: IntegerTable, served: Integers) -> tuple[int, I
             rows[count] = served[at]
             count += 1
 
-    return heads, np.sort(rows[:count])
+    return heads, ascending(rows[:count])
 
 
 @kernel

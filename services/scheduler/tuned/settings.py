@@ -10,8 +10,10 @@ from pydantic import AfterValidator, Field, model_validator
 from shadowtime.services.scheduler.ordering import ORDERS, TimesBy, compiled, known_order
 from shadowtime.services.scheduler.policies import GuardedSettings
 from shadowtime.services.scheduler.settings import PolicySettings
+from shadowtime.services.scheduler.work_limits import MACHINE_STEPS, MAX_OPEN
 from shadowtime.shared.bounds import MAX_MEMBERS
 from shadowtime.shared.quoting import QUOTED, truncate
+from shadowtime.shared.spec import Price
 
 BETWEEN = "+"
 HOUR = 3600.0
@@ -101,6 +103,12 @@ class TunedSettings(PolicySettings):
                 raise ValueError(f"{key}={truncate(parts, QUOTED)} has a value twice")
 
         return self
+
+    def price(self) -> Price:
+        """Return the price of a machine for each member of the portfolio, and of their common log."""
+        members = len(self.portfolio())
+        machines = Price(memory=120 * members * MAX_OPEN + 60_000_000, steps=10 * MACHINE_STEPS)
+        return super().price().plus(machines)
 
     def _lists(self) -> tuple[str, ...]:
         return self.orders, self.thresholds, self.overtaken, self.patience, self.taus

@@ -24,6 +24,7 @@ from shadowtime.services.scheduler.tuned.simulated_machine import (
     MemberArrays,
     advance,
 )
+from shadowtime.services.scheduler.work_limits import MACHINE_STEPS, MAX_OPEN
 from shadowtime.shared.distributions import packed_numbers, unpacked_numbers
 from shadowtime.shared.kernels import Flags, Floats, FloatTable, Integers, IntegerTable, kernel
 from shadowtime.shared.messages import CapacityChanged, ClusterOpened, Event
@@ -100,13 +101,6 @@ def worst_user(waits: FloatTable, counts: Floats, least: float, floor: float) ->
     return worst
 
 
-MAX_OPEN = 20_000
-"""Most jobs that have not ended on all machines; beyond these, new jobs are left out on all of them."""
-
-STEPS = 20_000_000
-"""Most steps of all machines at one scheduling point; the next point continues. A step takes some nanoseconds."""
-
-
 def _filled(table: Any, counts: Integers) -> Any:
     """Return a table that keeps the first `counts[row]` numbers of each row; the others are 0."""
     most = int(counts.max())
@@ -116,8 +110,8 @@ def _filled(table: Any, counts: Integers) -> Any:
 class SimulatedMachines:
     """Machines that simulate a run under the configurations of a portfolio, as far as its facts are known.
 
-    O(members * (waiting log waiting + running log running)) for each instant of a machine, at most `STEPS` a scheduling
-    point; O(members * jobs) memory for jobs that have not ended on all machines, at most `MAX_OPEN`.
+    O(members * (waiting log waiting + running log running)) for each instant of a machine, at most `MACHINE_STEPS` a
+    scheduling point; O(members * jobs) memory for jobs that have not ended on all machines, at most `MAX_OPEN`.
 
     Parameters
     ----------
@@ -179,7 +173,7 @@ class SimulatedMachines:
         self.waiting, self.running = grown(self.waiting, jobs.size), grown(self.running, jobs.size)
         self.work = grown(self.work, jobs.size)
         self.starts, self.ends = grown(self.starts, jobs.size, -1), grown(self.ends, jobs.size, -1)
-        advance(now, jobs.known, self.capacity, self.members, self._machines, STEPS)
+        advance(now, jobs.known, self.capacity, self.members, self._machines, MACHINE_STEPS)
         if over := int(self.counters[:, CHANGED].min()):  # all machines are past these changes
             self.capacity = np.ascontiguousarray(self.capacity[:, over:])
             self.counters[:, CHANGED] -= over

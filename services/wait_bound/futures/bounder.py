@@ -10,13 +10,14 @@ from shadowtime.services.wait_bound.futures.calibration import JudgedFutures, le
 from shadowtime.services.wait_bound.futures.online_quantiles import NEAR
 from shadowtime.services.wait_bound.futures.queue_features import OF_QUEUE
 from shadowtime.services.wait_bound.futures.recent_waits import OF_WAITS, NearestWaits, RecentWaits
-from shadowtime.services.wait_bound.futures.simulation import MachineFutures
+from shadowtime.services.wait_bound.futures.simulation import STEPS, MachineFutures
 from shadowtime.services.wait_bound.futures.wait_trees import WaitTrees
 from shadowtime.services.wait_bound.groups import MAX_QUEUES
 from shadowtime.services.wait_bound.settings import HistorySettings
 from shadowtime.shared.distributions import NOT_INSTALLED, Rows, is_installed
 from shadowtime.shared.kernels import Floats
 from shadowtime.shared.messages import Event, JobStarted, JobSubmitted, JobWithdrawn, RunTimePrediction, WaitBound
+from shadowtime.shared.spec import Price
 from shadowtime.shared.stages import LastValue
 
 LONGEST = 30 * 86_400.0
@@ -40,6 +41,12 @@ class FutureSettings(HistorySettings):
     arrivals: bool = Field(False, description="whether jobs of earlier weeks come again in them")
     trees: bool = Field(False, description="whether trees grown on the state of the queue say quantiles, too")
     days: int = Field(14, ge=1, le=365, description="days of the log after which trees are grown anew")
+
+    def price(self) -> Price:
+        """Return the price of the simulated machine, of the waits by queue, and of trees on their features."""
+        waits = MAX_QUEUES * self.history * 100
+        trees = 1_500 * self.history if self.trees else 0
+        return Price(memory=120_000_000 + waits + trees, steps=STEPS * self.futures + 15_000 * self.history)
 
     @model_validator(mode="after")
     def _can_be_grown(self) -> "FutureSettings":

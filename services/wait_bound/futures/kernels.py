@@ -46,7 +46,7 @@ def easy_once(
 
     shadow, extra = now, 0
     if fits and not started:
-        latest = np.argsort(held[LATEST, :runs])
+        latest = np.argsort(held[LATEST, :runs], kind="mergesort")
         extra = free - queue[SIZE, heads]
         for job in latest:
             if extra >= 0 and held[LATEST, job] > shadow:

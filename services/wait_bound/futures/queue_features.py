@@ -36,7 +36,7 @@ def until_free(free: float, wanted: float, left: Floats, sizes: Integers) -> flo
     """
     after = 0.0
     if free < wanted:
-        for job in np.argsort(left):
+        for job in np.argsort(left, kind="mergesort"):
             free += sizes[job]
             after = left[job]
             if free >= wanted:

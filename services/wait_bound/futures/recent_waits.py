@@ -120,7 +120,7 @@ def nearest(waits: FloatTable, forecast: float, user: float, now: float, most: i
     expected = waits[:, WAIT].copy()
     if len(waits) > most:
         expected = expected[far <= np.partition(far, most - 1)[most - 1]]
-    return np.sort(expected)
+    return expected[np.argsort(expected, kind="mergesort")]
 
 
 class NearestWaits:

@@ -5,17 +5,11 @@ from typing import Any, ClassVar
 
 from shadowtime.services.wait_bound.bounder import Bounder, Updates
 from shadowtime.services.wait_bound.groups.queue_bounds import CurrentBound, QueueBounds, fewest_waits
-from shadowtime.services.wait_bound.settings import BoundSettings
+from shadowtime.services.wait_bound.settings import MAX_WAITS, BoundSettings
 from shadowtime.shared.messages import Event, JobSubmitted, JobWithdrawn, WaitBound
 
 MAX_QUEUES = 64
 """Maximum number of queues with own bounds: the first to occur. Jobs of other queues have only the cluster's bounds."""
-
-MAX_WAITS = 400_000
-"""Maximum number of waits that all queues and the cluster together remember in one grouping.
-
-If their number times `history` exceeds it, all remember half as many, or a quarter: the shares of 40 queues are half.
-"""
 
 BoundsByScope = list[tuple[QueueBounds, list[CurrentBound]]]
 

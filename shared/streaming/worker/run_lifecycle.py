@@ -9,7 +9,8 @@ from collections import defaultdict
 from collections.abc import Sequence
 from functools import partial
 
-from shadowtime.shared.errors import BusError, FencedError, SnapshotMismatch, StateAltered, StoreError
+from shadowtime.shared.errors import BusError, FencedError, SettingsError, SnapshotMismatch, StateAltered, StoreError
+from shadowtime.shared.messages import ClusterOpened, Envelope
 from shadowtime.shared.quoting import quote
 from shadowtime.shared.stages import StageRun, described
 from shadowtime.shared.streaming.protocols import Record, RunState
@@ -17,7 +18,7 @@ from shadowtime.shared.streaming.worker.batched_compute import ComputeBatcher
 from shadowtime.shared.streaming.worker.context import WorkerContext
 from shadowtime.shared.streaming.worker.dead_letter_buffer import DeadLetters, Notice
 from shadowtime.shared.streaming.worker.run import Journal, Run, RunPhase
-from shadowtime.shared.streaming.worker.run_cache import EvictedRun
+from shadowtime.shared.streaming.worker.run_cache import SHARE, EvictedRun, memory_limit
 from shadowtime.shared.streaming.worker.slice_committer import SliceCommitter, quarantine_reason
 from shadowtime.shared.streaming.worker.slices import LARGE_BYTES, Slice, Work
 from shadowtime.shared.streaming.worker.time_limited_thread import TimeLimitedThread, TimeLimitExceeded
@@ -37,8 +38,8 @@ MAX_FAILURES = 10
 MAX_ALTERED = 1_000
 """The maximum number of runs whose stored state was altered that /health remembers."""
 
-MAX_STATE_BYTES = 64_000_000
-"""The largest snapshot that is stored."""
+MAX_STATE_BYTES = 128_000_000
+"""The largest snapshot that is stored. That of a run with 98,000 jobs in the system has 96,000,000 bytes."""
 
 
 class RunLifecycle:
@@ -70,6 +71,7 @@ class RunLifecycle:
         self._letters = letters
         self.spent: defaultdict[str, float] = defaultdict(float)
         self._committer = committer
+        self._memory_limit = memory_limit()
         self._joint = ComputeBatcher(thread, context.settings.max_output_bytes, context.clock)
 
     async def begin(self, name: str, *, alone: bool) -> int | None:
@@ -204,9 +206,10 @@ class RunLifecycle:
         if work[0][1].sequence > last + 1:
             return 0
         done = Slice(last, offset=run.position.offset)
-        if run.failure is not None:
+        failure = run.failure or self._too_dear(work[0][1])
+        if failure is not None:
             await self._committer.wait_committed(run)
-            return 0 if run.quarantined is not None else await self._quarantine(run, done, work[0], run.failure)
+            return 0 if run.quarantined is not None else await self._quarantine(run, done, work[0], failure)
         async with self._joint.compute(run.state, work, done) as overrun:
             await self._committer.wait_committed(run)
             if run.quarantined is not None:  # because of the previous slice, while this slice was computed
@@ -259,6 +262,22 @@ class RunLifecycle:
         if run.state.failures > MAX_FAILURES:
             return f"more than {MAX_FAILURES} of its events failed; the last: {done.refused[-1][1]}"
         return None
+
+    def _too_dear(self, envelope: Envelope) -> str | None:
+        """Return why a run that is to be opened may need more memory than its worker has for runs; None if not."""
+        if not isinstance(envelope.event, ClusterOpened):
+            return None
+        try:
+            memory, storing, _ = self.stage.price(envelope.event)
+        except SettingsError:  # the stage rejects it
+            return None
+        if memory + storing <= SHARE * self._memory_limit:
+            return None
+        return (
+            f"with its keys it may need {(memory + storing) / 1e6:,.0f} MB in this stage; a worker has "
+            f"{SHARE * self._memory_limit / 1e6:,.0f} MB for runs, {SHARE:.0%} of its memory. "
+            "Set smaller keys (history, window), or give workers more memory"
+        )
 
     async def _snapshot(self, run: Run) -> tuple[bytes | None, str | None]:
         """Return the snapshot to store and None, or None and the reason why the run cannot continue."""

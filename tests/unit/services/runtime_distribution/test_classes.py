@@ -8,9 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shadowtime.services.runtime_distribution.simple import ClassMeanSigma, ClassP90, OwnerClassSettings, QueueMaximum
+from shadowtime.services.runtime_distribution.simple import (
+    ClassMeanSigma,
+    ClassP90,
+    OwnerClassSettings,
+    OwnersSettings,
+    QueueMaximum,
+)
 from shadowtime.shared.messages.envelope import JobSubmitted
-from shadowtime.shared.spec import SpecSettings
 from tests.unit.services.runtime_distribution.ended_jobs import ENDED, WorkCancelled
 
 
@@ -57,7 +62,7 @@ def test_zero_variance_is_the_mean() -> None:
 
 @given(st.lists(st.tuples(st.none() | st.integers(1, 3), st.integers(0, 9000)), max_size=30))
 def test_the_longest_of_a_queue(log: list[tuple[int | None, int]]) -> None:
-    predictor = QueueMaximum(SpecSettings())
+    predictor = QueueMaximum(OwnersSettings())
 
     def job(queue: int | None) -> JobSubmitted:
         return JobSubmitted(time=0, job_number=1, requested_processors=1, requested_time=6000, queue_number=queue)

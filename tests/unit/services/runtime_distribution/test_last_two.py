@@ -4,10 +4,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shadowtime.services.runtime_distribution.handler import PREDICTORS
-from shadowtime.services.runtime_distribution.simple import LastTwo
+from shadowtime.services.runtime_distribution.simple import LastTwo, OwnersSettings
 from shadowtime.shared.messages.envelope import JobSubmitted
 from shadowtime.shared.messages.predictions import RunTimePrediction
-from shadowtime.shared.spec import SpecSettings, parse
+from shadowtime.shared.spec import parse
 
 
 def job(user_id: int | None, requested_time: int | None = 1000) -> JobSubmitted:
@@ -28,7 +28,7 @@ def batch(log: list[tuple[int | None, int]], asked: JobSubmitted) -> RunTimePred
     st.none() | st.integers(1, 1500),
 )
 def test_online_is_batch_at_every_prefix(log: list[tuple[int | None, int]], requested_time: int | None) -> None:
-    predictor = LastTwo(SpecSettings())
+    predictor = LastTwo(OwnersSettings())
     for prefix, (user, run_time) in enumerate(log):
         for asking in (None, 1, 2, 3):
             asked = job(asking, requested_time)
@@ -37,7 +37,7 @@ def test_online_is_batch_at_every_prefix(log: list[tuple[int | None, int]], requ
 
 
 def test_one_job_is_not_enough() -> None:
-    predictor = LastTwo(SpecSettings())
+    predictor = LastTwo(OwnersSettings())
     predictor.learn_one(job(1), 60)
     assert predictor.predict_one(job(1)) is None
 
