@@ -128,7 +128,7 @@ def joined_by(jobs: IntegerTable, newest: Integers, most: int) -> IntegerTable:
 def price_of_users(window: int) -> Price:
     """Return the price of the last `window` ended jobs of as many users as are kept."""
     users = min(MAX_OWNERS, MAX_JOBS // window)
-    return Price(users * (36 * window + 500), users * (70 * window + 500), steps=100_000 * window)
+    return Price(users * (36 * window + 500), users * (60 * window + 500), steps=100_000 * window)
 
 
 class UserHistories:
@@ -172,7 +172,7 @@ class UserHistories:
         """Restore the state that `snapshot` returned."""
         users, counts, packed = state
         ends = np.cumsum(counts, dtype=np.int64)[:-1]
-        parts = np.split(unpacked_numbers(packed), ends) if users else []
+        parts = np.split(unpacked_numbers(packed, writable=False), ends) if users else []
         self._jobs = {user: jobs.copy() for user, jobs in zip(users, parts, strict=True)}
 
 

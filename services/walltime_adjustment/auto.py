@@ -50,9 +50,8 @@ class AutoSettings(AdjustmentSettings):
     bad: float = Field(0.02, ge=0, le=1, description="the highest accepted share of jobs that run half an hour longer")
 
     def price(self) -> Price:
-        """Return the price of the ratios of `MAX_ENDED` jobs, sorted for each key and span."""
-        samples = len(NAMES) * len(SPANS)
-        return Price(memory=(500 + 150 * samples) * MAX_ENDED, steps=500 * samples * MAX_ENDED)
+        """Return the price of the ratios of `MAX_ENDED` jobs without a like one, sorted for each key and span."""
+        return Price(500 * len(NAMES) * MAX_ENDED, 600 * MAX_ENDED, steps=5_000 * MAX_ENDED)
 
 
 class Proposals(NamedTuple):

@@ -28,9 +28,9 @@ class PercentileSettings(AdjustmentSettings):
     )
 
     def price(self) -> Price:
-        """Return the price of the ratios of `MAX_ENDED` jobs, sorted for each key that is asked."""
+        """Return the price of the ratios of `MAX_ENDED` jobs without a like one, sorted for each key that is asked."""
         keys = len(coarser(self.key)) if self.fallback == "coarser" else 1
-        return Price(memory=(500 + 150 * keys) * MAX_ENDED, steps=1_000 * keys * MAX_ENDED)
+        return Price((300 + 380 * keys) * MAX_ENDED, (150 + 100 * keys) * MAX_ENDED, steps=1_000 * keys * MAX_ENDED)
 
 
 def ratio(run_time: int, requested_time: int) -> float:

@@ -1,11 +1,10 @@
 """Ratios of run time to request of ended jobs, by several keys, over sliding windows of time."""
 
-from bisect import bisect_left, bisect_right
+from array import array
+from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterable, Sequence
 from operator import itemgetter
 from typing import Any
-
-from sortedcontainers import SortedList
 
 from shadowtime.services.walltime_adjustment.keys import Key, Traits
 
@@ -40,7 +39,9 @@ NOTHING = SortedRatios(())
 
 
 class LikeJobs:
-    """The ratios of similar jobs in order of their entry numbers, and a sorted list as a cache for each window.
+    """The ratios of similar jobs in order of their entry numbers, and sorted ratios as a cache for each window.
+
+    They are arrays: most keys have few jobs, and other containers take more than that.
 
     >>> like = LikeJobs(windows=1)
     >>> for number, ratio in enumerate((0.5, 0.9, 0.1)):
@@ -49,33 +50,36 @@ class LikeJobs:
     ([0.1, 0.9], [0.1, 0.5, 0.9])
     """
 
+    __slots__ = ("_first", "_ratios", "_sorted", "numbers")
+
     def __init__(self, windows: int) -> None:
-        self.numbers: list[int] = []
-        self._ratios: list[float] = []
+        self.numbers = array("q")
+        self._ratios = array("d")
         self._first = [0] * windows
-        self._sorted: list[SortedList[float]] = [SortedList() for _ in range(windows)]
+        self._sorted = [array("d") for _ in range(windows)]
 
     def add(self, number: int, ratio: float) -> None:
         """Add the newest job."""
         self.numbers.append(number)
         self._ratios.append(ratio)
         for values in self._sorted:
-            values.add(ratio)
+            insort(values, ratio)
 
-    def since(self, window: int, number: int) -> "SortedList[float]":
+    def since(self, window: int, number: int) -> "array[float]":
         """Return the sorted ratios of the entries from this number on.
 
-        O(log n) for each entry that has left since the last call, or the cost of sorting all if that is less. The
+        O(log n) comparisons and a move of O(n) bytes for each entry that has left since the last call, or the cost of sorting all if that is less. The
         cached list of a window only saves work: the result does not depend on earlier calls.
         """
         first, ratios, sorted_ratios = self._first[window], self._ratios, self._sorted[window]
         begin = bisect_left(self.numbers, number)
         if abs(begin - first) * DEARER > len(ratios) - begin:
-            sorted_ratios = self._sorted[window] = SortedList(ratios[begin:])
+            sorted_ratios = self._sorted[window] = array("d", sorted(ratios[begin:]))
         else:
             for gone in ratios[first:begin]:
-                sorted_ratios.remove(gone)
-            sorted_ratios.update(ratios[begin:first])
+                del sorted_ratios[bisect_left(sorted_ratios, gone)]
+            for back in ratios[begin:first]:
+                insort(sorted_ratios, back)
 
         self._first[window] = begin
         return sorted_ratios
