@@ -1,27 +1,36 @@
 """Known waits of one group of jobs, in order of time and in order of length."""
 
+from array import array
+from bisect import bisect_left, bisect_right, insort
 from collections.abc import Sequence
-from itertools import islice
 from typing import Any
 
-from sortedcontainers import SortedList
+import numpy as np
+
+from shadowtime.shared.distributions import packed_numbers, unpacked_numbers
+
+SLACK = 1_000
+"""Most removed waits that are still stored, so that the others are not moved for each."""
 
 
 class WaitHistory:
-    """The last waits, at most `most` of them. Adding, removing and looking up cost O(log n) comparisons each.
+    """The last waits, at most `most` of them, in 16 bytes each.
+
+    Adding and removing cost O(log n) comparisons and a move of O(n) bytes, looking up O(1).
 
     >>> history = WaitHistory(most=3)
     >>> for wait in (50, 10, 40, 20):
     ...     history.add(wait)
-    >>> list(history.ordered), history.last(2)
+    >>> list(history.ordered), list(history.last(2))
     ([10, 20, 40], [40, 20])
     """
 
     def __init__(self, most: int, waits: Sequence[int] = ()) -> None:
         self._most = most
-        self._waits = list(waits)
+        self._waits = array("q", waits)
         self._first = 0
-        self.ordered: SortedList[int] = SortedList(self._waits)
+        self.ordered = array("q", sorted(waits))
+        """The waits in seconds, ascending."""
 
     def __len__(self) -> int:
         return len(self.ordered)
@@ -29,17 +38,17 @@ class WaitHistory:
     def add(self, wait: int) -> None:
         """Add a wait in seconds. Remove the oldest wait if there are more than `most`."""
         self._waits.append(wait)
-        self.ordered.add(wait)
+        insort(self.ordered, wait)
         if len(self.ordered) > self._most:
-            self.ordered.remove(self._waits[self._first])
+            del self.ordered[bisect_left(self.ordered, self._waits[self._first])]
             self._first += 1
-        if 2 * self._first > len(self._waits):
+        if 2 * self._first > len(self._waits) or self._first > SLACK:
             del self._waits[: self._first]
             self._first = 0
 
     def keep(self, count: int) -> None:
         """Remove all but the last `count` waits."""
-        self.restore(self.last(count))
+        self._fill(self.last(count))
 
     def limit(self, most: int) -> None:
         """Hold at most `most` waits from now on; O(n log n) if there are more."""
@@ -47,19 +56,22 @@ class WaitHistory:
         if len(self) > most:
             self.keep(most)
 
-    def last(self, count: int) -> list[int]:
+    def last(self, count: int) -> "array[int]":
         """Return the last `count` waits, oldest first."""
         return self._waits[max(len(self._waits) - count, self._first) :]
 
     def snapshot(self) -> Any:
         """Return the waits, oldest first."""
-        return self._waits[self._first :]
+        return packed_numbers(np.array(self._waits[self._first :], np.int64))
 
     def restore(self, state: Any) -> None:
         """Restore the state that `snapshot` returned."""
-        self._waits = list(state)
-        self._first = 0
-        self.ordered = SortedList(self._waits)
+        self._fill(unpacked_numbers(state, writable=False))
+
+    def _fill(self, waits: Any) -> None:
+        numbers = np.array(waits, np.int64)
+        self._waits, self._first = array("q", numbers.tobytes()), 0
+        self.ordered = array("q", np.sort(numbers).tobytes())
 
 
 def at_rank(histories: Sequence[WaitHistory], rank: int) -> int:
@@ -78,11 +90,11 @@ def at_rank(histories: Sequence[WaitHistory], rank: int) -> int:
         low, high = 0, len(history)
         while low < high:  # the first wait of this history that at least `rank` of all waits do not exceed
             middle = (low + high) // 2
-            if sum(other.ordered.bisect_right(history.ordered[middle]) for other in histories) >= rank:
+            if sum(bisect_right(other.ordered, history.ordered[middle]) for other in histories) >= rank:
                 high = middle
             else:
                 low = middle + 1
 
-        kept += islice(history.ordered, low, low + 1)
+        kept += history.ordered[low : low + 1]
 
     return min(kept)

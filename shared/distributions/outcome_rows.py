@@ -40,7 +40,10 @@ def packed_numbers(table: Any) -> list[Any]:
     >>> unpacked_numbers(packed_numbers(np.array([[1, 2], [3, 4]]))).tolist()
     [[1, 2], [3, 4]]
     """
-    kind = "<i8" if table.dtype.kind == "i" else "<f8"
+    kind = "<f8"
+    if table.dtype.kind == "i":
+        small = table.size == 0 or (table.min() >= -(2**31) and table.max() < 2**31)
+        kind = "<i4" if small else "<i8"
     return [list(table.shape), kind, packed(np.ascontiguousarray(table, dtype=kind).reshape(-1).view(np.uint8).data)]
 
 
@@ -48,7 +51,7 @@ def unpacked_numbers(state: Any, *, writable: bool = True) -> Any:
     """Return the array from the result of `packed_numbers`. A writable one takes twice the memory meanwhile."""
     shape, kind, text = state
     numbers = np.frombuffer(unpacked(text), kind).reshape(shape)
-    return numbers.astype(np.int64 if kind == "<i8" else np.float64, copy=writable)
+    return numbers.astype(np.float64 if kind == "<f8" else np.int64, copy=writable)
 
 
 Rows = npt.NDArray[np.float32]

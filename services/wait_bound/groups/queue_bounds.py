@@ -1,6 +1,7 @@
 """All bounds on the waits of one queue, or of a whole cluster."""
 
 import math
+from array import array
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -13,6 +14,9 @@ from shadowtime.services.wait_bound.coverage_monitor import LiveCoverage
 from shadowtime.services.wait_bound.groups.group_bound import DETECTING, bound
 from shadowtime.services.wait_bound.groups.groupings import MAX_PRODUCT, groupings, nodes, rtime
 from shadowtime.services.wait_bound.settings import BoundSettings
+from shadowtime.services.wait_bound.wait_history import SLACK
+from shadowtime.shared.distributions import packed_numbers, unpacked_numbers
+from shadowtime.shared.kernels import IntegerTable
 from shadowtime.shared.messages import ChangePoint, Coverage, JobSubmitted, WaitBound
 
 # The grouping that has over-predicted least in the recent past, among those that hold their coverage.
@@ -149,8 +153,8 @@ class QueueBounds:
         self._coverage = {name: LiveCoverage(settings.quantile) for name in self.published}
         self._open: dict[int, Issued] = {}
         self._submissions = 0
-        self._revealed: list[tuple[int, int, int]] = []
-        """Processors, requested time and wait, oldest first."""
+        self._revealed = tuple(array("q") for _ in range(3))
+        """Processors, requested times and waits, oldest first."""
 
     def limit(self, most: int) -> None:
         """Store at most `most` waits of each grouping from now on. O(waits * log waits) if there are more."""
@@ -158,7 +162,8 @@ class QueueBounds:
         for grouping in self.groupings:
             grouping.limit(most)
         self._conformal.history.limit(most)
-        del self._revealed[:-most]
+        for column in self._revealed:
+            del column[:-most]
 
     def find(self, job: JobSubmitted, now: int, quantile: float, confidence: float) -> list[CurrentBound]:
         """Return the computed bounds in the order of `ALL`. Omit the conformal bound at any quantile but its own."""
@@ -218,9 +223,11 @@ class QueueBounds:
             issued = Issued((None,) * len(self._computed), (None,) * len(self.groupings))
         if "ensemble" in self._computed:
             self._ensemble.add(issued.bounds[: len(FIVE)], wait)
-        self._revealed.append((nodes(job), rtime(job), wait))
-        if len(self._revealed) > 2 * self._most:
-            del self._revealed[: -self._most]
+        for column, number in zip(self._revealed, (nodes(job), rtime(job), wait), strict=True):
+            column.append(number)
+            if len(column) > self._most + SLACK:
+                del column[: -self._most]
+
         change_points = []
         for group, detecting in zip(self.groupings, issued.detecting, strict=True):
             at = group.at(job)
@@ -281,10 +288,9 @@ class QueueBounds:
         return tuple(table)
 
     def _recut(self) -> None:
-        if not self._revealed:
+        processors, requests, waits = self._last_revealed()
+        if not len(waits):
             return
-        revealed = np.array(self._revealed[-self._most :], dtype=np.int64)
-        processors, requests, waits = np.ascontiguousarray(revealed.T)
         values = {
             "nodes": processors,
             "rtime": requests,
@@ -293,6 +299,9 @@ class QueueBounds:
         for grouping in self.groupings:
             if grouping.follows:
                 grouping.recut(values[grouping.name], waits)
+
+    def _last_revealed(self) -> IntegerTable:
+        return np.array([column[-self._most :] for column in self._revealed], dtype=np.int64)
 
     def snapshot(self) -> Any:
         """Return everything as plain values."""
@@ -303,7 +312,7 @@ class QueueBounds:
             "coverage": [live.snapshot() for live in self._coverage.values()],
             "open": [[number, issued.bounds, issued.detecting] for number, issued in self._open.items()],
             "submissions": self._submissions,
-            "revealed": self._revealed[-self._most :],
+            "revealed": packed_numbers(self._last_revealed()),
         }
 
     def restore(self, state: Any) -> None:
@@ -316,4 +325,4 @@ class QueueBounds:
             live.restore(saved)
         self._open = {number: Issued(tuple(bounds), tuple(detecting)) for number, bounds, detecting in state["open"]}
         self._submissions = state["submissions"]
-        self._revealed = [(processors, request, wait) for processors, request, wait in state["revealed"]]
+        self._revealed = tuple(array("q", column.tobytes()) for column in unpacked_numbers(state["revealed"]))

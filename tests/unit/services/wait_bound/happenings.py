@@ -6,6 +6,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.random import PCG64, Generator
 
+from shadowtime.services.wait_bound.wait_history import WaitHistory
+from shadowtime.shared.distributions import unpacked_numbers
 from shadowtime.shared.messages.envelope import JobSubmitted
 
 
@@ -43,3 +45,9 @@ def made(count: int, seed: int = 1, gap: int = 60, queues: int = 1) -> list[tupl
         )
         jobs.append((job, int(np.expm1(max(center + 1.5 * chance.standard_normal(), 0)))))
     return jobs
+
+
+def waits_of(history: WaitHistory) -> list[int]:
+    """Return the waits of a history, oldest first."""
+    waits: list[int] = unpacked_numbers(history.snapshot()).tolist()
+    return waits

@@ -14,6 +14,7 @@ from shadowtime.services.wait_bound.groups.bounders import MAX_QUEUES, BmbpBound
 from shadowtime.services.wait_bound.groups.queue_bounds import ALL, FIVE, QueueBounds
 from shadowtime.services.wait_bound.handler import BOUNDERS
 from shadowtime.services.wait_bound.settings import BoundSettings
+from shadowtime.shared.distributions import unpacked_numbers
 from shadowtime.shared.errors import SettingsError
 from shadowtime.shared.messages.envelope import JobSubmitted, SchedulingPoint
 from shadowtime.shared.messages.predictions import WaitBound
@@ -298,6 +299,8 @@ def test_many_queues_remember_a_bounded_number_of_waits(monkeypatch: pytest.Monk
         bounder.predict_one(one)
         bounder.observe(one)
         bounder.learn_one(one, number % 977)
+        if number % 40 and number % 600 > 5:
+            continue
         counts = [len(history) for history in histories(bounder)]
         assert max(counts) <= (400 if queue < 1 else 200 if queue < 4 else 100)
         if number in (500, 2_500):
@@ -322,7 +325,9 @@ def histories(bounder: BmbpBounds) -> list[Any]:
     state = bounder.snapshot()
     scopes = [state["cluster"], *(scope for _, scope in state["queues"])]
     waits = [group[-1] for scope in scopes for grouping in scope["groupings"] for group in grouping["groups"]]
-    return [*waits, *(scope["conformal"]["history"] for scope in scopes), *(scope["revealed"] for scope in scopes)]
+    waits += [scope["conformal"]["history"] for scope in scopes]
+    revealed = [unpacked_numbers(scope["revealed"])[0] for scope in scopes]
+    return [*map(unpacked_numbers, waits), *revealed]
 
 
 def test_finding_11_an_event_looks_at_its_own_queue_alone(monkeypatch: pytest.MonkeyPatch) -> None:

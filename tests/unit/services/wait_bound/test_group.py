@@ -12,6 +12,7 @@ from shadowtime.services.wait_bound.groups.change_point import EVERY, RUNS
 from shadowtime.services.wait_bound.groups.group_bound import WaitGroup, borrowed, bound, ranks
 from shadowtime.shared.kernels.arrays import Integers
 from shadowtime.testing.examples import examples
+from tests.unit.services.wait_bound.happenings import waits_of
 
 MAX_JOBS, KEEP = 1000, 59
 
@@ -62,7 +63,7 @@ def test_misses_in_a_row_are_a_change_point_and_the_last_waits_are_kept() -> Non
     group.change_points.limit = 3
     assert [group.add(wait, 300) for wait in (301, 302, 300, 301, 302)] == [0, 0, 0, 0, 0], "not in a row"
     assert group.add(303, 300) == 3
-    assert group.history.snapshot() == [*range(147, 200), 301, 302, 300, 301, 302, 303]
+    assert waits_of(group.history) == [*range(147, 200), 301, 302, 300, 301, 302, 303]
     assert group.add(301, 300) == 0, "counted anew"
 
 
@@ -90,7 +91,7 @@ def test_correlated_waits_may_miss_more_often() -> None:
 
 def test_no_more_waits_are_remembered_than_said() -> None:
     group = filled(list(range(250)), most=100)
-    assert group.history.snapshot() == list(range(150, 250))
+    assert waits_of(group.history) == list(range(150, 250))
 
 
 @given(st.integers(0, 400), st.integers(0, 200))
@@ -119,7 +120,7 @@ def test_borrowing_goes_up_then_down_and_takes_no_more_than_it_needs(sizes: list
     assert [history is groups[each].history for history, each in zip(borrowed(groups, at, 59), taken, strict=True)] == [
         True
     ] * len(taken)
-    waits = sorted(wait for each in taken for wait in groups[each].history.snapshot())
+    waits = sorted(wait for each in taken for wait in waits_of(groups[each].history))
     rank = upper_rank(len(waits), 0.95, 0.95)
     assert bound(groups, at, 0.95, 0.95) == (None if rank is None else waits[rank - 1], len(waits))
 

@@ -12,6 +12,7 @@ from shadowtime.services.wait_bound.bounder import Unbounded
 from shadowtime.services.wait_bound.groups import queue_bounds
 from shadowtime.services.wait_bound.groups.queue_bounds import ALL, FIVE
 from shadowtime.services.wait_bound.handler import BOUNDERS, WaitBounds
+from shadowtime.shared.distributions import unpacked_numbers
 from shadowtime.shared.messages.base import MAX_DURATION
 from shadowtime.shared.messages.envelope import (
     ClusterOpened,
@@ -189,7 +190,8 @@ def test_no_wait_is_negative() -> None:
         assert run.handler.snapshot() == before
     push(run, next(sequence), JobStarted(time=100, job_number=1, processors=1))
     assert run.handler is not None
-    assert run.handler.snapshot()["predictor"]["cluster"]["revealed"] == [(1, 1 << 40, 0)]
+    revealed = run.handler.snapshot()["predictor"]["cluster"]["revealed"]
+    assert unpacked_numbers(revealed).tolist() == [[1], [1 << 40], [0]]
 
 
 def test_a_logged_start_before_its_submission_moves_to_it() -> None:

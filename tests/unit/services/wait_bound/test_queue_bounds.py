@@ -18,6 +18,7 @@ from shadowtime.services.wait_bound.groups.group_bound import WaitGroup, bound
 from shadowtime.services.wait_bound.groups.groupings import NO_REQUEST
 from shadowtime.services.wait_bound.groups.queue_bounds import ALL, FIVE, RECUT, TABLE, CurrentBound, QueueBounds
 from shadowtime.services.wait_bound.settings import BoundSettings
+from shadowtime.shared.distributions import unpacked_numbers
 from shadowtime.shared.messages.envelope import JobSubmitted
 from shadowtime.shared.messages.predictions import ChangePoint, WaitBound
 from shadowtime.testing.examples import examples
@@ -310,9 +311,10 @@ def test_a_job_of_which_nothing_was_known_teaches_its_wait_and_is_not_scored() -
     job = JobSubmitted(time=0, job_number=9999, requested_processors=2, requested_time=600)
     assert bounds.reveal(job, 10**6) == Updates()
     after = saved(bounds)
-    assert after["revealed"] == [*before["revealed"], [2, 600, 10**6]]
-    assert after["groupings"][0]["groups"][0][-1][-1] == 10**6
-    assert after["conformal"]["history"][-1] == 10**6
+    revealed = unpacked_numbers(after["revealed"]).T.tolist()
+    assert revealed == [*unpacked_numbers(before["revealed"]).T.tolist(), [2, 600, 10**6]]
+    assert unpacked_numbers(after["groupings"][0]["groups"][0][-1])[-1] == 10**6
+    assert unpacked_numbers(after["conformal"]["history"])[-1] == 10**6
     for unchanged in ("ensemble", "coverage", "submissions"):
         assert after[unchanged] == before[unchanged]
 
@@ -322,8 +324,8 @@ def test_no_more_is_remembered_than_said() -> None:
     bounds, _ = run(made(700), keys)
     many, _ = run(made(2100), keys)
     state = saved(bounds)
-    assert len(state["revealed"]) == 100
-    assert len(state["conformal"]["history"]) == 100
+    assert unpacked_numbers(state["revealed"]).shape == (3, 100)
+    assert len(unpacked_numbers(state["conformal"]["history"])) == 100
     assert all(len(group[-1]) <= 100 for grouping in state["groupings"] for group in grouping["groups"])
     assert memory_size(many) < 1.3 * memory_size(bounds)
     assert len(state["open"]) == len(state["conformal"]["open"]) == 0
