@@ -83,8 +83,8 @@ RUN_TIMES = (
 ADJUSTMENTS = ("none", "auto", "percentile:key=user+project+request,window=12m,fallback=coarser")
 WAIT_BOUNDS = ("bmbp", "bmbp:history=50000", "futures:history=50000", "futures:history=50000,trees=yes", "none")
 
-LIVE_JOB = 3_000
-"""Bytes of a job that waits or runs, in any stage, while the run is stored; no price has them."""
+LIVE_JOB = 9_000
+"""Bytes of a job that waits or runs, in any stage, while the run is restored; no price has them."""
 
 QUEUES = 70
 """More queues than have bounds of their own."""

@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.archive, needs_archive]
 CLUSTER = FILES["KTH"]
 REAL = f"{CLUSTER}/easy"
 HOUR = 3_600.0
-JOBS = "3000"
+JOBS = "6000"
 
 
 def test_exact_shadows_of_the_first_jobs_of_kth(kafka: Kafka, redis_server: Redis, tmp_path: Path) -> None:
