@@ -83,8 +83,9 @@ RUN_TIMES = (
 ADJUSTMENTS = ("none", "auto", "percentile:key=user+project+request,window=12m,fallback=coarser")
 WAIT_BOUNDS = ("bmbp", "bmbp:history=50000", "futures:history=50000", "futures:history=50000,trees=yes", "none")
 
-LIVE_JOB = 9_000
-"""Bytes of a job that waits or runs, in any stage, while the run is restored; no price has them."""
+LIVE_JOB, SHAPED_JOB = 9_000, 13_000
+"""Bytes of a job that waits or runs, in any stage, while the run is restored; no price has them. With shapes or trials
+a job takes more."""
 
 QUEUES = 70
 """More queues than have bounds of their own."""
@@ -276,7 +277,7 @@ def measured(name: str, tell: Callable[[], Slowest]) -> dict[str, Any]:
             "priced_seconds": round(slowest.price.steps / 1e9, 3),
             "peak_megabytes": round(peak * 1024 / 1e6),
             "priced_megabytes": round(sum(slowest.price[:2]) / 1e6),
-            "live_megabytes": round(LIVE_JOB * slowest.most_live / 1e6),
+            "live_megabytes": round((SHAPED_JOB if "shape=" in name else LIVE_JOB) * slowest.most_live / 1e6),
             "snapshot_megabytes": round(slowest.stored / 1e6, 1),
             "cut_short": sorted(slowest.cut),
         }
