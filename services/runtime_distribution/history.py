@@ -70,7 +70,7 @@ class RememberingSettings(SpecSettings):
 
     def price(self) -> Price:
         """Return the price of the remembered jobs, with sums or sorted lists by class."""
-        return Price(450 * self.history, 350 * self.history, steps=2_000 * self.history)
+        return Price(500 * self.history, 500 * self.history, steps=2_000 * self.history)
 
 
 class WindowedPredictor(Predictor[JobSubmitted, int, RunTimePrediction]):

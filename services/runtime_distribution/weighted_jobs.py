@@ -18,7 +18,7 @@ Jobs = IntegerTable
 
 UNKNOWN = -1
 
-MAX_JOBS = 1_200_000
+MAX_JOBS = 600_000
 """Maximum number of ended jobs stored for all users together, 32 bytes each."""
 
 BEYOND = (
@@ -128,7 +128,7 @@ def joined_by(jobs: IntegerTable, newest: Integers, most: int) -> IntegerTable:
 def price_of_users(window: int) -> Price:
     """Return the price of the last `window` ended jobs of as many users as are kept."""
     users = min(MAX_OWNERS, MAX_JOBS // window)
-    return Price(users * (36 * window + 500), users * (60 * window + 500), steps=100_000 * window)
+    return Price(users * (40 * window + 600), users * (80 * window + 600), steps=100_000 * window)
 
 
 class UserHistories:

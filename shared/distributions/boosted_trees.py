@@ -138,7 +138,7 @@ def tree_scores(trees: Trees, classes: int, row: Floats) -> Floats:
 
 
 class Fit(NamedTuple):
-    """What one model of trees learns from the rows.
+    """Labels that one model of trees learns from the rows.
 
     Parameters
     ----------

@@ -64,9 +64,9 @@ class TemplatesSettings(RememberingSettings):
 
     def price(self) -> Price:
         """Return the price of the remembered jobs in the category of each template."""
-        templates = 1 + self.set.count(";")
+        templates = len(templates_of(self.set))
         return Price(
-            (500 + 350 * templates) * self.history,
+            (500 + 160 * templates) * self.history,
             400 * self.history,
             steps=10_000_000 * templates + 1_000 * self.history,
         )

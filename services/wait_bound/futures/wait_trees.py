@@ -46,7 +46,7 @@ QUANTILE: dict[str, Any] = {
 """Parameters of LightGBM, beside the fixed ones of `shared.distributions.boosted_trees`."""
 
 
-class PendingGrowth(NamedTuple):
+class PendingQuantiles(NamedTuple):
     """Trees that are being grown, and the number of known waits and the period for which."""
 
     jobs: int
@@ -96,7 +96,7 @@ class WaitTrees:
         self._followed: dict[int, Rows] = {}
         self._known = OutcomeRows(history, width, outcomes=1)
         self._grown = self._period = 0  # number of known waits and period for which the trees were grown
-        self._growth: PendingGrowth | None = None
+        self._growth: PendingQuantiles | None = None
         self._trees: list[tuple[FloatTable, Integers]] = []
         self._asked: list[Trees] = []
 
@@ -136,12 +136,12 @@ class WaitTrees:
         if self._growth is None and count >= FEWEST and (early or (period != self._period and new > 0)):
             self._growth = self._begin_growth(count, period)
 
-    def _begin_growth(self, count: int, period: int, steps: int = 0) -> PendingGrowth:
+    def _begin_growth(self, count: int, period: int, steps: int = 0) -> PendingQuantiles:
         """Return new trees on the history as it was after `count` known waits, grown in so many steps."""
         rows, waits = self._known.in_order(count)
         logs = np.log(waits[:, 0] + NEAR)
         fits = [Fit(logs, ROUNDS, {**QUANTILE, "alpha": level}) for level in self._levels]
-        return PendingGrowth(count, period, Growth(rows, fits, steps))
+        return PendingQuantiles(count, period, Growth(rows, fits, steps))
 
     def grow(self) -> None:
         """Grow some trees if they are due. Call this at each event."""
