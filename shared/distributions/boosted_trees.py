@@ -208,7 +208,8 @@ class Growth:
 
         if self._model is None:
             first_scores = None if fit.start is None else fit.start.flatten(order="F")
-            for field, numbers in (("label", fit.labels), ("weight", fit.weights), ("init_score", first_scores)):
+            weights = None if fit.weights is None or (fit.weights == 1).all() else fit.weights  # as LightGBM does
+            for field, numbers in (("label", fit.labels), ("weight", weights), ("init_score", first_scores)):
                 self._data.set_field(field, numbers)  # `set_weight` and others would keep the former ones for None
 
             self._model = lightgbm.Booster(settings, self._data)

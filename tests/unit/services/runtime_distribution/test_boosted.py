@@ -49,12 +49,16 @@ def test_trees_grown_in_steps_are_those_grown_at_once(monkeypatch: pytest.Monkey
     point: dict[str, Any]
     classes: dict[str, Any]
     point, classes = {"objective": "regression_l1"}, {"objective": "multiclass", "num_class": 3}
-    fits = [Fit(labels, 13, point, weights), Fit(labels, 7, classes, start=start), Fit(labels[::-1], 2, point)]
+    fits = [
+        Fit(labels, 13, point, weights),
+        Fit(labels, 7, classes, start=start),
+        Fit(labels[::-1], 2, point, np.ones(700)),
+    ]
     growth = Growth(rows, fits)
     growth.run()
     data = lightgbm.Dataset(rows, labels, weight=weights)
     other = lightgbm.Dataset(rows, labels, init_score=start.flatten(order="F"))
-    plain = lightgbm.Dataset(rows, labels[::-1])
+    plain = lightgbm.Dataset(rows, labels[::-1], weight=np.ones(700))
     models = [
         lightgbm.train({**ALWAYS, **kind}, its, fit.rounds)
         for kind, its, fit in zip((point, classes, point), (data, other, plain), fits, strict=True)
