@@ -8,10 +8,8 @@ pipeline in one process.
 import asyncio
 import json
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import uvloop
@@ -23,9 +21,8 @@ from shadowtime.shared.streaming.kafka import clients as bus
 from shadowtime.shared.streaming.kafka import topic_admin
 from shadowtime.shared.streaming.kafka.log_reader import read_log
 from shadowtime.shared.streaming.settings import Settings
-from shadowtime.stack.servers.servers import Kafka, Redis
 from tests.benchmarks import hostile
-from tests.benchmarks.hostile import Honest, WatchedWorkers, dead_letters
+from tests.benchmarks.hostile import Honest, WatchedWorkers, dead_letters, watched_workers
 
 COSTLY = ("slurm:calc_period=1", "easy:forecast=sampled", "all-reserve:forecast=calibrated", "hmm", "conservative")
 """Policies of the expensive runs; `hmm` is a predictor, with its keys at their bounds."""
@@ -110,15 +107,8 @@ def main(arguments: list[str]) -> None:
     """Run everything on servers of its own."""
     hostile.HONEST.clear()
     hostile.HONEST.update({f"{policy}-{number}": policy for policy in ("easy", "best") for number in range(5)})
-    with tempfile.TemporaryDirectory(prefix="shadowtime-costly-") as name:
-        folder = Path(name)
-        with (
-            Kafka(folder / "kafka") as kafka,
-            Redis(folder / "redis") as redis,
-            WatchedWorkers(kafka, redis, folder) as workers,
-        ):
-            settings = Settings(kafka_bootstrap=kafka.address, redis_url=redis.url, web_port=0, barrier_seconds=600)
-            print(json.dumps(uvloop.run(measure(settings, workers, int(arguments[0]) if arguments else 20))))
+    with watched_workers() as (settings, workers):
+        print(json.dumps(uvloop.run(measure(settings, workers, int(arguments[0]) if arguments else 20))))
 
 
 if __name__ == "__main__":

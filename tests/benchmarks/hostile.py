@@ -258,8 +258,9 @@ def _peak(pid: int) -> float:
     return round(int(found[1]) / 1024, 1) if found else 0.0
 
 
-def hostile(options: argparse.Namespace) -> dict[str, Any]:
-    """Run everything on servers of its own; nothing is left of them."""
+@contextmanager
+def watched_workers() -> Iterator[tuple[Settings, WatchedWorkers]]:
+    """Run workers on servers of their own; nothing is left of them."""
     with tempfile.TemporaryDirectory(prefix="shadowtime-hostile-") as name:
         folder = Path(name)
         with (
@@ -268,13 +269,19 @@ def hostile(options: argparse.Namespace) -> dict[str, Any]:
             WatchedWorkers(kafka, redis, folder) as workers,
         ):
             settings = Settings(kafka_bootstrap=kafka.address, redis_url=redis.url, web_port=0, barrier_seconds=600)
-            try:
-                return uvloop.run(measure(settings, workers, options))
-            finally:
-                if options.logs:
-                    options.logs.mkdir(parents=True, exist_ok=True)
-                    for path in folder.glob("*.log"):
-                        (options.logs / path.name).write_bytes(path.read_bytes()[-20_000_000:])
+            yield settings, workers
+
+
+def hostile(options: argparse.Namespace) -> dict[str, Any]:
+    """Measure the attack, and keep the ends of all logs if that is asked for."""
+    with watched_workers() as (settings, workers):
+        try:
+            return uvloop.run(measure(settings, workers, options))
+        finally:
+            if options.logs:
+                options.logs.mkdir(parents=True, exist_ok=True)
+                for path in workers.folder.glob("*.log"):
+                    (options.logs / path.name).write_bytes(path.read_bytes()[-20_000_000:])
 
 
 def main() -> int:
