@@ -1,8 +1,9 @@
 """Fair queueing: the run with the least accumulated cost goes next, so a costly run delays itself first."""
 
 import time
-from collections import Counter, deque
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from heapq import heappop, heappush
 from typing import Generic, TypeVar
 
@@ -12,11 +13,58 @@ MAX_IDLE = 10_000
 """The number of remembered costs above which the costs that no longer count are dropped."""
 
 
-NEW_RUNS = None
+NEW_KEYS = None
 """The key of the turns that all strangers share."""
 
+NO_KEY = b""
+"""The key of items without one."""
+
+TURN_SECONDS, SHORT_TURN_SECONDS = 0.1, 0.02
+"""Seconds that the turns that are under way together should take at most: if one key is at work, and if several are."""
+
+COSTLY_SECONDS = 0.01
+"""Seconds of an item beyond which its key is costly."""
+
+BEHIND_SECONDS = 0.003
+"""The mean seconds that an item of another key may wait behind the turn of a costly key that is under way."""
+
+LEAST_SHARE = 0.03
+"""The share of the time that costly keys get in any case."""
+
 AT_WORK_SECONDS = 1.0
-"""Seconds after a turn of a key that is not costly, for which costly keys get half of the time at most."""
+"""Seconds after a turn of a key that is not costly, for which it counts as at work: costly keys pause."""
+
+
+@dataclass(frozen=True)
+class TurnPace:
+    """The costs of the last turns of a key, and the length of its next turn."""
+
+    items: int = 1
+    """The maximum number of items of its next turn."""
+    mean: float = 0.0
+    """Seconds of an item in its last turn."""
+    dearest: float = 0.0
+    """Seconds of its dearest item, halved for each turn since then."""
+
+    @property
+    def costly(self) -> bool:
+        """Whether the key is costly."""
+        return self.dearest > COSTLY_SECONDS
+
+    def after(self, items: int, mean: float, longest: float) -> "TurnPace":
+        """Return the pace after another turn. The number of items at most doubles, so no first turn takes long."""
+        dearest = max(longest, self.dearest / 2)
+        if dearest > COSTLY_SECONDS:
+            return TurnPace(1, mean, dearest)
+        most = 2 * max(self.items, items)
+        return TurnPace(max(1, min(most, int(TURN_SECONDS / mean))) if mean > 0 else most, mean, dearest)
+
+    def items_within(self, seconds: float) -> int:
+        """Return the number of items that are expected to take at most `seconds`; at least 1."""
+        return max(1, min(self.items, int(seconds / self.mean))) if self.mean > 0 else self.items
+
+
+UNKNOWN = TurnPace()
 
 Turns = list[tuple[float, int, bytes | None]]
 """A heap of turns: the accumulated cost at which each is placed, its number, and its key."""
@@ -26,12 +74,14 @@ class FairQueue(Generic[Item]):
     """Items in order of arrival within a key, with start-time fair queueing of keys. O(log(keys)) a turn.
 
     The turn of a key is placed at the accumulated cost of its earlier turns, but never before the last turn: an idle
-    key saves up no credit. Strangers are keys that are not known to be at work. They share one turn, in order of
-    arrival: nobody gets ahead of others by using ever new names.
+    key saves up no credit. Strangers are keys that are not known to be at work. The first items of all strangers share
+    turns, in order of arrival: nobody gets ahead of others by using ever new names.
 
-    The caller says which keys are costly: each of their items takes so long that others would wait. A costly key has
-    one item in a turn. After it, all costly keys pause for as long as the turn took, if other keys are at work. So any
-    number of costly keys gets half of the time at most.
+    A turn is not interrupted, so whatever arrives meanwhile waits. It has as many items as are expected to take
+    `TURN_SECONDS`, or `SHORT_TURN_SECONDS` if other keys are at work. A key is costly while one of its items takes
+    longer than `COSTLY_SECONDS`, and for some turns after that. It has one item in a turn. Then all costly keys pause,
+    if other keys are at work: the pause after c seconds of work has c² / (2 `BEHIND_SECONDS`) - c seconds. So an item
+    that arrives at any time waits `BEHIND_SECONDS` on average, however many keys are costly.
 
     Parameters
     ----------
@@ -62,14 +112,23 @@ class FairQueue(Generic[Item]):
         self._max_items = max_items
         self._max_bytes = max_bytes
         self._clock = clock
-        self._waiting: dict[bytes | None, deque[tuple[Item, int, bytes | None]]] = {}
-        self._strangers: Counter[bytes | None] = Counter()
+        self._waiting: dict[bytes, deque[tuple[Item, int]]] = {}
+        self._strangers: deque[bytes] = deque()
+        """The strangers, in the order of their first items."""
+        self._met: list[bytes] = []
+        """The strangers whose first items have their turn now."""
         self._turns: Turns = []
         self._costly_turns: Turns = []
-        self._costly: set[bytes | None] = set()
+        self._paces: dict[bytes | None, TurnPace] = {}
+        self._under_way: dict[bytes | None, int] = {}
+        """The keys whose turns are under way, with the numbers of their items."""
+        self._expected = 0.0
+        """Seconds that these turns are expected to take together."""
         self._paused_until = 0.0
-        self._others_until = 0.0
-        """The time until which keys that are not costly count as at work."""
+        self._latest: tuple[bytes | None, float] = NO_KEY, -AT_WORK_SECONDS
+        """The key of the last turn of a key that is not costly, and the time of its end."""
+        self._before = -AT_WORK_SECONDS
+        """The time of the end of the last such turn of another key."""
         self._costs: dict[bytes | None, float] = {}
         self._now = 0.0
         self._count = 0
@@ -85,8 +144,11 @@ class FairQueue(Generic[Item]):
         return self._items >= self._max_items or self._bytes >= self._max_bytes
 
     def next_within(self, cost: float) -> bool:
-        """Return whether the next turn of a key that is not costly is placed at most `cost` after the last turn."""
-        return bool(self._turns) and self._turns[0][0] <= self._now + cost
+        """Return whether the next turn of a key that is not costly can go with those under way.
+
+        It is placed at most `cost` after the last turn, and those under way are expected to take a short time.
+        """
+        return bool(self._turns) and self._turns[0][0] <= self._now + cost and self._expected < SHORT_TURN_SECONDS
 
     def pause(self) -> float | None:
         """Return the seconds until the next turn: more than 0 if only costly keys wait; None if nothing waits."""
@@ -94,11 +156,11 @@ class FairQueue(Generic[Item]):
             return 0.0
         if not self._costly_turns:
             return None
-        return max(0.0, min(self._paused_until, self._others_until) - self._clock())
+        return max(0.0, min(self._paused_until, self._latest[1] + AT_WORK_SECONDS) - self._clock())
 
     def is_costly(self, key: bytes | None) -> bool:
         """Return whether a key was costly in its last turn."""
-        return key in self._costly
+        return self._pace(key).costly
 
     @property
     def waiting_costly(self) -> list[bytes | None]:
@@ -107,25 +169,29 @@ class FairQueue(Generic[Item]):
 
     def put(self, key: bytes | None, item: Item, size: int, *, known: bool = True) -> None:
         """Add an item of `size` bytes behind the other items of its key. A key that is not `known` is a stranger."""
-        whose = key
-        if key not in self._waiting and (not known or key in self._strangers):
-            whose = NEW_RUNS
-            self._strangers[key] += 1
-        if whose not in self._waiting:
-            self._waiting[whose] = deque()
-            self._line_up(whose)
-        self._waiting[whose].append((item, size, key))
+        key = key or NO_KEY
+        if key not in self._waiting:
+            self._waiting[key] = deque()
+            if known or key in self._paces:
+                self._line_up(key)
+            else:
+                if not self._strangers and NEW_KEYS not in self._under_way:
+                    self._line_up(NEW_KEYS)
+                self._strangers.append(key)
+
+        self._waiting[key].append((item, size))
         self._items += 1
         self._bytes += size
 
     def heads(self) -> list[Item]:
-        """Return the next item of each key that has no turn now, in O(keys)."""
-        return [waiting[0][0] for waiting in self._waiting.values() if waiting]
+        """Return the next item of each key that is not costly and has no turn now, in O(keys)."""
+        return [waiting[0][0] for key, waiting in self._waiting.items() if waiting and not self.is_costly(key)]
 
     def take(self, most: int, most_bytes: int) -> tuple[bytes | None, Sequence[Item]]:
         """Return the key whose turn it is and its next items, at least one. The turn lasts until `charge`.
 
-        If only costly keys wait, one of them has its turn, even before `pause` has passed.
+        The key of a turn of strangers is `NEW_KEYS`. If only costly keys wait, one of them has its turn, even before
+        `pause` has passed.
 
         Raises
         ------
@@ -136,44 +202,78 @@ class FairQueue(Generic[Item]):
         if self._turns and self._costly_turns and self._clock() >= self._paused_until:
             turns = min(self._turns, self._costly_turns)  # by their first turns
         self._now, _, key = heappop(turns)
-        waiting = self._waiting[key]
+        pace = self._pace(key)
+        others = self._others_at_work(key, self._clock())
+        most = min(most, pace.items_within(SHORT_TURN_SECONDS if others else TURN_SECONDS))
         items: list[Item] = []
-        total = 0
-        if key in self._costly:
-            most = 1
-        while waiting and len(items) < most and (not items or total + waiting[0][1] <= most_bytes):
-            item, size, whose = waiting.popleft()
-            items.append(item)
-            total += size
-            if key is NEW_RUNS:
-                self._strangers[whose] -= 1
-                if self._strangers[whose] <= 0:
-                    del self._strangers[whose]
+        for waiting in self._next_of(key):
+            size = waiting[0][1]
+            if items and (len(items) == most or size > most_bytes):
+                break
+            items.append(waiting.popleft()[0])
+            most_bytes -= size
+            self._bytes -= size
 
         self._items -= len(items)
-        self._bytes -= total
+        if key is NEW_KEYS:
+            self._met = [self._strangers.popleft() for _ in items]
+        self._under_way[key] = len(items)
+        self._expected += pace.mean * len(items)
         return key, items
 
-    def charge(self, key: bytes | None, cost: float, *, costly: bool = False) -> None:
-        """Add the cost of a key's turn in seconds, and end the turn. `costly` says what the key is from now on."""
-        now = self._clock()
-        if costly:
-            self._costly.add(key)
-            self._paused_until = now + cost
+    def _next_of(self, key: bytes | None) -> Iterator[deque[tuple[Item, int]]]:
+        """Yield the waiting items of a key as long as there are any; of strangers, the items of one after the other."""
+        if key is NEW_KEYS:
+            yield from (self._waiting[stranger] for stranger in self._strangers)
         else:
-            self._costly.discard(key)
-            self._others_until = now + AT_WORK_SECONDS
+            waiting = self._waiting[key]
+            while waiting:
+                yield waiting
+
+    def charge(self, key: bytes | None, cost: float, mean: float = 0.0, longest: float = 0.0) -> None:
+        """Add the cost of a key's turn in seconds, and end the turn.
+
+        Parameters
+        ----------
+        mean, longest
+            Seconds of work on an item of the turn: on average, and of the one that took longest.
+        """
+        now, items = self._clock(), self._under_way.pop(key, 1)
+        if not self._under_way:
+            self._expected = 0.0
+        self._paces[key] = pace = self._pace(key).after(items, mean, 0.0 if key is NEW_KEYS else longest)
+        if longest > COSTLY_SECONDS:
+            seconds = mean * items
+            pause = max(0.0, min(seconds**2 / (2 * BEHIND_SECONDS), seconds / LEAST_SHARE) - seconds)
+            others = self._others_at_work(key, now - cost)
+            self._paused_until = max(now, self._paused_until if others else now) + pause
+        if not pace.costly:
+            if key != self._latest[0]:
+                self._before = self._latest[1]
+            self._latest = key, now
 
         self._costs[key] = max(self._costs.get(key, 0.0), self._now) + cost
-        if self._waiting[key]:
-            self._line_up(key)
-        else:
-            del self._waiting[key]
+        for served in self._met if key is NEW_KEYS else (key,):
+            if self._waiting[served]:
+                self._line_up(served)
+            else:
+                del self._waiting[served]
+        if key is NEW_KEYS and self._strangers:
+            self._line_up(NEW_KEYS)
         if len(self._costs) > MAX_IDLE:
             self._costs = {run: spent for run, spent in self._costs.items() if spent > self._now}
-            self._costly &= self._costs.keys() | self._waiting.keys()
+            kept = self._costs.keys() | self._waiting.keys()
+            self._paces = {run: pace for run, pace in self._paces.items() if run in kept}
+
+    def _others_at_work(self, key: bytes | None, now: float) -> bool:
+        """Return whether keys besides `key` that are not costly were at work lately."""
+        latest, at = self._latest
+        return now < (self._before if key == latest else at) + AT_WORK_SECONDS
+
+    def _pace(self, key: bytes | None) -> TurnPace:
+        return self._paces.get(key, UNKNOWN)
 
     def _line_up(self, key: bytes | None) -> None:
         self._count += 1
-        turns = self._costly_turns if key in self._costly else self._turns
+        turns = self._costly_turns if self.is_costly(key) else self._turns
         heappush(turns, (max(self._costs.get(key, 0.0), self._now), self._count, key))

@@ -20,7 +20,7 @@ from shadowtime.shared.streaming.state import RedisStore, connect
 from shadowtime.shared.streaming.worker.context import WorkerContext, WorkerMetrics
 from shadowtime.shared.streaming.worker.fair_queue import FairQueue
 from shadowtime.shared.streaming.worker.partition_log import MAX_KEY_LENGTH, name_of
-from shadowtime.shared.streaming.worker.slices import SLICE_BYTES
+from shadowtime.shared.streaming.worker.slices import SLICE_BYTES, Effort
 from shadowtime.shared.streaming.worker.stage_worker import Received, StageWorker
 from shadowtime.shared.streaming.worker.time_limited_thread import TimeLimitExceeded
 
@@ -37,9 +37,6 @@ FAILED_SECONDS = 1.0
 
 IDENTITY_SECONDS = 5.0
 """Seconds after which Kafka is asked again whether the topic is still the same."""
-
-COSTLY_SECONDS = 0.05
-"""Seconds of the stage's own work on a record, on average over a run's turn, beyond which the run is costly."""
 
 UNEVEN_SECONDS = 0.05
 """The maximum distance, in seconds of accumulated cost, between successive turns that are handled together."""
@@ -190,14 +187,16 @@ class WorkerLoop:
         self._room.set()
         began = time.perf_counter()
         spent = await self.handle(worker, items)
-        shared = max(0.0, time.perf_counter() - began - sum(spent.values())) / len(turns)
+        stages_own = sum(effort.seconds for effort in spent.values())
+        shared = max(0.0, time.perf_counter() - began - stages_own) / len(turns)
         for key, its in turns:
-            names = {name_of(received.record.key) for received in its}
-            own = sum(spent.get(name, 0.0) for name in names)
-            self.turns.charge(key, shared + own, costly=key is not None and own > COSTLY_SECONDS * len(its))
+            own = Effort()
+            for name in {name_of(received.record.key) for received in its}:
+                own.add(spent.get(name, Effort()))
+            self.turns.charge(key, shared + own.seconds, own.busy / len(its), own.longest)
 
-    async def handle(self, worker: StageWorker, items: Sequence[Received] = ()) -> Mapping[str, float]:
-        """Handle records; without records, commit those handled before. Return the seconds of work by run.
+    async def handle(self, worker: StageWorker, items: Sequence[Received] = ()) -> Mapping[str, Effort]:
+        """Handle records; without records, commit those handled before. Return the work by run.
 
         Acknowledge to faust the records that are stored and delivered by now. After an unforeseen error, also
         acknowledge the records that are given up: they are looked for in the log at the next record of their run.
@@ -268,7 +267,10 @@ class WorkerLoop:
         return bool(due or (worker is not None and (worker.untaken or worker.doubtful)))
 
     def oldest_wait(self) -> float:
-        """Return the seconds since the oldest record that waits for its turn arrived, in O(runs); 0 if none does."""
+        """Return the seconds since the oldest record that waits for its turn arrived, in O(runs); 0 if none does.
+
+        Records of costly runs do not count.
+        """
         now = time.monotonic()
         return max((now - received.time for received in self.turns.heads()), default=0.0)
 

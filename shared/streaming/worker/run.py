@@ -107,7 +107,7 @@ class Journal:
         """Add a slice."""
         self.events += len(done.inputs)
         self.size += sum(map(len, done.inputs))
-        self.seconds += done.seconds
+        self.seconds += done.effort.seconds
 
     def due(self, done: Slice, every: int) -> bool:
         """Return whether a snapshot must replace the journal: it is long, or its last event cannot be replayed.

@@ -20,7 +20,7 @@ from shadowtime.shared.streaming.worker.dead_letter_buffer import DeadLetters, N
 from shadowtime.shared.streaming.worker.run import Journal, Run, RunPhase
 from shadowtime.shared.streaming.worker.run_cache import SHARE, EvictedRun, memory_limit
 from shadowtime.shared.streaming.worker.slice_committer import SliceCommitter, quarantine_reason
-from shadowtime.shared.streaming.worker.slices import LARGE_BYTES, Slice, Work
+from shadowtime.shared.streaming.worker.slices import LARGE_BYTES, Effort, Slice, Work
 from shadowtime.shared.streaming.worker.time_limited_thread import TimeLimitedThread, TimeLimitExceeded
 
 log = logging.getLogger("shadowtime.worker")
@@ -46,7 +46,7 @@ class RunLifecycle:
     """Advances the runs of a stage from event to event.
 
     `quarantined` has the reasons of quarantined runs, by name. `altered` has the reasons why their stored states were
-    dropped, by name. `spent` has the seconds of work on each run, until it is cleared.
+    dropped, by name. `spent` has the work on each run, until it is cleared.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ class RunLifecycle:
         self._metrics, self._clock = context.metrics, context.clock
         self._thread = thread
         self._letters = letters
-        self.spent: defaultdict[str, float] = defaultdict(float)
+        self.spent: defaultdict[str, Effort] = defaultdict(Effort)
         self._committer = committer
         self._memory_limit = memory_limit()
         self._joint = ComputeBatcher(thread, context.settings.max_output_bytes, context.clock)
@@ -216,11 +216,11 @@ class RunLifecycle:
                 return 0
             if overrun:
                 limit = self._settings.handler_seconds
-                self.spent[run.name] += limit
+                self.spent[run.name].add(Effort(limit, limit, limit))
                 slow = work[min(done.done, len(work) - 1)]
                 return await self._quarantine(run, done, slow, f"an event took more than {limit:g} s")
 
-            self.spent[run.name] += done.seconds
+            self.spent[run.name].add(done.effort)
             return await self._conclude(run, work, done)
 
     async def _conclude(self, run: Run, work: Sequence[Work], done: Slice) -> int:

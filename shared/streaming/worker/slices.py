@@ -1,5 +1,8 @@
 """A slice of a run's events: its stage computes it in a thread, and it is committed in one transaction."""
 
+import gc
+import threading
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -18,6 +21,24 @@ LARGE_BYTES = 400_000
 
 SLICE_BYTES = 4_000_000
 """Bytes of inputs and outputs after which a slice ends, too."""
+
+
+@dataclass
+class Effort:
+    """The stage's own work on events: seconds of all of them, and of the one that took longest.
+
+    `busy` and `longest` are processor time without garbage collection, so that no run is blamed for its neighbours.
+    """
+
+    seconds: float = 0.0
+    busy: float = 0.0
+    longest: float = 0.0
+
+    def add(self, other: "Effort") -> None:
+        """Add the work on further events."""
+        self.seconds += other.seconds
+        self.busy += other.busy
+        self.longest = max(self.longest, other.longest)
 
 
 @dataclass
@@ -43,8 +64,8 @@ class Slice:
     last: Work | None = None
     """The event that was added last."""
 
-    seconds: float = 0.0
-    """Seconds that it took to compute."""
+    effort: Effort = field(default_factory=Effort)
+    """The work of computing it."""
 
     def add(self, record: Record, envelope: Envelope, forwarded: Envelope, output: bytes) -> None:
         """Add an event and its output. A new rejection is noted for the dead letters."""
@@ -106,7 +127,7 @@ def push_slice(
     max_output_bytes
         An output above it spoils the run, as an error in the stage does.
     """
-    began = clock()
+    began, busy = clock(), own_seconds()
     for record, envelope in work:
         ahead = envelope.sequence - state.sequence
         if ahead > 1:
@@ -121,9 +142,34 @@ def push_slice(
             raise SnapshotMismatch(f"{state.stage.name}: sequence {envelope.sequence} is not handled")
         forwarded, output = _encoded(state, envelope, forwarded, max_output_bytes)
         done.add(record, envelope, forwarded, output)
-        done.seconds = clock() - began
-        if state.spoiled or done.seconds > seconds or done.size > SLICE_BYTES:
+        before, busy = busy, own_seconds()
+        done.effort.add(Effort(0.0, busy - before, busy - before))
+        done.effort.seconds = clock() - began
+        if state.spoiled or done.effort.seconds > seconds or done.size > SLICE_BYTES:
             return
+
+
+class Collections(threading.local):
+    """The garbage collections of a thread. They run in whichever thread allocates."""
+
+    began = 0.0
+    seconds = 0.0
+
+    def note(self, phase: str, _: object) -> None:
+        """Note the beginning or the end of a collection, for `gc.callbacks`."""
+        if phase == "start":
+            self.began = time.thread_time()
+        else:
+            self.seconds += time.thread_time() - self.began
+
+
+collections = Collections()
+gc.callbacks.append(collections.note)
+
+
+def own_seconds() -> float:
+    """Return the processor time of this thread, less that of garbage collections; only differences count."""
+    return time.thread_time() - collections.seconds
 
 
 def _encoded(state: StageRun, envelope: Envelope, forwarded: Envelope, most: int) -> tuple[Envelope, bytes]:

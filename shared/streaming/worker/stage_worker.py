@@ -38,7 +38,7 @@ from shadowtime.shared.streaming.worker.run import LogPosition, Run, RunPhase
 from shadowtime.shared.streaming.worker.run_cache import SHARE, RunCache, give_back, memory_limit, memory_used
 from shadowtime.shared.streaming.worker.run_lifecycle import RunLifecycle
 from shadowtime.shared.streaming.worker.slice_committer import SliceCommitter
-from shadowtime.shared.streaming.worker.slices import Slice, Work
+from shadowtime.shared.streaming.worker.slices import Effort, Slice, Work
 from shadowtime.shared.streaming.worker.time_limited_thread import TimeLimitedThread
 
 # The admission of records to a stage, and the reasons for refusals: no JSON, unknown schema, too large, ….
@@ -594,8 +594,8 @@ class StageWorker:
         await self.commit_all()
         await self._retry(self._processor.take_over)
 
-    async def handle(self, received: Sequence[Received]) -> Mapping[str, float]:
-        """Handle records, those of a run in order. Return the seconds of work on each run, by name.
+    async def handle(self, received: Sequence[Received]) -> Mapping[str, Effort]:
+        """Handle records, those of a run in order. Return the work on each run, by name.
 
         At the end of the call, the records of the previous call are stored and delivered. The records of this call are
         stored and delivered at the end of the next call of this method or of `commit_all`.
@@ -607,9 +607,9 @@ class StageWorker:
         self._unsettled, self._again = [*self._again, *received], []
         return spent
 
-    async def commit_all(self) -> Mapping[str, float]:
+    async def commit_all(self) -> Mapping[str, Effort]:
         """Wait until all handled records are stored and delivered. Return the result of the last `handle`."""
-        spent: Mapping[str, float] = {}
+        spent: Mapping[str, Effort] = {}
         while self._unsettled or self._again:
             spent = await self.handle(())
         return spent

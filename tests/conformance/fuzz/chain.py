@@ -178,14 +178,18 @@ class Chain:
                 await self._work(self.chance.choice(ready))
 
     async def _work(self, place: Place) -> None:
-        """Hand some records over, and handle those of the run whose turn it is, as a worker's loop does."""
+        """Hand some records over, and handle those of the runs whose turns are next, as a worker's loop does."""
         if self.chance.random() < self.kills / 10:
             await self._restart(place)
         batch = place.log[place.position : place.position + self.chance.randint(1, 40)]
         place.position += len(batch)
         for message in batch:
             place.turns.put(message.key, place.worker.receive(message), len(message.value or b""))
-        key, items = place.turns.take(SETTINGS.batch_size, SLICE_BYTES)
+        items: list[Received] = []
+        while len(place.turns) and (not items or self.chance.random() < 0.9):  # of each run as many as come
+            key, its = place.turns.take(SETTINGS.batch_size, SLICE_BYTES)
+            place.turns.charge(key, self.chance.random())
+            items += its
         try:
             await place.worker.handle(items)
             if not len(place.turns) or self.chance.random() < 0.2:
@@ -193,7 +197,6 @@ class Chain:
         except Killed:
             await self._restart(place)
             return
-        place.turns.charge(key, self.chance.random())
         place.acknowledged |= {each.record.offset for each in place.worker.take_done()}
 
     async def _restart(self, place: Place) -> None:
