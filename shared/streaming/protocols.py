@@ -1,6 +1,6 @@
 """The interfaces of a worker: to its stream (records, outputs, dead letters), and to its store."""
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
@@ -32,7 +32,7 @@ class Stream(Protocol):
         """Deliver records to the dead letters, each with its reason; raise `BusError` if delivery is not certain."""
         ...
 
-    def replay(self, partition: int, start: int, stop: int | None) -> AsyncIterator[Sequence[Record]]:
+    def replay(self, partition: int, start: int, stop: int | None) -> AsyncGenerator[Sequence[Record], None]:
         """Yield the records of the stage's input from offset `start` up to `stop` (the present end if None), in parts.
 
         Raise `BusError` if Kafka cannot deliver them.

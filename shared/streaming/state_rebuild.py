@@ -1,7 +1,7 @@
 """Rebuilding of a stage's state from the beginning of its topic."""
 
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from dataclasses import replace
 
 from shadowtime.shared.messages import Envelope, Rejected
@@ -25,7 +25,7 @@ class _Silent:
     async def dead_letter(self, letters: Sequence[tuple[Record, str]]) -> None:
         """Drop dead letters."""
 
-    async def replay(self, partition: int, start: int, stop: int | None) -> AsyncIterator[Sequence[Record]]:
+    async def replay(self, partition: int, start: int, stop: int | None) -> AsyncGenerator[Sequence[Record], None]:
         """Yield nothing: the rebuild hands over the whole log in order."""
         if stop == 0:
             yield ()  # this makes the function a generator

@@ -22,7 +22,7 @@ from shadowtime.shared.streaming.kafka import topic_admin
 from shadowtime.shared.streaming.kafka.log_reader import read_log
 from shadowtime.shared.streaming.settings import Settings
 from tests.benchmarks import hostile
-from tests.benchmarks.hostile import Honest, WatchedWorkers, dead_letters, watched_workers
+from tests.benchmarks.hostile import SETTLED_SECONDS, Honest, WatchedWorkers, dead_letters, settled, watched_workers
 
 COSTLY = ("slurm:calc_period=1", "easy:forecast=sampled", "all-reserve:forecast=calibrated", "hmm", "conservative")
 """Policies of the expensive runs; `hmm` is a predictor, with its keys at their bounds."""
@@ -30,31 +30,37 @@ COSTLY = ("slurm:calc_period=1", "easy:forecast=sampled", "all-reserve:forecast=
 JOBS_OF_EACH = 400
 """Jobs that run, and that wait, in each expensive run."""
 
-POINTS = 4_000
-"""Expensive messages of each run; more than are answered in the time."""
+POINTS = 20_000
+"""Expensive messages of all runs together; more than are answered in the time."""
 
 HONEST_JOBS = 60
 
+PATIENCE = 60.0
+"""Seconds that the first events of the expensive runs may take."""
 
-def events_of(choice: str) -> Iterator[Event]:
-    """Yield the events of an expensive run: jobs that start, jobs that wait, then scheduling points."""
+
+def jobs_of(choice: str) -> Iterator[Event]:
+    """Yield the first events of an expensive run: jobs that start, and jobs that wait."""
     named = configure("easy", "hmm:states=64,history=5,open=1344,threshold=0") if choice == "hmm" else configure(choice)
     yield ClusterOpened(time=0, cluster="c", processors=JOBS_OF_EACH, **named._asdict())
     for number in range(2 * JOBS_OF_EACH):
         yield JobSubmitted(time=1, job_number=number, requested_processors=1, requested_time=10**6 + 7 * number)
         if number < JOBS_OF_EACH:
             yield JobStarted(time=1, job_number=number, processors=1)
-    for number in range(POINTS):
+
+
+def points(count: int) -> Iterator[Event]:
+    """Yield expensive events."""
+    for number in range(count):
         time_of = 10_000 * (1 + number)
         yield JobSubmitted(time=time_of, job_number=10**6 + number, requested_processors=1, requested_time=10**6)
         yield SchedulingPoint(time=time_of)
 
 
-async def publish(settings: Settings, each: int) -> None:
-    """Publish the expensive runs, their events in turns, until cancelled."""
-    runs = {f"costly-{choice}-{number}": events_of(choice) for choice in COSTLY for number in range(each)}
+async def publish(settings: Settings, runs: dict[str, Iterator[Event]], first: int = 0) -> None:
+    """Publish the events of runs in turns; `first` is the sequence of the first event."""
     async with bus.producer(settings) as producer:
-        at = 0
+        at = first
         while runs:
             for run, events in list(runs.items()):
                 event = next(events, None)
@@ -83,13 +89,15 @@ async def measure(settings: Settings, workers: WatchedWorkers, each: int) -> dic
     began = time.perf_counter()
     await honest.replay(lambda: True)
     alone = time.perf_counter() - began
-    publishing = asyncio.create_task(publish(settings, each))
-    await asyncio.sleep(20)
+    costly = {f"costly-{choice}-{number}": choice for choice in COSTLY for number in range(each)}
+    await publish(settings, {run: jobs_of(choice) for run, choice in costly.items()})
+    await settled(workers, PATIENCE)
+    await publish(settings, {run: points(POINTS // len(costly)) for run in costly}, 1 + 3 * JOBS_OF_EACH)
+    await asyncio.sleep(SETTLED_SECONDS)
     before, began = await answered(settings), time.perf_counter()
     await honest.replay(lambda: True)
     beside = time.perf_counter() - began
     meanwhile = await answered(settings) - before
-    publishing.cancel()
     letters, _ = await dead_letters(settings)
     return {
         "costly_runs": each * len(COSTLY),

@@ -2,7 +2,7 @@
 
 import asyncio
 import random
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
 
 from shadowtime.services.pipeline import STAGES
@@ -48,7 +48,7 @@ class MemoryStream:
     async def dead_letter(self, letters: Sequence[tuple[Record, str]]) -> None:
         self.buried += [(record.offset, reason) for record, reason in letters]
 
-    async def replay(self, partition: int, start: int, stop: int | None) -> AsyncIterator[Sequence[Message]]:
+    async def replay(self, partition: int, start: int, stop: int | None) -> AsyncGenerator[Sequence[Message], None]:
         self.read_again += len(self.log[start:stop])
         for first in range(start, len(self.log) if stop is None else stop, 7):
             yield self.log[first : min(first + 7, len(self.log) if stop is None else stop)]

@@ -20,7 +20,7 @@ from tests.support.forked import Forked
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.patience import PATIENCE
 from tests.support.redis_cluster import RedisCluster
-from tests.support.topic_logs import sequences
+from tests.support.topic_logs import sequences, without_duplicates
 
 Process = Forked | subprocess.Popen[bytes]
 
@@ -112,6 +112,18 @@ class Workers:
         while min(map(len, sequences(settings, run, partition, (DECISIONS, SCORES)).values())) < count:
             assert time.monotonic() < until, f"no decision of run {run!r} within {seconds} s\n{self.logs()}"
             self.tend()  # one that gets no partition for long ends itself, to be started again
+            time.sleep(0.2)
+
+    def wait_for_answers(self, settings: Settings, run: str, last: int) -> None:
+        """Wait until the last stage has answered each event of a run up to sequence `last`, once and in order."""
+        partition = partition_of(run, settings.partitions)
+        until = time.monotonic() + PATIENCE
+        while True:
+            answered = sequences(settings, run, partition, (SCORES,))[SCORES]
+            if without_duplicates(answered) == list(range(last + 1)):
+                return
+            assert time.monotonic() < until, f"answered: {answered[-5:]}, wanted up to {last}\n{self.logs()}"
+            self.tend()
             time.sleep(0.2)
 
     def finish(self, process: Process, seconds: float = 2 * PATIENCE) -> None:

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Awaitable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -114,7 +114,7 @@ class KafkaStream:
         except FAILURES as error:
             raise BusError(f"Kafka accepted no dead letters: {reason_of(error)}") from error
 
-    async def replay(self, partition: int, start: int, stop: int | None) -> AsyncIterator[Sequence[Record]]:
+    async def replay(self, partition: int, start: int, stop: int | None) -> AsyncGenerator[Sequence[Record], None]:
         """Yield the records of the stage's input from offset `start` up to `stop`, in parts."""
         try:
             async for part in self._reader.parts(self._stage.reads, partition, start, stop):

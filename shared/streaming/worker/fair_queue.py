@@ -183,6 +183,10 @@ class FairQueue(Generic[Item]):
         self._items += 1
         self._bytes += size
 
+    def count(self, key: bytes | None) -> int:
+        """Return the number of items of a key that wait."""
+        return len(self._waiting.get(key or NO_KEY, ()))
+
     def heads(self) -> list[Item]:
         """Return the next item of each key that is not costly and has no turn now, in O(keys)."""
         return [waiting[0][0] for key, waiting in self._waiting.items() if waiting and not self.is_costly(key)]

@@ -10,7 +10,8 @@ import logging
 import os
 import tempfile
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections import OrderedDict, defaultdict
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -49,11 +50,26 @@ class Receiver(Protocol):
         """Note that a record before offset `read` comes again, which nobody asked for."""
         ...
 
+    def first_left(self, partition: int) -> int | None:
+        """Return the lowest offset of the records that were left in the log of a partition; None if none was."""
+        ...
+
 
 class BatchConsumer(driver.Consumer):
-    """A consumer that hands all records of a fetch to a receiver, and none to faust's streams."""
+    """A consumer that hands all records of a fetch to a receiver, and none to faust's streams.
+
+    The offset that it commits is the lowest of a record that is not handled yet. Faust's own rule passes over a record
+    that directly follows the committed offset, and over all before the first commit.
+    """
 
     receiver: Receiver
+
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self._unhandled: defaultdict[Any, OrderedDict[int, None]] = defaultdict(OrderedDict)
+        """The offsets of the records that were handed over and are not handled yet, in order, by partition."""
+        self._next: dict[Any, int] = {}
+        """The offset behind the last record that was handed over, by partition."""
 
     async def getmany(self, timeout: float) -> AsyncIterator[Any]:
         """Fetch records and hand them over. Records that arrive during a rebalance are fetched again."""
@@ -88,15 +104,46 @@ class BatchConsumer(driver.Consumer):
             if read is not None and offset < read:
                 self.receiver.went_back(place.partition, read)
                 continue
-            if read and offset > read + 1:
-                await self._add_gap(place, read + 1, offset)
+            self.await_handling(place, offset)
+            self._next[place] = offset + 1
             self.receiver.receive(self._to_message(place, record))
             self._read_offset[place] = offset
 
+    def await_handling(self, place: Any, offset: int) -> None:
+        """Note that a record is to be handled: no offset behind it may be committed before `handled`."""
+        self._unhandled[place][offset] = None
+
+    def handled(self, place: Any, offset: int) -> None:
+        """Note that a record was handled, or that its receiver has left it in the log."""
+        self._unhandled[place].pop(offset, None)
+        self._n_acked += 1
+
+    def _filter_tps_with_pending_acks(self, topics: Any = None) -> Iterator[Any]:
+        return (place for place in self._next if topics is None or place in topics or place.topic in topics)
+
+    def _filter_committable_offsets(self, tps: Iterable[Any]) -> dict[Any, int]:
+        first = {place: self._first_unhandled(place) for place in tps}
+        return {place: offset for place, offset in first.items() if offset > (self._committed_offset[place] or 0)}
+
+    def _first_unhandled(self, place: Any) -> int:
+        unhandled, left = self._unhandled[place], self.receiver.first_left(place.partition)
+        first = next(iter(unhandled)) if unhandled else self._next[place]
+        return first if left is None else min(first, left)
+
+    async def on_partitions_revoked(self, revoked: Any) -> None:
+        """Forget the records of partitions that this worker no longer owns."""
+        self._forget(revoked)
+        await super().on_partitions_revoked(revoked)
+
+    def _forget(self, places: Iterable[Any]) -> None:
+        for place in places:
+            self._unhandled.pop(place, None)
+            self._next.pop(place, None)
+
     async def begin_again(self, place: Any) -> None:
         """Read a partition from its beginning, and forget all positions in it: another log has taken its place."""
-        for known in (self._gap, self._acked, self._acked_index, self._committed_offset):
-            known.pop(place, None)
+        self._forget([place])
+        self._committed_offset.pop(place, None)
         await self._commit({place: 0})
         await self.seek(place, 0)
 

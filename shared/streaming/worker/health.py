@@ -94,7 +94,7 @@ class WorkerHealth:
 
     def _lag(self) -> int:
         """Return the number of records of the topic that are not handled yet."""
-        waiting = len(self._loop.turns)
+        waiting = len(self._loop.turns) + self._loop.left
         for place in self._owned():
             high, read = self._loop.app.consumer.highwater(place), self._loop.read_offsets.get(place)
             if high and read is not None:
@@ -136,6 +136,7 @@ class WorkerHealth:
             "seconds_since_progress": round(idle, 1),
             "seconds_at_work": 0.0 if worker is None else round(worker.thread.busy_seconds, 1),
             "waiting": len(self._loop.turns),
+            "left_in_log": self._loop.left,
             "oldest_waiting_seconds": round(oldest, 1),
             "costly_runs": self._costly(),
             "untaken_runs": 0 if worker is None else worker.untaken,

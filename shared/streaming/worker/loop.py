@@ -19,7 +19,7 @@ from shadowtime.shared.streaming.settings import Settings
 from shadowtime.shared.streaming.state import RedisStore, connect
 from shadowtime.shared.streaming.worker.context import WorkerContext, WorkerMetrics
 from shadowtime.shared.streaming.worker.fair_queue import FairQueue
-from shadowtime.shared.streaming.worker.partition_log import MAX_KEY_LENGTH, name_of
+from shadowtime.shared.streaming.worker.partition_log import MAX_KEY_LENGTH, LeftRecords, name_of
 from shadowtime.shared.streaming.worker.slices import SLICE_BYTES, Effort
 from shadowtime.shared.streaming.worker.stage_worker import Received, StageWorker
 from shadowtime.shared.streaming.worker.time_limited_thread import TimeLimitExceeded
@@ -44,6 +44,13 @@ UNEVEN_SECONDS = 0.05
 WAITING, WAITING_BYTES = 20_000, 64_000_000
 """The maximum numbers of records, and of their bytes, that wait for a turn. Beyond them, faust hands over no more."""
 
+WAITING_EACH = 500, 20, 1
+"""The maximum number of waiting records of a run: if a quarter, half, or more of `WAITING` is taken. Further records
+are left in the log, so that no run takes the room of others."""
+
+LEFT_SECONDS = 1.0
+"""Seconds until records in the log are read again after Kafka failed."""
+
 
 class WorkerLoop:
     """The loop between faust and the stage worker."""
@@ -62,6 +69,9 @@ class WorkerLoop:
         """Whether the topic was deleted and made again since Kafka was asked for the first time."""
         self._arrived = asyncio.Event()
         self._room = asyncio.Event()
+        self._left = LeftRecords()
+        self._reading: asyncio.Task[None] | None = None
+        """The task that reads left records again."""
         self._last: Any = None
         self.read_offsets: dict[Any, int] = {}
         """Offset of the last record of each partition that faust handed over."""
@@ -98,12 +108,88 @@ class WorkerLoop:
         worker = self.worker
         if worker is None:
             return
-        size = len(message.key or b"") + len(message.value or b"")
+        received = worker.receive(message)
         key = None if len(message.key or b"") > MAX_KEY_LENGTH else message.key  # the queue would remember a long key
-        self.turns.put(key, worker.receive(message), size, known=worker.holds(key))
+        if key is not None and self._left.covers(key, message.partition, message.offset):
+            self._consumer.handled(message.tp, message.offset)  # it comes again after a rebalance
+        elif key is not None and self._must_leave(key, message.offset):
+            self._left.add(key, message.partition, received.epoch, message.offset)
+            self._consumer.handled(message.tp, message.offset)
+        else:
+            self._put(key, received)
         self._last = message
         self.read_offsets[message.tp] = message.offset
         self._arrived.set()
+
+    def _put(self, key: bytes | None, received: Received) -> None:
+        """Put a record into the queue."""
+        record = received.record
+        size = len(record.key or b"") + len(record.value or b"")
+        self.turns.put(key, received, size, known=self.worker is not None and self.worker.holds(key))
+
+    @property
+    def _consumer(self) -> Any:
+        """The consumer of the application: a `BatchConsumer`."""
+        return self.app.consumer
+
+    def _must_leave(self, key: bytes, offset: int) -> bool:
+        """Return whether a record is to be left in the log."""
+        if key in self._left:
+            return self._left.is_behind(key, offset)
+        return self.turns.count(key) >= self._most_waiting()
+
+    def _most_waiting(self) -> int:
+        """Return the maximum number of waiting records of a run."""
+        ample, few, one = WAITING_EACH
+        taken = len(self.turns)
+        return ample if taken < WAITING // 4 else few if taken < WAITING // 2 else one
+
+    def first_left(self, partition: int) -> int | None:
+        """Return the lowest offset of the records that were left in the log of a partition; None if none was."""
+        return self._left.first_of(partition)
+
+    @property
+    def left(self) -> int:
+        """The number of records that were left in the log."""
+        return len(self._left)
+
+    def _read_left(self, worker: StageWorker) -> None:
+        """Begin to read the records of a run that has few waiting ones, if it has left some in the log."""
+        if (key := self._readable()) is not None:
+            if self._reading is not None:
+                self._reading.result()
+            self._reading = asyncio.create_task(self._read_left_of(worker, key))
+
+    def _readable(self) -> bytes | None:
+        """Return the run whose left records are to be read now, in O(runs with left records); None if there is none."""
+        if not self._left or (self._reading is not None and not self._reading.done()):
+            return None
+        fewest = min(self._left.keys, key=self.turns.count)
+        return fewest if self.turns.count(fewest) <= self._most_waiting() // 2 else None
+
+    async def _read_left_of(self, worker: StageWorker, key: bytes) -> None:
+        """Put the next records of a run that are left in the log into the queue."""
+        part = self._left.next_part(key)
+        place, stop = TP(self.stage.reads, part.partition), part.last + 1
+        most = max(WAITING_EACH[1], self._most_waiting())
+        if place not in self._consumer.assignment():
+            self._left.drop(part.partition)
+            return
+        try:
+            found = await worker.read_again(key, part, most)
+        except BusError as error:
+            log.warning("%s: %s; trying again", self.stage.name, error)
+            await asyncio.sleep(LEFT_SECONDS)
+            return
+        finally:
+            self._arrived.set()
+
+        if key not in self._left or self._left.next_part(key) is not part:
+            return  # its log was replaced meanwhile
+        for received in found:
+            self._consumer.await_handling(place, received.record.offset)
+            self._put(key, received)
+        self._left.read(key, found[-1].record.offset + 1 if len(found) == most else stop, len(found))
 
     async def process(self) -> None:
         """Handle the records that have arrived, run by run, until the worker stops."""
@@ -136,6 +222,7 @@ class WorkerLoop:
                     await self._identify_doubtful(worker)
                 if worker.untaken:
                     await worker.take_over()
+                self._read_left(worker)
                 if self.turns.pause() == 0:
                     await self._turn(worker)
                     self.metrics.batch_seconds.observe(time.perf_counter() - began)
@@ -174,10 +261,10 @@ class WorkerLoop:
     async def _identify(self, worker: StageWorker, partition: int) -> None:
         """Read a partition from its beginning if its log is not the one whose offsets are stored."""
         if await worker.identify(partition):
-            consumer: Any = self.app.consumer
-            while not consumer.flow_active:  # a rebalance, at whose end faust goes to the committed offset
+            self._left.drop(partition)
+            while not self._consumer.flow_active:  # a rebalance, at whose end faust goes to the committed offset
                 await asyncio.sleep(0.1)
-            await consumer.begin_again(TP(self.stage.reads, partition))
+            await self._consumer.begin_again(TP(self.stage.reads, partition))
             await worker.keep_log(partition)
 
     async def _turn(self, worker: StageWorker) -> None:
@@ -218,7 +305,7 @@ class WorkerLoop:
             if not worker.is_current(received):
                 continue  # its offset counts in a log that is gone
             self.metrics.latency.observe(now - message.timestamp)
-            self.app.consumer.ack(message)
+            self._consumer.handled(TP(self.stage.reads, message.partition), message.offset)
 
         return spent
 
@@ -264,6 +351,7 @@ class WorkerLoop:
         """Return whether there is work besides records."""
         worker = self.worker
         due = self._new_partitions or self._topic_is_new
+        due = due or self._readable() is not None
         return bool(due or (worker is not None and (worker.untaken or worker.doubtful)))
 
     def oldest_wait(self) -> float:

@@ -1,5 +1,7 @@
-"""The log of one partition: the records received without a gap, and the beginnings of runs."""
+"""The log of one partition: the records received without a gap, the beginnings of runs, the records left in it."""
 
+from collections import deque
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from shadowtime.shared.bounds import MAX_NAME_LENGTH
@@ -110,3 +112,96 @@ class PartitionLog:
     def _known(self) -> int:
         """Return the offset before which every beginning is known."""
         return max(self._searched, self._next) if self._searched >= self._first else self._searched
+
+
+@dataclass
+class LeftPart:
+    """Records of one run that were left in the log, all of one stretch: from offset `first` up to `last`."""
+
+    partition: int
+    epoch: int
+    first: int
+    last: int
+    count: int = 1
+
+
+class LeftRecords:
+    """The records of runs that wait in the log, not in memory. O(1) a record; memory grows with the stretches of runs.
+
+    >>> left = LeftRecords()
+    >>> for offset in (5, 7, 9):
+    ...     left.add(b"kth", 3, 1, offset)
+    >>> left.first_of(3), len(left)
+    (5, 3)
+    >>> left.read(b"kth", stop=8, count=2)
+    >>> left.first_of(3), len(left)
+    (8, 1)
+    """
+
+    def __init__(self) -> None:
+        self._parts: dict[bytes, deque[LeftPart]] = {}
+        self._count = 0
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __contains__(self, key: bytes) -> bool:
+        return key in self._parts
+
+    @property
+    def keys(self) -> list[bytes]:
+        """The runs that have records in the log; the one whose records were read longest ago comes first."""
+        return list(self._parts)
+
+    def add(self, key: bytes, partition: int, epoch: int, offset: int) -> None:
+        """Leave a record in the log. It follows the records of its run that were left before."""
+        parts = self._parts.setdefault(key, deque())
+        if parts and (parts[-1].partition, parts[-1].epoch) == (partition, epoch):
+            parts[-1].last = offset
+            parts[-1].count += 1
+        else:
+            parts.append(LeftPart(partition, epoch, offset, offset))
+        self._count += 1
+
+    def covers(self, key: bytes, partition: int, offset: int) -> bool:
+        """Return whether a record was left in the log, and will be read."""
+        parts = self._parts.get(key, ())
+        return any(part.partition == partition and part.first <= offset <= part.last for part in parts)
+
+    def is_behind(self, key: bytes, offset: int) -> bool:
+        """Return whether a record follows records of its run that were left in the log."""
+        return key in self._parts and offset > self._parts[key][-1].last
+
+    def next_part(self, key: bytes) -> LeftPart:
+        """Return the part of a run's records that is to be read next."""
+        return self._parts[key][0]
+
+    def read(self, key: bytes, stop: int, count: int) -> None:
+        """Note that `count` records of a run's next part were read: all before offset `stop`."""
+        parts = self._parts.pop(key)
+        part = parts[0]
+        part.first = stop
+        count = part.count if stop > part.last else min(count, part.count - 1)
+        part.count -= count
+        self._count -= count
+        if stop > part.last:
+            parts.popleft()
+        if parts:
+            self._parts[key] = parts
+
+    def drop(self, partition: int) -> None:
+        """Forget the records of a partition: its log was replaced, or another worker reads it."""
+        for key, parts in list(self._parts.items()):
+            kept = deque(part for part in parts if part.partition != partition)
+            self._count -= sum(part.count for part in parts) - sum(part.count for part in kept)
+            if kept:
+                self._parts[key] = kept
+            else:
+                del self._parts[key]
+
+    def first_of(self, partition: int) -> int | None:
+        """Return the lowest offset in a partition that was left, in O(runs); None if there is none."""
+        return min(
+            (part.first for parts in self._parts.values() for part in parts if part.partition == partition),
+            default=None,
+        )

@@ -18,6 +18,7 @@ A record that cannot be used goes to the dead letters, with the reason. The stre
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
@@ -33,7 +34,7 @@ from shadowtime.shared.streaming.kafka import UnreadableReason, partition_of
 from shadowtime.shared.streaming.protocols import Record, RunSummary
 from shadowtime.shared.streaming.worker.context import WorkerContext
 from shadowtime.shared.streaming.worker.dead_letter_buffer import DeadLetters, Notice
-from shadowtime.shared.streaming.worker.partition_log import PartitionLog, name_of
+from shadowtime.shared.streaming.worker.partition_log import LeftPart, PartitionLog, name_of
 from shadowtime.shared.streaming.worker.run import LogPosition, Run, RunPhase
 from shadowtime.shared.streaming.worker.run_cache import SHARE, RunCache, give_back, memory_limit, memory_used
 from shadowtime.shared.streaming.worker.run_lifecycle import RunLifecycle
@@ -173,6 +174,24 @@ class RecordProcessor:
         """Note a record, in the order in which the stream hands records over. `handle` may handle it later."""
         epoch = self._log(record.partition).receive(record.offset, record.key, record.value)
         return Received(record, epoch, self._context.clock())
+
+    async def read_again(self, key: bytes, part: LeftPart, most: int) -> list[Received]:
+        """Read up to `most` records of a run that were left in the log, in order.
+
+        Raises
+        ------
+        BusError
+            If Kafka does not deliver them.
+        """
+        found: list[Record] = []
+        reading = self._context.stream.replay(part.partition, part.first, part.last + 1)
+        async with self._searching, aclosing(reading) as log_parts:
+            async for records in log_parts:
+                found += [record for record in records if record.key == key]
+                if len(found) >= most:
+                    break
+        now = self._context.clock()
+        return [Received(record, part.epoch, now) for record in found[:most]]
 
     def holds(self, key: bytes | None) -> bool:
         """Return whether the run of a key is held in memory, or is being committed."""
@@ -545,6 +564,7 @@ class StageWorker:
         """Records that must be handled again, since a commit or a delivery failed."""
         self._done: list[Received] = []
         self.receive, self.holds = self._processor.receive, self._processor.holds
+        self.read_again = self._processor.read_again
         self.is_current, self.doubt = self._processor.is_current, self._processor.doubt
         self.doubtful = self._processor.doubtful
         self.replaced_logs = self._processor.replaced_logs

@@ -2,22 +2,19 @@
 
 import asyncio
 import signal
-import time
 from pathlib import Path
 
 import pytest
 from aiokafka.admin import AIOKafkaAdminClient
 
 from shadowtime.shared.messages import ClusterOpened, Envelope, Event, SchedulingPoint
-from shadowtime.shared.stages.topics import FLOW, JOBS
+from shadowtime.shared.stages.topics import JOBS
 from shadowtime.shared.streaming.kafka import clients as bus
 from shadowtime.shared.streaming.kafka import topic_admin
 from shadowtime.shared.streaming.settings import Settings
 from shadowtime.stack.servers.servers import Kafka, Redis
 from tests.integration.faults.dead_letters import dead_letters, publish
-from tests.support.patience import PATIENCE
 from tests.support.real_servers import require
-from tests.support.topic_logs import sequences, without_duplicates
 from tests.support.workers import Workers
 
 RUN, OTHER = "again", "beside"
@@ -45,19 +42,6 @@ def make_anew(settings: Settings, *topics: str) -> None:
     asyncio.run(work())
 
 
-def wait_for(workers: Workers, settings: Settings, run: str, last: int) -> None:
-    """Wait until the last stage has answered each event of a run, once and in order."""
-    place = bus.partition_of(run, settings.partitions)
-    until = time.monotonic() + PATIENCE
-    while True:
-        answered = sequences(settings, run, place, (FLOW[-1],))[FLOW[-1]]
-        if without_duplicates(answered) == list(range(last + 1)):
-            return
-        assert time.monotonic() < until, f"answered: {answered[-5:]}, wanted up to {last}\n{workers.logs()}"
-        workers.tend()
-        time.sleep(0.2)
-
-
 @pytest.mark.parametrize(
     ("stopped", "count"),
     [
@@ -77,7 +61,7 @@ def test_a_topic_that_is_made_anew(tmp_path: Path, stopped: bool, count: int) ->
     ):
         settings = Settings(kafka_bootstrap=kafka.address, partitions=1)
         publish(settings, JOBS, RUN, events_of(RUN, 0, 300))
-        wait_for(workers, settings, RUN, 300)
+        workers.wait_for_answers(settings, RUN, 300)
         if stopped:
             for process in workers.processes.values():
                 process.send_signal(signal.SIGTERM)
@@ -85,9 +69,9 @@ def test_a_topic_that_is_made_anew(tmp_path: Path, stopped: bool, count: int) ->
         make_anew(settings, JOBS)
         publish(settings, JOBS, OTHER, events_of(OTHER, 0, 20))
         publish(settings, JOBS, RUN, events_of(RUN, 301, 300 + count))
-        wait_for(workers, settings, RUN, 300 + count)
-        wait_for(workers, settings, OTHER, 20)
+        workers.wait_for_answers(settings, RUN, 300 + count)
+        workers.wait_for_answers(settings, OTHER, 20)
         (letter,) = dead_letters(settings, 1, topic=JOBS, reason="was deleted and made again")
         assert "events are judged by their sequence" in letter["reason"]
         publish(settings, JOBS, RUN, events_of(RUN, 301 + count, 330 + count))
-        wait_for(workers, settings, RUN, 330 + count)
+        workers.wait_for_answers(settings, RUN, 330 + count)

@@ -2,7 +2,7 @@
 
 import asyncio
 import random
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -64,7 +64,7 @@ class SlowStream(MemoryStream):
         await super().dead_letter(letters)
         await asyncio.sleep(0)
 
-    async def replay(self, partition: int, start: int, stop: int | None) -> AsyncIterator[Sequence[Message]]:
+    async def replay(self, partition: int, start: int, stop: int | None) -> AsyncGenerator[Sequence[Message], None]:
         assert not self.reading
         self.reading = True
         try:

@@ -1,0 +1,57 @@
+"""Records that wait in the log: none is forgotten, none is read twice, and the lowest offset is known."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shadowtime.shared.streaming.worker.partition_log import LeftRecords
+
+STEPS = st.lists(
+    st.one_of(
+        st.tuples(st.just("add"), st.sampled_from([b"a", b"b", b"c"]), st.booleans()),
+        st.tuples(st.just("read"), st.sampled_from([b"a", b"b", b"c"]), st.integers(1, 5)),
+        st.tuples(st.just("drop"), st.just(b""), st.just(0)),
+    ),
+    max_size=60,
+)
+
+
+@given(STEPS)
+def test_left_records_are_those_of_a_list(steps: list[tuple[str, bytes, int]]) -> None:
+    left, twin = LeftRecords(), list[tuple[bytes, int, int]]()  # key, epoch, offset
+    offset = epoch = 0
+    for step, key, number in steps:
+        if step == "add":
+            epoch += number
+            offset += 1 + epoch % 3  # other records lie in between
+            assert not left.covers(key, 0, offset)
+            left.add(key, 0, epoch, offset)
+            twin.append((key, epoch, offset))
+        elif step == "read" and key in left:
+            part = left.next_part(key)
+            own = [at for whose, its, at in twin if whose == key and its == part.epoch]
+            assert (part.partition, part.first <= own[0], part.last, part.count) == (0, True, own[-1], len(own))
+            taken = own[:number]
+            left.read(key, taken[-1] + 1 if len(taken) == number else part.last + 1, len(taken))
+            twin = [entry for entry in twin if entry[2] not in taken]
+        elif step == "drop" and number == 0:
+            left.drop(1)
+            if len(twin) > 9:
+                left.drop(0)
+                twin.clear()
+
+        assert len(left) == len(twin)
+        assert set(left.keys) == {key for key, _, _ in twin}
+        first = left.first_of(0)
+        assert (first is None) == (not twin)
+        assert first is None or first <= min(at for _, _, at in twin)
+        assert all(left.covers(key, 0, at) for key, _, at in twin)
+        for key in left.keys:
+            assert left.is_behind(key, max(at for whose, _, at in twin if whose == key) + 1)
+
+
+def test_a_part_whose_records_kafka_no_longer_has_is_done() -> None:
+    left = LeftRecords()
+    for offset in (3, 4, 9):
+        left.add(b"a", 0, 1, offset)
+    left.read(b"a", 10, 0)
+    assert (len(left), b"a" in left, left.first_of(0)) == (0, False, None)
