@@ -52,6 +52,6 @@ if TYPE_CHECKING:
         shutdown_event,
         split_names,
     )
-    from shadowtime.shared.streaming.worker import run_stage, worker_pages
+    from shadowtime.shared.streaming.worker import memory_limit, run_stage, worker_pages
 
 __getattr__ = lazy_exports(__name__)

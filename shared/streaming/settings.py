@@ -78,6 +78,9 @@ class Settings(BaseSettings):
     )
     snapshot_every: Annotated[int, Field(ge=1)] = Field(2_000, description="events of a run between two snapshots")
     batch_size: Annotated[int, Field(ge=1)] = Field(200, description="most events in one transaction")
+    memory_mb: Annotated[int, Field(ge=0)] = Field(
+        0, description="memory that a worker may use, in MB; 0 for all of the machine or of its control group"
+    )
     connect_seconds: Annotated[float, Field(gt=0)] = Field(8.0, description="patience with a server at the start")
     barrier_seconds: Annotated[float, Field(gt=0)] = Field(
         120.0, description="patience of a replay while nothing is answered"

@@ -108,7 +108,7 @@ class StackPlan:
         ]
         ports = (port for port in count(self.web_port) if port != self.live_port)
         return [
-            Worker(name, stage, self.access.folder, Path(self.folder) / name, next(ports))
+            Worker(name, stage, self.access.folder, Path(self.folder) / name, next(ports), len(names))
             for stage, name in [*names, (METRICS, METRICS)]
         ]
 

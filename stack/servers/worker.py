@@ -6,12 +6,15 @@ import sys
 from pathlib import Path
 
 from shadowtime.shared.cli import ROOT
-from shadowtime.shared.streaming import VARIABLE
+from shadowtime.shared.streaming import VARIABLE, memory_limit
 from shadowtime.stack.servers.ports import HOST
 from shadowtime.stack.servers.server import Server
 
 OURS = ("SHADOWTIME_KAFKA_", "SHADOWTIME_REDIS_", "SHADOWTIME_VICTORIA_METRICS_", "SHADOWTIME_WEB_", VARIABLE)
 """Prefixes of settings that the stack decides. A worker reads all others from the environment."""
+
+
+MEMORY = "SHADOWTIME_MEMORY_MB"
 
 
 class Worker(Server):
@@ -29,10 +32,13 @@ class Worker(Server):
         Folder for its log.
     port
         Port of its web pages on loopback.
+    sharing
+        The number of workers that share the memory of this machine, or of its control group.
     """
 
-    def __init__(self, name: str, stage: str, access: Path, folder: Path, port: int) -> None:
+    def __init__(self, name: str, stage: str, access: Path, folder: Path, port: int, sharing: int = 1) -> None:
         super().__init__(folder, port)
+        self._sharing = sharing
         self.name = name
         self.stage = stage
         self._access = access
@@ -65,10 +71,14 @@ class Worker(Server):
         ]
 
     def environment(self) -> dict[str, str]:
-        """Return the environment of the worker: that of this process without the settings that the stack decides."""
+        """Return the environment of the worker: that of this process without the settings that the stack decides.
+
+        Unless the environment has another figure, the worker may use its share of the memory.
+        """
         kept = {name: value for name, value in os.environ.items() if not name.upper().startswith(OURS)}
         path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
-        return kept | {"PYTHONPATH": path, VARIABLE: str(self._access)}
+        memory = {MEMORY: str(max(1, int(memory_limit() / self._sharing / 1e6)))}
+        return memory | kept | {"PYTHONPATH": path, VARIABLE: str(self._access)}
 
 
 class LivePageProcess(Worker):

@@ -1,8 +1,10 @@
 """The context of a stage worker: its settings, store, stream and metrics."""
 
 import asyncio
+import math
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics
 
@@ -11,10 +13,16 @@ from shadowtime.shared.metric_names import Metric
 from shadowtime.shared.stages import Stage
 from shadowtime.shared.streaming.protocols import StateStore, Stream
 from shadowtime.shared.streaming.settings import Settings
+from shadowtime.shared.streaming.worker.run_cache import memory_limit
 
 # Health figures of a worker, for scraping.
 
 disable_created_metrics()  # type: ignore[no-untyped-call]  # nobody needs the times at which counters began
+
+MEGABYTE = 1_000_000
+
+SHARE = 0.6
+"""The share of a worker's memory that may be in use while it holds runs."""
 
 EDGES = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 1, 5, 15, 60, 300, 1_800, 7_200)
 """Upper edges of the buckets of times, in seconds: from a single event to a stage that was down for hours."""
@@ -72,3 +80,8 @@ class WorkerContext:
     partitions: int
     clock: Callable[[], float]
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+
+    @cached_property
+    def memory_for_runs(self) -> float:
+        """Bytes of memory beyond which the worker holds no runs, and that no run may need alone."""
+        return SHARE * min(memory_limit(), self.settings.memory_mb * MEGABYTE or math.inf)

@@ -176,7 +176,7 @@ class WorkerLoop:
             self._left.drop(part.partition)
             return
         try:
-            found = await worker.read_again(key, part, most)
+            records = await worker.read_again(key, part, most)
         except BusError as error:
             log.warning("%s: %s; trying again", self.stage.name, error)
             await asyncio.sleep(LEFT_SECONDS)
@@ -186,10 +186,10 @@ class WorkerLoop:
 
         if key not in self._left or self._left.next_part(key) is not part:
             return  # its log was replaced meanwhile
-        for received in found:
+        for received in records:
             self._consumer.await_handling(place, received.record.offset)
             self._put(key, received)
-        self._left.read(key, found[-1].record.offset + 1 if len(found) == most else stop, len(found))
+        self._left.read(key, records[-1].record.offset + 1 if len(records) == most else stop, len(records))
 
     async def process(self) -> None:
         """Handle the records that have arrived, run by run, until the worker stops."""

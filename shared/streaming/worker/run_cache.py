@@ -103,9 +103,6 @@ def _bytes(run: Run) -> int:
 
 # The memory that this process uses, and the memory that it may use.
 
-SHARE = 0.6
-"""The share of the memory that a worker may use beyond which it evicts the runs that it holds."""
-
 CGROUPS = Path("/sys/fs/cgroup")
 PAGE = os.sysconf("SC_PAGE_SIZE")
 

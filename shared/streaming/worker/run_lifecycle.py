@@ -15,10 +15,10 @@ from shadowtime.shared.quoting import quote
 from shadowtime.shared.stages import StageRun, described
 from shadowtime.shared.streaming.protocols import Record, RunState
 from shadowtime.shared.streaming.worker.batched_compute import ComputeBatcher
-from shadowtime.shared.streaming.worker.context import WorkerContext
+from shadowtime.shared.streaming.worker.context import SHARE, WorkerContext
 from shadowtime.shared.streaming.worker.dead_letter_buffer import DeadLetters, Notice
 from shadowtime.shared.streaming.worker.run import Journal, Run, RunPhase
-from shadowtime.shared.streaming.worker.run_cache import SHARE, EvictedRun, memory_limit
+from shadowtime.shared.streaming.worker.run_cache import EvictedRun
 from shadowtime.shared.streaming.worker.slice_committer import SliceCommitter, quarantine_reason
 from shadowtime.shared.streaming.worker.slices import LARGE_BYTES, Effort, Slice, Work
 from shadowtime.shared.streaming.worker.time_limited_thread import TimeLimitedThread, TimeLimitExceeded
@@ -71,7 +71,7 @@ class RunLifecycle:
         self._letters = letters
         self.spent: defaultdict[str, Effort] = defaultdict(Effort)
         self._committer = committer
-        self._memory_limit = memory_limit()
+        self._memory_for_runs = context.memory_for_runs
         self._joint = ComputeBatcher(thread, context.settings.max_output_bytes, context.clock)
 
     async def begin(self, name: str, *, alone: bool) -> int | None:
@@ -271,11 +271,11 @@ class RunLifecycle:
             memory, storing, _ = self.stage.price(envelope.event)
         except SettingsError:  # the stage rejects it
             return None
-        if memory + storing <= SHARE * self._memory_limit:
+        if memory + storing <= self._memory_for_runs:
             return None
         return (
             f"with its keys it may need {(memory + storing) / 1e6:,.0f} MB in this stage; a worker has "
-            f"{SHARE * self._memory_limit / 1e6:,.0f} MB for runs, {SHARE:.0%} of its memory. "
+            f"{self._memory_for_runs / 1e6:,.0f} MB for runs, {SHARE:.0%} of its memory. "
             "Set smaller keys (history, window), or give workers more memory"
         )
 

@@ -36,7 +36,7 @@ from shadowtime.shared.streaming.worker.context import WorkerContext
 from shadowtime.shared.streaming.worker.dead_letter_buffer import DeadLetters, Notice
 from shadowtime.shared.streaming.worker.partition_log import LeftPart, PartitionLog, name_of
 from shadowtime.shared.streaming.worker.run import LogPosition, Run, RunPhase
-from shadowtime.shared.streaming.worker.run_cache import SHARE, RunCache, give_back, memory_limit, memory_used
+from shadowtime.shared.streaming.worker.run_cache import RunCache, give_back, memory_used
 from shadowtime.shared.streaming.worker.run_lifecycle import RunLifecycle
 from shadowtime.shared.streaming.worker.slice_committer import SliceCommitter
 from shadowtime.shared.streaming.worker.slices import Effort, Slice, Work
@@ -166,7 +166,6 @@ class RecordProcessor:
         """Partitions whose log may have been replaced, each with the offset of a record that their log had."""
         self.replaced_logs: dict[int, str] = {}
         """The reasons why the logs of partitions were replaced while this process ran."""
-        self._memory_limit = memory_limit()
         self._relieved = 0.0
         self._searching = asyncio.Lock()  # one stretch of the log is read at a time
 
@@ -183,15 +182,15 @@ class RecordProcessor:
         BusError
             If Kafka does not deliver them.
         """
-        found: list[Record] = []
+        own: list[Record] = []
         reading = self._context.stream.replay(part.partition, part.first, part.last + 1)
         async with self._searching, aclosing(reading) as log_parts:
             async for records in log_parts:
-                found += [record for record in records if record.key == key]
-                if len(found) >= most:
+                own += [record for record in records if record.key == key]
+                if len(own) >= most:
                     break
         now = self._context.clock()
-        return [Received(record, part.epoch, now) for record in found[:most]]
+        return [Received(record, part.epoch, now) for record in own[:most]]
 
     def holds(self, key: bytes | None) -> bool:
         """Return whether the run of a key is held in memory, or is being committed."""
@@ -345,12 +344,12 @@ class RecordProcessor:
         if now < self._relieved + every:
             return
         self._relieved = now
-        if (used := memory_used()) > SHARE * self._memory_limit:
+        if (used := memory_used()) > self._context.memory_for_runs:
             held = len(self._runs)
             await self._hold_nothing()
             give_back()
             left = memory_used()
-            if left > SHARE * self._memory_limit:  # nothing else can be evicted: do not evict all the time
+            if left > self._context.memory_for_runs:  # nothing else can be evicted: do not evict all the time
                 self._relieved = now + 1.0
             if held:
                 log.warning("%d MB of memory used: %d runs evicted; %d MB used now", used // 10**6, held, left // 10**6)

@@ -8,7 +8,7 @@ from shadowtime.services.catalogue import REGISTRIES
 from shadowtime.services.runtime_distribution.templates import TemplatesSettings
 from shadowtime.shared.kernels.decorator import load_all
 from shadowtime.shared.spec import parse
-from shadowtime.shared.streaming.worker.run_cache import SHARE
+from shadowtime.shared.streaming.worker.context import SHARE
 from tests.benchmarks.worst_messages import cases, measured
 
 SMALL_WORKER = 512 * 2**20

@@ -20,6 +20,7 @@ from shadowtime.shared.metric_names import FOLLOW_JOB, SCRAPE_JOB
 from shadowtime.shared.streaming.kafka.topic_admin import prepare_topics
 from shadowtime.shared.streaming.role_settings import FOLLOW_PORT
 from shadowtime.shared.streaming.settings import Settings
+from shadowtime.shared.streaming.worker.run_cache import memory_limit
 from shadowtime.stack.local.command_line import culprit
 from shadowtime.stack.local.plan import FOLLOWERS, METRICS, StackPlan
 from shadowtime.stack.local.state import Process, StackState, read_state, supervisor_of
@@ -308,3 +309,13 @@ def test_the_default_ports_are_those_of_the_settings() -> None:
     taken = {worker.port for worker in StackPlan("", FLOW, workers=8).make_workers()}
     assert taken.isdisjoint(range(FOLLOW_PORT, FOLLOW_PORT - FOLLOWERS, -1))  # however many workers there are
     assert settings.victoria_metrics_url == f"http://{HOST}:{plan.victoria_metrics_port}"
+
+
+def test_workers_of_a_stack_share_the_memory_of_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SHADOWTIME_MEMORY_MB", raising=False)
+    workers = StackPlan("", FLOW, workers=3).make_workers()
+    assert workers[-1].name == METRICS
+    shares = {int(worker.environment()["SHADOWTIME_MEMORY_MB"]) for worker in workers}
+    assert shares == {int(memory_limit() / (len(workers) - 1) / 1e6)}
+    monkeypatch.setenv("SHADOWTIME_MEMORY_MB", "700")
+    assert workers[0].environment()["SHADOWTIME_MEMORY_MB"] == "700"

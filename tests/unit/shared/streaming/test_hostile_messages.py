@@ -13,7 +13,6 @@ from shadowtime.shared.messages.envelope import ClusterOpened, Envelope, Event, 
 from shadowtime.shared.spec import Price
 from shadowtime.shared.stages.stage import StageRun
 from shadowtime.shared.streaming.protocols import Record, Transaction
-from shadowtime.shared.streaming.worker import run_lifecycle
 from shadowtime.shared.streaming.worker.partition_log import PartitionLog
 from shadowtime.shared.streaming.worker.run_lifecycle import MAX_ATTEMPTS, MAX_FAILURES
 from shadowtime.shared.streaming.worker.stage_worker import AdmissionError, admitted
@@ -73,21 +72,18 @@ def test_an_event_that_never_ends_is_ended_and_its_run_quarantined() -> None:
     assert "took more than 0.3 s" in bench.worker.quarantined["evil"]
 
 
-def test_a_run_that_may_need_more_than_a_worker_has_is_refused_before_it_is_opened(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_run_that_may_need_more_than_a_worker_has_is_refused_before_it_is_opened() -> None:
     def price(opened: ClusterOpened) -> Price:
         if opened.cluster == "broken":
             raise SettingsError("no such policy")
         return Price(200_000_000, 150_000_000) if opened.cluster == "dear" else Price(290_000_000, 10_000_000)
 
-    monkeypatch.setattr(run_lifecycle, "memory_limit", lambda: 512_000_000)
     runs = {}
     for name in ("dear", "good", "broken"):
         envelopes = [json.loads(value) for value in told(name, HONEST)]
         envelopes[0]["event"]["cluster"] = name
         runs[name] = [orjson.dumps(envelope) for envelope in envelopes]
-    bench = Bench(log_of(*runs.items()), replace(STAGE, price=price))
+    bench = Bench(log_of(*runs.items()), replace(STAGE, price=price), SETTINGS.model_copy(update={"memory_mb": 512}))
     bench.handle()
     assert bench.counts("good") == bench.counts("broken") == ALONE
     assert bench.outputs("dear")[0].event.kind == "Rejected"

@@ -1,14 +1,18 @@
 """A worker knows what it may use, and holds no more runs than fit."""
 
 import asyncio
+import time
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
+from shadowtime.shared.streaming.settings import Settings
 from shadowtime.shared.streaming.worker import stage_worker
+from shadowtime.shared.streaming.worker.context import WorkerContext
 from shadowtime.shared.streaming.worker.run_cache import memory_limit, memory_used
 from tests.support.memory_stream import hand_over
-from tests.unit.shared.streaming.fragile_stage import ALONE, HONEST, Bench, log_of, told
+from tests.unit.shared.streaming.fragile_stage import ALONE, HONEST, STAGE, Bench, MemoryStore, log_of, told
 
 MACHINE = memory_limit("")
 
@@ -61,3 +65,10 @@ def test_runs_are_evicted_while_memory_is_short(monkeypatch: pytest.MonkeyPatch)
 
     asyncio.run(work())
     assert all(bench.counts(name) == ALONE for name in names)
+
+
+@pytest.mark.parametrize(("megabytes", "share"), [(0, MACHINE), (512, 512_000_000), (10**9, MACHINE)])
+def test_a_worker_may_be_given_less_than_the_machine_has(megabytes: int, share: int) -> None:
+    settings = Settings(memory_mb=megabytes)
+    context = WorkerContext(STAGE, MemoryStore(), cast("Any", None), settings, cast("Any", None), 1, time.monotonic)
+    assert context.memory_for_runs == pytest.approx(0.6 * min(share, memory_limit()))
