@@ -1,4 +1,5 @@
-"""Gibbons' profiler: six templates of like jobs, tried from closest to widest. The first with enough jobs predicts."""
+"""Gibbons' profiler: six templates of similar jobs, tried from closest to widest. The first with enough jobs
+predicts."""
 
 from collections.abc import Iterable
 
@@ -136,7 +137,7 @@ class Gibbons(WindowedPredictor):
 
             known = [
                 statistics for _, statistics in sorted(ranges.items()) if statistics.count >= MIN_ENDED
-            ]  # sorted: the fit must round the same whatever the order of insertion
+            ]  # sorted: the rounding of the fit must not depend on the order of insertion
             if len(known) > self._degree:
                 fit = weighted_fit(*_points(known), self._degree)
                 fitted = float(np.polyval(fit, job.requested_processors))

@@ -56,9 +56,9 @@ def starts_if_submitted(
 ) -> Iterator[AdvisedStart]:
     """Yield the start of each job if it alone were submitted now. Each job is paired with its run-time prediction.
 
-    An `AdvisedStart` has a reason instead if no start can be given. All jobs share the same sampled futures, which
-    count processors alone. Quantiles are calibrated if the forecasts of the run are. O(queue), and for each job the
-    cost of a sampled forecast.
+    If no start can be given, the `AdvisedStart` has the reason instead. All jobs are tried in the same sampled futures,
+    in which jobs use only processors. Quantiles are calibrated if the run calibrates its forecasts. O(queue) plus the
+    cost of a sampled forecast for each job.
 
     References
     ----------
@@ -137,7 +137,7 @@ class Scheduler(StageHandler):
 
     @staticmethod
     def price(opened: ClusterOpened) -> Price:
-        """Return the most that a run may take by its policy. Several pools share the jobs, and so the price."""
+        """Return the upper limit of memory and work for the policy of a run. The number of pools does not change it."""
         return POLICIES.price(parse(opened.policy))
 
     def on_submitted(self, envelope: Envelope, job: JobSubmitted) -> Envelope:
@@ -238,7 +238,7 @@ class Scheduler(StageHandler):
         return tuple(starts_if_submitted(self.pools[0], self.time, asked))
 
     def _beside(self, pool: PoolScheduler, event: Event) -> None:
-        """Pass an event of one pool to the policies of other pools, if they observe all pools."""
+        """Pass an event of one pool to those policies of other pools that observe all pools."""
         for observer in self.seeing:
             if observer is not pool:
                 observer.policy.beside(event)
@@ -304,9 +304,9 @@ def decided(time: int, decisions: Sequence[Output]) -> Decided:
 
 
 def alone(opened: ClusterOpened, at: int) -> ClusterOpened:
-    """Return the opening of a run for one of its pools, as if the pool were the machine.
+    """Return the `ClusterOpened` of a run for one of its pools, as if the pool were the machine.
 
-    If there are several pools, each has its own cluster name, and so its own seeded random numbers.
+    If there are several pools, each gets its own cluster name. The seeded random numbers of the pools then differ.
     """
     if opened.pools is None:
         return opened

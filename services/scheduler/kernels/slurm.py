@@ -37,7 +37,7 @@ class Outlook:
     held
         Begin, end and processors of each reservation.
     room
-        Most jobs for which `take` may be called.
+        Maximum number of jobs for which `take` may be called.
     """
 
     def __init__(

@@ -29,7 +29,7 @@ PRIORITIES = 3
 
 
 def steady(key: Marked) -> Marked:
-    """Mark a key function by which no two jobs ever change places while they wait."""
+    """Mark a key function that never changes the order of two jobs while they wait."""
     key.steady = True  # type: ignore[attr-defined]
     return key
 
@@ -84,7 +84,7 @@ def wfp3(jobs: WaitingColumns) -> Floats:
 def unicep(jobs: WaitingColumns) -> Floats:
     """Largest w / (log2(q) · p) first (Carastan-Santos 2017).
 
-    The logarithm of one processor, 0, counts as 2⁻⁶⁰. A job on one processor is first once it has waited.
+    For one processor, the logarithm 0 counts as 2⁻⁶⁰. A job on one processor therefore comes first once it has waited.
     """
     return -(jobs.waits / (np.maximum(np.log2(jobs.processors), 2.0**-60) * jobs.run_times))
 
@@ -199,4 +199,4 @@ ORDERS: Plugins[Key] = Plugins(
     "orders",
     wrong,
 )
-"""All orders by name. The last ones have the names of Perković 2000, with L for the run time."""
+"""All orders by name. The last six have the names of Perković 2000, with L for the run time."""

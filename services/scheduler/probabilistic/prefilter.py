@@ -28,7 +28,7 @@ def filter_candidates(
     shadow_time, extra
         Shadow time and extra amounts of the head, on the requests.
     plain
-        Whether only safe candidates remain, as the pass goes on as plain EASY. If not, all remain.
+        Whether only safe candidates remain, because the pass goes on as plain EASY. If not, all candidates remain.
 
     >>> left, safe = filter_candidates(
     ...     0, np.array([1, 0]), np.array([[2], [1]]), np.array([60, 900]), 60, np.array([0]), plain=False

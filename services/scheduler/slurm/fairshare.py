@@ -127,19 +127,19 @@ class Shares:
             user[1] *= factor
 
     def charge_periods(self, periods: int, seconds: int, charges: Sequence[tuple[Owner, float]]) -> int:
-        """Do what `decay` and a `charge` of each job do in some periods. O(periods * (jobs * depth + accounts)).
+        """Apply `decay`, then a `charge` of each job, for some periods. O(periods * (jobs * depth + accounts)).
 
         Parameters
         ----------
         seconds
             The length of a period.
         charges
-            The owner and the usage in each second of each running job.
+            The owner of each running job, and the usage of the job per second.
 
         Returns
         -------
         int
-            The number of periods that were done: as many as need at most `CHARGES` additions.
+            The number of periods that were applied: all, or as many as take at most `CHARGES` additions.
         """
         homes = {number: place for place, number in enumerate(self._accounts)}
         places = {owner: place for place, owner in enumerate(self._users)}

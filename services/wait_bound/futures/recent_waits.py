@@ -1,4 +1,4 @@
-"""Recent waits by queue and by size, the work that has arrived, and the waits of like jobs."""
+"""Recent waits by queue and by size, the work that has arrived, and the waits of similar jobs."""
 
 from typing import Any, Final
 
@@ -89,7 +89,7 @@ class RecentWaits:
         self._last, (self._work, self._at) = list(state["last"]), state["work"]
 
 
-# The waits of the past jobs that were most like a given job at submission.
+# The waits of the past jobs that were most similar to a given job at submission.
 
 REMEMBERED = 8_000
 """Number of the last waits that are stored and searched."""
@@ -143,7 +143,7 @@ class NearestWaits:
         return min(self._count, REMEMBERED)
 
     def add(self, forecast: float, user: float, *, submitted: float, wait: float) -> None:
-        """Add a wait. If the table is full, it replaces the oldest wait. O(1)."""
+        """Add a wait. If the table is full, the new wait replaces the oldest one. O(1)."""
         self._waits[self._count % REMEMBERED] = forecast, user, submitted, wait
         self._count += 1
 

@@ -15,7 +15,7 @@ BoundsByScope = list[tuple[QueueBounds, list[CurrentBound]]]
 
 
 def waits_each(settings: BoundSettings, queues: int) -> int:
-    """Return how many waits the cluster and each of so many queues remember in one grouping.
+    """Return the number of waits that the cluster and each of `queues` queues remember in one grouping.
 
     >>> [waits_each(BoundSettings(), queues) for queues in (19, 20, 39, 40, 64)]
     [20000, 10000, 10000, 5000, 5000]
