@@ -1,4 +1,4 @@
-"""Features of a job at its submission as a row of numbers: its own, and those of groups of like jobs so far."""
+"""Features of a job at its submission as a row of numbers: its own, and those of groups of similar earlier jobs."""
 
 import math
 from typing import Any, Final
@@ -204,7 +204,7 @@ class JobGroups:
         learned(self._table, rows, float(run_time), float(job.requested_time))
 
     def _count(self, job: RememberedJob, running: int, waiting: int, at: int = -1, now: int = 0) -> None:
-        rows = self._renewed(job)  # before the table is read: this may replace it
+        rows = self._renewed(job)  # comes first, because it may replace the table
         counted(self._table, rows, running, at, float(now))
         self._running += running
         self._waiting += waiting

@@ -52,7 +52,7 @@ def part_of(share: float) -> int:
 
 @kernel
 def edge(j: int, k: int, last: int, limit: float) -> float:
-    """Return the begin of part `k` of bin `j`, in seconds, which is the end of part k - 1.
+    """Return the beginning of part `k` of bin `j`, in seconds, which is the end of part k - 1.
 
     `last` is the bin of `limit`, the request in seconds, infinity without one.
 
@@ -227,10 +227,9 @@ class NearRequest:
         self.counts = np.array(state)
 
 
-# The share of jobs that reach their request, among the jobs that reach the bin of the request.
-#
-# A histogram cannot express it: it puts mass on either side of the request as if the logarithm of a run time were
-# uniform in that bin. The share is estimated from the user's last jobs, and from all users' jobs if the user has few.
+# The share of jobs that reach their request, among the jobs that reach the bin of the request.  A histogram cannot
+# express this share: it puts mass on either side of the request as if the logarithm of a run time were uniform in that
+# bin. The share is estimated from the user's last jobs, and from all users' jobs if the user has few.
 
 
 @kernel
@@ -267,7 +266,7 @@ def share_at_request(jobs: IntegerTable, everybody: float, limit: float) -> floa
 class AtRequest:
     """The share of jobs that reached their request, among all users' jobs that reached its bin, with forgetting.
 
-    O(1) a job.
+    O(1) for each job.
 
     >>> everybody = AtRequest()
     >>> for _ in range(1_000):

@@ -73,8 +73,10 @@ class Ensemble:
                 self._squares[index] += float(seconds - wait) ** 2
 
     def chosen(self) -> int:
-        """Return the index of the grouping to follow. If no grouping holds its coverage, choose the highest
-        coverage."""
+        """Return the index of the grouping to follow.
+
+        If no grouping holds its coverage, follow the one with the highest coverage.
+        """
         least = (self._quantile - ROUNDING) * self._scored
         holding = [index for index, covered in enumerate(self._covered) if covered >= least]
         if not holding:
