@@ -26,8 +26,8 @@ class EmpiricalSettings(SpecSettings):
 class Empirical(SimilarJobs):
     """Predict the histogram of the run times of the user's last ended jobs, mixed with some weight of all users' jobs.
 
-    A user without an ended job gets the histogram of all jobs. Before any job has ended, nobody gets a prediction.
-    Memory is bounded by users times window. A prediction is O(window + bins), an end O(window).
+    A user without an ended job gets the histogram of all jobs. Before any job has ended, there is no prediction. Memory
+    is bounded by users times window. A prediction is O(window + bins), an end O(window).
 
     Examples
     --------
@@ -84,8 +84,7 @@ class EmpiricalRequestSettings(SpecSettings):
 
 
 class EmpiricalRequest(SimilarJobs):
-    """Predict from the user's last jobs, weighted by request, size, executable and age, and from all users' similar
-    jobs.
+    """Predict from the user's last jobs, weighted by request, size, executable and age, and from classes of all jobs.
 
     The user's jobs with another request have a small weight, but not zero. For a user without jobs, the class of
     similar request and size decides. That class is mixed with the class of similar request, which is mixed with all

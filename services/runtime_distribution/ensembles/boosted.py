@@ -89,8 +89,7 @@ class BoostedSettings(SpecSettings):
 
 
 class Followed(NamedTuple):
-    """A job in the system, its row at submission, and its predicted fine masses (`within_bins`) before
-    recalibration."""
+    """A job in the system, its row at submission, and its fine masses (`within_bins`) before recalibration."""
 
     job: RememberedJob
     row: Rows | None = None
@@ -98,8 +97,11 @@ class Followed(NamedTuple):
 
 
 class PendingGrowth(NamedTuple):
-    """Trees that are being grown, with the number of ended jobs, their outcomes and the period when the growth
-    began."""
+    """Trees that are being grown.
+
+    `jobs` is the number of ended jobs when the growth began, `classes` the outcomes among these jobs. `period` is the
+    period in which the growth began.
+    """
 
     jobs: int
     period: int

@@ -145,8 +145,7 @@ class ExpertsSettings(SpecSettings):
     hmm: bool = Field(False, description="whether the posterior mixture of `hmm` is one more expert")
 
     def price(self) -> Price:
-        """Return the price of the users' last jobs and weights, and of the experts' predictions for jobs in the
-        system."""
+        """Return the price of the users' last jobs and weights, and of predictions for jobs in the system."""
         price = price_of_users(self.window)
         price = price.plus(price_of_weights(len(EXPERTS)), Price(steps=4 * price.steps))
         return price.plus(HmmSettings().price()) if self.hmm else price

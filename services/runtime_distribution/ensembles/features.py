@@ -38,8 +38,9 @@ WEEK: Final = 7 * DAY
 def groups_of(job: RememberedJob) -> tuple[Key, ...]:
     """Return the keys of a job's groups.
 
-    They are: by user; by user, group and executable; by user and request; by all of these and size; and, over all
-    users, by queue and request.
+    The first four groups are jobs of the same user: all of them; with the same group and executable; with the same
+    request; with the same group, executable, request and size. The fifth group is jobs of all users with the same queue
+    and request.
 
     >>> groups_of(RememberedJob(-1, 60, 4, 7, 2, -1, 1, -1))[3]
     (3, 7, 2, -1, 4, 60)

@@ -2,7 +2,8 @@
 
 Within a bin the logarithm of a run time is not uniform. For example, one job ends after 917 to 965 s each time, while
 the bin is 643 to 1,157 s. Many jobs end in the last hundredth before their request. So each bin is cut into `PARTS`
-parts: the bin of the request at the `SHARES` of the request, all others into parts of equal width in logarithms.
+parts. The bin of the request is cut at the `SHARES` of the request. All other bins are cut into parts of equal width in
+logarithms.
 
 The last bin is that of the request. Without a request, it is the last bin of the grid.
 

@@ -226,6 +226,6 @@ def smoothing(counts: Counts) -> Floats:
 
 
 def normalised(rows: Floats) -> Floats:
-    """Return `rows` (…, n) such that each adds up to 1."""
+    """Return `rows` (…, n), each divided by its sum."""
     result: Floats = rows / rows.sum(axis=-1, keepdims=True)
     return result

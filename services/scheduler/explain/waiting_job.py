@@ -1,7 +1,7 @@
 """Explanation of a wait: jobs ahead, the lacking resource, jobs that must end, refusals, requests that start sooner.
 
-The explanation follows from the log alone: the queue in the order in which the policy serves it, the running jobs with
-their predictions, and the decisions of passes. `Ahead.told` says whether the policy serves its queue in a known order.
+The explanation follows from the log alone: the queue in the policy's order of service, the running jobs with their
+predictions, and the decisions of passes. `Ahead.told` says whether the policy serves its queue in a known order.
 """
 
 from typing import Any, NamedTuple

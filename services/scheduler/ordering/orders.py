@@ -1,8 +1,9 @@
 """The orders of waiting jobs: sort keys, the smallest first.
 
 A key function takes the `WaitingColumns` jobs and returns a number for each, shape (jobs,). Jobs with equal keys are in
-order of (submit time, job number). All functions are O(jobs). In the formulas p is the run time in seconds (selected by
-the policy's key `by`), q the processors, s the submit time in seconds since the log began, w the seconds waited so far.
+order of (submit time, job number). All functions are O(jobs). In the formulas, p is the run time in seconds, selected
+by the policy's key `by`. q is the number of processors, s the submit time in seconds since the log began, and w the
+seconds waited so far.
 
 A new order is a function here and a line in `ORDERS`, or a function of a plug-in. `steady` marks an order that does not
 change as time passes, so that its jobs need not be sorted anew.

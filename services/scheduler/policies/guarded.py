@@ -136,10 +136,10 @@ class GuardedPass:
 class Guarded(Policy):
     """Start jobs in a chosen order and backfill behind the first that does not fit, within three guards.
 
-    The guards `threshold` and `overtaken`: a job goes first, in order of arrival, once it has waited for longer than
-    `threshold`, or has been overtaken by more work than `overtaken`. The guard `patience`: the job that has waited
-    longest must find room `patience` seconds after its submission. A job whose request reaches beyond this time starts
-    only on processors that are left beside the longest-waiting job.
+    The guards `threshold` and `overtaken` put jobs first, in order of arrival. A job goes first once it has waited for
+    longer than `threshold`, or once more work than `overtaken` has overtaken it. The guard `patience` protects the job
+    that has waited longest: this job must find room `patience` seconds after its submission. A job whose request
+    reaches beyond this time starts only on processors that are left beside the longest-waiting job.
 
     Running jobs are planned with their requests, candidates with their predictions. Once the head has waited for longer
     than `threshold`, candidates are planned with their requests, too. O(queue log queue + running log running) per

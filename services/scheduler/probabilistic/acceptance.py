@@ -101,7 +101,7 @@ class Evaluation(NamedTuple):
 class Candidates(NamedTuple):
     """Columns of the candidates, shape (candidates,): processors, and the run times as `ends_of` takes them.
 
-    A candidate with a free pass may start whatever its measures are.
+    A candidate with a free pass may start with any measures.
     """
 
     processors: Integers

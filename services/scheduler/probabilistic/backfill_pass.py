@@ -148,7 +148,7 @@ class BackfillPass:
         return self.deadline < math.inf or len(self.idle) > 1
 
     def _bounds(self, spent: float) -> tuple[int, Integers, bool]:
-        """Return shadow time, extra amounts, and whether only candidates that are safe on the requests may start."""
+        """Return shadow time, extra amounts, and whether only safe candidates may start."""
         plain = spent >= self.settings.budget
         if not (plain or self.settings.accept_easy_safe or self._by_deadline_or_resources):
             return -BEYOND, -self.idle, False  # no candidate is safe by these bounds
@@ -158,7 +158,7 @@ class BackfillPass:
         return shadow_time, extra, bool(plain or shadow_time > self.deadline or lacks_no_processors)
 
     def _sift(self, rows: Integers, shadow_time: int, extra: Integers, *, plain: bool) -> tuple[Integers, Flags]:
-        """Return the candidates that some rule can accept, and for each whether it is safe on the requests."""
+        """Return the candidates that some rule can accept, and for each whether it is safe."""
         arguments = self.now, rows, self.queue.sizes, self.queue.requested_time, shadow_time, extra
         if plain or not self._by_deadline_or_resources:
             return filter_candidates(*arguments, plain)
@@ -264,7 +264,7 @@ class BackfillPass:
         return behind
 
     def _as_easy(self, rows: Integers) -> list[Output]:
-        """Return all decisions. Plain EASY on the requests decides about the remaining candidates. O(n log n)."""
+        """Return all decisions. Plain EASY with requested times decides about the remaining candidates. O(n log n)."""
         requested = self.queue.requested_time
         shadow_time, extra = self._shadow()
         accepted = backfilled_rows(self.now, self.idle, shadow_time, extra, self.queue.sizes, requested, rows).tolist()

@@ -25,7 +25,8 @@ class HeadGuard:
         self.risk_spent: dict[int, float] = {}
         """Probability so far that a job has been delayed, by job number, for each waiting job that was head."""
         self.promises: dict[int, int] = {}
-        """Promised start by job number: the shadow time on the requests when a candidate first fitted ahead of it."""
+        """Promised start by job number: the shadow time by requested times when a candidate first fitted ahead of
+        it."""
         self.submit_times: dict[int, int] = {}
         """Submit times of the waiting jobs, by job number."""
         self.longest_wait = 0

@@ -69,7 +69,8 @@ Ranked = tuple[int, int, int, Pending]
 
 
 EACH_ATTEMPT = 32
-"""Maximum number of followed candidates of one attempt, evenly spread over all its candidates."""
+"""Maximum number of followed candidates of one attempt, evenly spread over all its candidates, which have the same
+head."""
 
 MAX_FOLLOWED = 65_536
 """Maximum number of candidates that are followed at a time. An attempt that would exceed this number is not

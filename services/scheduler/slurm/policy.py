@@ -35,7 +35,7 @@ from shadowtime.shared.messages import (
 
 
 class Times:
-    """The times of the last passes, in seconds; -1 before the first.
+    """The times of the last passes, in seconds; -1 before the first pass.
 
     A pass may be due at a time without a scheduling point, because no job could have started. Such a pass counts as
     done when it was due, so the intervals between passes stay those of Slurm. `pass_requested` is whether the policy

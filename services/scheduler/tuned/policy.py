@@ -37,8 +37,10 @@ LEAST = 1e-6
 
 
 class Aims(NamedTuple):
-    """Aims of a choice, see `TunedSettings`. `slowdown` is the weight of the slowdown, 1 - `slowdown` that of the
-    wait."""
+    """Aims of a choice, see `TunedSettings`.
+
+    `slowdown` is the weight of the slowdown, 1 - `slowdown` the weight of the wait.
+    """
 
     slowdown: float
     tail: float
@@ -47,8 +49,10 @@ class Aims(NamedTuple):
 
 
 class MemberComparison(NamedTuple):
-    """Results of each member on the jobs that have ended on all machines, as ratios to the first member; shape
-    (members,)."""
+    """Results of each member, as ratios to the first member's results; shape (members,).
+
+    Only jobs that have ended on all machines count.
+    """
 
     slowdowns: Floats
     waits: Floats

@@ -49,9 +49,10 @@ FLOOR = int(RUN_TIME_FLOOR)
 def settle(
     known: KnownTables, users: Integers, machines: Machines, totals: FloatTable, waits: FloatTable, counts: Floats
 ) -> Flags:
-    """Add the results of the jobs that have ended on all machines. Return for each job whether it was added.
+    """Add the results of the jobs that have ended on all machines; return a flag for each job.
 
-    Withdrawn jobs are returned as added, too, but add nothing. O(members * jobs).
+    The flag is True if the job has ended on all machines. Withdrawn jobs can be flagged, but add nothing. O(members *
+    jobs).
 
     Parameters
     ----------
