@@ -228,9 +228,11 @@ class NearRequest:
         self.counts = np.array(state)
 
 
-# The share of jobs that reach their request, among the jobs that reach the bin of the request.  A histogram cannot
-# express this share: it puts mass on either side of the request as if the logarithm of a run time were uniform in that
-# bin. The share is estimated from the user's last jobs, and from all users' jobs if the user has few.
+# The share of jobs that reach their request, among the jobs that reach the bin of the request.
+#
+# A histogram cannot express this share: it puts mass on either side of the request as if the logarithm of a run time
+# were uniform in that bin. The share is estimated from the user's last jobs, and from all users' jobs if the user has
+# few.
 
 
 @kernel

@@ -111,7 +111,7 @@ def plan(
 ) -> tuple[Integers, Integers, Integers, IntegerTable, int, int]:
     """Plan every waiting job. O(shapes * jobs * (jobs + running jobs)), but at most some multiple of `most` steps.
 
-    A job takes the shape in which it ends first; if several end at the same time, the first of them. Promised starts
+    A job takes the shape in which it ends first; if two shapes end at the same time, the first shape. Promised starts
     are checked first, in order of time, and kept if possible. A promise may fail because a running job has outlived its
     expected run time, or because the machine has shrunk. Its job is then planned anew. With `compress`, each job then
     moves, in the given order, to the start and shape with which it ends first, but never to a later start. Finally,

@@ -25,7 +25,7 @@ import numpy as np
 from shadowtime.shared.kernels import Floats, FloatTable, Integers, kernel
 
 READY = 1e-13
-"""The head counts as ready once the probability of a head that is not ready falls to this value. Later terms are below
+"""Once the probability that the head still waits falls to this value, the head counts as ready. Later terms are below
 rounding."""
 
 CERTAIN = 1.0 - READY
@@ -157,10 +157,10 @@ def walk(
         nothing = np.empty((0, kinds))
         return at[:0].copy(), by[:0].copy(), mass[:0].copy(), nothing, nothing, work
 
-    # 3. Allocate the state of the walk, one row for each depth of the halving. State of the current half at each depth.
-    # `released` has the distribution over the jobs without a step in the half, in row `at_row`, up to the value `top`.
-    # `least` is the least value that matters, `certain` the processors released for certain. `pending` has the jobs
-    # with a step in the half.
+    # 3. Allocate the state of the walk: for each depth of the halving, the state of the current half. `released` has
+    # the distribution over the jobs without a step in the half, in row `at_row`, up to the value `top`. `least` is the
+    # least value that matters, `certain` the processors released for certain. `pending` has the jobs with a step in the
+    # half.
     released, at_row = np.empty((2 * depths, length)), np.zeros(depths, dtype=np.int64)
     top, least = np.zeros(depths, dtype=np.int64), np.zeros(depths, dtype=np.int64)
     certain = np.zeros(depths, dtype=np.int64)
