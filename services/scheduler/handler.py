@@ -54,7 +54,7 @@ from shadowtime.shared.stages import AdvisedStart, RunningJob, StageHandler, onl
 def starts_if_submitted(
     pool: PoolScheduler, now: int, asked: Sequence[tuple[JobSubmitted, RunTimePrediction | None]]
 ) -> Iterator[AdvisedStart]:
-    """Yield the start of each job if it alone were submitted now. Each job is paired with its run-time prediction.
+    """Yield the start of each job as if only this job were submitted now. Each job comes with its run-time prediction.
 
     If no start can be given, the `AdvisedStart` has the reason instead. All jobs are tried in the same sampled futures,
     in which jobs use only processors. Quantiles are calibrated if the run calibrates its forecasts. O(queue) plus the
@@ -113,8 +113,8 @@ class Predicted(NamedTuple):
 class Scheduler(StageHandler):
     """Scheduler of one run. Each pool has its own instance of the policy `ClusterOpened.policy`.
 
-    A job is blocked if the site does not let it start for now. It is not in the queue of its pool. It enters the queue
-    once it is no longer blocked, or just before its start.
+    A job is blocked if the site does not let it start for now. A blocked job is not in the queue of its pool. The job
+    enters the queue once it is no longer blocked, or just before its start.
     """
 
     def __init__(self, opened: ClusterOpened) -> None:
@@ -234,7 +234,7 @@ class Scheduler(StageHandler):
         return envelope.replaced(event=answer)
 
     def starts_of(self, asked: Sequence[tuple[JobSubmitted, RunTimePrediction | None]]) -> tuple[AdvisedStart, ...]:
-        """Return the start of each job if it alone were submitted now. All jobs enter the first pool."""
+        """Return the start of each job as if only this job were submitted now. All jobs enter the first pool."""
         return tuple(starts_if_submitted(self.pools[0], self.time, asked))
 
     def _beside(self, pool: PoolScheduler, event: Event) -> None:

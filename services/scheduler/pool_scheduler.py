@@ -201,7 +201,7 @@ class PoolScheduler:
         self.observe(changed)
 
     def suspend(self, suspended: JobSuspended) -> None:
-        """Free the processors of the job until it resumes. It keeps its memory and GPUs."""
+        """Free the processors of the job until it resumes. The job keeps its memory and GPUs."""
         row = self.suspended[suspended.job_number] = self.running.remove(suspended.job_number)
         self.used -= row[SIZE]
         self.observe(suspended)

@@ -1,4 +1,4 @@
-"""The cut of a request to a share of it: whole seconds, rounded up, not below a threshold."""
+"""Requests cut to a share of themselves: whole seconds, rounded up, not below a threshold."""
 
 import math
 from functools import lru_cache

@@ -60,7 +60,7 @@ def bin_masses(outcomes: Floats, limit: float) -> Masses:
 def outcome_features(outcomes: Floats, limit: float, scale: float) -> Floats:
     """Return a distribution as features, shape (OUTCOME_FEATURES,).
 
-    They are the logarithms of quantiles, the quantiles divided by `scale`, and the mass at the limit.
+    The features are the logarithms of quantiles, the quantiles divided by `scale`, and the mass at the limit.
 
     Parameters
     ----------

@@ -27,7 +27,7 @@ class WhatIf:
     pool
         The pool. All starts that it has decided must have been applied.
     opened
-        Opening of the run for this pool, as `handler.alone` returns it.
+        The `ClusterOpened` of the run for this pool, as `handler.alone` returns it.
     """
 
     def __init__(self, pool: PoolScheduler, opened: ClusterOpened, now: int) -> None:

@@ -124,9 +124,9 @@ class Placed(RunAhead):
     """Forecasts for a policy under which a job can only delay jobs behind it in the policy's order.
 
     Each job is placed behind its predecessors. The reservations are kept for the next submission, which then costs
-    O(running + reservations) beside the order. They are planned anew, in O(queue * reservations), in three cases: the
-    new job is served before a job with a reservation, anything but a submission has happened, or the reservations are
-    no longer `Valid`.
+    O(running + reservations) beside the order. Reservations are planned anew, in O(queue * reservations), in three
+    cases: the new job is served before a job with a reservation, anything but a submission has happened, or the
+    reservations are no longer `Valid`.
 
     Parameters
     ----------

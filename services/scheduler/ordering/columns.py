@@ -46,7 +46,8 @@ class WaitingColumns(NamedTuple):
 
     @property
     def priorities(self) -> Floats:
-        """Priorities that the site gave the jobs; the largest is served first. Negative infinity if it gave none."""
+        """Priorities that the site gave the jobs; the largest is served first. A job without one has negative
+        infinity."""
         priorities = self.queue.priorities
         return np.array([priorities.get(number, -math.inf) for number in self.queue.job_number.tolist()])
 

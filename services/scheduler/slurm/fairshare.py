@@ -115,7 +115,7 @@ class Shares:
             number = account.parent
 
     def used(self, seconds: int) -> float:
-        """Return the factor by which the usage of a span of seconds has decayed when it is charged at the end."""
+        """Return the decay factor for the usage of a span of `seconds` that is charged at the end of the span."""
         return float(self._decay**seconds)
 
     def decay(self, seconds: int) -> None:
@@ -300,7 +300,7 @@ class _Ranks:
 def _ratio(shares: float, level: int, usage: float, of: float) -> float:
     """Return the ratio of a part of the shares (`shares / level`) to a part of the usage (`usage / of`).
 
-    It is 0 without shares, and infinity without usage.
+    The ratio is 0 without shares, and infinity without usage.
     """
     if not shares:
         return 0.0

@@ -41,7 +41,8 @@ class KnownTables(NamedTuple):
 class MemberArrays(NamedTuple):
     """Columns of the configurations, shape (members,).
 
-    They are the kind of the queue's order, its row of `bases`, the row of `planned_times`, and the guards in seconds.
+    The columns are the kind of the queue's order, its row of `bases`, the row of `planned_times`, and the guards in
+    seconds.
     """
 
     kinds: Integers

@@ -58,7 +58,7 @@ class FutureSettings(HistorySettings):
 class SubmittedForecast(NamedTuple):
     """Known facts about a job at submission.
 
-    They are the logarithm of the forecast wait, the mean logarithm of the user's waits, and the waits of jobs with
+    The facts are the logarithm of the forecast wait, the mean logarithm of the user's waits, and the waits of jobs with
     similar forecasts. With trees, they include the features of the job and the quantiles of the trees.
     """
 

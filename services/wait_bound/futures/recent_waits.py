@@ -55,8 +55,8 @@ class RecentWaits:
     def features(self, job: JobSubmitted, now: int) -> Floats:
         """Return the features of the recent waits as logarithms, and the recently arrived work; shape (OF_WAITS,).
 
-        They are the means of all jobs, of the job's queue and of its size, and the median and the latest of the last
-        waits.
+        The first features are the means of all jobs, of the job's queue and of the job's size. Then come the median of
+        the last waits and the latest wait.
         """
         nothing = np.full(len(SPEEDS), UNKNOWN)
         means = [self._means.get(group, nothing) for group in self._groups(job)]
