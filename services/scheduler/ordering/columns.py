@@ -46,8 +46,7 @@ class WaitingColumns(NamedTuple):
 
     @property
     def priorities(self) -> Floats:
-        """Priorities that the site gave the jobs; the largest is served first. A job without one has negative
-        infinity."""
+        """Priorities that the site gave the jobs, the largest first; negative infinity for a job without a priority."""
         priorities = self.queue.priorities
         return np.array([priorities.get(number, -math.inf) for number in self.queue.job_number.tolist()])
 
