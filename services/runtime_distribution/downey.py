@@ -20,7 +20,7 @@ Logarithms = Floats
 """Logarithms of run times of at least one second, ascending; shape (jobs,)."""
 
 MAX_EXPONENT = 700.0
-"""Largest exponent of a finite floating-point number."""
+"""Largest exponent used: its exponential is still a finite floating-point number."""
 
 
 @kernel

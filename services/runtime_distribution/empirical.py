@@ -24,10 +24,10 @@ class EmpiricalSettings(SpecSettings):
 
 
 class Empirical(SimilarJobs):
-    """Predict the histogram of the run times of the user's last ended jobs, mixed with a little of all users' jobs.
+    """Predict the histogram of the run times of the user's last ended jobs, mixed with some weight of all users' jobs.
 
-    A user without an ended job gets the histogram of all jobs. Before any job has ended, nobody gets a prediction.
-    Memory is bounded by users times window. A prediction is O(window + bins), an end O(window).
+    A user without an ended job gets the histogram of all jobs. Before any job has ended, there is no prediction. Memory
+    is bounded by users times window. A prediction is O(window + bins), an end O(window).
 
     Examples
     --------
@@ -53,7 +53,7 @@ class Empirical(SimilarJobs):
         super().__init__(settings.window, [Weighting(settings.prior)], settings.forgetting, 1, settings.beyond)
 
 
-# The user's last run times, with more weight on jobs like the new one.
+# The user's last run times, with more weight on jobs that are similar to the new one.
 
 LIKE = "weight of a job with another {}, where one with the same weighs 1"
 
@@ -84,11 +84,11 @@ class EmpiricalRequestSettings(SpecSettings):
 
 
 class EmpiricalRequest(SimilarJobs):
-    """Predict from the user's last jobs, weighted by request, size, executable and age, and from all users' like jobs.
+    """Predict from the user's last jobs, weighted by request, size, executable and age, and from classes of all jobs.
 
-    Backing off is smooth. The user's jobs with another request have a small weight, but not zero. For a user without
-    jobs, the class of like request and size decides. That class is backed by the class of like request, which is backed
-    by all jobs. Memory is bounded by users times window and by the classes. A prediction is O(window + bins), an end
+    The user's jobs with another request have a small weight, but not zero. For a user without jobs, the class of
+    similar request and size decides. That class is mixed with the class of similar request, which is mixed with all
+    jobs. Memory is bounded by users times window and by the classes. A prediction is O(window + bins), an end
     O(window).
 
     Examples

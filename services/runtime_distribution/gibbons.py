@@ -1,4 +1,7 @@
-"""Gibbons' profiler: six templates of like jobs, tried from closest to widest. The first with enough jobs predicts."""
+"""Gibbons' profiler: six templates of similar jobs, tried from closest to widest.
+
+The first template with enough jobs predicts.
+"""
 
 from collections.abc import Iterable
 
@@ -81,9 +84,9 @@ class Gibbons(WindowedPredictor):
     """Predict from jobs of the same user and executable, else of the same executable, else from all jobs.
 
     In each of these three groups, the mean run time of the same range of processors is tried first. If the range has
-    too few jobs, a regression is tried: the mean run times of all ranges on their mean processors, weighted by the
-    inverse of the variance. The first of these six templates with enough jobs predicts. An unknown executable or user
-    counts as a value like any other. A log without executables is therefore predicted by user.
+    too few jobs, a regression over all ranges is tried: mean run times on mean processors, weighted by the inverse of
+    the variance. The first of these six templates with enough jobs predicts. An unknown executable or user counts as a
+    value like any other. A log without executables is therefore predicted by user.
 
     Memory is bounded by `history`; a prediction is O(log processors), an end O(1).
 
@@ -136,7 +139,7 @@ class Gibbons(WindowedPredictor):
 
             known = [
                 statistics for _, statistics in sorted(ranges.items()) if statistics.count >= MIN_ENDED
-            ]  # sorted: the fit must round the same whatever the order of insertion
+            ]  # sorted: the rounding of the fit must not depend on the order of insertion
             if len(known) > self._degree:
                 fit = weighted_fit(*_points(known), self._degree)
                 fitted = float(np.polyval(fit, job.requested_processors))

@@ -48,7 +48,7 @@ class RuntimeDistribution(PredictingStage):
 
     @staticmethod
     def price(opened: ClusterOpened) -> Price:
-        """Return the most that a run may take by its predictor."""
+        """Return the upper limit of memory and work for the predictor of a run."""
         return PREDICTORS.price(parse(opened.runtime))
 
     def on_ended(self, envelope: Envelope, ended: JobEnded, job: RunningJob) -> Envelope:

@@ -1,4 +1,4 @@
-"""Run-time histograms of all users' jobs, by class of like jobs. Recent jobs have more weight."""
+"""Run-time histograms of all users' jobs, by class of similar jobs. Recent jobs have more weight."""
 
 import math
 from collections.abc import Iterator
@@ -12,7 +12,8 @@ from shadowtime.shared.kernels import Floats, FloatTable, kernel
 from shadowtime.shared.messages import JobSubmitted
 
 BACKING = 20.0
-"""Weight of the wider class in the narrower one, in jobs. A class with as many own jobs weighs as much as the wider."""
+"""Weight of the wider class in the narrower one, in jobs. A class with this many jobs weighs as much as the wider
+class."""
 
 Class = tuple[int, ...]
 
@@ -61,11 +62,11 @@ def count(counts: Floats, keep: float, bin_: int, above: float) -> None:
 
 
 class JobClasses:
-    """Histograms of all jobs, of those with a like request, and of those with a like request and size.
+    """Histograms of all jobs, of jobs with a similar request, and of jobs with a similar request and size.
 
-    Requests are alike if they lie in the same bin of run times. Sizes are alike from one power of two to the next. In
-    each class, a new job reduces the weight of all earlier jobs by the share `forgetting`. Memory is bounded: bins of
-    requests times powers of two times bins of run times.
+    Requests are similar if they lie in the same bin of run times. Sizes are similar from one power of two to the next.
+    In each class, a new job reduces the weight of all earlier jobs by the share `forgetting`. Memory is bounded: bins
+    of requests times powers of two times bins of run times.
 
     Parameters
     ----------

@@ -29,7 +29,7 @@ class Requested(Passthrough):
 
 
 class OwnersSettings(SpecSettings):
-    """Settings of predictors that store a few numbers of each user or queue: there are none."""
+    """Settings of predictors that store a few numbers of each user or queue. There are no keys."""
 
     def price(self) -> Price:
         """Return the price of `MAX_OWNERS` users or queues."""
@@ -167,7 +167,7 @@ class OwnerClassSettings(RememberingSettings):
         return None if UNKNOWN in key else key
 
 
-# The mean run time of a user's like jobs plus 1.5 standard deviations: rather too long than too short.
+# The mean run time of a class of jobs plus 1.5 standard deviations: too long is preferred to too short.
 
 SIGMAS = 1.5
 
@@ -178,7 +178,7 @@ NOTHING: Sums = (0, 0, 0)
 
 
 class ClassMeanSigma(WindowedPredictor):
-    """Predict the mean plus 1.5 standard deviations of the run times of like jobs.
+    """Predict the mean plus 1.5 standard deviations of the run times of the job's class.
 
     A class with fewer than two ended jobs gets no prediction. Memory is bounded by `history`; a prediction and an end
     are O(1).
@@ -234,13 +234,13 @@ class ClassMeanSigma(WindowedPredictor):
             del self._sums[key]
 
 
-# The 90th percentile of the run times of a user's like jobs.
+# The 90th percentile of the run times of a class of jobs.
 
 SHARE = 0.9
 
 
 class ClassP90(WindowedPredictor):
-    """Predict the 90th percentile of the run times of like jobs by nearest rank, so it is one of these run times.
+    """Predict the 90th percentile of the run times of the job's class by nearest rank, so it is one of these run times.
 
     A class with fewer than two ended jobs gets no prediction. Memory is bounded by `history`. A prediction is O(1), an
     end O(log history) comparisons and a move of O(history) bytes.

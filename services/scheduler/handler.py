@@ -54,11 +54,11 @@ from shadowtime.shared.stages import AdvisedStart, RunningJob, StageHandler, onl
 def starts_if_submitted(
     pool: PoolScheduler, now: int, asked: Sequence[tuple[JobSubmitted, RunTimePrediction | None]]
 ) -> Iterator[AdvisedStart]:
-    """Yield the start of each job if it alone were submitted now. Each job is paired with its run-time prediction.
+    """Yield the start of each job as if only this job were submitted now. Each job comes with its run-time prediction.
 
-    An `AdvisedStart` has a reason instead if no start can be given. All jobs share the same sampled futures, which
-    count processors alone. Quantiles are calibrated if the forecasts of the run are. O(queue), and for each job the
-    cost of a sampled forecast.
+    If no start can be given, the `AdvisedStart` has the reason instead. All jobs are tried in the same sampled futures,
+    in which jobs use only processors. Quantiles are calibrated if the run calibrates its forecasts. O(queue) plus the
+    cost of a sampled forecast for each job.
 
     References
     ----------
@@ -113,8 +113,8 @@ class Predicted(NamedTuple):
 class Scheduler(StageHandler):
     """Scheduler of one run. Each pool has its own instance of the policy `ClusterOpened.policy`.
 
-    A job is blocked if the site does not let it start for now. It is not in the queue of its pool. It enters the queue
-    once it is no longer blocked, or just before its start.
+    A job is blocked if the site does not let it start for now. A blocked job is not in the queue of its pool. The job
+    enters the queue once it is no longer blocked, or just before its start.
     """
 
     def __init__(self, opened: ClusterOpened) -> None:
@@ -137,7 +137,7 @@ class Scheduler(StageHandler):
 
     @staticmethod
     def price(opened: ClusterOpened) -> Price:
-        """Return the most that a run may take by its policy. Several pools share the jobs, and so the price."""
+        """Return the upper limit of memory and work for the policy of a run. The number of pools does not change it."""
         return POLICIES.price(parse(opened.policy))
 
     def on_submitted(self, envelope: Envelope, job: JobSubmitted) -> Envelope:
@@ -234,11 +234,11 @@ class Scheduler(StageHandler):
         return envelope.replaced(event=answer)
 
     def starts_of(self, asked: Sequence[tuple[JobSubmitted, RunTimePrediction | None]]) -> tuple[AdvisedStart, ...]:
-        """Return the start of each job if it alone were submitted now. All jobs enter the first pool."""
+        """Return the start of each job as if only this job were submitted now. All jobs enter the first pool."""
         return tuple(starts_if_submitted(self.pools[0], self.time, asked))
 
     def _beside(self, pool: PoolScheduler, event: Event) -> None:
-        """Pass an event of one pool to the policies of other pools, if they observe all pools."""
+        """Pass an event of one pool to those policies of other pools that observe all pools."""
         for observer in self.seeing:
             if observer is not pool:
                 observer.policy.beside(event)
@@ -304,9 +304,9 @@ def decided(time: int, decisions: Sequence[Output]) -> Decided:
 
 
 def alone(opened: ClusterOpened, at: int) -> ClusterOpened:
-    """Return the opening of a run for one of its pools, as if the pool were the machine.
+    """Return the `ClusterOpened` of a run for one of its pools, as if the pool were the machine.
 
-    If there are several pools, each has its own cluster name, and so its own seeded random numbers.
+    If there are several pools, each gets its own cluster name. The seeded random numbers of the pools then differ.
     """
     if opened.pools is None:
         return opened

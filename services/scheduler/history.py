@@ -15,7 +15,7 @@ KEPT_ENDED = 100
 """Number of ended jobs kept: the most recent ones."""
 
 LIKELY = 0.9
-"""Target probability of the reported wait bound. Of a bound's probabilities, the one nearest to this is kept."""
+"""Target probability of the reported wait bound. If a bound has several probabilities, the nearest one is kept."""
 
 REASONS: TypeAdapter[Reason] = TypeAdapter(Reason, config=ConfigDict(defer_build=True))
 
@@ -39,7 +39,7 @@ class ForecastWait(NamedTuple):
 
 
 class EndedJob(NamedTuple):
-    """A job that has ended. `requested_time` is its limit at the start, or else its request."""
+    """A job that has ended. `requested_time` is the limit at its start or, without a limit, its request."""
 
     processors: int
     requested_time: int | None
@@ -53,7 +53,7 @@ class EndedJob(NamedTuple):
 class DecisionHistory:
     """Decisions and predictions about the jobs in the system, and the last ended jobs. Memory is bounded by these jobs.
 
-    O(1) for each event and each weighed candidate.
+    O(1) for each event and each evaluated candidate.
 
     >>> from shadowtime.shared.messages.decisions import Evaluated
     >>> passes, risks = DecisionHistory(), {"probabilities": (0.5,), "bounds": (0.2,)}

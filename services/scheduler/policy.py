@@ -32,22 +32,23 @@ Output = Decision | Evaluated | CutShort | Chosen | Again
 class Policy(Protocol):
     """A scheduling policy: deterministic, no clock, no I/O, no mutation of its arguments.
 
-    A policy may hold state. The state changes only in `observe`, `beside` and `schedule`. The snapshot has all of it.
+    A policy may hold state. The state changes only in `observe`, `beside` and `schedule`. The snapshot contains the
+    whole state.
     """
 
     name: ClassVar[str]
     Settings: ClassVar[type[PolicySettings]]
     settings: PolicySettings
     as_easy: ClassVar[bool] = False
-    """Whether it protects one job, as EASY does: the first job that does not fit is not delayed by jobs behind it."""
+    """Whether the policy protects one job, as EASY does: no later job delays the first job that does not fit."""
     starts_only: bool = True
-    """Whether its only decisions are starts on the requested processors. Then it decides nothing if no job fits."""
+    """Whether the policy only starts jobs on their requested processors. If so, it decides nothing if no job fits."""
     pool: int = 0
-    """Pool of the machine that it decides for, counted from 0."""
+    """Index of the pool that the policy decides for, counted from 0."""
     order_name: ClassVar[str] = "fcfs"
     """Name of the order that `served` returns, for explanations. A key `queue` of the settings overrides it."""
     sees_all: bool = False
-    """Whether it also observes the jobs of other pools. If so, `beside` is called with their events."""
+    """Whether the policy also observes the jobs of other pools. If so, `beside` is called with their events."""
 
     def __init__(self, settings: Any) -> None: ...
 
@@ -56,11 +57,11 @@ class Policy(Protocol):
         return  # not abstract
 
     def forecaster(self) -> Forecaster | None:
-        """Return the forecaster of waits under this policy; None if it has none or the settings ask for none."""
+        """Return the forecaster of waits under this policy; None if there is none, or the settings ask for none."""
         return None
 
     def futures(self) -> Futures | None:
-        """Return the sampled futures of this policy, even if the settings ask for no forecasts; None if it has none."""
+        """Return the sampled futures of this policy, even if no forecasts are configured; None if there are none."""
         return None
 
     def served(self, now: int, queue: Queue, idle: Integers) -> Integers | None:
@@ -88,7 +89,7 @@ class Policy(Protocol):
         ...
 
     def force_pass(self) -> None:
-        """Make the next `schedule` a pass over the whole queue. For policies with times for their passes."""
+        """Make the next `schedule` a pass over the whole queue. Only policies with timed passes need this."""
         return  # not abstract
 
     def observe(self, event: Event) -> None:

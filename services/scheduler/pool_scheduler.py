@@ -57,7 +57,9 @@ def require_fit(
     where: str,
     units: Sequence[str],
 ) -> None:
-    """Check that all started jobs wait, and that together they fit into the free resources and those of killed jobs.
+    """Check that all started jobs wait, and that they fit together.
+
+    The resources of killed jobs count as free.
 
     Parameters
     ----------
@@ -102,8 +104,8 @@ def open_policy(opened: ClusterOpened, at: int) -> Policy:
 class PoolScheduler:
     """Scheduler of one pool of a machine, independent of the other pools.
 
-    Only events change its state, never a decision: a decided start counts once the machine has reported it. A suspended
-    job has given its processors back, and still holds its memory and GPUs.
+    Only events change the state: a decided start counts once the machine has reported it. A suspended job holds its
+    memory and GPUs, but no processors.
 
     Parameters
     ----------
@@ -176,7 +178,7 @@ class PoolScheduler:
         self.observe(changed)
 
     def change_running(self, changed: JobChanged, old: RunningJob, new: RunningJob) -> None:
-        """Update what a running or suspended job holds. A new limit caps every time that the job is planned with."""
+        """Update what a running or suspended job holds. A new limit caps all planned times of the job."""
         number, processors = changed.job_number, new.started.processors
         suspended = number in self.suspended
         row = list(self.suspended[number] if suspended else self.running.remove(number))
@@ -199,13 +201,13 @@ class PoolScheduler:
         self.observe(changed)
 
     def suspend(self, suspended: JobSuspended) -> None:
-        """Free the processors of the job until it resumes. It keeps its memory and GPUs."""
+        """Free the processors of the job until it resumes. The job keeps its memory and GPUs."""
         row = self.suspended[suspended.job_number] = self.running.remove(suspended.job_number)
         self.used -= row[SIZE]
         self.observe(suspended)
 
     def resume(self, resumed: JobResumed, job: RunningJob) -> None:
-        """Give the job its processors back. Its start is moved later by the total time for which it was suspended."""
+        """Give the job its processors back. Its start is moved later by its total time in suspension."""
         row = list(self.suspended.pop(resumed.job_number))
         row[START] = moment(job.started) + job.stood_still(moment(resumed))
         self.running.add(tuple(row))

@@ -1,6 +1,6 @@
 """Settings that policies share: their use of predictions and adjusted requests, and wait forecasts.
 
-A SPEC omits the settings that have their defaults, so that it stays short.
+To stay short, a SPEC omits settings with default values.
 """
 
 from typing import Annotated, Any, ClassVar, Literal
@@ -32,13 +32,13 @@ class PolicySettings(SpecSettings):
         Whether a waiting job is planned to run for at most its adjusted request. A job that starts keeps that plan
         until the next pass.
     running
-        Whether a running job is planned to run for at most its adjusted request. `tables.expected_end` has the
+        Whether a running job is planned to run for at most its adjusted request. `tables.expected_end` defines the
         expected end of a job that has outlived its adjusted request.
     distribution
         The use of adjusted requests in a policy that weighs run-time distributions. `limit`: the adjusted request
         replaces the request as the upper end of a distribution. For waiting jobs this needs `adjust_candidates`, for
-        running jobs `running`. `prior`: it reweighs the distribution (`tables.enqueue.reweighted`). `ignore`: it has
-        no effect.
+        running jobs `running`. `prior`: the adjusted request reweighs the distribution (`tables.enqueue.reweighted`).
+        `ignore`: the adjusted request has no effect.
     fallback
         The corrections of an outlived prediction: see `tables.expected_end`.
     """

@@ -1,43 +1,47 @@
 """Limits on the work of one pass or one forecast, counted in steps of its loops.
 
-Work is never timed, so results are the same on any machine. A step takes about a nanosecond. `docs/cost.md` has the
-work that the logs of the archive need, and the behaviour beyond a limit.
+Work is never timed, so results are the same on any machine. A step takes about a nanosecond. `docs/cost.md` states how
+much work the logs of the archive need, and what happens beyond a limit.
 """
 
 MAX_STARTS = 10_000
-"""Most jobs that one pass starts. The next pass continues. By default, Slurm's main scheduler looks at 100 jobs
-(`default_queue_depth`), its backfilling at 500 (`bf_max_job_test`)."""
+"""Maximum number of jobs that one pass starts. The next pass continues. By default, Slurm's main scheduler looks at 100
+jobs (`default_queue_depth`), its backfilling at 500 (`bf_max_job_test`)."""
 
 WEIGHED = 10_000
-"""Most evaluations of candidates in one pass. A candidate counts once for each walk that evaluates it. The limit also
-bounds the decision, which reports all evaluations."""
+"""Maximum number of evaluations of candidates in one pass. A candidate counts once for each walk that evaluates it. The
+limit also bounds the decision, which reports all evaluations."""
 
 WALKED = 200_000_000
-"""Most steps of one probabilistic pass: all its walks over possible ends of running jobs, and their preparation."""
+"""Maximum steps of one probabilistic pass. They include the preparation of the walks over possible ends of running
+jobs."""
 
 EACH_RUNNING = 64
-"""Steps counted for each running job, at first and after each start of a probabilistic pass, for the shadow time."""
+"""Steps counted for each running job when a probabilistic pass finds the shadow time: at first, and after each
+start."""
 
 PLANNED = 200_000_000
-"""Most steps over the availability profile in which one pass plans jobs. As many steps again may move reservations to
-earlier times, and as many again may use the processors that the plan leaves idle."""
+"""Maximum steps over the availability profile in which one pass plans jobs. The same limit applies again to moves of
+reservations to earlier times, and again to the use of processors that the plan leaves idle."""
 
 AHEAD = 200_000_000
-"""Most steps of one forecast."""
+"""Maximum steps of one forecast."""
 
 FUTURES = 200_000_000
-"""Most steps of one sampled forecast. Each of its futures has an equal share."""
+"""Maximum steps of one sampled forecast. Each of its futures gets an equal share."""
 
 PERIODS = 10_000
-"""Most calculation periods of Slurm's priorities that are handled one by one between two events. All later periods
-count as one."""
+"""Maximum number of calculation periods of Slurm's priorities that are handled one by one between two events. All later
+periods are handled as one."""
 
 CHARGES = 50_000_000
-"""Most additions to the usage of users and accounts in these periods, counted as `PERIODS` are. A thousand running jobs
-in accounts below the root need three thousand in a period."""
+"""Maximum number of additions to the usage of users and accounts in these periods. A period takes one addition for each
+user and each account. Each running job adds one for each account from its own up to the root."""
 
 MAX_OPEN = 20_000
-"""Most jobs that have not ended on all simulated machines of `tuned`; beyond these, new jobs are left out on all."""
+"""Maximum number of jobs in the simulated machines of `tuned`. A job counts until it has ended on every machine. Beyond
+this number, all machines leave new jobs out."""
 
 MACHINE_STEPS = 20_000_000
-"""Most steps of all these machines at one scheduling point; the next point continues. A step takes some nanoseconds."""
+"""Maximum steps of all simulated machines together at one scheduling point. The next point continues the work. A step
+takes some nanoseconds."""

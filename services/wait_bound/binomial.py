@@ -17,8 +17,8 @@ def covering_rank(count: int, quantile: float, confidence: float) -> int:
     """Return one more than the quantile at `confidence` of a binomial variable: `count` trials, probability `quantile`.
 
     Probabilities are computed relative to that of the mode, each from its neighbour, until they are negligible. Their
-    sum normalises them. A probability below `confidence` by no more than rounding counts as equal. For example, less
-    than half of an odd number of observations lie below the median with probability exactly 1/2.
+    sum normalises them. A probability below `confidence` by no more than rounding counts as equal. For example,
+    consider an odd number of observations: with probability exactly 1/2, fewer than half lie below the median.
     """
     odds = quantile / (1.0 - quantile)
     likeliest = min(int((count + 1) * quantile), count)

@@ -8,7 +8,8 @@ from typing import Any
 from shadowtime.services.wait_bound.wait_history import WaitHistory, at_rank
 
 MAX_AIM = 0.5
-"""Maximum of alpha, the share of misses that is aimed at. If twice the wanted share is larger, that is the maximum."""
+"""Maximum of alpha, the target share of misses. If twice the configured share is larger, the maximum is twice that
+share."""
 
 MIN_WAITS = 20
 """Fewest waits for a bound."""
@@ -20,7 +21,7 @@ class Conformal:
     The bound is the quantile 1 - alpha of the last waits, the largest of them at alpha 0. A job is scored once: at its
     start, or when it has waited for longer than its bound, whichever happens first. So a queue that stands still is
     noticed before a job starts. With the n-th score, alpha moves by gamma / sqrt(n) times the error. Constant steps
-    would cover too little: misses while alpha is held at 0 would never be made up for. O(log waits) for each job.
+    would cover too little: misses while alpha is held at 0 would never be compensated. O(log waits) for each job.
 
     Parameters
     ----------

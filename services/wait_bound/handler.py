@@ -32,7 +32,7 @@ class WaitBounds(PredictingStage):
 
     @staticmethod
     def price(opened: ClusterOpened) -> Price:
-        """Return the most that a run may take by its wait bound."""
+        """Return the upper limit of memory and work for the wait bound of a run."""
         return BOUNDERS.price(parse(opened.wait_bound))
 
     def on_submitted(self, envelope: Envelope, job: JobSubmitted) -> Envelope:

@@ -10,7 +10,8 @@ from shadowtime.shared.spec import Price, SpecSettings
 MAX_WAITS = 400_000
 """Maximum number of waits that all queues and the cluster together remember in one grouping.
 
-If their number times `history` exceeds it, all remember half as many, or a quarter: the shares of 40 queues are half.
+Each of them remembers at most `history` waits. If this exceeds the maximum, all remember a half or a quarter of
+`history`. With a `history` of 20,000, it is a half for 20 to 39 queues, and a quarter from 40 queues on.
 """
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from shadowtime.shared.distributions import packed_numbers, unpacked_numbers
 
 SLACK = 1_000
-"""Most removed waits that are still stored, so that the others are not moved for each."""
+"""Maximum number of removed waits that stay stored. All of them are deleted together, so the others move only once."""
 
 
 class WaitHistory:

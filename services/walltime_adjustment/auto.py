@@ -23,8 +23,8 @@ SPANS = ("1m", "6m")
 PERCENTILES = (50, 70, 80, 85, 90, 95, 100)
 
 MAX_ENDED = 100_000
-"""Most ended jobs that are kept: half a year of jobs in any log of the archive. After a long time without events, ten
-samples (five keys, two windows) must be sorted anew."""
+"""Maximum number of ended jobs that are kept: half a year of jobs in any log of the archive. After a long time without
+events, ten samples (five keys, two windows) must be sorted anew."""
 
 NAMES = tuple(dict.fromkeys(name for chain in CHAINS for name in reversed(coarser(chain))))
 """Names of the keys whose ratios are kept, over every span; coarser keys come first."""
@@ -50,7 +50,7 @@ class AutoSettings(AdjustmentSettings):
     bad: float = Field(0.02, ge=0, le=1, description="the highest accepted share of jobs that run half an hour longer")
 
     def price(self) -> Price:
-        """Return the price of the ratios of `MAX_ENDED` jobs without a like one, sorted for each key and span."""
+        """Return the price of the ratios of `MAX_ENDED` jobs, no two of them similar, sorted for each key and span."""
         return Price(500 * len(NAMES) * MAX_ENDED, 600 * MAX_ENDED, steps=5_000 * MAX_ENDED)
 
 
@@ -80,7 +80,7 @@ class Auto(Predictor[JobSubmitted, JobEnded, WalltimeAdjustment]):
 
     References
     ----------
-    docs/algorithms.md#automatic-adjustment (past Tang 2013, who choose one scheme for a machine after the fact).
+    docs/algorithms.md#automatic-adjustment (beyond Tang 2013, who choose one scheme for a machine in hindsight).
     """
 
     name = "auto"

@@ -1,4 +1,4 @@
-"""The cut of a request to a share of it: whole seconds, rounded up, not below a threshold."""
+"""Requests cut to a share of themselves: whole seconds, rounded up, not below a threshold."""
 
 import math
 from functools import lru_cache
@@ -35,7 +35,7 @@ def positions(count: int, percentiles: tuple[int, ...], rank: str) -> tuple[int,
     """Return the positions, counted from 0, of rising percentiles among `count` sorted values.
 
     `nearest` is the nearest rank: at least that many per cent of the values are no larger. `cobalt` is the index of the
-    Cobalt scheduler. It is one further if the percentile is a whole number of values
+    Cobalt scheduler, which is one higher if the percentile falls on a whole number of values
     (docs/algorithms.md#percentile-adjustment).
 
     >>> positions(10, (50, 85), "nearest"), positions(10, (50, 85), "cobalt")

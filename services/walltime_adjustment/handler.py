@@ -43,7 +43,7 @@ class WalltimeAdjustments(PredictingStage):
 
     @staticmethod
     def price(opened: ClusterOpened) -> Price:
-        """Return the most that a run may take by its adjustment."""
+        """Return the upper limit of memory and work for the adjuster of a run."""
         return ADJUSTERS.price(parse(opened.adjustment))
 
     def on_submitted(self, envelope: Envelope, job: JobSubmitted) -> Envelope:

@@ -1,4 +1,4 @@
-"""Keys of a job: the traits that it shares with the earlier jobs by which its request is adjusted."""
+"""Keys of a job: the traits that similar earlier jobs share with the job. The request is adjusted by these jobs."""
 
 from collections.abc import Callable
 from operator import itemgetter

@@ -28,7 +28,7 @@ class PercentileSettings(AdjustmentSettings):
     )
 
     def price(self) -> Price:
-        """Return the price of the ratios of `MAX_ENDED` jobs without a like one, sorted for each key that is asked."""
+        """Return the price of the ratios of `MAX_ENDED` jobs, no two of them similar, sorted for each key in use."""
         keys = len(coarser(self.key)) if self.fallback == "coarser" else 1
         return Price((300 + 380 * keys) * MAX_ENDED, (150 + 100 * keys) * MAX_ENDED, steps=1_000 * keys * MAX_ENDED)
 

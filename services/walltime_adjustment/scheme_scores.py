@@ -17,13 +17,14 @@ Choice = Integers
 
 
 PRICES = (0.0, *(1.25**step for step in range(-16, 33)), np.inf)
-"""Prices of one bad under-estimate, in units of accuracy. The last one rules out any scheme that was ever bad."""
+"""Prices of one bad under-estimate, in units of accuracy. The last one rules out every scheme that ever had one."""
 
 EVERY = 50
-"""Ended jobs after which the choice is made anew."""
+"""Number of ended jobs after which the choice is made anew."""
 
 HORIZON = 1000
-"""Fewest future jobs over which the rest of the bound is spread; a fifth of the ended jobs if that is more."""
+"""Minimum number of future jobs over which the rest of the bound is spread; a fifth of the ended jobs if that is
+more."""
 
 RESERVE = 0.05
 """Share of the bound that is kept for jobs that still run."""
@@ -47,17 +48,18 @@ class SchemeScores:
 
     A class is a bin of run times into which requests fall. The scheme chosen in a class has the highest accuracy so
     far, less a price for each bad under-estimate. The price is the same in all classes. It is the least price that
-    keeps the rate of bad under-estimates within the bound, over all adjustments so far and those to come. So a short
-    request is cut by accuracy alone, as no job in its class can run half an hour longer than adjusted. The bound is
-    spent where it gains most. O(schemes) for each end; O(log(prices) * classes * schemes) for each `EVERY` ends.
+    keeps the rate of bad under-estimates within the bound, over all past and future adjustments. So a short request is
+    cut by accuracy alone, as no job in its class can run half an hour longer than adjusted. Bad under-estimates are
+    thus allowed in the classes where they gain the most accuracy. O(schemes) for each end; O(log(prices) * classes *
+    schemes) for each `EVERY` ends.
 
     Parameters
     ----------
     schemes
         Number of schemes. Bolder schemes come before more careful ones; the last one adjusts nothing.
     bad
-        Target for the highest share of badly under-estimated jobs. Once it is spent, only schemes that were never bad
-        in a class are followed there.
+        Target for the highest share of badly under-estimated jobs. Once this share is used up, a class only follows
+        schemes that have had no bad under-estimate in the class.
     """
 
     def __init__(self, schemes: int, bad: float) -> None:

@@ -12,10 +12,10 @@ Entry = tuple[int, float, Traits]
 """Time of the end in seconds, ratio, traits of the job."""
 
 MAX_ENDED = 250_000
-"""Most ended jobs that are kept, whatever the window: all jobs of the longest log of the archive."""
+"""Maximum number of ended jobs that are kept for any window: all jobs of the longest log of the archive."""
 
 LET_GO = 64
-"""Most aged entries that are removed at one event. An event adds at most one entry."""
+"""Maximum number of aged entries that are removed at one event. An event adds at most one entry."""
 
 DEARER = 16
 """Cost of adding one value to a sorted list, or removing it, relative to sorting it with others."""
@@ -41,7 +41,8 @@ NOTHING = SortedRatios(())
 class LikeJobs:
     """The ratios of similar jobs in order of their entry numbers, and sorted ratios as a cache for each window.
 
-    They are arrays: most keys have few jobs, and other containers take more than that.
+    Ratios and numbers are in arrays: most keys have few jobs, and other containers would take more memory than these
+    jobs.
 
     >>> like = LikeJobs(windows=1)
     >>> for number, ratio in enumerate((0.5, 0.9, 0.1)):
@@ -110,7 +111,7 @@ class SlidingRatios:
     windows
         Seconds for which a ratio is kept, the shortest first. Infinity keeps ratios for ever.
     most
-        Most jobs that are kept, the latest ones, however long the windows are.
+        Maximum number of jobs that are kept, the latest ones, however long the windows are.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Boosted trees over features of a job and of like jobs. They start from the predictions of other predictors."""
+"""Boosted trees over features of a job and of similar jobs. They start from the predictions of other predictors."""
 
 from typing import Any, Final, NamedTuple
 
@@ -55,10 +55,11 @@ FEWEST = 300
 """Fewest ended jobs on which trees are grown."""
 
 EARLY = 5_000
-"""Number of ended jobs below which trees are also regrown whenever that number has grown by half."""
+"""With fewer ended jobs than this, trees are also regrown whenever the number of ended jobs has grown by half."""
 
 MAX_FOLLOWED = 5_000
-"""Maximum number of jobs in the system whose rows are stored. Trees do not learn from jobs submitted beyond it."""
+"""Maximum number of jobs in the system whose rows are stored. Trees do not learn from jobs submitted beyond this
+number."""
 
 UNSURE = 0.02
 """Share of the experts' distribution in a prediction."""
@@ -88,7 +89,7 @@ class BoostedSettings(SpecSettings):
 
 
 class Followed(NamedTuple):
-    """A job in the system, its row at submission, and the fine masses predicted then, before recalibration."""
+    """A job in the system, its row at submission, and its fine masses (`within_bins`) before recalibration."""
 
     job: RememberedJob
     row: Rows | None = None
@@ -96,7 +97,11 @@ class Followed(NamedTuple):
 
 
 class PendingGrowth(NamedTuple):
-    """Trees that are being grown: the number of ended jobs and the period for which, their outcomes, and the trees."""
+    """Trees that are being grown.
+
+    `jobs` is the number of ended jobs when the growth began, `classes` the outcomes among these jobs. `period` is the
+    period in which the growth began.
+    """
 
     jobs: int
     period: int
@@ -108,16 +113,17 @@ class Boosted(Predictor[JobSubmitted, int, RunTimePrediction]):
     """Predict the median run time, and its distribution, by gradient-boosted trees.
 
     The trees are grown on the rows of ended jobs at submission, which include the predictions of `experts` and
-    `templates`. They are regrown every `days` of the log, from `FEWEST` jobs on, and more often at first. Some of them
-    are grown at each event, and all are used once the last one is grown. Before the first trees, `experts` make the
-    prediction.
+    `templates`. They are regrown every `days` days of the log, from `FEWEST` jobs on, and more often at first. Each
+    event grows some of the new trees. The new trees replace the old ones once all of them are grown. Before the first
+    trees, `experts` make the prediction.
 
-    The point is the mean of the templates' point and that of trees for the least absolute error in seconds. The
-    distribution starts as that of the experts. Trees for each outcome, an end in a bin or at the request, adjust it.
-    Then it is spread within the bins like the user's run times, and recalibrated.
+    The point is the mean of two points: that of the templates, and that of trees that minimise the absolute error in
+    seconds. The distribution starts as that of the experts. Trees for each outcome, an end in a bin or at the request,
+    adjust the distribution. Then the distribution is spread within the bins like the user's run times, and
+    recalibrated.
 
-    Memory is bounded by `history` and by the jobs in the system. An event is O(1), while trees are grown O(`CELLS`), a
-    prediction O(trees · leaves).
+    Memory is bounded by `history` and by the jobs in the system. An event is O(1), but O(`CELLS`) while trees are
+    grown. A prediction is O(trees · leaves).
 
     Examples
     --------
@@ -227,7 +233,7 @@ class Boosted(Predictor[JobSubmitted, int, RunTimePrediction]):
     def _grow_if_due(self, time: int) -> None:
         """Begin to regrow the trees in each new period of the log.
 
-        With fewer than `EARLY` ended jobs, also regrow them whenever that number has grown by half.
+        With fewer than `EARLY` ended jobs, also regrow the trees whenever the number of jobs has grown by half.
         """
         count = self._ended.count
         period, new = time // (self._settings.days * DAY), count - self._grown
@@ -236,7 +242,7 @@ class Boosted(Predictor[JobSubmitted, int, RunTimePrediction]):
             self._growth = self._begin_growth(count, period)
 
     def _begin_growth(self, count: int, period: int, steps: int = 0) -> PendingGrowth:
-        """Return new trees on the history as it was after `count` ended jobs, grown in so many steps."""
+        """Return new trees on the history as it was after `count` ended jobs, after `steps` steps of growth."""
         rows, outcomes = self._ended.in_order(count)
         asked_of, started = np.ascontiguousarray(rows[:, :ASKED]), rows[:, ASKED:]
         scales = np.array([scale(run_time) for run_time in outcomes[:, 1].tolist()])

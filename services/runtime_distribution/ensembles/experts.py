@@ -39,7 +39,8 @@ MIN_LIKELIHOOD: Final = 1e-6
 """Smallest probability with which a predictor is judged; smaller ones are raised to it."""
 
 MAX_JUDGED: Final = 5_000
-"""Maximum number of jobs in the system whose predictions are stored. Jobs submitted beyond it are not scored."""
+"""Maximum number of jobs in the system whose predictions are stored. Jobs submitted beyond this number are not
+scored."""
 
 
 @kernel
@@ -65,7 +66,7 @@ def price_of_weights(predictors: int) -> Price:
 class UserWeights:
     """Weights of predictors for each of at most `MAX_OWNERS` users, and common weights for new users.
 
-    O(predictors) a job.
+    O(predictors) for each job.
 
     Parameters
     ----------
@@ -101,7 +102,7 @@ class UserWeights:
     def judge(self, x: JobSubmitted, probabilities: Floats) -> None:
         """Update the weights by `probabilities`: the probability that each predictor gave to the outcome of the job.
 
-        Its shape is (predictors,).
+        The shape of `probabilities` is (predictors,).
         """
         if x.user_id is not None:
             own = reweighted(self.of(x), probabilities, self._rate)
@@ -144,7 +145,7 @@ class ExpertsSettings(SpecSettings):
     hmm: bool = Field(False, description="whether the posterior mixture of `hmm` is one more expert")
 
     def price(self) -> Price:
-        """Return the price of the users' last jobs and weights, and of what the experts said of jobs in the system."""
+        """Return the price of the users' last jobs and weights, and of predictions for jobs in the system."""
         price = price_of_users(self.window)
         price = price.plus(price_of_weights(len(EXPERTS)), Price(steps=4 * price.steps))
         return price.plus(HmmSettings().price()) if self.hmm else price
@@ -153,8 +154,8 @@ class ExpertsSettings(SpecSettings):
 class Experts(Predictor[JobSubmitted, int, RunTimePrediction]):
     """Predict a mixture of distributions, weighted by how well each has predicted the jobs that ended.
 
-    The experts are weighted histograms of the user's last jobs as in `SimilarJobs`. They differ in which jobs they
-    treat as alike, and in the weight of all users' jobs. Another predictor, such as `hmm`, can be one more expert. Each
+    The experts are weighted histograms of the user's last jobs as in `SimilarJobs`. They differ in their measure of
+    similarity, and in the weight of all users' jobs. Another predictor, such as `hmm`, can be one more expert. Each
     user has separate weights, which begin as the common weights. An expert is judged by its prediction at submission.
 
     Memory is bounded by users times window, by the classes, and by the jobs in the system.

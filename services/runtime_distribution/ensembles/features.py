@@ -1,4 +1,4 @@
-"""Features of a job at its submission as a row of numbers: its own, and those of groups of like jobs so far."""
+"""Features of a job at its submission as a row of numbers: its own, and those of groups of similar earlier jobs."""
 
 import math
 from typing import Any, Final
@@ -38,8 +38,9 @@ WEEK: Final = 7 * DAY
 def groups_of(job: RememberedJob) -> tuple[Key, ...]:
     """Return the keys of a job's groups.
 
-    They are: by user; by user, group and executable; by user and request; by all of these and size; and, over all
-    users, by queue and request.
+    The first four groups are jobs of the same user: all of them; with the same group and executable; with the same
+    request; with the same group, executable, request and size. The fifth group is jobs of all users with the same queue
+    and request.
 
     >>> groups_of(RememberedJob(-1, 60, 4, 7, 2, -1, 1, -1))[3]
     (3, 7, 2, -1, 4, 60)
@@ -204,7 +205,7 @@ class JobGroups:
         learned(self._table, rows, float(run_time), float(job.requested_time))
 
     def _count(self, job: RememberedJob, running: int, waiting: int, at: int = -1, now: int = 0) -> None:
-        rows = self._renewed(job)  # before the table is read: this may replace it
+        rows = self._renewed(job)  # comes first, because it may replace the table
         counted(self._table, rows, running, at, float(now))
         self._running += running
         self._waiting += waiting

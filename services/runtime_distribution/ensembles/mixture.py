@@ -82,7 +82,7 @@ class MixtureSettings(SpecSettings):
     share: Share = 0.01
 
     def price(self) -> Price:
-        """Return the price of all kinds, of the users' weights, and of what was said of jobs in the system."""
+        """Return the price of all kinds, of the users' weights, and of the predictions for jobs in the system."""
         prices = [settings.price() for _, settings in self.members()]
         return price_of_weights(len(prices)).plus(price_of_users(REMEMBERED), *prices)
 
@@ -114,9 +114,9 @@ class Mixture(Predictor[JobSubmitted, int, RunTimePrediction]):
 
     Each user has separate weights, which begin as the common weights. The jobs of a new user get the common weights. A
     kind is judged by its prediction at submission. A kind without a prediction is left out, and the outcome does not
-    change its weight. Some kinds do not distinguish an end at the request from one shortly before it. Their mass there
-    is split between the two by how often the user's jobs reached their requests. The mixture is spread within the bins
-    like the user's run times, and then recalibrated. The point is the median.
+    change its weight. Some kinds do not distinguish an end at the request from an end shortly before it. The mass of
+    these two outcomes is then split by how often the user's jobs reached their requests. The mixture is spread within
+    the bins like the user's run times, and then recalibrated. The point is the median.
 
     Memory is bounded by that of the kinds, by users, and by the jobs in the system. Besides the cost of the kinds, a
     prediction is O(kinds · bins + REMEMBERED), an end O(kinds + bins).

@@ -36,7 +36,8 @@ def bin_masses(outcomes: Floats, limit: float) -> Masses:
     """Return the histogram that comes closest to `outcomes`, a result of `outcome_masses`; shape (BINS,).
 
     A reader of the histogram cuts the bin of the limit at the limit, and counts the upper part as an end at the limit.
-    So mass of the limit is added to that bin until its lower part has the mass of an end before the limit.
+    So mass at the limit is moved to the bin of the limit, until the lower part of this bin has the mass of its ends
+    before the limit.
 
     >>> bin_masses(np.array([0.0, 0.5, 0.2, 0.3]), 1.8**1.5)[:4].round(3).tolist()
     [0.0, 0.5, 0.4, 0.1]
@@ -59,7 +60,7 @@ def bin_masses(outcomes: Floats, limit: float) -> Masses:
 def outcome_features(outcomes: Floats, limit: float, scale: float) -> Floats:
     """Return a distribution as features, shape (OUTCOME_FEATURES,).
 
-    They are the logarithms of quantiles, the quantiles divided by `scale`, and the mass at the limit.
+    The features are the logarithms of quantiles, the quantiles divided by `scale`, and the mass at the limit.
 
     Parameters
     ----------

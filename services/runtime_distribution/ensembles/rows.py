@@ -51,7 +51,7 @@ class KnownAtSubmission(NamedTuple):
 
 
 class JobRows:
-    """Builder of the rows of jobs, from groups of like jobs, experts and templates.
+    """Builder of the rows of jobs, from groups of similar jobs, experts and templates.
 
     Parameters
     ----------

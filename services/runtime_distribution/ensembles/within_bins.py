@@ -2,7 +2,8 @@
 
 Within a bin the logarithm of a run time is not uniform. For example, one job ends after 917 to 965 s each time, while
 the bin is 643 to 1,157 s. Many jobs end in the last hundredth before their request. So each bin is cut into `PARTS`
-parts: the bin of the request at the `SHARES` of the request, all others into parts of equal width in logarithms.
+parts. The bin of the request is cut at the `SHARES` of the request. All other bins are cut into parts of equal width in
+logarithms.
 
 The last bin is that of the request. Without a request, it is the last bin of the grid.
 
@@ -52,7 +53,7 @@ def part_of(share: float) -> int:
 
 @kernel
 def edge(j: int, k: int, last: int, limit: float) -> float:
-    """Return the begin of part `k` of bin `j`, in seconds, which is the end of part k - 1.
+    """Return the beginning of part `k` of bin `j`, in seconds, which is the end of part k - 1.
 
     `last` is the bin of `limit`, the request in seconds, infinity without one.
 
@@ -229,8 +230,9 @@ class NearRequest:
 
 # The share of jobs that reach their request, among the jobs that reach the bin of the request.
 #
-# A histogram cannot express it: it puts mass on either side of the request as if the logarithm of a run time were
-# uniform in that bin. The share is estimated from the user's last jobs, and from all users' jobs if the user has few.
+# A histogram cannot express this share: it puts mass on either side of the request as if the logarithm of a run time
+# were uniform in that bin. The share is estimated from the user's last jobs, and from all users' jobs if the user has
+# few.
 
 
 @kernel
@@ -267,7 +269,7 @@ def share_at_request(jobs: IntegerTable, everybody: float, limit: float) -> floa
 class AtRequest:
     """The share of jobs that reached their request, among all users' jobs that reached its bin, with forgetting.
 
-    O(1) a job.
+    O(1) for each job.
 
     >>> everybody = AtRequest()
     >>> for _ in range(1_000):

@@ -65,8 +65,8 @@ def log_likelihoods(counts: CountTable, emission: FloatTable) -> FloatTable:
 def add_unfinished(likelihoods: FloatTable, slices: Integers, elapsed: Floats, emission: FloatTable) -> None:
     """Add the evidence of running jobs to `likelihoods` (slices, states), in place: log Pr(run time > elapsed | state).
 
-    Within a bin the logarithm of the run time is uniform; bin 0 is not divided. A probability of 0 adds nothing. It is
-    0 in all states together, because a learned model has the same longest run time in all states.
+    Within a bin the logarithm of the run time is uniform; bin 0 is not divided. If the probability is 0, nothing is
+    added. The probability is then 0 in all states, because a learned model has the same longest run time in all states.
 
     Parameters
     ----------

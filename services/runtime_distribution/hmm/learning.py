@@ -101,7 +101,7 @@ def distance(one: Floats, other: Floats) -> float:
 
 
 def seeded(counts: Counts, emission: Floats, chance: Generator) -> Floats:
-    """Return `emission` with each state that is not the likeliest of any slice replaced by the histogram of a slice.
+    """Return `emission`, where the histogram of a slice replaces each state that is the likeliest of no slice.
 
     The slice is drawn with a probability proportional to its jobs times its divergence from the nearest state
     (k-means++), so it is far from the other states. O(slices bins states) for each state that is replaced.
@@ -226,6 +226,6 @@ def smoothing(counts: Counts) -> Floats:
 
 
 def normalised(rows: Floats) -> Floats:
-    """Return `rows` (…, n) such that each adds up to 1."""
+    """Return `rows` (…, n), each divided by its sum."""
     result: Floats = rows / rows.sum(axis=-1, keepdims=True)
     return result

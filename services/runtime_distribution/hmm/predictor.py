@@ -90,18 +90,18 @@ class Hmm(Predictor[JobSubmitted, int, RunTimePrediction]):
     An end in an older slice is only used for learning.
 
     The first model is learned a week after the first event, if as many jobs as states have ended. After that, the model
-    is improved once a day under one of two conditions. The distance of its last two versions times √(ended jobs) is at
-    least `threshold`; or the number of ended jobs has doubled, because hard EM may have stopped at a distance of 0.
-    Distance and convergence are those of `learning.learn`. A state keeps its number from one model to the next.
+    is improved once a day if one of two conditions holds. First, the distance of its last two versions times √(ended
+    jobs) is at least `threshold`. Second, the number of ended jobs has doubled: hard EM may have stopped at a distance
+    of 0. Distance and convergence are those of `learning.learn`. A state keeps its number from one model to the next.
 
-    Memory is bounded by `history`, the weeks whose jobs are learned from. They are counted by slice and bin in a table
+    Memory is bounded by `history`, the weeks whose jobs are learned from. Jobs are counted by slice and bin in a table
     of fixed size. Nissimov 2007 learns from all jobs; on KTH the last four weeks give better predictions. A job that
     ends after its slice has left the table is ignored.
 
     The point is that of `RunTimePrediction.of`. `observations` is the mean number of jobs behind a state, weighted by
     the probabilities of the states. A prediction takes O(open (bins + states²) + states running jobs), an end O(1), a
-    new slice O(bins + states²), learning O(history states (bins + states)), a few milliseconds bounded by
-    `MAX_LEARNED`. A jump in time costs O(states²) for each skipped slice, at most for the slices of `history`.
+    new slice O(bins + states²). Learning takes O(history states (bins + states)), which `MAX_LEARNED` limits to a few
+    milliseconds. A jump in time costs O(states²) for each skipped slice, at most for the slices of `history`.
 
     Examples
     --------

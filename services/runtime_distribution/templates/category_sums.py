@@ -1,4 +1,4 @@
-"""Categories of like jobs as arrays, for compiled code: their sums, and a linked list of their jobs by age.
+"""Categories of similar jobs as arrays, for compiled code: their sums, and a linked list of their jobs by age.
 
 A job is stored in a slot, a category in a row. Each template puts each stored job into one category, or into none.
 
@@ -19,7 +19,8 @@ import numpy as np
 from shadowtime.services.runtime_distribution.templates.template import PREDICTIONS, Template
 from shadowtime.shared.kernels import Floats, IntegerCube, Integers, IntegerTable, kernel
 
-# The estimate from like values, by their mean or a regression, and the prediction interval of the next value.
+# The estimate from the values of a category, by their mean or a regression, and the prediction interval of the next
+# value.
 
 MIN_DEVIATION = 1.0
 """Smallest standard deviation in seconds. Without it, two equal run times would always have the narrowest interval."""
@@ -233,8 +234,8 @@ def surest(
     Returns
     -------
     tuple
-        The number of the template, or `NONE` if no category has enough jobs; the first of equals wins. Then the number
-        of jobs behind the estimate, the estimate, and the half-width of its interval, both in seconds.
+        The number of the template, or `NONE` if no category has enough jobs. Of equal intervals, the first wins. Then
+        the number of jobs behind the estimate, the estimate, and the half-width of its interval, both in seconds.
 
     O(templates). A template with `running` uses only the jobs that ran longer than the last multiple of it within
     `elapsed`, which takes O(jobs of the category).

@@ -108,12 +108,12 @@ def _span(seconds: float) -> float:
 
 
 class Templates(WindowedPredictor):
-    """Predict from the category of like jobs whose estimate has the narrowest prediction interval.
+    """Predict from the category of similar jobs that has the estimate with the narrowest prediction interval.
 
     Each template puts a job into one category, by the characteristics that its jobs share. The estimate of a category
     is the mean of its run times, or a regression on the number of processors. Run times may count as shares of their
-    requests. A template gives no estimate for a job that lacks one of its characteristics. The histogram is that of
-    the last jobs of the chosen category, mixed with a little of all users' jobs.
+    requests. A template gives no estimate for a job that lacks one of its characteristics. The histogram is that of the
+    last jobs of the chosen category, mixed with some weight of all users' jobs.
 
     Memory is bounded by `history`. With k templates a prediction is O(k + SHOWN + bins), an end O(k).
 
@@ -143,7 +143,7 @@ class Templates(WindowedPredictor):
         self._free: list[int] = []  # rows of `sums` without a category
         self._rules = rules_of(templates, settings.history)
         self._slots = settings.history
-        self._jobs = np.zeros((0, 4), np.int64)  # it and the chains grow up to that many slots
+        self._jobs = np.zeros((0, 4), np.int64)  # grows with the chains up to that many slots
         self._chains = np.empty((len(templates), 3, 0), np.int64)
         self._sums = np.empty((0, len(EMPTY)), np.int64)
         self._confidence = settings.confidence

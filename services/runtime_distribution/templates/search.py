@@ -72,7 +72,7 @@ class Genes:
     def templates(self, individual: Individual) -> tuple[Template, ...]:
         """Return the templates of an individual, each once, without their setting `running`.
 
-        The search predicts at submission, where `running` has no effect. Without it, the set that is found contains
+        The search predicts at submission, where `running` has no effect. Without `running`, the resulting set contains
         only settings that were evaluated.
         """
         at_submission = (self.template(bits).model_copy(update={"running": None}) for bits in individual)
@@ -159,7 +159,7 @@ class Generation(NamedTuple):
 
 
 def search(genes: Genes, errors: Errors, population: int, generations: int, seed: int) -> Iterator[Generation]:
-    """Yield each generation's best template set; the best of the last is the best of all.
+    """Yield each generation's best template set. The best set of the last generation is the best of all.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Templates: rules for which jobs are alike, and for the estimate from their run times.
+"""Templates: rules that define which jobs are similar, and how their run times give an estimate.
 
 A template is written as a SPEC, a set as SPECs with semicolons: `mean(key=user,history=8);linear(key=queue)`.
 """
@@ -45,7 +45,8 @@ DEFAULT_SET: Final = ";".join(
         "mean(key=request,relative=yes)",  # any user
     )
 )
-"""Templates from the closest likeness to the widest. The closest keep the fewest jobs: users change their work."""
+"""Templates from the closest similarity to the widest. The closest keep the fewest jobs, since users change their
+work."""
 
 
 def power_of_two(value: int) -> int:

@@ -9,7 +9,7 @@ from shadowtime.services.scheduler.pool_scheduler import PoolScheduler
 from shadowtime.shared.messages import ClusterOpened, Decided, Envelope, Event, Explanation, moment
 
 MAX_LISTED = 10
-"""Most job numbers that an error message lists."""
+"""Maximum number of job numbers in an error message."""
 
 
 class Explaining(Scheduler):
@@ -19,7 +19,7 @@ class Explaining(Scheduler):
     """
 
     follows = False
-    """Whether it follows published decisions. If so, it does not have the state of the policy."""
+    """Whether the handler follows published decisions. If so, it lacks the state of the policy."""
 
     def explain(self, job_number: int, run: str, sequence: int, *, brief: bool = False) -> Explanation | None:
         """Return the state of a job and the reasons for it; None if the job is unknown."""
@@ -88,7 +88,8 @@ class Explaining(Scheduler):
 class Following(Explaining):
     """An `Explaining` that follows the decisions in topics `decisions` and `scores`: its own policies decide nothing.
 
-    It does not have policy state that is in no message. A policy without state can still be run to answer a question.
+    It lacks the state of the policies, which no message contains. A policy without state can still be run to answer a
+    question.
     """
 
     follows = True

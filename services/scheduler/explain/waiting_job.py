@@ -1,6 +1,6 @@
 """Explanation of a wait: jobs ahead, the lacking resource, jobs that must end, refusals, requests that start sooner.
 
-Everything follows from the log: the queue in the order in which the policy serves it, the running jobs with their
+The explanation follows from the log alone: the queue in the policy's order of service, the running jobs with their
 predictions, and the decisions of passes. `Ahead.told` says whether the policy serves its queue in a known order.
 """
 
@@ -67,11 +67,11 @@ def waiting(
     Parameters
     ----------
     what_if
-        Passes over a copy of the pool; None if none is wanted, or the state of the policy is unknown.
+        Passes over a copy of the pool; None if other requests need not be tried, or the state of the policy is unknown.
     order
         The policy's name for the order of its queue.
     brief
-        Whether to leave out the running jobs that must end. They cost more than all the rest.
+        Whether to leave out the running jobs that must end. Finding them costs more than all other fields.
     """
     line, queue = line_of(pool, now, passes), pool.queue
     numbers = queue.job_number[line.rows]

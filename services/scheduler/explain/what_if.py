@@ -11,10 +11,10 @@ from shadowtime.services.scheduler.tables import NEVER, REQUESTED, SHORTENED, SI
 from shadowtime.shared.messages import DIGITS, ClusterOpened, Sooner, Start
 
 MAX_QUEUE = 5_000
-"""Most waiting jobs for which other requests are tried. Each request takes a pass."""
+"""Other requests are tried only if at most this many jobs wait. Each request takes a pass."""
 
 MAX_PASSES = 12
-"""Most passes of the search for the largest request that would start."""
+"""Maximum number of passes in the search for the largest request that would start."""
 
 MINUTE = 60
 
@@ -27,7 +27,7 @@ class WhatIf:
     pool
         The pool. All starts that it has decided must have been applied.
     opened
-        Opening of the run for this pool, as `handler.alone` returns it.
+        The `ClusterOpened` of the run for this pool, as `handler.alone` returns it.
     """
 
     def __init__(self, pool: PoolScheduler, opened: ClusterOpened, now: int) -> None:
@@ -36,7 +36,10 @@ class WhatIf:
         self._idle = pool.idle if pool.further else None
 
     def starts(self, number: int, requested_time: int | None = None, processors: int | None = None) -> bool:
-        """Return whether a pass now would start the job with this request; None: unchanged. One pass, and O(jobs)."""
+        """Return whether a pass now would start the job with this request. None keeps a value.
+
+        The cost is one pass and O(jobs).
+        """
         pool = self._pool
         policy = open_policy(self._opened, pool.policy.pool)
         state: Any = orjson.loads(self._policy)
@@ -50,9 +53,9 @@ class WhatIf:
         return any(isinstance(decision, Start) and decision.job_number == number for decision in decisions)
 
     def sooner(self, number: int, shortest: int | None) -> list[Sooner]:
-        """Return the largest requests found with which a pass now would start the job: of run time, and of processors.
+        """Return the largest run time, and the largest size, found with which a pass now would start the job.
 
-        The list is empty if there is none, or if more than `MAX_QUEUE` jobs wait.
+        The list is empty if neither is found, or if more than `MAX_QUEUE` jobs wait.
 
         Parameters
         ----------
@@ -109,7 +112,9 @@ class WhatIf:
 
 
 def changed(queue: Queue, number: int, requested_time: int | None, processors: int | None) -> Queue:
-    """Return a copy of the queue with another request of one job, which caps its predicted times. None keeps a value.
+    """Return a copy of the queue with another request of one job. None keeps a value.
+
+    A new requested time caps all planned times of the job.
 
     >>> queue = Queue()
     >>> queue.add((7, 0, 4, 600, 600, 90, 90, -1))

@@ -29,14 +29,14 @@ def place(
 ) -> tuple[int, int, int]:
     """Reserve the earliest start for each job. Return the profile's steps, the last job's start, the earliest start.
 
-    The start of the last job is `FOREVER` if it never fits, and `TOO_FAR` if this takes more than `most` steps over the
-    profile. O(jobs * steps).
+    The start of the last job is `FOREVER` if the job never fits. It is `TOO_FAR` if planning takes more than `most`
+    steps over the profile. O(jobs * steps).
 
     Parameters
     ----------
     times, free, steps
         The profile, with space for two more steps for each job. With `in_turn`, only the part after the last start is
-        kept, and no step once a job can never start.
+        kept. Once a job can never start, no step is kept.
     sizes, run_times
         Size and run time in seconds of each job.
     in_turn
@@ -77,7 +77,7 @@ def place(
 
 
 class Reservations:
-    """A plan of waiting jobs, by processors alone. Jobs are only added behind the others.
+    """A plan of waiting jobs that considers only processors. Jobs are only added behind the others.
 
     Parameters
     ----------
@@ -115,7 +115,7 @@ class Reservations:
         return start
 
     def advance(self, now: int) -> None:
-        """Move the begin of the profile to `now`. No job may have started or ended in between."""
+        """Move the beginning of the profile to `now`. No job may have started or ended in between."""
         if self.steps:
             self.times[0] = max(self.times[0], now)
 
@@ -124,9 +124,9 @@ class Placed(RunAhead):
     """Forecasts for a policy under which a job can only delay jobs behind it in the policy's order.
 
     Each job is placed behind its predecessors. The reservations are kept for the next submission, which then costs
-    O(running + reservations) beside the order. They are planned anew, in O(queue * reservations), in three cases: the
-    new job is served before a job with a reservation, anything but a submission has happened, or the reservations are
-    no longer `Valid`.
+    O(running + reservations) beside the order. Reservations are planned anew, in O(queue * reservations), in three
+    cases: the new job is served before a job with a reservation, anything but a submission has happened, or the
+    reservations are no longer `Valid`.
 
     Parameters
     ----------

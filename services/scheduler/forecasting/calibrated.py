@@ -13,11 +13,12 @@ LEVELS = (0.025, 0.05, 0.1, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.7, 0.75, 0.8, 0.9, 
 """Levels of the quantiles of a sampled forecast: the ends of intervals of 50, 60, 80, 90 and 95 %, and tenths."""
 
 Within = tuple[tuple[float, int], ...]
-"""Pairs of a probability and the seconds within which a job starts with it, both rising. Empty if unknown."""
+"""Pairs of a probability and a wait in seconds, both rising. The job starts within the wait with this probability.
+Empty if unknown."""
 
 
 STEP = 0.01
-"""Step size. One wait moves the logarithm of a quantile up by this times its level, or down by this times 1 - level."""
+"""Step size. One wait moves the logarithm of a quantile up by `STEP * level`, or down by `STEP * (1 - level)`."""
 
 NEAR = 60.0
 """Seconds that are added to waits before their logarithms are taken."""
@@ -27,7 +28,7 @@ SHARES: Floats = np.array(LEVELS)
 
 FORECAST_AT, KIND, LOGS, OPEN = 0, 1, 2, 2 + COUNT
 """Columns of the forecast of a waiting job: its time, its kind (0 if all quantiles are equal, else 1), the logarithm of
-each quantile as it was forecast, and for each quantile 1 until the wait has exceeded it."""
+each forecast quantile, and for each quantile 1 until the wait has exceeded it."""
 
 
 @kernel
@@ -56,10 +57,10 @@ def count_missed(now: float, forecasts: FloatTable, shifts: FloatTable, shares: 
 class CalibratedStarts:
     """Shifts of the logarithms of quantiles, learned online, and the forecasts of the waiting jobs.
 
-    A wait that exceeds a quantile, as shifted now, moves the quantile up by `STEP` times its level. Any other wait
-    moves it down by `STEP` times (1 - level). Over time, the share of waits within the quantile equals its level. A
-    quantile is known to be too low as soon as a job has waited for longer. Sure forecasts, whose quantiles are all
-    equal, have shifts of their own. A quantile of 0 seconds moves nothing if the job does start at once.
+    A wait above the shifted quantile moves the shift up by `STEP` times the level of the quantile. Any other wait moves
+    the shift down by `STEP` times (1 - level). Over time, the share of waits within the quantile equals its level. A
+    quantile is known to be too low as soon as a job has waited for longer. Forecasts with equal quantiles have separate
+    shifts. If a job starts at once, a shifted quantile of 0 seconds is not moved.
 
     O(waiting jobs * levels) for each forecast, O(levels) for each start; memory O(waiting jobs).
 

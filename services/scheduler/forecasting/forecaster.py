@@ -2,7 +2,7 @@
 
 The forecast is made at the submission: after the ends of that instant and before its scheduling point
 (docs/algorithms.md#order-of-events-at-an-instant). Jobs that are submitted later at the same instant are not known yet.
-Only processors count.
+Forecasts consider only processors.
 
 References
 ----------
@@ -41,10 +41,10 @@ class SchedulerState(NamedTuple):
 
 
 class Valid(NamedTuple):
-    """Validity of a result that was computed at `now`, if nothing but submissions happens.
+    """Validity of a result that was computed at `now`, as long as only submissions happen.
 
-    The result holds at `now`. It also holds later, before `until`, the first forecast start or end, as long as no
-    expected end has moved. Time alone moves the expected ends of jobs that have outlived their predictions.
+    The result holds at `now`. After `now`, it holds before `until`, the first forecast start or end, if no expected end
+    has moved. The expected end of a job that has outlived its prediction moves as time passes.
     """
 
     now: int
@@ -65,10 +65,10 @@ def as_submitted(queue: Queue) -> Integers:
 
 
 def forecast_ends(now: int, running: Running) -> Integers:
-    """Return when each running job is forecast to end, in seconds.
+    """Return the forecast end of each running job, in seconds.
 
-    A job runs as predicted. If it has outlived its prediction, it runs for twice that time, and then to its request
-    (docs/algorithms.md#wait-forecasts).
+    A job runs as predicted. A job that has outlived its prediction runs for twice its prediction. A job that has
+    outlived this, too, runs to its request (docs/algorithms.md#wait-forecasts).
 
     >>> running = Running()
     >>> for number in (1, 2, 3):
@@ -89,7 +89,7 @@ class RunAhead(Protocol):
         """Return the start of the job in this row of the queue, in seconds.
 
         The result is `BEYOND` or later if the job never starts. It is `TOO_FAR` if the forecast takes more than
-        `limits.AHEAD` steps.
+        `work_limits.AHEAD` steps.
         """
         ...
 
@@ -114,7 +114,7 @@ class Forecaster:
     ahead
         Method to run the policy ahead once, with predicted run times.
     futures
-        Method to run it ahead through many futures; None if no quantiles are wanted.
+        Method to run the policy ahead through many futures; None if no quantiles are wanted.
     calibrated
         Correction of the quantiles by earlier outcomes; None to report them as they are.
     """

@@ -15,7 +15,7 @@ RUN_TIME, PLANNED, ORDER, ROW = range(START, START + 4)
 as a candidate, and row in the queue."""
 
 TOO_FAR = -1 << 60
-"""Stands for a start that is unknown, since the forecast would exceed its limit of steps."""
+"""Stands for an unknown start: the forecast would exceed its limit of steps."""
 
 SEARCHING, PASSING = 4, 40
 """Steps counted for each job: at each instant of the simulation, and in each pass of EASY, which sorts."""
@@ -44,21 +44,21 @@ def run_until_start(
     now, free, target
         The time in seconds, the idle processors, and the row of the job in the queue.
     waiting, waits
-        Table of `waits` waiting jobs, in order of the queue: processors, the three planned times that they have once
-        they run, forecast run time, planned time as a candidate, rank as a candidate, row. Written to.
+        Table of `waits` waiting jobs, in order of the queue: processors, the three planned times once the job runs,
+        forecast run time, planned time as a candidate, rank as a candidate, row. Changed in place.
     running, runs
         Table of `runs` running jobs: processors, their three planned times, start, forecast end, which is after now.
-        The table has space for all waiting jobs. Written to.
+        The table has space for all waiting jobs. Changed in place.
     reserve
         Whether every job gets a reservation (`all-reserve`), or only the head (`easy`).
     most
-        Most steps.
+        Maximum number of steps.
 
     Returns
     -------
     start, free, waits, runs, first
-        Start of the job in seconds: `BEYOND` if it never starts, `TOO_FAR` if that takes more than `most` steps. Free
-        processors and numbers of waiting and running jobs after that pass. First start of any job.
+        Start of the job in seconds: `BEYOND` if it never starts, `TOO_FAR` if finding it takes more than `most` steps.
+        Free processors and numbers of waiting and running jobs after that pass. First start of any job.
     """
     first, work = BEYOND, 0
     while True:
@@ -133,7 +133,7 @@ def run_until_start(
             if running[END, job] == now:
                 free += running[SIZE, job]
                 runs -= 1
-                running[:, job] = running[:, runs]  # their order means nothing
+                running[:, job] = running[:, runs]  # running jobs are in no order
 
 
 class ProjectedQueue:

@@ -49,16 +49,16 @@ class Backfilling(Protocol):
 class PassByPass(RunAhead):
     """Forecasts for a backfilling policy, run ahead one pass after another. O(passes * cost of a pass).
 
-    Suppose that a job is tried after all others, and is no smaller and no shorter than the previously submitted job. It
-    then cannot start before that job. Its forecast continues from the start of that job, unless anything but a
-    submission has happened.
+    Suppose that a job is tried after all others, and is no smaller and no shorter than the previously submitted job.
+    The job then cannot start before the previous one. If only submissions have happened since, its forecast continues
+    from the start of the previous job.
 
     Parameters
     ----------
     reserve
         Whether every job gets a reservation, instead of only the first blocked job.
     steady
-        Whether candidates never change places as time passes.
+        Whether the order of candidates stays the same as time passes.
     """
 
     def __init__(self, policy: Backfilling, *, reserve: bool = False, steady: bool = True) -> None:
@@ -97,8 +97,8 @@ class PassByPass(RunAhead):
     def behind_last(self, job: Integers, waiting: IntegerTable) -> bool:
         """Return whether the simulation may continue from the start of the previously submitted job.
 
-        The job must not be able to start before. Jobs must also keep their planned times once they run. Otherwise, the
-        result would differ from a simulation with this job from the beginning.
+        The new job must not be able to start before the previous one. Jobs must also keep their planned times once they
+        run. Otherwise, the result would differ from a simulation that has the new job from the beginning.
         """
         if not self.steady or (waiting[PREDICTED] != waiting[PLANNED]).any():
             return False
@@ -165,8 +165,8 @@ def in_turn(waiting: IntegerTable, served: Integers) -> IntegerTable:
 class Reserving(RunAhead):
     """Forecasts for a policy under which every job has a reservation.
 
-    If all jobs are forecast to run as planned, reservations come true, and `placed` returns the start. Otherwise
-    `pass_by_pass` does.
+    If all jobs are forecast to run as planned, they start at their reservations, which `placed` finds. Otherwise,
+    `pass_by_pass` finds the start.
     """
 
     def __init__(self, placed: Placed, pass_by_pass: PassByPass) -> None:

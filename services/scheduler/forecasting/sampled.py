@@ -72,9 +72,9 @@ class Drawn(NamedTuple):
 class SampledFutures:
     """Futures of one policy: in each, every running and waiting job runs for a time drawn from its own distribution.
 
-    The random number of a job in a future depends only on the key, the job and the future. So two forecasts differ by
-    their jobs and states, never by chance. The policy plans as in `PassByPass`. Jobs run for their drawn times: at most
-    for their requests, and a running job for longer than it has run. Nothing else arrives.
+    The random number of a job in a future depends only on the key, the job and the future. So two forecasts differ only
+    if their jobs or states differ. The policy plans as in `PassByPass`. Jobs run for their drawn times, at most for
+    their requests. The drawn time of a running job exceeds its elapsed time. No other job arrives.
 
     Parameters
     ----------
@@ -120,7 +120,10 @@ class SampledFutures:
         return Drawn(run_times, running.start_time + self._times(queue, running, elapsed.astype(np.float64), ends))
 
     def _times(self, queue: Queue, jobs: JobTable, elapsed: Floats, otherwise: Integers) -> IntegerTable:
-        """Return a run time of each job in each future; `otherwise` if it has no distribution or has outlived it."""
+        """Return a run time of each job in each future.
+
+        The run time is `otherwise` if the job has no distribution or has outlived it.
+        """
         masses: FloatTable = queue.histograms.masses[jobs.slot]
         masses[jobs.slot == UNKNOWN] = 0.0
         draws = uniform_table(self.key, jobs.job_number, SAMPLES)

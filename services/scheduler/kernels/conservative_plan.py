@@ -51,8 +51,8 @@ def settled(
 ) -> tuple[Integers, Integers, Integers]:
     """Write a plan into the reservations. Return the jobs that start now, the jobs that start later, and a size.
 
-    Jobs are columns of `reservations`, returned in the given order. The size is the total amount of each resource for
-    the jobs that start now. `starts` and `shapes` are results of `plan`, `sizes` is its argument. O(jobs).
+    Jobs are indices of columns of `reservations`, returned in the given order. The size is the total amount of each
+    resource for the jobs that start now. `starts` and `shapes` are results of `plan`, `sizes` is its argument. O(jobs).
 
     >>> reservations = np.array([[1, 2], [0, 7], [-1, 50], [-1, 60], [0, 0]])
     >>> shapes, order, sizes = np.zeros(2, int), np.arange(2), np.array([[[4], [3]]])
@@ -80,7 +80,7 @@ def settled(
 
 
 class PlannedStarts(NamedTuple):
-    """The result of `plan`, which describes the fields."""
+    """The result of `plan`. Its docstring describes the fields."""
 
     starts: Integers
     shapes: Integers
@@ -111,10 +111,11 @@ def plan(
 ) -> tuple[Integers, Integers, Integers, IntegerTable, int, int]:
     """Plan every waiting job. O(shapes * jobs * (jobs + running jobs)), but at most some multiple of `most` steps.
 
-    A job takes the shape in which it ends first; the first of equal ones. Jobs with a promise keep it, earliest first.
-    If a promise cannot be kept, the job is planned anew: a running job has outlived its expected run time, or the
-    machine has shrunk. With `compress`, each job then moves, in the given order, to the start and shape with which it
-    ends first, among starts that are no later. Finally, jobs without a start are planned, in the same order.
+    A job takes the shape in which it ends first; if two shapes end at the same time, the first shape. Promised starts
+    are checked first, in order of time, and kept if possible. A promise may fail because a running job has outlived its
+    expected run time, or because the machine has shrunk. Its job is then planned anew. With `compress`, each job then
+    moves, in the given order, to the start and shape with which it ends first, but never to a later start. Finally,
+    jobs without a start are planned, in the same order.
 
     Parameters
     ----------
@@ -122,7 +123,7 @@ def plan(
         Free amount of each resource, and the amounts that each running job holds, shape (jobs, resources).
     sizes, run_times
         Sizes of each waiting job in each shape, shape (shapes, jobs, resources), and its run times in seconds, shape
-        (shapes, jobs). Without processors, the job has no such shape.
+        (shapes, jobs). A size of 0 processors means that the job does not have this shape.
     promised, promised_shapes
         Promised starts in seconds, and their shapes. The start of a job without a promise is `UNPLANNED`.
     order
@@ -136,9 +137,9 @@ def plan(
     starts, shapes
         Planned start of each waiting job in seconds, `UNPLANNED` or `FOREVER` if it has none; and its planned shape.
     times, free, steps
-        The profile after the plan, with space to take out and put in each waiting job twice more.
+        The profile after the plan, with space to take out and put back each waiting job twice more.
     left
-        Number of promises not checked, jobs not moved and jobs not planned, since the work was limited.
+        Number of promises not checked, jobs not moved and jobs not planned, since the limit of work was reached.
     """
     alternatives, waiting, resources = sizes.shape
     times = np.empty(6 * waiting + len(running_ends) + 2, dtype=np.int64)
@@ -226,7 +227,7 @@ def reserve_pass(
     running: RunningJobs,
     most: int,
 ) -> tuple[Integers, int, int]:
-    """Return the rows of the queue that start, in its order, the number of jobs handled, and the steps taken.
+    """Return the rows that start, in order of the queue, the number of jobs handled, and the steps taken.
 
     O(queue * (queue + running)), but planning stops after `most` steps over the profile.
 

@@ -17,8 +17,8 @@ from shadowtime.shared.kernels import (
 )
 
 FITS, BEFORE_ELDEST, BEFORE_HEAD = range(3)
-"""Reasons of a start. `FITS`: all jobs before it in the order start, too. `BEFORE_ELDEST`, `BEFORE_HEAD`: it is planned
-not to delay the job that has waited longest, or the head."""
+"""Reasons of a start. `FITS`: all jobs before it in the order start, too. `BEFORE_ELDEST`: by plan, the start does not
+delay the job that has waited longest. `BEFORE_HEAD`: by plan, it does not delay the head."""
 
 
 class JobArrays(NamedTuple):
@@ -31,7 +31,7 @@ class JobArrays(NamedTuple):
 
 
 class HeldResources(NamedTuple):
-    """Resources that each running job holds, shape (running, resources), and its latest end."""
+    """Resources that each running job holds, shape (running, resources), and the latest end of each running job."""
 
     sizes: IntegerTable
     ends: Integers
@@ -51,7 +51,8 @@ class Pass(NamedTuple):
     places: Integers
     reasons: Integers
     eldest: tuple[int, Integers]
-    """Planned start of the job that has waited longest, in seconds, and the resources left beside it then."""
+    """Planned start of the job that has waited longest, in seconds, and the resources left beside this job at that
+    time."""
     head: int
     """Index of the first job of the order that does not fit; -1 if there is none, or nothing is tried behind it."""
     shadow: tuple[int, Integers]

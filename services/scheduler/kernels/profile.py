@@ -27,7 +27,7 @@ def begin(times: Integers, free: IntegerTable, now: int, idle: Integers, sizes: 
     """Write the profile that running jobs leave, and return its number of steps.
 
     Step k has `free[:, k]` of the resources from `times[k]` until the next step. The last step has no end. O(n log n)
-    in the jobs.
+    for n jobs.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ def begin(times: Integers, free: IntegerTable, now: int, idle: Integers, sizes: 
 def earliest(times: Integers, free: IntegerTable, steps: int, size: Integers, run_time: int, limit: int) -> int:
     """Return the earliest start at which a job fits for its whole run time, in seconds.
 
-    The result is `limit` if there is no such start before it. O(steps).
+    The result is `limit` if there is no such start before `limit`. O(steps).
     """
     step = 0
     while step < steps and times[step] < limit:
@@ -73,7 +73,7 @@ def earliest(times: Integers, free: IntegerTable, steps: int, size: Integers, ru
             at += 1
         if at == steps or times[at] >= start + run_time:
             return int(start)
-        step = at + 1  # it does not fit before this step is over
+        step = at + 1  # the job does not fit before this step is over
 
     return limit
 

@@ -4,16 +4,18 @@ Theory of operation
 -------------------
 The head starts once running jobs have released the processors that it lacks. Each running job ends at one of several
 instants, with known probabilities, independently of the others. The walk goes through all these terminations in order
-of time. At each step, one job ends there with some probability. The step needs the distribution of the processors that
-all *other* jobs have released before it. With it, the probability that this very step makes the head ready is a sum.
+of time. At each step, one job ends with some probability. The walk needs the distribution of the processors that all
+*other* jobs have released before this step. From this distribution, a sum gives the probability that the step makes the
+head ready.
 
 That distribution is a convolution over all jobs but one. To compute it anew at each step costs O(jobs) convolutions. To
-keep one distribution of all jobs and take one job out again (a deconvolution) is cheap, and loses digits.
+keep one distribution of all jobs and take one job out again (a deconvolution) is cheap, but loses digits.
 
-So the walk halves the steps instead. A job that has no step in a half is the same for every step of that half. It is
-added once for the half, and the result is copied into both quarters below. At depth log2(steps) one step is left, and
-every job but its own has been added. Nothing is ever taken out. The state has one row for each depth: the distribution
-that is common to the current half at that depth. The cost: docs/algorithms.md#exact-delay-probability.
+So the walk halves the steps instead. A job without a step in a half has the same probability of having ended at every
+step of that half. The job is added once for the half, and both quarters of the half start from the result. At depth
+log2(steps) one step is left, and all jobs but the job of this step have been added. No job is ever taken out. The state
+has one distribution for each depth: the one that all steps of the current half share. For the cost, see
+docs/algorithms.md#exact-delay-probability.
 """
 
 from typing import NamedTuple
@@ -23,12 +25,13 @@ import numpy as np
 from shadowtime.shared.kernels import Floats, FloatTable, Integers, kernel
 
 READY = 1e-13
-"""The head counts as ready once the probability that it is not falls to this. Later terms are below rounding."""
+"""Once the probability that the head still waits falls to this value, the head counts as ready. Later terms are below
+rounding."""
 
 CERTAIN = 1.0 - READY
 
 EACH_SIZE = 24
-"""Work that each candidate size counts for in each step. It also limits the memory of the results."""
+"""Work counted for each candidate size in each step. It also limits the memory of the results."""
 
 UNBOUNDED = 1 << 62
 """Work that no walk exceeds."""
@@ -45,11 +48,11 @@ class Terminations(NamedTuple):
 class Walk(NamedTuple):
     """The result of one walk over the terminations, for candidates of every size; rows are steps in order of time.
 
-    `ready[k]` is the probability that the head becomes ready in step k. `delays[k, d]` is the probability that it does,
-    but does not fit beside a candidate of the d-th size. `bounds[k, d]` is the probability, just after an instant, that
-    the head fits alone but not beside the candidate: the greatest one up to step k. `jobs[k]` is the job that ends in
-    step k, the first one if there are several. `work` is the work done. If it exceeds the allowed work, the walk was
-    aborted and must not be used.
+    `ready[k]` is the probability that the head becomes ready in step k. `delays[k, d]` is the probability that the head
+    becomes ready in step k, but does not fit beside a candidate of the d-th size. The head may fit alone, but not
+    beside the candidate: `bounds[k, d]` is the greatest probability of this just after any instant up to step k.
+    `jobs[k]` is the job that ends in step k, the first one if there are several. `work` is the work done. If `work`
+    exceeds the allowed work, the walk was aborted and must not be used.
     """
 
     times: Floats
@@ -109,11 +112,11 @@ def walk(
     """Walk the terminations of running jobs once, for candidates of all sizes. Return the fields of a `Walk`.
 
     Each step needs the distribution of the processors that all *other* jobs have released. The steps are halved again
-    and again. A job without a step in a half has one probability throughout it, and is added once for the whole half.
-    In a half of one step, all jobs but the job of that step have been added. The walk only sums products of
-    probabilities. Nothing is divided out, which would lose all digits within some ten steps when jobs are small. A half
-    only computes the values from which its own jobs can make the head ready, or take it past the largest candidate.
-    These become fewer as halves become shorter.
+    and again. A job without a step in a half has the same probability throughout the half, and is added once for the
+    whole half. In a half of one step, all jobs but the job of that step have been added. The walk only sums products of
+    probabilities. Dividing a job out would lose all digits within about ten steps if jobs are small. A half only
+    computes the numbers of released processors from which its own jobs can make the head ready, alone or beside the
+    largest candidate. These numbers become fewer as halves become shorter.
 
     O(steps * values that matter) for jobs of one size, and at most log(jobs) times that. The values that matter are at
     most `needed` plus the largest candidate.
@@ -130,7 +133,7 @@ def walk(
     candidates
         Processors of the candidates, each size once, rising, shape (sizes,).
     allowed
-        Most work, in steps of the loops over processors. It is checked before large arrays are allocated.
+        Limit of the work, in steps of the loops over processors. It is checked before large arrays are allocated.
     """
     # 1. Merge certain terminations of one instant into one step.
     sizes, kinds = processors.copy(), len(candidates)
@@ -154,10 +157,10 @@ def walk(
         nothing = np.empty((0, kinds))
         return at[:0].copy(), by[:0].copy(), mass[:0].copy(), nothing, nothing, work
 
-    # 3. Allocate the state of the walk, one row for each depth of the halving.
-    # State of the current half at each depth: the distribution over the jobs without a step in it, its row, its
-    # greatest value and the least value that matters, the processors released for certain, and the jobs with a step in
-    # it.
+    # 3. Allocate the state of the walk: for each depth of the halving, the state of the current half. `released` has
+    # the distribution over the jobs without a step in the half, in row `at_row`, up to the value `top`. `least` is the
+    # least value that matters, `certain` the processors released for certain. `pending` has the jobs with a step in the
+    # half.
     released, at_row = np.empty((2 * depths, length)), np.zeros(depths, dtype=np.int64)
     top, least = np.zeros(depths, dtype=np.int64), np.zeros(depths, dtype=np.int64)
     certain = np.zeros(depths, dtype=np.int64)
@@ -223,7 +226,7 @@ def walk(
             so_far += values[k]
             added[k] = so_far
 
-        # 4d. The step makes the head ready if the others lack at most its own size.
+        # 4d. The step makes the head ready if the processors still lacking are at most the size of its job.
         one_short = below(lacking - size, sums, first, last)
         short = below(lacking, sums, first, last)
         ready[row] = mass[row] * (short - one_short)

@@ -35,9 +35,9 @@ class Outlook:
     sizes, ends
         Sizes and ends of running jobs, and of processors of ended jobs that are not available yet.
     held
-        Begin, end and processors of each reservation.
+        Beginning, end and processors of each reservation.
     room
-        Most jobs for which `take` may be called.
+        Maximum number of jobs for which `take` may be called.
     """
 
     def __init__(
@@ -110,8 +110,8 @@ class Bounds(NamedTuple):
 def backfill_pass(outlook: Outlook, queue: Sequence[BackfillCandidate], bounds: Bounds) -> list[BackfillCandidate]:
     """Return the jobs to start. In order of priority, each job gets the earliest start that delays no job before it.
 
-    A start in the future is reserved until the end of the pass. Begin and end of the reservation are rounded down to
-    steps of the resolution. O(queue * (queue + running)).
+    A start in the future is reserved until the end of the pass. The beginning and the end of the reservation are
+    rounded down to steps of the resolution. O(queue * (queue + running)).
     """
     now, started = outlook.now, []
     tested: dict[tuple[str, int], int] = {}
@@ -160,7 +160,7 @@ def charge_periods(
     users
         The usage of each user, in processor seconds.
     owners, homes, amounts
-        The place of the user and of the account of each running job, and what it is charged in each period.
+        For each running job: the places of its user and its account, and the processor seconds charged in each period.
     """
     for _ in range(periods):
         for place in range(accounts.size):

@@ -16,11 +16,11 @@ from shadowtime.shared.kernels import Floats, FloatTable, Integers, kernel
 def condition(masses: Floats, edges: Floats, elapsed: float, request: float, censor: bool) -> tuple[Floats, Floats]:
     """Return the possible ends of a job, in seconds after its start and rising, and their probabilities.
 
-    Within a bin the logarithm of the run time is uniform. A bin that is cut keeps its share of the logarithm, and the
-    masses left are scaled to add up to 1. In each bin, the job ends at the upper edge or at its request, if that is
-    earlier. A job that has reached its request is taken to run for one more second. A job that has outlived its whole
-    distribution ends at its request, or in one second if that is later (docs/algorithms.md#limits-of-a-prediction).
-    O(bins).
+    Within a bin the logarithm of the run time is uniform. A bin that is cut keeps mass in proportion to its remaining
+    logarithmic width. The masses left are scaled to add up to 1. In each bin, the job ends at the upper edge or at its
+    request, if that is earlier. A job that has reached its request is taken to run for one more second. A job that has
+    outlived its whole distribution ends at its request, or in one second if that is later
+    (docs/algorithms.md#limits-of-a-prediction). O(bins).
 
     Parameters
     ----------

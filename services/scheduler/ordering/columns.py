@@ -46,7 +46,7 @@ class WaitingColumns(NamedTuple):
 
     @property
     def priorities(self) -> Floats:
-        """Priorities that the site gave the jobs; the largest is served first. Negative infinity if it gave none."""
+        """Priorities that the site gave the jobs, the largest first; negative infinity for a job without a priority."""
         priorities = self.queue.priorities
         return np.array([priorities.get(number, -math.inf) for number in self.queue.job_number.tolist()])
 

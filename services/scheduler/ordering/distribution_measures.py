@@ -39,17 +39,17 @@ def measures_of(masses: Floats, elapsed: float, limit: float) -> tuple[float, fl
     masses
         Probability of each bin of `shared.distributions.histogram`, from bin 0 on; they need not add up to 1.
     elapsed, limit
-        Seconds; infinity bounds nothing.
+        Seconds; infinity stands for no limit.
 
     Returns
     -------
     mean
-        The expected time left, E[p - elapsed], in seconds.
+        The expected time left, E[p - elapsed] for the run time p, in seconds.
     slowdown_a_second
         E[1 / max(p, 10 s)]: the bounded slowdown that a second of waiting adds.
     end_rate
-        The highest ratio of two values over thresholds x, which are the ends of bins and the limit. The first is the
-        probability that the job ends within x more seconds. The second is its expected run time in these seconds,
+        The highest ratio of two values over all thresholds x, which are the ends of bins and the limit. The first is
+        the probability that the job ends within x more seconds. The second is its expected run time in these seconds,
         E[min(p - elapsed, x)].
 
     Examples
@@ -134,7 +134,7 @@ def measure(slots: Integers, limits: Integers, histograms: FloatTable, taus: Flo
 
 
 class RunTimeMeasures:
-    """Measures of waiting jobs, each computed once. The cache can be computed again from the queue: it is no state.
+    """Measures of waiting jobs, each computed once. The cache follows from the queue, so it is not part of the state.
 
     A job without a distribution runs as predicted. O(jobs) for each pass, and O(bins) for each new job.
 

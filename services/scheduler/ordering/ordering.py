@@ -38,7 +38,7 @@ class Ordering:
         self.alike = candidates == AS_QUEUE or self.key is self.candidate_key
         """Whether candidates are tried in the order of the queue."""
         self.steady = getattr(self.candidate_key, "steady", False) and not weight
-        """Whether candidates never change places as time passes."""
+        """Whether the order of candidates stays the same as time passes."""
         in_seconds = self.candidate_key is spf and self.by in ("plan", "request")
         self.whole_seconds = in_seconds and self.as_submitted and not weight
         """Whether run times can serve as ranks themselves. If so, a pass only sorts its candidates."""
@@ -110,7 +110,7 @@ class Ordering:
         """Return the sort key of each job, in order of submission. The smallest key is served first."""
         waiting = WaitingColumns(now, queue, self.by, self.measures, self.chance)
         values = np.asarray(key(waiting), dtype=np.float64)
-        if values.shape != (len(queue),):  # of a plug-in: kernels read one key for each job
+        if values.shape != (len(queue),):  # a plug-in may return another shape; kernels read one key for each job
             name = getattr(key, "__name__", key)
             raise ValueError(f"order {name}: {len(queue)} jobs have keys of shape {values.shape}")
         return values - self.weight * waiting.waits if self.weight and key is not fcfs else values

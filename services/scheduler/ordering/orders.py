@@ -1,8 +1,9 @@
 """The orders of waiting jobs: sort keys, the smallest first.
 
 A key function takes the `WaitingColumns` jobs and returns a number for each, shape (jobs,). Jobs with equal keys are in
-order of (submit time, job number). All functions are O(jobs). In the formulas p is the run time in seconds (selected by
-the policy's key `by`), q the processors, s the submit time in seconds since the log began, w the seconds waited so far.
+order of (submit time, job number). All functions are O(jobs). In the formulas, p is the run time in seconds, selected
+by the policy's key `by`. q is the number of processors, s the submit time in seconds since the log began, and w the
+seconds waited so far.
 
 A new order is a function here and a line in `ORDERS`, or a function of a plug-in. `steady` marks an order that does not
 change as time passes, so that its jobs need not be sorted anew.
@@ -29,7 +30,7 @@ PRIORITIES = 3
 
 
 def steady(key: Marked) -> Marked:
-    """Mark a key function by which no two jobs ever change places while they wait."""
+    """Mark a key function that never changes the order of two jobs while they wait."""
     key.steady = True  # type: ignore[attr-defined]
     return key
 
@@ -84,7 +85,7 @@ def wfp3(jobs: WaitingColumns) -> Floats:
 def unicep(jobs: WaitingColumns) -> Floats:
     """Largest w / (log2(q) · p) first (Carastan-Santos 2017).
 
-    The logarithm of one processor, 0, counts as 2⁻⁶⁰. A job on one processor is first once it has waited.
+    For one processor, the logarithm 0 counts as 2⁻⁶⁰. A job on one processor therefore comes first once it has waited.
     """
     return -(jobs.waits / (np.maximum(np.log2(jobs.processors), 2.0**-60) * jobs.run_times))
 
@@ -199,4 +200,4 @@ ORDERS: Plugins[Key] = Plugins(
     "orders",
     wrong,
 )
-"""All orders by name. The last ones have the names of Perković 2000, with L for the run time."""
+"""All orders by name. The last six have the names of Perković 2000, with L for the run time."""

@@ -11,7 +11,7 @@ from shadowtime.services.scheduler.ordering.orders import ORDERS
 from shadowtime.services.scheduler.settings import Forecast, PlanSettings, PolicySettings, unless_default
 
 AS_QUEUE = "queue"
-"""Value for the order of candidates that stands for the order of the queue."""
+"""Value of the key `candidates` that stands for the order of the queue."""
 
 
 def known_order(name: str) -> str:
@@ -45,7 +45,7 @@ Weight = Annotated[
         exclude_if=lambda weight: not weight,
     ),
 ]
-"""Weight of the wait. A SPEC omits it if it is 0, so that it stays short."""
+"""Weight of the wait. To stay short, a SPEC omits a weight of 0."""
 
 
 class OrderedSettings(PolicySettings):

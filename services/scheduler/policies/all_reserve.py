@@ -29,7 +29,7 @@ class AllReserveSettings(OrderedPlanSettings):
     """Settings of `AllReserve`."""
 
     def price(self) -> Price:
-        """Return the price of passes, of plans over the availability profile."""
+        """Return the price of passes and of plans over the availability profile."""
         return super().price().plus(Price(memory=100 * MAX_LIVE_JOBS, steps=PLANNED))
 
     @field_validator("forecast")
@@ -44,9 +44,9 @@ class AllReserveSettings(OrderedPlanSettings):
 class AllReserve(Policy):
     """Start every job that does not delay the reservation of a job ahead of it.
 
-    Each pass plans the whole queue anew, in order of arrival or in another of the `orders`. A reservation only keeps
-    later jobs out of the way; its own job may start sooner. O(queue * (queue + running)) per pass, but for at most
-    `limits.PLANNED` steps. Jobs that are left then are not tried at this pass.
+    Each pass plans the whole queue anew, in order of arrival or in another of the `orders`. A reservation only prevents
+    later jobs from delaying its job, which may start sooner. O(queue * (queue + running)) per pass, but at most
+    `work_limits.PLANNED` steps. Beyond this limit, the pass tries no further jobs.
 
     References
     ----------

@@ -98,13 +98,14 @@ class ConservativeSettings(OrderedSettings):
 class Conservative(Policy):
     """Plan every waiting job at the earliest time that delays no job planned before it.
 
-    With guarantees, a job gets the earliest start at which it fits on arrival, and keeps it. When a job ends, every
-    waiting job may move to an earlier start, in order. Without guarantees, each pass plans the whole queue anew. Two
-    more phases use the processors that the plan leaves idle: trials of waiting jobs, then the widening of jobs that
+    With guarantees, a job gets on arrival the earliest start at which it fits, and keeps this start. When a job ends,
+    every waiting job may move to an earlier start, in order. Without guarantees, each pass plans the whole queue anew.
+    Two more phases use the processors that the plan leaves idle: trials of waiting jobs, then the widening of jobs that
     start.
 
-    O(queue * (queue + running)) for each pass, but at most some multiple of `limits.PLANNED` steps. Beyond these, new
-    jobs wait without a reservation. If there are too many reservations to check, the latest are lost.
+    O(queue * (queue + running)) for each pass, but at most some multiple of `work_limits.PLANNED` steps. Beyond this
+    limit, new jobs wait without a reservation. If there are too many reservations to check, those with the latest
+    starts are lost.
 
     References
     ----------

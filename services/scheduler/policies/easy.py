@@ -68,9 +68,10 @@ class EasySettings(OrderedPlanSettings):
 class Easy(InOrder, Policy):
     """Start jobs from the front of the queue while they fit, then candidates that do not delay the blocked head.
 
-    The head is the first job in the order of the queue that does not fit. A candidate behind it may start if it fits
-    now and either ends by the head's shadow time or takes no more than the extra amount of each resource. Queue and
-    candidates may be in any of the `orders`. O(queue log queue + running log running) per pass.
+    The head is the first job in the order of the queue that does not fit. A candidate behind the head may start if it
+    fits now and meets one of two conditions. It ends by the head's shadow time, or it takes no more than the extra
+    amount of each resource. Queue and candidates may be in any of the `orders`. O(queue log queue + running log
+    running) per pass.
 
     References
     ----------

@@ -53,7 +53,7 @@ def held(now: int, running: Running) -> HeldResources:
 
 
 def decisions_of(now: int, queue: Queue, planned: Integers, result: Pass) -> list[Start | CutShort]:
-    """Return the starts of a pass. The reason of each names the job that it must not delay, if any."""
+    """Return the starts of a pass. The reason of each start names the job that must not be delayed, if any."""
     starts: list[Start | CutShort] = []
     due, room = result.eldest
     rows, reasons = result.places.tolist(), result.reasons
@@ -78,7 +78,7 @@ def decisions_of(now: int, queue: Queue, planned: Integers, result: Pass) -> lis
 
 
 class GuardedPass:
-    """A scheduling pass with one configuration: its orders, run times and guards. It keeps no state but caches.
+    """A scheduling pass with one configuration: its orders, run times and guards. It keeps caches, but no state.
 
     Parameters
     ----------
@@ -136,10 +136,10 @@ class GuardedPass:
 class Guarded(Policy):
     """Start jobs in a chosen order and backfill behind the first that does not fit, within three guards.
 
-    The guards `threshold` and `overtaken`: a job goes first, in order of arrival, once it has waited for longer than
-    `threshold`, or has been overtaken by more work than `overtaken`. The guard `patience`: the job that has waited
-    longest must find room `patience` seconds after its submission. A job that would still run then, by its request,
-    starts only on processors that are left beside it.
+    The guards `threshold` and `overtaken` put jobs first, in order of arrival. A job goes first once it has waited for
+    longer than `threshold`, or once more work than `overtaken` has overtaken it. The guard `patience` protects the job
+    that has waited longest: this job must find room `patience` seconds after its submission. A job whose request
+    reaches beyond this time starts only on processors that are left beside the longest-waiting job.
 
     Running jobs are planned with their requests, candidates with their predictions. Once the head has waited for longer
     than `threshold`, candidates are planned with their requests, too. O(queue log queue + running log running) per
@@ -147,7 +147,7 @@ class Guarded(Policy):
 
     References
     ----------
-    docs/ordering.md#guards (ours; of EASY: Lifka 1995).
+    docs/ordering.md#guards (ours; for EASY: Lifka 1995).
     """
 
     name = "guarded"

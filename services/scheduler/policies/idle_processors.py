@@ -88,7 +88,7 @@ class IdleProcessors:
     def tried(self, rows: Integers, most: int) -> Iterator[Start | CutShort]:
         """Yield the trials of waiting jobs in the holes of the plan, in order. A trial has the first shape of its job.
 
-        There are at most `most` trials, and jobs are examined for at most `limits.PLANNED` steps. If a limit is
+        There are at most `most` trials, and jobs are examined for at most `work_limits.PLANNED` steps. If a limit is
         reached, the last item is a `CutShort` with the number of jobs left.
         """
         if self.rule.speculate == "no" and not self.rule.test_runs:
@@ -114,7 +114,7 @@ class IdleProcessors:
             self.work += self.steps
             hole = hole_of(self.planned.times, self.planned.free, self.steps, size)
             if planned and self.reservations is not None:
-                hole = min(hole, at - self.now)  # its reserved start must not pass while it is on trial
+                hole = min(hole, at - self.now)  # the reserved start must not pass during the trial
             trial = self._attempt(row, every[0], known, hole)
             if trial is not None and trial.seconds < min(every[0].seconds(known.requested_time), MAX_DURATION):
                 self._take(self.now, trial.seconds, size)

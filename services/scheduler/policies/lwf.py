@@ -25,7 +25,7 @@ def by_work(queue: Queue, *, on_requests: bool = False) -> Integers:
     [1, 0]
     """
     run_times = queue.order_request if on_requests else queue.order_time
-    return np.argsort(queue.processors * run_times.astype(np.float64), kind="stable")  # whole numbers could overflow
+    return np.argsort(queue.processors * run_times.astype(np.float64), kind="stable")  # integers could overflow
 
 
 class Lwf(Policy):

@@ -30,7 +30,7 @@ class SpeculativeRun(NamedTuple):
 def next_time(last: int, run_time: int) -> int:
     """Return the least length of the next trial, in seconds, after a trial of `last` seconds was too short.
 
-    It is the mean of `last` and the planned run time.
+    This length is the mean of `last` and the planned run time.
 
     >>> next_time(7200, 36_000)
     21600
@@ -41,7 +41,9 @@ def next_time(last: int, run_time: int) -> int:
 def attempt(
     hole: int, run_time: int, requested_time: int, least: int, *, speculate: bool, test: bool
 ) -> SpeculativeRun | None:
-    """Return the trial of a job in a hole, or None. A speculative run fills the hole. Times in seconds.
+    """Return the trial of a job in a hole, or None. Times are in seconds.
+
+    A speculative run fills the hole, but is no longer than the planned run time.
 
     Parameters
     ----------
@@ -72,9 +74,9 @@ def attempt(
 def worthwhile(hole: int, saved: int, ran: int, request: int, masses: Floats, edges: Floats) -> int:
     """Return the best length of a trial in a hole, by the job's run-time distribution; 0 if none pays off. O(bins).
 
-    A trial saves the wait of the job if the job ends in it. Otherwise it wastes its own length. Both count once for
-    each processor of the job, so the number of processors cancels out. Only ends of bins are tried: the probability
-    changes only there. Times in seconds.
+    A trial saves the wait of the job if the job ends in the trial. Otherwise, the trial wastes its own length. Both
+    count once for each processor of the job, so the number of processors cancels out. Only ends of bins are tried,
+    since the probability changes only there. Times are in seconds.
 
     Parameters
     ----------
@@ -128,7 +130,8 @@ def hole_of(times: Integers, free: IntegerTable, steps: int, size: Integers) -> 
 class TrialJob(NamedTuple):
     """A job in the system: its request, whether it may be killed and run again, and its requeued runs.
 
-    `attempts` is the number of these runs, `last` the longest, `tested` whether one was a test run. Times in seconds.
+    `attempts` is the number of these runs, `last` the longest run time among them, and `tested` whether one was a test
+    run. Times are in seconds.
     """
 
     requested_time: int
@@ -203,7 +206,7 @@ class Trials:
                 self.limits[number] = event.time + decided[0].seconds
                 if decided[1] is not None:
                     self.suspended[number] = decided[1]
-            else:  # it did not start as a trial
+            else:  # the job did not start as a trial
                 self._decided.pop(event.job_number, None)
         elif isinstance(event, JobEnded):
             number, known = event.job_number, self.jobs.get(event.job_number)

@@ -12,28 +12,31 @@ from shadowtime.shared.messages import DIGITS, Risk, construct_unchecked
 from shadowtime.shared.statistics import RUN_TIME_FLOOR
 
 UNITS = 4000
-"""Most units in which a walk counts processors; if there are more, it counts in larger units."""
+"""Maximum number of units in which a walk counts processors. If more are needed, the walk uses larger units."""
 
 
 MEASURES = ("exact", "paper", "gain")
 """Measures of each candidate, in this order.
 
 `exact` is the probability of delaying the head, `paper` the paper's lower bound on it. `gain` is the ratio of the
-greatest cost for the head to the candidate's gain, both as slowdowns. The cost is the expected delay of the head, if it
-lasts until the candidate ends, over the head's expected run time. The gain is the expected time until the head can
-start, over the candidate's expected run time. Run times count as at least ten seconds
+head's greatest cost to the candidate's gain, both as slowdowns. The cost is the expected delay of the head over the
+head's expected run time. Every delay is assumed to last until the candidate ends. The gain is the expected time until
+the head can start, over the candidate's expected run time. Run times count as at least ten seconds
 (docs/algorithms.md#cost-against-gain).
 """
 
 GAIN = MEASURES.index("gain")
 
 STATED = len(MEASURES)
-"""Column of the recalibrated probability, behind the measures. Without recalibration it is the exact one."""
+"""Column of the recalibrated probability, behind the measures. Without recalibration, it holds the exact
+probability."""
 
 
 @kernel
 def in_units(processors: Integers, unit: int) -> Integers:
-    """Return sizes in units. Any first k results add up to the sum of the first k sizes in units, rounded up.
+    """Return sizes in units.
+
+    For any k, the first k results add up to the sum of the first k sizes in units, rounded up.
 
     >>> in_units(np.array([1, 1, 1, 1, 5]), 2).tolist()
     [1, 0, 1, 0, 3]
@@ -57,7 +60,7 @@ TOO_MUCH = -2
 
 
 RISKIEST = 3
-"""Most terminations that a decision names."""
+"""Maximum number of terminations that a decision names."""
 
 ROUNDED = 0.5 * 10.0**-DIGITS
 """Largest value that rounds to 0."""
@@ -98,7 +101,7 @@ class Evaluation(NamedTuple):
 class Candidates(NamedTuple):
     """Columns of the candidates, shape (candidates,): processors, and the run times as `ends_of` takes them.
 
-    A candidate with a free pass may start whatever its measures are.
+    A candidate with a free pass may start with any measures.
     """
 
     processors: Integers
@@ -112,9 +115,9 @@ class AcceptanceRule(NamedTuple):
     """The rule by which a candidate may start.
 
     A candidate may start if its `measure` (index in `MEASURES`), rounded to six digits, is below `tau`, and its exact
-    probability is at most `most`. `weights` are those of `recalibrated`. Row 0 is for candidates whose measure is not
-    below `tau`, row 1 for all others. Without rows, nothing is recalibrated. With `weigh`, both tests use the
-    recalibrated probability: the measure is scaled to it.
+    probability is at most `most`. `weights` are those of `recalibrated`. Row 1 is for candidates with a measure below
+    `tau`, row 0 for all others. Without rows, nothing is recalibrated. With `weigh`, both tests use the recalibrated
+    probability: the measure is multiplied by the ratio of the recalibrated to the exact probability.
     """
 
     measure: int
@@ -142,16 +145,16 @@ def evaluate_candidates(
     needed, head_run_time
         Processors that running jobs must release for the head, and its expected run time in seconds.
     allowed
-        Most work, in steps of a walk. The work is known before anything of that size is allocated.
+        Limit of the work, in steps of a walk. The work is known before arrays of that size are allocated.
 
     Returns
     -------
     accepted, measures
-        Row of the candidate that may start, -1 if none may, `TOO_MUCH` if this would exceed the allowed work. The
-        measures of all candidates up to it, with the recalibrated probability, shape (candidates, 4).
+        Row of the candidate that may start, -1 if none may, `TOO_MUCH` if the evaluation would exceed the allowed work.
+        The measures of all candidates up to this row, with the recalibrated probability, shape (candidates, 4).
     times, jobs, risks, unit
         Terminations that make up the accepted candidate's exact probability. Processors per unit if sizes had to be
-        coarsened, that is if the unit does not divide the sizes of all running jobs, else 0.
+        coarsened, else 0. A coarser unit does not divide the sizes of all running jobs.
     work
         Work done, in steps of a walk.
     """
@@ -173,7 +176,7 @@ def evaluate_candidates(
         horizon = max(horizon, times[-1])
 
     if rule.measure == GAIN:
-        horizon = np.inf  # this measure needs the time until the head can start, whenever candidates end
+        horizon = np.inf  # the gain needs the time until the head can start, even after candidates end
 
     # 2. Count processors in the largest unit that all running jobs share, or in a coarser one on a large machine.
     unit = 0

@@ -6,13 +6,13 @@ The head does not fit. Waiting jobs that fit into the idle resources are candida
 no candidate is left:
 
 1. Find the head's shadow time, if a rule needs it.
-2. Drop candidates that no rule can accept, and mark those that are safe on the requests.
+2. Drop candidates that no rule can accept, and mark those that are safe: EASY with requested times would start them.
 3. Order the rest, once. Jobs that have waited for half of the longest allowed wait come first.
 4. Evaluate candidates in this order until one is accepted.
-5. Start it. It counts as running from here on, so candidates that no longer fit are dropped.
+5. Start the accepted candidate, which then counts as running. Drop candidates that no longer fit.
 
-The work of a pass is counted, not timed. A pass that exceeds its allowance goes on as plain EASY on the requests, and
-its decisions say so. Jobs that the pass has started by then stay started.
+The work of a pass is counted, not timed. A pass that exceeds its allowance goes on as plain EASY with requested times,
+and its decisions report this. The jobs that the pass has already started stay started.
 """
 
 import math
@@ -49,7 +49,8 @@ class BackfillPass:
     settings, heads, ordering, recalibration
         Parts of the policy. The pass writes the risk of the head into `heads`, and its candidates into `recalibration`.
     obeyed
-        Whether decisions take effect. If they are advice only, candidates behind a start of this pass are not followed.
+        Whether decisions take effect. If decisions are advice only, candidates behind a start of this pass are not
+        followed to their outcomes.
     busy
         The running jobs, and the heads that this pass has started.
     head_row
@@ -147,17 +148,17 @@ class BackfillPass:
         return self.deadline < math.inf or len(self.idle) > 1
 
     def _bounds(self, spent: float) -> tuple[int, Integers, bool]:
-        """Return shadow time, extra amounts, and whether only candidates that are safe on the requests may start."""
+        """Return shadow time, extra amounts, and whether only safe candidates may start."""
         plain = spent >= self.settings.budget
         if not (plain or self.settings.accept_easy_safe or self._by_deadline_or_resources):
             return -BEYOND, -self.idle, False  # no candidate is safe by these bounds
 
         shadow_time, extra = self.shadow or self._shadow()
-        lacks_no_processors = self.head_size[0] <= self.idle[0]  # probabilities are about processors alone
+        lacks_no_processors = self.head_size[0] <= self.idle[0]  # delay probabilities consider only processors
         return shadow_time, extra, bool(plain or shadow_time > self.deadline or lacks_no_processors)
 
     def _sift(self, rows: Integers, shadow_time: int, extra: Integers, *, plain: bool) -> tuple[Integers, Flags]:
-        """Return the candidates that some rule can accept, and for each whether it is safe on the requests."""
+        """Return the candidates that some rule can accept, and for each whether it is safe."""
         arguments = self.now, rows, self.queue.sizes, self.queue.requested_time, shadow_time, extra
         if plain or not self._by_deadline_or_resources:
             return filter_candidates(*arguments, plain)
@@ -170,7 +171,7 @@ class BackfillPass:
     def _order(self, rows: Integers) -> Integers:
         """Return the order to try rows in. Jobs that have waited for half of the longest allowed wait come first."""
         waits = self.now - self.queue.submit_time[rows]
-        aged = int(np.count_nonzero(waits > self.longest_wait / 2))  # the first of them: rows are by submission
+        aged = int(np.count_nonzero(waits > self.longest_wait / 2))  # the first rows: rows are by submission
         return np.concatenate((np.arange(aged), aged + self.ordering.among(self.now, self.queue, rows[aged:])))
 
     def _evaluate(self, rows: Integers, safe: Flags, spent: float) -> Evaluation | None:
@@ -186,7 +187,7 @@ class BackfillPass:
         if accepted == TOO_MUCH:
             return None
 
-        # A safe candidate that ends the evaluation was not measured.
+        # A safe candidate that ends the evaluation is not reported: its measures did not matter.
         measured = len(evaluation.measures) - bool(accepted >= 0 and safe[accepted])
         measures = evaluation.measures[:measured]
         evaluated = construct_unchecked(
@@ -205,7 +206,7 @@ class BackfillPass:
         return evaluation
 
     def _measure(self, rows: Integers, safe: Flags, needed: int, spent: float) -> Evaluation:
-        """Measure all candidates in one walk. The head's spent risk bounds the risk that one of them may add."""
+        """Measure all candidates in one walk. The head's spent risk limits the risk of the accepted candidate."""
         settings, busy = self.settings, self.busy
         masses = Distributions(busy.queue.histograms.masses, refined_edges(settings.points), settings.mass == "censor")
         rule = AcceptanceRule(
@@ -263,7 +264,7 @@ class BackfillPass:
         return behind
 
     def _as_easy(self, rows: Integers) -> list[Output]:
-        """Return all decisions. Plain EASY on the requests decides about the remaining candidates. O(n log n)."""
+        """Return all decisions. Plain EASY with requested times decides about the remaining candidates. O(n log n)."""
         requested = self.queue.requested_time
         shadow_time, extra = self._shadow()
         accepted = backfilled_rows(self.now, self.idle, shadow_time, extra, self.queue.sizes, requested, rows).tolist()

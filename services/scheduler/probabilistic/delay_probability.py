@@ -1,8 +1,9 @@
 """The probability that a job, started now, delays the blocked head of the queue.
 
-The head waits until running jobs have released `needed` more processors. If the candidate starts, it waits for `needed`
-plus the candidate's own processors. The head is delayed exactly if, at the first instant at which the running jobs
-alone have released enough for it, they have not released enough for both, and the candidate still runs.
+The head waits until running jobs have released `needed` more processors. If the candidate starts, the head waits for
+`needed` plus the candidate's own processors. Consider the first instant at which the running jobs have released enough
+for the head alone. The head is delayed exactly if two conditions hold at this instant: the running jobs have not
+released enough for both jobs, and the candidate still runs.
 
 The scheduler walks over the running jobs once (`walk`) and calls `delay_of` for each candidate (`acceptance.py`).
 `delay_probability` does both for one candidate, from plain numbers.
@@ -10,8 +11,8 @@ The scheduler walks over the running jobs once (`walk`) and calls `delay_of` for
 Terminations of running jobs are independent. Terminations at one instant have a fixed order. First come the jobs that
 can end at no other time, all in one step. Then come the others, job by job.
 
-References: docs/algorithms.md#exact-delay-probability; docs/algorithms.md#the-papers-bound (Nissimov 2007,
-section 4 and Algorithm 2), which bounds it from below.
+References: docs/algorithms.md#exact-delay-probability; for the lower bound, docs/algorithms.md#the-papers-bound
+(Nissimov 2007, section 4 and Algorithm 2).
 """
 
 from collections.abc import Mapping, Sequence

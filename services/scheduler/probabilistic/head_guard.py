@@ -1,4 +1,4 @@
-"""Guards of the queue's head: the risk of delay that it has borne so far, and its promised start."""
+"""Guards of the queue's head: the head's accumulated risk of delay, and its promised start."""
 
 from typing import Any
 
@@ -6,11 +6,11 @@ from shadowtime.services.scheduler.tables import NEVER
 from shadowtime.shared.messages import ClusterOpened, Event, JobStarted, JobSubmitted, JobWithdrawn, moment
 
 ALWAYS = ClusterOpened(time=0, cluster="any", processors=1)
-"""Stands for the run before it is opened: all decisions take effect."""
+"""Stands for the run before `open` is called: all decisions take effect."""
 
 
 def add_risk(spent: float, probability: float) -> float:
-    """Return the probability of at least one delay, from that `spent` so far and one more risk of `probability`.
+    """Return the probability of at least one delay, given the probability `spent` so far and a further risk.
 
     >>> add_risk(0.5, 0.1)
     0.55
@@ -25,7 +25,8 @@ class HeadGuard:
         self.risk_spent: dict[int, float] = {}
         """Probability so far that a job has been delayed, by job number, for each waiting job that was head."""
         self.promises: dict[int, int] = {}
-        """Promised start by job number: the shadow time on the requests when a candidate first fitted ahead of it."""
+        """Promised start by job number: the shadow time by requested times when a candidate first fitted ahead of
+        it."""
         self.submit_times: dict[int, int] = {}
         """Submit times of the waiting jobs, by job number."""
         self.longest_wait = 0
@@ -35,17 +36,19 @@ class HeadGuard:
     def promise(self, head: int, now: int, shadow_time: int) -> int:
         """Return the start first promised to a head, in seconds. Without an earlier promise it is `shadow_time`.
 
-        A promise that lies `NEVER` or further ahead is replaced: no end of the running jobs was known then.
+        A promise that lies `NEVER` or further ahead is replaced: when it was made, no end of the running jobs was
+        known.
         """
         if self.promises.get(head, now + NEVER) - now >= NEVER:
             self.promises[head] = shadow_time
         return self.promises[head]
 
     def follow(self, head: int, *, overtaken: bool) -> None:
-        """Record the head of a pass. This is for orders other than arrival, in which a later job may go before it.
+        """Record the head of a pass. Only orders other than arrival need this: a later job may go before the head.
 
-        A promise is about backfilling, and holds while its job stays the head. It is dropped if another job was head
-        since, or if jobs ahead of the head started at this pass (`overtaken`). The spent risk stays with the job.
+        A promise protects the head from backfilled jobs, and holds while its job stays the head. The promise is dropped
+        if another job has been head since, or if jobs ahead of the head started at this pass (`overtaken`). The spent
+        risk stays with the job.
         """
         if overtaken or head != self.head:
             self.promises.pop(head, None)

@@ -1,13 +1,14 @@
 """Outcomes of backfilling candidates: whether each candidate would have delayed the head.
 
 An attempt is a pass that evaluates candidates. Its head is ready when the jobs that ran at the attempt have released
-enough processors for it. A candidate would have delayed the head if two conditions hold. By then, these jobs had not
-released enough for the head and the candidate together. And the candidate's run, whenever it started, took longer than
-the time from the attempt until the head was ready (docs/algorithms.md#calibration).
+enough processors for it. A candidate would have delayed the head if two conditions hold. First, when the head was
+ready, these jobs had not released enough for the head and the candidate together. Second, the candidate ran for longer
+than the time from the attempt until the head was ready. The candidate's own start does not matter
+(docs/algorithms.md#calibration).
 
-If there was enough for both jobs, the outcome is known at once. Otherwise it is due when that same time has passed
-since the candidate's own start. It is not emitted earlier, even if the candidate ends earlier. So the order in which
-outcomes are emitted does not depend on their values, and learning from them has no bias.
+If the released processors sufficed for both jobs, the outcome is known at once. Otherwise, the outcome is due when the
+same time has passed since the candidate's own start. An outcome is not emitted earlier, even if the candidate ends
+earlier. So the order in which outcomes are emitted does not depend on their values, and learning from them has no bias.
 """
 
 import heapq
@@ -49,7 +50,7 @@ class CandidateOutcome(NamedTuple):
 class Pending:
     """The outcome of a candidate whose head is ready; it is emitted at `due`.
 
-    `delayed` is True until the candidate's end shows otherwise. It is None if the candidate is to run again: then the
+    `delayed` is True until the candidate's end shows otherwise. It is None if the candidate was requeued: then the
     outcome stays unknown.
     """
 
@@ -68,10 +69,12 @@ Ranked = tuple[int, int, int, Pending]
 
 
 EACH_ATTEMPT = 32
-"""Most candidates of one attempt that are followed, evenly spread over all. The others have the same head."""
+"""Maximum number of followed candidates of one attempt, evenly spread over all its candidates, which have the same
+head."""
 
 MAX_FOLLOWED = 65_536
-"""Most candidates that are followed at a time. An attempt that would exceed this is not followed."""
+"""Maximum number of candidates that are followed at a time. An attempt that would exceed this number is not
+followed."""
 
 
 class Outcomes:
@@ -91,7 +94,7 @@ class Outcomes:
         self.running: dict[int, tuple[int, int]] = {}
         """Start and processors of each running job."""
         self.open: dict[int, int] = {}
-        """Number of attempts with a head that is not ready in which a job is a candidate, by job number."""
+        """Number of attempts that follow a job as a candidate and whose head is not ready, by job number."""
         self.ran: dict[int, tuple[int, int]] = {}
         """Start and end of those candidates in `open` that have ended, by job number."""
         self.waiting: dict[int, list[tuple[int, int, FollowedCandidate]]] = {}
@@ -111,7 +114,7 @@ class Outcomes:
         needed
             Processors that the running jobs must release for the head.
         candidates
-            The fields of a `FollowedCandidate` but `among`, for each candidate; at least one candidate.
+            The fields of a `FollowedCandidate` except `among`, for each candidate; at least one candidate.
         """
         for job_number in started:
             self.heads.start(job_number)
@@ -119,7 +122,7 @@ class Outcomes:
         keep = self.followed + among <= MAX_FOLLOWED
         attempt = self.heads.add(time, needed, keep=keep)
         if keep:
-            chosen = ((index + 1) * len(candidates) // among - 1 for index in range(among))  # always with the last one
+            chosen = ((index + 1) * len(candidates) // among - 1 for index in range(among))  # the last one, too
             self._keep(attempt, [FollowedCandidate(*candidates[index], among) for index in chosen])
 
     def _keep(self, attempt: int, candidates: list[FollowedCandidate]) -> None:

@@ -58,7 +58,7 @@ class PassState:
 
     @cached_property
     def _planned(self) -> tuple[Integers, Integers]:
-        """Expected ends and limits of the jobs that ran before the pass. It is lazy: few passes need it."""
+        """Expected ends and limits of the jobs that ran before the pass, computed on demand: few passes need them."""
         return planned_ends(self.now, self.running.jobs(on_requests=False), self.running.limit_time)
 
     @property

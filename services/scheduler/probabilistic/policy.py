@@ -28,14 +28,14 @@ from shadowtime.shared.messages import (
 class Probabilistic(InOrder, Policy):
     """Start the head while it fits, then candidates that delay the blocked head with a probability below `tau`.
 
-    The probability follows from the predicted run times of the candidate and of the running jobs. These are limited by
-    the requests, or by the adjusted requests if those limit distributions. Safe candidates, promises and deadlines
-    depend on the requests themselves. Without predictions this is EASY, start for start, for any `tau` and for either
-    probability. Jobs that a pass has started count as running for later candidates.
+    The probability follows from the predicted run times of the candidate and of the running jobs. Requests limit these
+    run times, or adjusted requests if the settings say so. Safe candidates, promises and deadlines depend on the
+    requests themselves. Without predictions, the starts equal those of EASY, for any `tau` and for either probability.
+    Jobs that a pass has started count as running for later candidates.
 
     O(candidates * terminations + terminations * log(jobs) * processors) for each job that starts. A running job has
-    about ten terminations. A pass of more than `limits.WALKED` steps or `limits.WEIGHED` candidates goes on as plain
-    EASY.
+    about ten terminations. A pass of more than `work_limits.WALKED` steps or `work_limits.WEIGHED` candidates goes on
+    as plain EASY.
 
     References
     ----------

@@ -17,7 +17,7 @@ def filter_candidates(
 ) -> tuple[Integers, Flags]:
     """Return the candidates that remain, and for each whether it is safe. O(rows).
 
-    A candidate is safe if EASY on the requests would start it.
+    A candidate is safe if EASY with requested times would start it.
 
     Parameters
     ----------
@@ -26,9 +26,9 @@ def filter_candidates(
     sizes, requested_times
         Columns of the whole queue.
     shadow_time, extra
-        Shadow time and extra amounts of the head, on the requests.
+        Shadow time and extra amounts of the head, by requested times.
     plain
-        Whether only safe candidates remain, as the pass goes on as plain EASY. If not, all remain.
+        Whether only safe candidates remain, because the pass goes on as plain EASY. If not, all candidates remain.
 
     >>> left, safe = filter_candidates(
     ...     0, np.array([1, 0]), np.array([[2], [1]]), np.array([60, 900]), 60, np.array([0]), plain=False

@@ -1,13 +1,13 @@
 """Recalibration of the probability of delaying the head, by the outcomes of earlier candidates.
 
-The stated probability of a candidate is a beta calibration of its raw probability p: the log-odds are
-`a + b * log(p) - c * log(1 - p)`. A shift is added to them; each bin of the calibrated probabilities has its own. All
-of this is learned online. Candidates that pass the criterion of the policy and those that do not are learned
-separately: a candidate selected for its low probability has, on average, one that is too low.
+The stated probability of a candidate is a beta calibration of its raw probability p. The log-odds of the stated
+probability are `a + b * log(p) - c * log(1 - p)`. Each bin of the calibrated probabilities has a shift, which is added
+to the log-odds. The terms and the shifts are learned online. Candidates that pass the criterion of the policy are
+learned separately from the others. They are selected for a low raw probability, which is too low on average.
 
-Learning begins with `a`, `b`, `c` of 0, 1, 1 and no shifts, which states p itself. Newton's method with forgetting
-updates `a`, `b` and `c`. A shift moves by a constant step for each unit of error of the stated probability. So over
-time, the stated probabilities in a bin add up to the number of delays there, under any drift.
+Learning begins with `a`, `b`, `c` of 0, 1, 1 and no shifts: the stated probability is p itself. Newton's method with
+forgetting updates `a`, `b` and `c`. A shift moves by a constant step for each unit of error of the stated probability.
+So over time, the stated probabilities in a bin add up to the number of delays there, under any drift.
 
 References: docs/algorithms.md#recalibration (Kull 2017 for the form, Gupta 2023 for both stages, Angelopoulos 2025 for
 the constant step).
@@ -38,7 +38,7 @@ PRIOR = 10.0
 """Weight of the prior value of each term. Forgetting does not reduce it."""
 
 FORGOTTEN = 0.0002
-"""Share of earlier knowledge that one attempt to backfill, with all its candidates, replaces."""
+"""Share of earlier knowledge that all candidates of one attempt to backfill replace together."""
 
 CLOSEST = 0.001
 """A raw probability counts as at least this far from 0 and from 1."""
@@ -116,7 +116,7 @@ def learn(
         step[j] = (delayed - expected) * terms[j] + forgotten * PRIOR * (assumed - weights[j])
         left[j] = curvature[j]
 
-    for j in range(TERMS):  # the curvature is positive definite: no pivots
+    for j in range(TERMS):  # the curvature is positive definite, so no pivots are needed
         for row in range(j + 1, TERMS):
             factor = left[row, j] / left[j, j]
             step[row] -= factor * step[j]

@@ -115,7 +115,7 @@ class Shares:
             number = account.parent
 
     def used(self, seconds: int) -> float:
-        """Return the factor by which the usage of a span of seconds has decayed when it is charged at the end."""
+        """Return the decay factor for the usage of a span of `seconds` that is charged at the end of the span."""
         return float(self._decay**seconds)
 
     def decay(self, seconds: int) -> None:
@@ -127,19 +127,19 @@ class Shares:
             user[1] *= factor
 
     def charge_periods(self, periods: int, seconds: int, charges: Sequence[tuple[Owner, float]]) -> int:
-        """Do what `decay` and a `charge` of each job do in some periods. O(periods * (jobs * depth + accounts)).
+        """Apply `decay`, then a `charge` of each job, for some periods. O(periods * (jobs * depth + accounts)).
 
         Parameters
         ----------
         seconds
             The length of a period.
         charges
-            The owner and the usage in each second of each running job.
+            The owner of each running job, and the usage of the job per second.
 
         Returns
         -------
         int
-            The number of periods that were done: as many as need at most `CHARGES` additions.
+            The number of periods that were applied: all, or as many as take at most `CHARGES` additions.
         """
         homes = {number: place for place, number in enumerate(self._accounts)}
         places = {owner: place for place, owner in enumerate(self._users)}
@@ -300,7 +300,7 @@ class _Ranks:
 def _ratio(shares: float, level: int, usage: float, of: float) -> float:
     """Return the ratio of a part of the shares (`shares / level`) to a part of the usage (`usage / of`).
 
-    It is 0 without shares, and infinity without usage.
+    The ratio is 0 without shares, and infinity without usage.
     """
     if not shares:
         return 0.0

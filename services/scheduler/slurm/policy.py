@@ -35,11 +35,11 @@ from shadowtime.shared.messages import (
 
 
 class Times:
-    """The times of the last passes, in seconds; -1 before the first.
+    """The times of the last passes, in seconds; -1 before the first pass.
 
-    A pass may be due at a time without a scheduling point, because no job could have started. It counts as done at that
-    time, so the intervals between passes stay those of Slurm. `pass_requested` is whether the policy has asked for the
-    next pass. In a recorded log, a requested pass is made at the next event.
+    A pass may be due at a time without a scheduling point, because no job could have started. Such a pass counts as
+    done when it was due, so the intervals between passes stay those of Slurm. `pass_requested` is whether the policy
+    has asked for the next pass. In a recorded log, a requested pass is made at the next event.
 
     Parameters
     ----------
@@ -56,7 +56,8 @@ class Times:
         """Whether anything has happened since a pass over the whole queue found no job to start."""
         self.pass_requested = False
         self.forced = False
-        """Whether all passes are due at once, whatever the time. Only in a hypothetical pass, so it is not stored."""
+        """Whether all passes are due at once, whatever the time. Only hypothetical passes set this, so it is not
+        stored."""
 
     def begin(self, now: int) -> None:
         """Start the intervals between passes, at the first scheduling point."""
@@ -121,9 +122,9 @@ JOB_EVENTS = JobSubmitted | JobWithdrawn | JobChanged | JobStarted | JobEnded | 
 class Slurm(Policy):
     """Multifactor priorities, the main scheduler and `sched/backfill`, each at its own times.
 
-    It plans with requested times only, as Slurm does. Between events it requests a scheduling point at the next pass
-    that could start a job. O(queue * (queue + running)) for each pass of backfill, O(queue log queue) for each pass of
-    the main scheduler, O(jobs + accounts) for each `calc_period`.
+    The policy plans with requested times only, as Slurm does. Between events, the policy requests a scheduling point at
+    the next pass that could start a job. O(queue * (queue + running)) for each pass of backfill, O(queue log queue) for
+    each pass of the main scheduler, O(jobs + accounts) for each `calc_period`.
 
     References
     ----------
@@ -146,7 +147,7 @@ class Slurm(Policy):
         self.edges: list[int] = []
         """Times at which reservations begin or end, in seconds."""
         self.cooling: list[tuple[int, int]] = []
-        """Processors of ended jobs that cannot be allocated yet: the time until then, and their number."""
+        """Processors of ended jobs that cannot be allocated yet: the time when they can be, and their number."""
         self.bounds = _bounds(settings, 0)
 
     def open(self, opened: ClusterOpened) -> None:

@@ -134,8 +134,8 @@ class Priorities:
     def advance(self, now: int) -> bool:
         """Do all calculations that are due, and return whether there were any. O(periods * running + n).
 
-        Usage is calculated for each period; after `PERIODS` periods or `CHARGES` charges, the rest counts as one.
-        Priorities are calculated once.
+        Usage is calculated for each period. After `PERIODS` periods or `CHARGES` additions, the rest counts as one
+        period. Priorities are calculated once.
         """
         last = now - (now - self._phase) % self._settings.calc_period
         if self.calculated is None or self.next_calculation(self.calculated) > now:

@@ -63,7 +63,7 @@ def spelled(keys: dict[str, object]) -> str:
     Raises
     ------
     ValueError
-        If a value is neither plain nor a list of rows, or cannot be spelled (the message names its key); or if there
+        If a value is neither plain nor a list of rows, or cannot be spelled: the message names its key. Also if there
         are more than `MAX_KEYS` keys.
 
     >>> spelled({"weight_age": 1000, "favor_small": True, "qos": [[1, 0, 1000], [2, 10, 500]]})

@@ -15,7 +15,7 @@ from shadowtime.shared.messages import Envelope, JobSubmitted, WalltimeAdjustmen
 def reweighted(
     histogram: tuple[float, ...], requested_time: int, adjustment: WalltimeAdjustment | None
 ) -> tuple[float, ...]:
-    """Return a histogram by which the job ends by its adjusted request with at least the percentile as probability.
+    """Return a histogram in which the end by the adjusted request has at least the probability of the percentile.
 
     A histogram with a higher probability is returned unchanged, and so is any histogram if the request is not adjusted.
     Otherwise the mass below the adjusted request is scaled to the percentile, and the mass above it to the remainder.

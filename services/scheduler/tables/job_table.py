@@ -251,7 +251,7 @@ class Queue(JobTable):
 
     @property
     def order_time(self) -> Integers:
-        """Run times in seconds by which jobs are ordered: predictions, or requests without a prediction."""
+        """Run times in seconds by which jobs are ordered: predictions; for a job without a prediction, its request."""
         return self.table[self._order_time, : self._size]
 
     @property

@@ -18,10 +18,10 @@ SUBMITTED, PROCESSORS, LIMIT, RUN_TIME, STARTED, USER, WITHDRAWN = range(7)
 """Rows of the table of facts; times in seconds. Run time, start and withdrawal are -1 until they are known."""
 
 MAX_USERS = 4_096
-"""Most users that are distinguished; all later users together count as one more."""
+"""Maximum number of distinguished users. All later users together count as one more."""
 
 LOST = 14 * 86_400
-"""Longest wait in the run, in seconds, of a job that shadow machines still expect to run."""
+"""Shadow machines give up a job that has waited in the run for more than this many seconds."""
 
 GROWTH = 256
 """Initial capacity of the tables, in jobs."""
@@ -61,7 +61,7 @@ class JobLog:
     settings
         Settings of the policy; they say how adjusted requests are used.
     most
-        Most jobs at one time; further jobs are left out.
+        Maximum number of jobs at one time; further jobs are left out.
     """
 
     def __init__(
@@ -109,9 +109,9 @@ class JobLog:
                 self._last(event.job_number).started = -1
             else:
                 self._end(event.job_number, JobUpdate(run_time=event.own_run_time))
-        elif isinstance(event, JobStarted | JobResumed):  # it runs at least from then on
+        elif isinstance(event, JobStarted | JobResumed):  # the elapsed run time counts from here
             self._last(event.job_number).started = event.time
-        elif isinstance(event, JobSuspended):  # how long it has run is not known for a while
+        elif isinstance(event, JobSuspended):  # the elapsed run time is unknown until the job resumes
             self._last(event.job_number).started = -1
 
     def _last(self, number: int) -> JobUpdate:
@@ -142,7 +142,7 @@ class JobLog:
 
     def _learn(self, number: int, news: JobUpdate) -> None:
         """Apply the changes of a known job."""
-        if (at := self.index.get(number)) is None:  # it was left out, or was given up
+        if (at := self.index.get(number)) is None:  # the job was left out or given up
             return
         if news.started is not None:
             self.facts[STARTED, at] = news.started

@@ -26,17 +26,21 @@ from shadowtime.shared.messages import DIGITS, CapacityChanged, Chosen, ClusterO
 # Choice of the deciding member of a portfolio: the one with the best results so far, longest waits included.
 
 FEW = 20
-"""Fewest jobs of a user whose mean wait is guarded."""
+"""Minimum number of jobs of a user; the mean wait of a user with fewer jobs is not guarded."""
 
 FLOOR = 600.0
-"""Least seconds that are added to a user's mean waits before comparison: a ratio of tiny waits means nothing."""
+"""Minimum seconds that are added to a user's mean waits before comparison, since a ratio of tiny waits means
+nothing."""
 
 LEAST = 1e-6
 """Replaces a share of 0, which has no logarithm."""
 
 
 class Aims(NamedTuple):
-    """Aims of a choice, see `TunedSettings`. `slowdown` is the weight of the slowdown, 1 - `slowdown` of the wait."""
+    """Aims of a choice, see `TunedSettings`.
+
+    `slowdown` is the weight of the slowdown, 1 - `slowdown` the weight of the wait.
+    """
 
     slowdown: float
     tail: float
@@ -45,7 +49,10 @@ class Aims(NamedTuple):
 
 
 class MemberComparison(NamedTuple):
-    """Results of each member on the settled jobs, as ratios to the first member's results; shape (members,)."""
+    """Results of each member, as ratios to the first member's results; shape (members,).
+
+    Only jobs that have ended on all machines count.
+    """
 
     slowdowns: Floats
     waits: Floats
@@ -59,7 +66,8 @@ def compare(totals: FloatTable, waits: FloatTable, counts: Floats, aims: Aims) -
     """Return the results and the losses of the members. O(members * users).
 
     The loss is the logarithm of the objective, plus `tail` times the logarithm of the sixteenth-power mean of the
-    waits. The logarithms of the longest wait and of the worst user are added as far as these exceed their guards.
+    waits. If the longest wait exceeds its guard, the logarithm of their ratio is added. The same holds for the worst
+    user.
 
     Parameters
     ----------
@@ -98,10 +106,10 @@ class Tuned(Policy):
     """Decide as the member of a portfolio with the best results on the jobs so far, chosen anew once a day by default.
 
     Each member simulates the jobs of the run on a shadow machine, as far as the needed facts are known. A shadow
-    machine has processors only; real decisions keep to all resources. Members are compared on the jobs that have ended
-    on all machines. When the member changes, waiting jobs keep the work that has overtaken them, and the job that has
-    waited longest keeps its promise. O(queue log queue + running log running) per pass, and as much for each
-    instant of each shadow machine.
+    machine has processors only; real decisions consider all resources. Members are compared on the jobs that have ended
+    on all machines. When the member changes, waiting jobs keep their counts of overtaking work, and the job that has
+    waited longest keeps its promise. O(queue log queue + running log running) per pass, and as much for each instant of
+    each shadow machine.
 
     References
     ----------
@@ -193,7 +201,7 @@ class Tuned(Policy):
     def _choose(self, now: int) -> list[Chosen]:
         """Choose the deciding member, and return the standings of all members.
 
-        While too few jobs are settled, keep the member and return nothing.
+        While too few jobs have ended on all machines, keep the member and return nothing.
         """
         shadows = self.shadows
         shadows.settle(now)

@@ -1,7 +1,7 @@
 """Shadow machines: simulations of the jobs of a run so far, under the configurations of a portfolio.
 
 A shadow machine never uses facts that are not known yet. It stops where it would need the end of a job that has not
-ended in the run itself, and goes on once that end is known (docs/ordering.md#no-leak). It has processors only: memory
+ended in the run itself. It continues once this end is known (docs/ordering.md#no-leak). It has processors only: memory
 and GPUs do not limit jobs there.
 """
 
@@ -41,7 +41,8 @@ class KnownTables(NamedTuple):
 class MemberArrays(NamedTuple):
     """Columns of the configurations, shape (members,).
 
-    They are the kind of the queue's order, its row of `bases`, the row of `planned_times`, and the guards in seconds.
+    The columns are the kind of the queue's order, its row of `bases`, the row of `planned_times`, and the guards in
+    seconds.
     """
 
     kinds: Integers
@@ -98,14 +99,14 @@ def end_of(job: int, known: KnownTables, start: int) -> int:
 def next_time(now: int, known: KnownTables, running: Integers, starts: Integers, next_arrival: int) -> int:
     """Return the time of the next event on a machine; `BEYOND` if it is not known at `now`. O(running).
 
-    `next_arrival` is the next arrival or change of capacity.
+    `next_arrival` is the time of the next arrival, change of capacity or withdrawal.
     """
     time, horizon = next_arrival, now
     for job in running:
         end = end_of(job, known, starts[job])
         if end >= 0:
             time = min(time, end)
-        else:  # its run time is longer than it has run in the run itself
+        else:  # its run time exceeds its elapsed time in the run itself
             elapsed = now - known.started[job] if known.started[job] >= 0 else 0
             horizon = min(horizon, starts[job] + elapsed)
 
@@ -163,7 +164,7 @@ def advance_one(
         time = max(time, counters[CLOCK])
         counters[CLOCK] = time
 
-        # 2. End jobs. Work by which they overtook others was counted as predicted; correct it.
+        # 2. End jobs. Their overtaking work was counted with predicted run times; correct it.
         for place in range(runs - 1, -1, -1):
             job = running[place]
             end = end_of(job, known, starts[job])

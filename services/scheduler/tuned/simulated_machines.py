@@ -40,7 +40,7 @@ POWER = 16.0
 """Exponent of the waits in `TAIL`. The power mean is near the longest waits, yet depends on all long waits."""
 
 UNIT = 86_400.0
-"""Unit of the waits that are raised to that power, in seconds."""
+"""Unit of the waits in `TAIL`, in seconds: a wait is divided by it, then raised to `POWER`."""
 
 FLOOR = int(RUN_TIME_FLOOR)
 
@@ -49,9 +49,10 @@ FLOOR = int(RUN_TIME_FLOOR)
 def settle(
     known: KnownTables, users: Integers, machines: Machines, totals: FloatTable, waits: FloatTable, counts: Floats
 ) -> Flags:
-    """Add the results of the jobs that have ended on all machines; return for each job whether it has.
+    """Add the results of the jobs that have ended on all machines; return a flag for each job.
 
-    Withdrawn jobs are settled, too, but add nothing. O(members * jobs).
+    The flag is True if the job has ended on all machines. Withdrawn jobs also have a flag, but add nothing. O(members *
+    jobs).
 
     Parameters
     ----------
@@ -89,7 +90,8 @@ def worst_user(waits: FloatTable, counts: Floats, least: float, floor: float) ->
     Parameters
     ----------
     least, floor
-        Fewest jobs of a user that counts; seconds added to both means, so that tiny waits give no large ratio.
+        Minimum number of jobs of a user that counts; seconds added to both means, so that tiny waits give no large
+        ratio.
     """
     worst = np.zeros(len(waits))
     for member in range(len(waits)):

@@ -41,7 +41,8 @@ class Arrivals:
         self.key = key
         self._table: IntegerTable = np.zeros((256, 4), dtype=np.int64)
         self._numbers: dict[int, int] = {}
-        """Number of arrivals before each job that has not ended, by job number; if one recurs, of its last arrival."""
+        """Number of arrivals before each job that has not ended, by job number. A reused number stands for its last
+        arrival."""
         self._first, self._end, self._gone = 0, 0, 0
         """Begin and end of the rows in use, and number of rows that have been dropped."""
 

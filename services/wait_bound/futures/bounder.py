@@ -1,4 +1,4 @@
-"""A bound on the wait from simulated futures of the machine, calibrated by the waits that followed like futures."""
+"""A bound on the wait from simulated futures of the machine, calibrated by the waits of jobs with similar futures."""
 
 from typing import Any, ClassVar, NamedTuple
 
@@ -58,8 +58,8 @@ class FutureSettings(HistorySettings):
 class SubmittedForecast(NamedTuple):
     """Known facts about a job at submission.
 
-    They are the logarithm of the forecast wait, the mean logarithm of the user's waits, and the waits of jobs with like
-    forecasts. With trees, they include the features of the job and the quantiles of the trees.
+    The facts are the logarithm of the forecast wait, the mean logarithm of the user's waits, and the waits of jobs with
+    similar forecasts. With trees, they include the features of the job and the quantiles of the trees.
     """
 
     forecast: float
@@ -70,13 +70,14 @@ class SubmittedForecast(NamedTuple):
 
 
 class FuturesBound(Bounder):
-    """Bound each wait by the waits of the jobs whose simulated futures were most like those of this one.
+    """Bound each wait by the waits of the earlier jobs with the most similar simulated futures.
 
-    The forecast is the median wait in `MachineFutures`. It selects the past waits with like forecasts. These waits are
-    one source of quantiles, all waits are another, and `WaitTrees` are an optional third. The quantiles follow their
-    misses and are mixed by score (`TrackedQuantiles`), for the cluster and for each of the first `MAX_QUEUES` queues.
+    The forecast is the median wait in `MachineFutures`. It selects the past waits with similar forecasts. These waits
+    are one source of quantiles, all waits are another, and `WaitTrees` are an optional third. The quantiles follow
+    their misses and are mixed by score (`TrackedQuantiles`), for the cluster and for each of the first `MAX_QUEUES`
+    queues.
 
-    A submission costs the simulation of the futures, O(8,000) and O(waiting jobs), all in compiled code.
+    A submission costs the simulation of the futures, plus O(8,000) and O(waiting jobs), all in compiled code.
 
     References
     ----------

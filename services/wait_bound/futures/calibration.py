@@ -20,7 +20,7 @@ LEVELS = (0.05, 0.1, 0.25, 0.5, 0.75, 0.8, 0.9, 0.95, 0.99)
 class JudgedFutures:
     """Quantiles of the wait, calibrated by the waits of one queue or cluster.
 
-    Their sources are the waits of jobs with like forecasts, all waits of the queue or cluster, and optionally trees.
+    Their sources are the waits of jobs with similar forecasts, all waits of the queue or cluster, and optionally trees.
     O(log waits) and the cost of `TrackedQuantiles`.
 
     Parameters
@@ -54,10 +54,10 @@ class JudgedFutures:
         Parameters
         ----------
         alike
-            Waits of the jobs with like forecasts, in seconds, ascending.
+            Waits of the jobs with similar forecasts, in seconds, ascending.
         trees
-            Quantiles of the trees as logarithms, shape (levels,). Before trees are grown, None: the first source is
-            used in their place.
+            Quantiles of the trees as logarithms, shape (levels,). None before trees are grown: the first source then
+            replaces them.
         """
         count = len(self._history)
         if count < MIN_WAITS or not len(alike):
@@ -102,7 +102,7 @@ class JudgedFutures:
         self._bounds.pop(job_number, None)
 
     def advance(self, now: int) -> None:
-        """Learn from the jobs that have outwaited their quantiles at `now`, in seconds."""
+        """Learn from the jobs that have waited longer than their quantiles at `now`, in seconds."""
         if self._bounds:
             self._tracked.advance(float(now))
 

@@ -12,7 +12,7 @@ from shadowtime.shared.messages import JobChanged, JobEnded, JobStarted, JobSubm
 
 NUMBER, ASKED, REQUEST, HELD, LIMIT, START, USER, QUEUE, SINCE, EXPECTED = range(10)
 """Columns: job number; requested processors and time; processors, time limit and start of a job that runs; user and
-queue, -1 if there is none; begin of the wait; expected run time. Times in seconds."""
+queue, -1 if there is none; beginning of the wait; expected run time. Times in seconds."""
 
 UNKNOWN = -1
 

@@ -25,8 +25,8 @@ def easy_once(
     are the numbers of jobs in `queue` and `held`. Started jobs move from `queue` to `held`; both are changed in place.
     O(waits + runs * log runs).
 
-    The pass of `shared.kernels.easy_backfill` makes arrays of resources, and takes four times as long here. Its shadow
-    time alone would make this pass a tenth to a third slower.
+    The pass of `shared.kernels.easy_backfill` makes arrays of resources, and takes four times as long here. Using only
+    its function for the shadow time would make this pass a tenth to a third slower.
     """
     heads = 0
     while heads < waits and queue[SIZE, heads] <= free:

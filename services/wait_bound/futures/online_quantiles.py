@@ -15,21 +15,23 @@ FARTHEST = 3.0
 """Maximum shift of the logarithm of a quantile, up or down."""
 
 LAST = 1_000
-"""Number of waits after which a loss counts for little. With each wait, experts share 1 / (2 `LAST`) of the weights."""
+"""Number of waits after which a loss counts for little. Each wait distributes 1 / (2 `LAST`) of the weights equally
+among the experts."""
 
 NEAR = 60.0
 """Seconds that are added to waits before their logarithms are taken."""
 
 SINCE, NEXT, FORECAST = range(3)
-"""Columns of a waiting job: begin of its wait; time until which it outwaits no further quantile; from `FORECAST` on the
-quantile of each level and expert, and then for each of them 1 if it is not outwaited yet."""
+"""Columns of a waiting job: beginning of its wait; time until which its wait exceeds no further quantile; from
+`FORECAST` on, the quantile of each level and expert; behind these, for each quantile 1 until the wait has exceeded
+it."""
 
 
 @kernel
 def count_missed(now: float, jobs: FloatTable, shifts: FloatTable, levels: Floats, steps: Floats) -> None:
-    """Move up the quantiles that waiting jobs have outwaited, once for each job, level and expert.
+    """Move up the quantiles that the waits so far exceed, once for each waiting job, level and expert.
 
-    O(jobs), and O(levels * experts) for each job that outwaits a quantile.
+    O(jobs), and O(levels * experts) for each job with a wait that now exceeds a further quantile.
 
     Parameters
     ----------
@@ -96,12 +98,13 @@ class TrackedQuantiles:
 
     The logarithm of an expert's quantile at level q moves up by step · q as soon as a job has waited for longer. It
     moves down by step · (1 - q) when a job starts within it. So for any waits, the share of misses over n jobs is
-    within (`FARTHEST` + step) / (n step) of 1 - q. This counts only jobs whose outcome is known: at most the waiting
-    jobs are missing. It holds while the shift is not limited by `FARTHEST`. Weights follow the losses of the last
-    thousand waits, each under the quantiles at its submission. The mixture has no such guarantee. Levels never cross.
+    within (`FARTHEST` + step) / (n step) of 1 - q. This guarantee counts only jobs with a known outcome; the outcome of
+    a waiting job may be unknown. It holds while `FARTHEST` does not limit the shift. The weights of experts follow the
+    losses of about the last thousand waits, by the quantiles at submission. The mixture has no such guarantee. Its
+    quantiles never fall as the level rises.
 
-    O(waiting jobs) an event, and O(levels * experts) a submission, start and outwaited quantile, in compiled
-    code; memory O(waiting jobs * levels * experts).
+    O(waiting jobs) for each event, and O(levels * experts) for each submission, start and exceeded quantile, in
+    compiled code; memory O(waiting jobs * levels * experts).
 
     Parameters
     ----------
@@ -148,7 +151,7 @@ class TrackedQuantiles:
         return np.maximum.accumulate(np.maximum(seconds, 0.0))
 
     def tell(self, job_number: int, since: float, quantiles: FloatTable) -> None:
-        """Store the experts' quantiles for a job that waits since `since`, in seconds."""
+        """Store the experts' quantiles for a job that has waited since `since`, in seconds."""
         row = self._rows[job_number] = len(self._numbers)
         self._numbers.append(job_number)
         if row == len(self._jobs):
@@ -157,7 +160,7 @@ class TrackedQuantiles:
         self._jobs[row] = np.concatenate(([since, -np.inf], forecasts, np.ones_like(forecasts)))
 
     def advance(self, now: float) -> None:
-        """Learn from the jobs that have outwaited their quantiles at `now`, in seconds."""
+        """Learn from the jobs that have waited longer than their quantiles at `now`, in seconds."""
         count_missed(now, self._jobs[: len(self._numbers)], self.shifts, self.levels, STEPS)
 
     def start(self, job_number: int, wait: float) -> None:
@@ -181,7 +184,7 @@ class TrackedQuantiles:
             self._jobs[row] = self._jobs[len(self._numbers)]
 
     def _forecasts(self, quantiles: FloatTable) -> FloatTable:
-        """Return the quantiles of the experts as logarithms, at least that of no wait; shape (levels, experts).
+        """Return the quantiles of the experts as logarithms, at least log(`NEAR`); shape (levels, experts).
 
         The experts of one source are adjacent.
         """

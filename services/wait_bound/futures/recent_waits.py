@@ -1,4 +1,4 @@
-"""Recent waits by queue and by size, the work that has arrived, and the waits of like jobs."""
+"""Recent waits by queue and by size, the work that has arrived, and the waits of similar jobs."""
 
 from typing import Any, Final
 
@@ -55,8 +55,8 @@ class RecentWaits:
     def features(self, job: JobSubmitted, now: int) -> Floats:
         """Return the features of the recent waits as logarithms, and the recently arrived work; shape (OF_WAITS,).
 
-        They are the means of all jobs, of the job's queue and of its size, and the median and the latest of the last
-        waits.
+        The first features are the means of all jobs, of the job's queue and of the job's size. Then come the median of
+        the last waits and the latest wait.
         """
         nothing = np.full(len(SPEEDS), UNKNOWN)
         means = [self._means.get(group, nothing) for group in self._groups(job)]
@@ -89,7 +89,7 @@ class RecentWaits:
         self._last, (self._work, self._at) = list(state["last"]), state["work"]
 
 
-# The waits of the past jobs that were most like a given job at submission.
+# The waits of the past jobs that were most similar to a given job at submission.
 
 REMEMBERED = 8_000
 """Number of the last waits that are stored and searched."""
@@ -143,7 +143,7 @@ class NearestWaits:
         return min(self._count, REMEMBERED)
 
     def add(self, forecast: float, user: float, *, submitted: float, wait: float) -> None:
-        """Add a wait. If the table is full, it replaces the oldest wait. O(1)."""
+        """Add a wait. If the table is full, the new wait replaces the oldest one. O(1)."""
         self._waits[self._count % REMEMBERED] = forecast, user, submitted, wait
         self._count += 1
 

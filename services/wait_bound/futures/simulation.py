@@ -24,7 +24,7 @@ from shadowtime.shared.messages import (
 )
 
 STEPS = 400_000
-"""Maximum number of steps of one future. In a longer future, the job never starts."""
+"""Maximum number of steps of one future. In a longer future, the job counts as never started."""
 
 
 MOST_JOBS = 5_000

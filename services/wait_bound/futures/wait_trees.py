@@ -25,10 +25,11 @@ FEWEST = 1_000
 """Fewest waits on which trees are grown."""
 
 EARLY = 5_000
-"""Number of waits below which trees are also regrown whenever that number has grown by half."""
+"""With fewer known waits than this, trees are also regrown whenever the number of known waits has grown by half."""
 
 MAX_FOLLOWED = 5_000
-"""Maximum number of waiting jobs whose features are stored. Trees do not learn from jobs submitted beyond it."""
+"""Maximum number of waiting jobs whose features are stored. Trees do not learn from jobs submitted beyond this
+number."""
 
 ROUNDS = 80
 """Number of trees for each quantile."""
@@ -47,7 +48,7 @@ QUANTILE: dict[str, Any] = {
 
 
 class PendingQuantiles(NamedTuple):
-    """Trees that are being grown, and the number of known waits and the period for which."""
+    """Trees that are being grown, with the number of known waits and the period at which their growth began."""
 
     jobs: int
     period: int
@@ -57,12 +58,12 @@ class PendingQuantiles(NamedTuple):
 class WaitTrees:
     """Gradient-boosted trees for the pinball loss of the logarithm of a wait, separate ones for each level.
 
-    They are grown on the last `history` known waits. They are regrown in each period of `days` of the log, from
-    `FEWEST` waits on, and more often at first: some trees at each event. All are used once the last one is grown. In
-    between, the trees do not change.
+    The trees are grown on the last `history` known waits. They are regrown in each period of `days` days of the log,
+    from `FEWEST` waits on, and more often at first. Each event grows some of the new trees. The new trees replace the
+    old ones once all of them are grown.
 
-    An event is O(1), while trees are grown O(`CELLS`), a question O(levels · trees · leaves); memory is bounded by
-    `history` and by the jobs that wait.
+    An event is O(1), but O(`CELLS`) while trees are grown. A prediction is O(levels · trees · leaves); memory is
+    bounded by `history` and by the jobs that wait.
 
     Parameters
     ----------
@@ -128,7 +129,7 @@ class WaitTrees:
     def grow_if_due(self, time: int) -> None:
         """Begin to regrow the trees in each new period of the log.
 
-        With fewer than `EARLY` waits, also regrow them whenever that number has grown by half.
+        With fewer than `EARLY` known waits, also regrow the trees whenever the number of waits has grown by half.
         """
         count = self._known.count
         period, new = time // (self._days * DAY), count - self._grown
@@ -137,7 +138,7 @@ class WaitTrees:
             self._growth = self._begin_growth(count, period)
 
     def _begin_growth(self, count: int, period: int, steps: int = 0) -> PendingQuantiles:
-        """Return new trees on the history as it was after `count` known waits, grown in so many steps."""
+        """Return new trees on the history as it was after `count` known waits, after `steps` steps of growth."""
         rows, waits = self._known.in_order(count)
         logs = np.log(waits[:, 0] + NEAR)
         fits = [Fit(logs, ROUNDS, {**QUANTILE, "alpha": level}) for level in self._levels]

@@ -15,7 +15,7 @@ BoundsByScope = list[tuple[QueueBounds, list[CurrentBound]]]
 
 
 def waits_each(settings: BoundSettings, queues: int) -> int:
-    """Return how many waits the cluster and each of so many queues remember in one grouping.
+    """Return the number of waits that the cluster and each of `queues` queues remember in one grouping.
 
     >>> [waits_each(BoundSettings(), queues) for queues in (19, 20, 39, 40, 64)]
     [20000, 10000, 10000, 5000, 5000]
@@ -30,10 +30,10 @@ def waits_each(settings: BoundSettings, queues: int) -> int:
 class BmbpBounds(Bounder):
     """Bound each wait by groupings of jobs, their ensemble and a conformal bound, for the queue and the cluster.
 
-    With `confidence`, at least a share `quantile` of such waits do not exceed a bound. With too little history there is
-    no bound, but a reason. Memory is bounded by `history` for each grouping of the cluster and of the first
-    `MAX_QUEUES` queues, and by `MAX_WAITS` for all of them. A submission or a start costs as much as in `QueueBounds`,
-    for the cluster and for one queue.
+    With probability `confidence`, at least the share `quantile` of the waits does not exceed the bound. With too little
+    history, the message has a reason instead of a bound. Memory is bounded by `history` for each grouping of the
+    cluster and of the first `MAX_QUEUES` queues, and by `MAX_WAITS` for all of them. A submission or a start costs as
+    much as in `QueueBounds`, for the cluster and for one queue.
 
     Examples
     --------

@@ -40,7 +40,7 @@ def autocorrelation(waits: Integers) -> float:
 def misses_that_count(waits: Integers, levels: Floats, runs: Integers) -> int:
     """Return the number of misses in a row that is rare in a series with the autocorrelation of these waits.
 
-    It is the entry of the table with the nearest autocorrelation.
+    This number is the entry of the table with the nearest autocorrelation.
 
     >>> misses_that_count(np.array([1, 100, 1, 100]), LEVELS, RUNS)
     3

@@ -1,4 +1,4 @@
-"""Intervals of a job's attribute with like waits within each, by hierarchical merging under exponential likelihood."""
+"""Intervals of a job's attribute with similar waits in each, by hierarchical merging under exponential likelihood."""
 
 import math
 from heapq import heapify, heappop, heappush
@@ -10,7 +10,8 @@ import numpy as np
 from shadowtime.shared.kernels import Floats, Integers, kernel
 
 MIN_MEAN = 1e-9
-"""Mean wait in seconds of a cluster of zeros, below any other. It keeps the likelihood of such a cluster finite."""
+"""Assumed mean wait in seconds of a cluster of zeros, below any other. It keeps the likelihood of this cluster
+finite."""
 
 
 @kernel
@@ -41,7 +42,7 @@ def merge_order(counts: Integers, totals: Floats) -> Integers:
     [0, 2, 1]
     """
     clusters = len(counts)
-    # A merged cluster lives on in its highest member, so that its index stays that of its upper end.
+    # A merged cluster keeps the index of its highest member, which has its upper end.
     counts, totals = counts.copy(), totals.copy()
     likelihoods = np.empty(clusters)
     for i in range(clusters):

@@ -22,17 +22,19 @@ from shadowtime.shared.messages import ChangePoint, Coverage, JobSubmitted, Wait
 # The grouping that has over-predicted least in the recent past, among those that hold their coverage.
 
 ROUNDING = 0.005
-"""Tolerance: a grouping holds its coverage if that, rounded to a whole per cent, reaches the quantile (Brevik 2006)."""
+"""Tolerance: a grouping holds its coverage if the coverage, rounded to whole per cent, reaches the quantile (Brevik
+2006)."""
 
 LAST = 1_000
-"""Number of waits after which an over-prediction counts for little. Each wait counts 1 - 1/1,000 of the next one."""
+"""Number of waits after which an over-prediction counts for little. Each wait has (1 - 1/1,000) times the weight of the
+next one."""
 
 
 class Ensemble:
     """Scores of several groupings over the same jobs, and the choice of one grouping.
 
-    Coverage is over all waits. Over-predictions fade with time. Otherwise one standstill would decide for good.
-    A job is scored only if all groupings had a bound for it. O(groupings) for each wait.
+    Coverage is over all waits. Over-predictions lose weight with time. Otherwise, one standstill of the queue would
+    decide for ever. A job is scored only if all groupings had a bound for it. O(groupings) for each wait.
 
     >>> ensemble = Ensemble(groupings=2, quantile=0.5)
     >>> ensemble.add([100, 50], wait=10)
@@ -71,7 +73,10 @@ class Ensemble:
                 self._squares[index] += float(seconds - wait) ** 2
 
     def chosen(self) -> int:
-        """Return the index of the grouping to follow: if none reaches its coverage, the one with the highest."""
+        """Return the index of the grouping to follow.
+
+        If no grouping holds its coverage, follow the one with the highest coverage.
+        """
         least = (self._quantile - ROUNDING) * self._scored
         holding = [index for index, covered in enumerate(self._covered) if covered >= least]
         if not holding:
@@ -106,7 +111,7 @@ ALL = (*FIVE, "ensemble", "conformal")
 
 
 def fewest_waits(settings: BoundSettings) -> int:
-    """Return the fewest waits for the bound that is asked for, and for the bounds that detect change points."""
+    """Return the fewest waits that suffice for the configured bound and for the bounds that detect change points."""
     return max(minimum_history(settings.quantile, settings.confidence), minimum_history(DETECTING, DETECTING))
 
 
@@ -219,7 +224,7 @@ class QueueBounds:
         if "conformal" in self._computed:
             self._conformal.start(job.job_number, job.since + wait, wait)
         issued = self._open.pop(job.job_number, None)
-        if issued is None:  # it starts again after it was requeued
+        if issued is None:  # the job starts again after it was requeued
             issued = Issued((None,) * len(self._computed), (None,) * len(self.groupings))
         if "ensemble" in self._computed:
             self._ensemble.add(issued.bounds[: len(FIVE)], wait)
