@@ -101,8 +101,9 @@ class ReplayError(ShadowtimeError):
 def first_of(error: "ValidationError", whole: str | None = None) -> str:
     """Return the first error of a message or a setting, on one line: its place, and its description.
 
-    The place begins with the name of the schema, unless `whole` is given: the place of an error that concerns the whole
-    message. With more than `MAX_WRONG` errors only their number is returned: naming one of a million takes seconds.
+    The place begins with the name of the schema, unless `whole` is given. `whole` is then the place of an error that
+    concerns the whole message. With more than `MAX_WRONG` errors only their number is returned: naming one of a million
+    takes seconds.
 
     >>> from pydantic import ValidationError
     >>> from shadowtime.shared.messages.envelope import SchedulingPoint

@@ -267,7 +267,7 @@ class RedisStore:
         return int(attempts)
 
     async def withdraw_attempt(self, run: str) -> None:
-        """Count one process less that works on a run."""
+        """Decrease the count of processes that work on a run by one."""
         with suppress(StateAltered):
             await self._ask(self._client.hincrby(self._key(run, "attempts"), "count", -1))
 
@@ -312,7 +312,7 @@ class RedisStore:
         self._remember(run, contents)
 
     async def _contents(self, run: str, delivered: int) -> Contents:
-        """Return the digests of a run's contents without its delivered outputs, and hold them no longer."""
+        """Return the digests of a run's contents without its delivered outputs, and drop them from memory."""
         contents = self._sealed.pop(run, None)
         if contents is not None and contents.deliver(delivered):
             return contents
@@ -330,7 +330,7 @@ class RedisStore:
                 await self._ask(self._client.delete(key))
 
     async def _evaluated(self, call: Sequence[Any]) -> Any:
-        """Return the script's answer to a call. It is sent together with all other calls that wait by then."""
+        """Return the script's answer to a call. All calls that wait at the same time are sent together."""
         answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self._waiting.append((call, answer))
         if self._sending is None:
@@ -374,7 +374,7 @@ class RedisStore:
     async def _at_once(self, *commands: tuple[Any, ...]) -> Any:
         """Run commands as one transaction, and return their answers."""
         if isinstance(self._client, RedisCluster):
-            await self._ask(self._client.initialize())  # or its pipeline does, in a loop of its own
+            await self._ask(self._client.initialize())  # else its pipeline does this, in a loop of its own
         pipeline = self._client.pipeline(transaction=True)
         for command in commands:
             pipeline.execute_command(*command)
@@ -439,7 +439,7 @@ def _summary(fields: Sequence[bytes | None], outbox: int) -> RunSummary | None:
         return None
     try:
         return RunSummary(int(sequence or b""), outbox, _text(quarantined), behind is not None)
-    except ValueError:  # it was altered: let it be loaded
+    except ValueError:  # the state was altered: loading will report it
         return RunSummary(-1, 1, None, False)
 
 

@@ -65,7 +65,7 @@ AGAIN_SECONDS = 0.1
 
 SWEEP_SECONDS = 1.0
 BACKLOG = 1_024
-"""Connections that may wait to be accepted. Further clients lose a second until they try again."""
+"""Connections that may wait to be accepted. Further clients try again only after a second."""
 
 MIN_CONNECTIONS = 8
 """The number of connections that are allowed even if descriptors are scarce."""

@@ -104,7 +104,7 @@ def _bytes(run: Run) -> int:
 # The memory that this process uses, and the memory that it may use.
 
 SHARE = 0.6
-"""The share of the memory that a worker may use beyond which it evicts the runs that it holds."""
+"""A worker that uses more than this share of the memory that it may use evicts the runs that it holds."""
 
 CGROUPS = Path("/sys/fs/cgroup")
 PAGE = os.sysconf("SC_PAGE_SIZE")
