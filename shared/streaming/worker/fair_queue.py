@@ -10,7 +10,7 @@ from typing import Generic, TypeVar
 Item = TypeVar("Item")
 
 MAX_IDLE = 10_000
-"""The number of remembered costs above which the costs that no longer count are dropped."""
+"""The number of remembered costs above which costs without further effect are dropped."""
 
 
 NEW_KEYS = None
@@ -75,7 +75,7 @@ class FairQueue(Generic[Item]):
 
     The turn of a key is placed at the accumulated cost of its earlier turns, but never before the last turn: an idle
     key saves up no credit. Strangers are keys that are not known to be at work. The first items of all strangers share
-    turns, in order of arrival: nobody gets ahead of others by using ever new names.
+    turns, in order of arrival. So nobody gets ahead of others by using ever new names.
 
     A turn is not interrupted, so whatever arrives meanwhile waits. It has as many items as are expected to take
     `TURN_SECONDS`, or `SHORT_TURN_SECONDS` if other keys are at work. A key is costly while one of its items takes

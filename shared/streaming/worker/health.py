@@ -108,7 +108,7 @@ class WorkerHealth:
     def report(self) -> tuple[bool, dict[str, Any]]:
         """Return whether the worker is healthy, and the content of /health.
 
-        It is healthy once it has started, while it serves its partitions, and makes progress or has nothing to do.
+        A worker is healthy if it has started, serves its partitions, and makes progress or has nothing to do.
         """
         worker = self._loop.worker
         quarantined = {} if worker is None else worker.quarantined

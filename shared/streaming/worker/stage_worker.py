@@ -449,8 +449,8 @@ class RecordProcessor:
     def _not_yet_seen(self, run: Run, works: Sequence[tuple[int, Work]]) -> Sequence[tuple[int, Work]]:
         """Return the events with offsets after the run's position in the log; the sequences do not matter.
 
-        Otherwise an event that was refused as too early could be applied later, when the stream goes back. A new
-        sequence at an old offset may also mean that the log was replaced. Then the event is handed over again.
+        If sequences counted, an event that was refused as too early could be applied later, when the stream goes back.
+        A new sequence at an old offset may also mean that the log was replaced. Then the event is handed over again.
         """
         places = self._log(run.partition)
         behind = []
