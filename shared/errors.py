@@ -31,7 +31,7 @@ if TYPE_CHECKING:  # importing pydantic takes time, and a caller with such an er
     from pydantic import ValidationError
 
 MAX_WRONG = 1_000
-"""Maximum number of errors in a message whose first error is described. Of more errors, only the number is shown."""
+"""If a message has more errors than this, only their number is shown. Otherwise the first error is described."""
 
 
 class WorkCancelled(BaseException):

@@ -28,8 +28,8 @@ from shadowtime.shared.stages.run_log import RunLog
 class StageHandler:
     """One run in one stage. A subclass overrides the methods of those events that concern it.
 
-    Each `on_…` method gets the envelope and what is known about its job, and returns the envelope to forward. It runs
-    after the event was checked and before the jobs in the system change.
+    Each `on_…` method gets the envelope and what is known about its job, and returns the envelope to forward. The
+    method runs after the event was checked and before the jobs in the system change.
     """
 
     passthrough = False

@@ -3,8 +3,9 @@
 aiokafka raises an error at bytes that it cannot read. It raises the error again at each fetch, since the offset stays
 the same. A megabyte of gzip may unpack to a gigabyte. A producer may write any offset into a record.
 
-So this module replaces records that cannot be read by a single record with the reason. It has the offset of the last of
-them. Readers continue after it, and it becomes one dead letter. All other records of the batch are handed over.
+So this module replaces records that cannot be read by a single record with the reason. The single record has the offset
+of the last record that it replaces. Readers continue behind this offset, and the record becomes one dead letter. All
+other records of the batch are handed over.
 
 The cost is linear in the bytes of the batch and of its decompressed form. Both numbers of bytes are bounded.
 """

@@ -4,10 +4,11 @@ Theory of operation
 -------------------
 Two rules make the outputs of a run effectively-once: the fence and the outbox.
 
-**Fence.** A worker reads the position (`sequence`) of a run when it loads it. Each transaction names the position that
-the worker expects. Redis compares it with the stored position before it writes anything. If another worker has
-committed meanwhile, the positions differ, and the script returns the stored one. The worker then raises `FencedError`
-and forgets the run. No lease and no clock is involved, so a worker that was paused for an hour does no harm.
+**Fence.** A worker reads the position (`sequence`) of a run when it loads the run. Each transaction names the position
+that the worker expects. Redis compares it with the stored position before it writes anything. If another worker has
+committed meanwhile, the positions differ, and the script returns the stored position. The worker then raises
+`FencedError` and forgets the run. No lease and no clock is involved, so a worker that was paused for an hour does no
+harm.
 
 **Outbox.** Redis and Kafka share no transaction. So the outputs of a slice are stored in Redis together with its
 position. After that the worker publishes them to Kafka. The next transaction removes the published ones (`delivered`).
@@ -18,8 +19,9 @@ with the same bytes. Readers drop outputs whose `sequence` they have, so each ar
 snapshot instead, and deletes the journal. Loading a run means: restore the snapshot, push the journal. Nothing is
 emitted then.
 
-**Seal.** Each transaction stores a seal (`shared/streaming/state/seals.py`) over all of this. Loading compares it. So
-state that was altered, or that lacks a part, is never taken for the stage's own: the run is rebuilt from Kafka.
+**Seal.** Each transaction stores a seal (`shared/streaming/state/seals.py`) of position, snapshot, journal and outbox.
+The seal is compared when a run is loaded. So state that was altered, or that lacks a part, is never used: the run is
+rebuilt from Kafka.
 """
 
 import asyncio

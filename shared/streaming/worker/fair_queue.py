@@ -77,7 +77,7 @@ class FairQueue(Generic[Item]):
     key saves up no credit. Strangers are keys that are not known to be at work. The first items of all strangers share
     turns, in order of arrival. So nobody gets ahead of others by using ever new names.
 
-    A turn is not interrupted, so whatever arrives meanwhile waits. It has as many items as are expected to take
+    A turn is not interrupted, so items that arrive meanwhile wait. A turn has as many items as are expected to take
     `TURN_SECONDS`, or `SHORT_TURN_SECONDS` if other keys are at work. A key is costly while one of its items takes
     longer than `COSTLY_SECONDS`, and for some turns after that. A turn of a costly key has one item. After such a turn
     all costly keys pause, if other keys are at work. The pause after c seconds of work has c² / (2 `BEHIND_SECONDS`) -
