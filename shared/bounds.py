@@ -45,7 +45,7 @@ MAX_KEYS = 64
 """Settings of one SPEC."""
 
 MAX_BOUNDS = 32
-"""Bounds on the wait of one job. Also the shares of covered waits, and the change points, of one event."""
+"""Bounds on the wait of one job. One event also has at most this many shares of covered waits, and change points."""
 
 MAX_QUANTILES = 16
 """Quantiles of the predicted start of one job."""

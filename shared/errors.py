@@ -31,7 +31,7 @@ if TYPE_CHECKING:  # importing pydantic takes time, and a caller with such an er
     from pydantic import ValidationError
 
 MAX_WRONG = 1_000
-"""Maximum number of errors in a message whose first error is described. Of more errors, only the number is shown."""
+"""If a message has more errors than this, only their number is shown. Otherwise the first error is described."""
 
 
 class WorkCancelled(BaseException):
@@ -101,8 +101,9 @@ class ReplayError(ShadowtimeError):
 def first_of(error: "ValidationError", whole: str | None = None) -> str:
     """Return the first error of a message or a setting, on one line: its place, and its description.
 
-    The place begins with the name of the schema, unless `whole` is given: the place of an error that concerns the whole
-    message. With more than `MAX_WRONG` errors only their number is returned: naming one of a million takes seconds.
+    The place begins with the name of the schema, unless `whole` is given. `whole` is then the place of an error that
+    concerns the whole message. With more than `MAX_WRONG` errors only their number is returned: naming one of a million
+    takes seconds.
 
     >>> from pydantic import ValidationError
     >>> from shadowtime.shared.messages.envelope import SchedulingPoint

@@ -11,7 +11,8 @@ from typing import Any
 def lazy_exports(package: str) -> Callable[[str], Any]:
     """Return the `__getattr__` of a package that imports names of its modules `if TYPE_CHECKING`.
 
-    That block is parsed at the first use of any name. A module is imported at the first use of one of its names.
+    The `TYPE_CHECKING` block is parsed at the first use of any name. A module is imported at the first use of one of
+    its names.
 
     Parameters
     ----------

@@ -31,7 +31,7 @@ class Plugins(UserDict[str, Of]):
     group
         GROUP of the entry points `shadowtime.GROUP`. With None there are no plug-ins.
     wrong
-        Function of a loaded object and its name that returns its fault; None if it has none.
+        Function that gets a loaded object and its name. It returns the object's fault, or None.
     """
 
     def __init__(

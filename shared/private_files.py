@@ -2,8 +2,8 @@
 
 Whoever can change a compiled kernel, a plug-in or a settings file decides what the process does that reads it. So such
 a file is read only if the file and every folder above it belong to the reader or to root, and nobody else may write
-there. The sticky bit, as on `/tmp`, keeps others from replacing what is not theirs. The private group of a user, as
-Debian makes one for each, is nobody else.
+there. The sticky bit, as on `/tmp`, keeps others from replacing what is not theirs. A user's private group, which
+Debian creates for every user, has no other member. So write access of this group is allowed.
 """
 
 import grp
@@ -15,7 +15,7 @@ from pathlib import Path
 
 
 class UntrustedFile(PermissionError):
-    """Somebody else can change a file, or belongs to somebody else; the message has the remedy."""
+    """A file belongs to somebody else, or somebody else can change it; the message has the remedy."""
 
 
 def read_private(path: Path) -> bytes:
@@ -41,7 +41,7 @@ def check_private(path: Path) -> None:
 
 
 def _check_folders(path: Path) -> None:
-    """Raise `UntrustedFile` if somebody else can replace a file: by its name, or where its links lead."""
+    """Raise `UntrustedFile` if somebody else can replace a file, or a target of its symbolic links."""
     for folder in {*path.absolute().parents, *path.resolve().parents}:
         _check(folder, folder.stat())
 

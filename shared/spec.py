@@ -118,9 +118,10 @@ def _split_keys(text: str, whole: str) -> Iterable[str]:
 
 
 class Price(NamedTuple):
-    """The most that the keys of a SPEC allow one run to take in a worker.
+    """The maximum memory and work that the keys of a SPEC allow one run in a worker.
 
-    It holds for up to `MAX_LIVE_JOBS` jobs on a machine of any size; the jobs in the system themselves are not counted.
+    The price is valid for up to `MAX_LIVE_JOBS` live jobs on a machine of any size. The memory of these jobs themselves
+    is not part of the price.
 
     Parameters
     ----------
@@ -137,7 +138,9 @@ class Price(NamedTuple):
     steps: int = 0
 
     def plus(self, *others: "Price") -> "Price":
-        """Return the price of a run that takes this and others, whose parts are stored one after another.
+        """Return the price of a run with this part and others.
+
+        The parts are stored one after another, so the largest `storing` counts.
 
         >>> Price(100, 50, 5).plus(Price(10, 60, 1), Price(1))
         Price(memory=111, storing=60, steps=6)
@@ -155,7 +158,7 @@ class SpecSettings(BaseModel):
     """Settings whose value may name a file, with a function from this value to the value in the file."""
 
     def price(self) -> Price:
-        """Return the most that these settings allow; nothing unless a class says otherwise."""
+        """Return the price of these settings; 0 unless a class overrides this."""
         return Price()
 
 
@@ -208,7 +211,7 @@ class Registry(Generic[Made]):
         return made
 
     def price(self, spec: Spec) -> Price:
-        """Return the most that one run with `spec` may take. Raises `SettingsError` as `canonical` does."""
+        """Return the price of one run with `spec`. Raises `SettingsError` as `canonical` does."""
         return self._keys(spec).price()
 
     def _keys(self, spec: Spec) -> SpecSettings:
@@ -243,7 +246,7 @@ def wrong_key(whose: str, error: ValidationError) -> SettingsError:
     """Return an error that names the first faulty key, its value and its fault."""
     first = error.errors()[0]
     wrong = first["msg"].removeprefix("Value error, ")  # pydantic's prefix to the message of our own validators
-    if not first["loc"]:  # it is about several keys
+    if not first["loc"]:  # the fault is about several keys
         return SettingsError(f"{whose}: {truncate(wrong)}")
     value = truncate(str(first["input"]), QUOTED)
     return SettingsError(f"{whose}: {'.'.join(map(str, first['loc']))}={value}: {truncate(wrong)}")

@@ -84,7 +84,8 @@ class Instants:
     def twice(self, instant: int) -> int:
         """Return the last instant that has the same local time as `instant`.
 
-        It is an hour later in the hour that the end of summer time repeats. Any other instant is returned unchanged.
+        The end of summer time repeats one local hour. For an instant in this hour, the result is one hour later. Any
+        other instant is returned unchanged.
 
         >>> read = Instants(zone_of("Europe/Berlin"))
         >>> [read.twice(read(date)) - read(date) for date in ("2026-10-25T02:10:00", "2026-10-25T03:10:00")]

@@ -14,7 +14,7 @@ from shadowtime.shared.cluster import KILLED, RESIZED
 from shadowtime.shared.kernels import Flags, Integers
 
 NOWHERE = "none assigned"
-"""Node list of a job that never started. Some versions of Slurm print the end of this job as its start, too."""
+"""Node list of a job that never started. For such a job, some versions of Slurm print its end also as its start."""
 
 
 class Lives(NamedTuple):
@@ -128,8 +128,8 @@ def repeated(numbers: Integers, lives: Lives) -> Flags:
 def own_numbers(numbers: Integers, lives: Lives, since: Integers, kept: Flags, steps: Integers) -> Integers:
     """Return the number of each life, shape (n,): each further life of a job has a number higher by one step.
 
-    Only the rows in `kept` count. `steps` holds the step of each row. Where it is `UNKNOWN`, the step is a power of ten
-    above all numbers. `since`, the time from which a life waits, is raised in place to the end of the previous life.
+    Only the rows in `kept` count. `steps` holds the step of each row. For a step of `UNKNOWN`, a power of ten above all
+    numbers is used. `since`, the time from which a life waits, is raised in place to the end of the previous life.
     """
     rows = np.flatnonzero(kept)
     rows = rows[np.lexsort((lives.start[rows], lives.submit[rows], numbers[rows]))]

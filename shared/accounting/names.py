@@ -81,7 +81,7 @@ class Names:
 
 
 def read_names(path: Path | None, key_file: Path | None) -> Names:
-    """Return the names of a stored mapping, to which more can be added; no names if there is no such file.
+    """Return the names of a stored mapping; no names if the file does not exist. More names can be added.
 
     Raises
     ------

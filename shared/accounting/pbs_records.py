@@ -105,7 +105,7 @@ class PbsJobs:
             queued, started = (time, UNKNOWN) if kind == "Q" else (before.queued, time)
             self.waiting[job] = known = PbsWaiting(line, queued, started, {**before.attributes, **attributes})
         elif kind in DELETED and known is not None and known.started != UNKNOWN:
-            self.waiting[job] = known  # a record of its end follows
+            self.waiting[job] = known  # the record of its end follows, and is read then
             return None
         elif kind == "R":
             self.waiting[job] = PbsWaiting(line, time, UNKNOWN, {**(known.attributes if known else {}), **attributes})

@@ -37,7 +37,7 @@ class Reading:
 
 
 class Words:
-    """A column of words. `values` has each distinct word once, with its code; `codes` has the code of each row."""
+    """A column of words. `values` maps each distinct word to its code; `codes` has the code of each row."""
 
     def __init__(self) -> None:
         self.values: dict[str, int] = {}

@@ -80,7 +80,7 @@ def parse_columns(texts: Iterable[str]) -> dict[str, str]:
 
 
 def read(path: Path, reading: Reading) -> AccountingRows:
-    """Return the jobs of a table, one a row.
+    """Return the jobs of a table, one for each row.
 
     A column has the name in `reading.columns`, or else our own name. Instants are Unix times in seconds, dates or
     timestamps. Spans are seconds or [DAYS-]HOURS:MINUTES:SECONDS. An empty limit means no limit.

@@ -72,7 +72,7 @@ def of_use(record: logging.LogRecord) -> bool:
 
 
 MAX_LINES = 20
-"""Maximum lines per minute of a logger whose lines outside input can trigger. Further lines are only counted."""
+"""Maximum lines per minute of a logger that input from outside can trigger. Further lines are only counted."""
 
 
 class FewAMinute(logging.Filter):

@@ -42,8 +42,9 @@ def run(module: str) -> None:
 def lasting_imports() -> Iterator[None]:
     """Disable garbage collection during imports, and freeze the imported objects: saves 5 % of a start and of a replay.
 
-    Ctrl-C ends the process at once, as no work has begun. An exception would not do: importing code may take
-    `KeyboardInterrupt` for a fault of the module, and it is lost while a kernel is being loaded.
+    Ctrl-C ends the process at once, as no work has begun. Raising `KeyboardInterrupt` would not be enough. Code that
+    imports a module may take this exception for a fault of the module. While a kernel is being loaded, the exception is
+    lost.
     """
     interruptible = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     if interruptible:
@@ -59,9 +60,10 @@ def lasting_imports() -> Iterator[None]:
 
 
 def _lacks(error: ModuleNotFoundError, module: str) -> NoReturn:
-    """Exit with a line that names the extra to install for a missing library. Raises the error if no extra has it.
+    """Exit with a line that names the extra to install for a missing library.
 
-    If several extras have it, the extra with the name of the command's folder is named.
+    Raises `error` if no extra has the library. If several extras have it, the line names the extra that is called like
+    the command's folder.
     """
     library = (error.name or "").partition(".")[0]
     extras = [name for name, libraries in EXTRAS.items() if library in libraries]

@@ -2,9 +2,9 @@
 
 Jobs that end or are suspended free their processors first, so that the scheduler sees them as free. Then jobs are
 withdrawn, the machine's capacity changes, suspended jobs resume, jobs change, and new jobs are submitted. Expectations
-of the site's own scheduler come next. The scheduling point follows all that the scheduler is to know, and starts follow
-the scheduling point. Events of one kind keep their given order. The effects of a decision, kills and then starts, are
-emitted after its instant, in the order of the decision.
+of the site's own scheduler come next. The scheduling point comes after all these events, so that the scheduler knows
+them. Starts come after the scheduling point. Events of one kind keep their given order. The effects of a decision are
+emitted after the events of its instant: kills and then starts, in the order of the decision.
 """
 
 from collections.abc import Iterable

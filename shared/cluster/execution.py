@@ -10,7 +10,7 @@ from shadowtime.shared.messages import JobEnded, JobStarted, construct_unchecked
 class Execution(NamedTuple):
     """A job that started. `limit` is None if nothing ends it early.
 
-    `by` is a fraction, numerator and denominator. It scales the job's times to this number of processors.
+    `by` is a fraction (numerator, denominator) that scales the job's times to `processors`.
     """
 
     job: Job
@@ -33,7 +33,8 @@ class Execution(NamedTuple):
     def cut(self) -> bool:
         """Whether the limit ends the job.
 
-        A limit may equal the run time: on another processor count, both are rounded. Then the unscaled times decide.
+        On another number of processors than requested, limit and run time are rounded, and may become equal. Then the
+        unscaled times decide.
         """
         if self.limit is None:
             return False

@@ -10,7 +10,7 @@ from shadowtime.shared.messages import UNITS, CapacityChanged, MachineCapacity, 
 class FreeResources:
     """Free amounts of each pool: processors, MiB of memory, GPUs. They may be negative after a pool has shrunk.
 
-    A resource whose amount a pool does not state is unlimited.
+    A resource is unlimited if the pool does not state its amount.
 
     >>> left = FreeResources(8, [Pool(name="cpu", processors=6), Pool(name="gpu", processors=2, gpus=4)])
     >>> left.change(CapacityChanged(time=5, processors=1, pool=1))

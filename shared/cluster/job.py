@@ -41,7 +41,7 @@ class Job(NamedTuple):
 
     @property
     def limit(self) -> int | None:
-        """The requested time; None where nothing limits the job."""
+        """The requested time; None if nothing limits the job."""
         return None if self.requested_time >= MAX_DURATION else self.requested_time
 
 

@@ -27,7 +27,7 @@ ALWAYS: Final[dict[str, Any]] = {
 
 
 CELLS: Final = 400_000
-"""Number of jobs times classes times rounds that one step of growing trees goes through. A round of more is a step."""
+"""Maximum of jobs times classes times rounds in one step of growing trees. A single larger round is a step, too."""
 
 NOT_INSTALLED: Final = "it needs LightGBM, which is not installed: pip install 'shadowtime[boosted]'"
 
@@ -160,19 +160,19 @@ class Fit(NamedTuple):
 
 
 class Growth:
-    """Trees that LightGBM grows in many short steps. The result is deterministic, and that of growing them at once.
+    """Trees that LightGBM grows in many short steps. The trees are the same as if they were grown at once.
 
-    A step costs about 0.1 s: O(`CELLS`), but at least one round.
+    The result is deterministic. A step takes about 0.1 s: O(`CELLS`), but at least one round.
 
     Parameters
     ----------
     rows
         Features, shape (jobs, features).
     fits
-        What to grow on them, one after another. All have the same `min_data_in_leaf`, by which LightGBM chooses
-        features.
+        The labels and settings of each model of trees to grow on the rows, one model after another. All have the same
+        `min_data_in_leaf`, by which LightGBM chooses features.
     steps
-        Number of steps to repeat at once, after a restart.
+        Number of steps to run at once: those that were done before a restart.
     """
 
     def __init__(self, rows: Rows, fits: Sequence[Fit], steps: int = 0) -> None:
@@ -210,7 +210,7 @@ class Growth:
             first_scores = None if fit.start is None else fit.start.flatten(order="F")
             weights = None if fit.weights is None or (fit.weights == 1).all() else fit.weights  # as LightGBM does
             for field, numbers in (("label", fit.labels), ("weight", weights), ("init_score", first_scores)):
-                self._data.set_field(field, numbers)  # `set_weight` and others would keep the former ones for None
+                self._data.set_field(field, numbers)  # `set_weight` and others ignore None
 
             self._model = lightgbm.Booster(settings, self._data)
 

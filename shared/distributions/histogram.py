@@ -41,7 +41,7 @@ def bin_of(run_time: float) -> int:
 
 @kernel
 def mean_run_time(masses: Floats, limit: float) -> float:
-    """Return the mean run time in seconds of jobs that end at `limit` at the latest. It may be infinite.
+    """Return the mean run time in seconds of jobs that end at `limit` at the latest. The mean may be infinite.
 
     The masses need not add up to 1. O(bins).
 

@@ -48,7 +48,7 @@ def packed_numbers(table: Any) -> list[Any]:
 
 
 def unpacked_numbers(state: Any, *, writable: bool = True) -> Any:
-    """Return the array from the result of `packed_numbers`. A writable one takes twice the memory meanwhile."""
+    """Return the array from the result of `packed_numbers`. A writable array takes twice the memory at first."""
     shape, kind, text = state
     numbers = np.frombuffer(unpacked(text), kind).reshape(shape)
     return numbers.astype(np.float64 if kind == "<f8" else np.int64, copy=writable)
@@ -58,13 +58,13 @@ Rows = npt.NDArray[np.float32]
 
 
 SPARE: Final = 1_000
-"""Rows that `OutcomeRows` keeps beyond its history: those before a growth of trees that is under way."""
+"""Rows that `OutcomeRows` keeps beyond its history. A growth of trees that is under way still reads them."""
 
 
 class OutcomeRows:
     """A ring buffer of the last `history` jobs, each a row of `width` numbers with its outcomes. O(1) a job.
 
-    The `SPARE` jobs before them can still be asked for.
+    The `SPARE` jobs before these are kept too; see `in_order`.
 
     >>> rows = OutcomeRows(history=2, width=1, outcomes=2)
     >>> for run_time in (10, 20, 30):

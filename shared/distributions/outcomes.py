@@ -1,8 +1,8 @@
 """Outcomes of a job whose run time has a histogram. Outcomes are mutually exclusive, and one of them occurs.
 
-A job occupies the machine for its run time, at most for `limit`, its request (infinity if it has none). A run of less
-than one second counts as one second. If the limit is in bin b, outcome j <= b is an end in bin j before the limit.
-Outcome b + 1 is the end at the limit, an atom with all mass above it. Bins are those of
+A job occupies the machine for its run time, but at most for `limit`. The limit is the request, or infinity if there is
+no request. A run of less than one second counts as one second. If the limit is in bin b, outcome j <= b is an end in
+bin j before the limit. Outcome b + 1 is the end at the limit, an atom with all mass above it. Bins are those of
 `shared.distributions.histogram`.
 """
 

@@ -27,8 +27,8 @@ def cache_folder() -> Path:
 class Kernel:
     """A pure function over arrays, compiled for the one signature of its annotations.
 
-    It is loaded from the cache, or else compiled, when it is first called or when another kernel that calls it is
-    compiled. A command needs few of a hundred kernels, and none before its first output.
+    The kernel is loaded from the cache, or else compiled, at one of two times: at its first call, or when another
+    kernel that calls it is compiled. A command needs only a few of the kernels, and none before its first output.
     """
 
     first_call_within: ClassVar[Callable[[], AbstractContextManager[object]]] = nullcontext
@@ -76,7 +76,10 @@ class Kernel:
 
 @contextmanager
 def _not_interrupted() -> Iterator[None]:
-    """Delay Ctrl-C. It would leave a module half imported, and LLVM's callbacks into Python would lose it."""
+    """Delay Ctrl-C until the end of the block.
+
+    Otherwise Ctrl-C could leave a module half imported. In LLVM's callbacks into Python, Ctrl-C would be lost.
+    """
     if (
         threading.current_thread() is not threading.main_thread()
         or signal.getsignal(signal.SIGINT) is not signal.default_int_handler

@@ -42,10 +42,11 @@ def ascending(values: Integers) -> Integers:
 def place_of(
     needed: Integers, earliest: int, free: Integers, sizes: IntegerTable, ends: Integers, by_end: Integers
 ) -> tuple[int, Integers]:
-    """Return the first time from `earliest` on at which a job fits, and what it leaves of each resource. O(running).
+    """Return the first time from `earliest` on at which a job fits, and what remains free beside it. O(running).
 
     Running jobs hold `sizes` until `ends`; `by_end` has their rows in order of their ends. All jobs that end by the
-    returned time have released their resources. If the job never fits, the time is `BEYOND` and everything is left.
+    returned time have released their resources. If the job never fits, the time is `BEYOND`, and the remaining amounts
+    are those of the machine without running jobs.
 
     >>> running = np.array([[4], [4]]), np.array([100, 200]), np.array([0, 1])
     >>> [place_of(np.array([6]), time, np.array([2]), *running)[0] for time in (0, 150)]
@@ -88,8 +89,8 @@ def backfilled_rows(
 ) -> Integers:
     """Return the candidates that can start without delaying the head, as rows in the order of trial. O(candidates).
 
-    Each of them fits into the free amounts that those accepted before it leave. It also ends by the shadow time or fits
-    into the extra amounts.
+    A returned candidate fits into the free amounts that the candidates accepted before it leave. In addition, the
+    candidate ends by the shadow time or fits into the extra amounts that are left.
 
     >>> sizes, times = np.array([[2], [2], [2]]), np.array([10, 99, 99])
     >>> backfilled_rows(0, np.array([5]), 10, np.array([2]), sizes, times, np.array([0, 1, 2])).tolist()

@@ -28,7 +28,10 @@ def find_ready(attempts: IntegerTable, last_end: int) -> None:
 
 @kernel
 def release(attempts: IntegerTable, first: int, processors: int) -> None:
-    """Add a job's processors, in place, to `RELEASED` of all attempts from id `first` on whose heads are not ready."""
+    """Add a job's processors, in place, to `RELEASED` of attempts.
+
+    These are the attempts from id `first` on with a head that is not ready.
+    """
     for at in range(len(attempts) - 1, -1, -1):  # in order of their ids
         if attempts[at, ID] < first:
             break
@@ -94,7 +97,7 @@ class HeadTracker:
         return number
 
     def start(self, job_number: int) -> None:
-        """Count a job from the next attempt on, if it is not counted yet. It has started, or is about to start."""
+        """Count a job from the next attempt on, if it is not counted yet. The job has started, or is about to start."""
         self.counted_from.setdefault(job_number, self.next_attempt)
 
     def withdraw(self, job_number: int) -> None:

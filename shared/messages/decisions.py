@@ -34,8 +34,8 @@ class Kill(FrozenModel):
 class Evaluated(FrozenModel):
     """Candidates tried one after another for one blocked head, until one was started (`accepted`) or none was left.
 
-    Each candidate has the exact probability of delaying the head and the paper's bound. The head lacks `needed`
-    processors, which the running jobs must release; the first `after` starts of the same pass are among these jobs.
+    Each candidate has the exact probability of delaying the head, and the paper's bound on it. The head lacks `needed`
+    processors, which running jobs must release. The first `after` starts of the same pass count as running jobs.
     `recalibrated` has the exact probabilities, corrected by earlier outcomes, if the policy recalibrates.
     """
 
@@ -60,9 +60,10 @@ class Evaluated(FrozenModel):
 class CutShort(FrozenModel):
     """The part of a pass that was skipped, because the work of a pass is bounded (`docs/cost.md`).
 
-    With `walks`, `left` candidates were not evaluated: plain EASY decided on them by their requests. With `depth`,
-    `left` waiting jobs were not planned, moved or tried. With `starts`, the pass started the maximum number of jobs,
-    and the next pass continues with the `left` jobs that it did not reach.
+    `by` is the limit that was reached. If it is `walks`, `left` candidates were not evaluated: plain EASY decided on
+    them by their requests. If it is `depth`, `left` waiting jobs were not planned, moved or tried. If it is `starts`,
+    the pass started the maximum number of jobs. The next pass continues with the `left` jobs that this pass did not
+    reach.
     """
 
     by: Literal["walks", "depth", "starts"]
@@ -91,7 +92,8 @@ class Standing(FrozenModel):
 class Chosen(FrozenModel):
     """The member of a portfolio that decides.
 
-    If it was chosen just now, `standings` has the results of all members over `jobs` jobs; else both are None.
+    If the member was chosen at this decision, `standings` has the results of all members over `jobs` jobs. Otherwise
+    both are None.
     """
 
     member: Name

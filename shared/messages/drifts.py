@@ -32,7 +32,7 @@ DESCRIPTIONS: Final = {
 
 
 class Drift(FrozenModel):
-    """An alarm that predictions do not hold since `since`; or, with `holds`, that they hold again.
+    """An alarm that predictions have not held since `since`; or, with `holds`, the report that they hold again.
 
     Parameters
     ----------
@@ -69,7 +69,8 @@ class Drift(FrozenModel):
 class DriftEpisode(FrozenModel):
     """A period in which predictions did not hold; the fields are those of `Drift`.
 
-    It began at `since` as far as is known, was reported at `told`, and ended at `until`; None if it still lasts.
+    The period most likely began at `since`. Its alarm was reported at `told`. It ended at `until`; None if it still
+    lasts.
     """
 
     of: Predicted
@@ -86,7 +87,7 @@ class DriftEpisode(FrozenModel):
 class DriftScores(FrozenModel):
     """The drift of predictions in a run: the days with outcomes, and the periods in which predictions did not hold.
 
-    `left_out` counts the further episodes, beyond the maximum number.
+    `left_out` counts the episodes beyond the maximum number.
     """
 
     days: Count

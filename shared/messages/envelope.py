@@ -116,9 +116,9 @@ class ClusterOpened(FrozenModel):
     `policy`, `runtime`, `adjustment` and `wait_bound` are SPECs with every key spelled out, so that a stage needs
     nothing but the log to do its work. `unix_start` is the Unix time of second 0 of the cluster's own time line. The
     scoreboard samples its figures every `sample_every` seconds; None for never. `name` is a name of these settings for
-    people, and runs that belong together have the same `experiment`. The machine is one pool of nodes, or `pools`,
-    whose processors add up to its own. If a `closed` run has `obeyed_from`, the events before that time happened
-    elsewhere, and decisions are advice until then.
+    people. Runs that belong together have the same `experiment`. The machine is one pool of nodes, or it has `pools`:
+    then their processors add up to `processors`. If a `closed` run has `obeyed_from`, the events before that time
+    happened elsewhere, and decisions are advice until then.
     """
 
     kind: Literal["ClusterOpened"] = "ClusterOpened"
@@ -153,9 +153,10 @@ class ClusterOpened(FrozenModel):
 class Decided(FrozenModel):
     """The decisions of the scheduler at a scheduling point, kills first; empty when nothing can be done.
 
-    `cut_short` has the parts that a pass over too many jobs skipped; None, as nearly always, if it skipped nothing.
-    `chosen` is the configuration that decided, if the policy has several; None also if nothing was decided. The policy
-    requests a scheduling point at `again`, if nothing happens before; None if it only waits for the next event.
+    `cut_short` has the parts of the pass that were skipped because there were too many jobs; None, as nearly always, if
+    nothing was skipped. `chosen` is the configuration that decided. It is None if the policy has only one, or if
+    nothing was decided. The policy requests a scheduling point at `again`, if nothing happens before; None if it only
+    waits for the next event.
     """
 
     kind: Literal["Decided"] = "Decided"
@@ -172,10 +173,11 @@ Refusal = Literal["failed", "too-large", "quarantined"]
 
 
 class Rejected(FrozenModel):
-    """An event that changed nothing. Without a `code`, it contradicted the log before it.
+    """An event that changed nothing. Without a `code`, the event contradicted the log before it.
 
-    With `failed`, a stage failed to handle it. With `too-large`, the stage's output does not fit into a message. In
-    both cases its effects were undone. `quarantined` is a stage's last output for a run that it cannot continue.
+    With code `failed`, a stage failed to handle the event. With `too-large`, the stage's output does not fit into a
+    message. In both cases the effects of the event were undone. `quarantined` is a stage's last output for a run that
+    it cannot continue.
     """
 
     kind: Literal["Rejected"] = "Rejected"
@@ -243,7 +245,7 @@ class Envelope(FrozenModel):
 
     @classmethod
     def read(cls, value: bytes | None) -> "Envelope | None":
-        """Return the envelope in a message; None if it has no valid one: a stage has made the message a dead letter."""
+        """Return the envelope in a message; None for an invalid message, which a stage has made a dead letter."""
         try:
             return None if value is None else cls.from_bytes(value)
         except Exception:  # any error of a library at unforeseen bytes

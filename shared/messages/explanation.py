@@ -30,7 +30,7 @@ class Ahead(FrozenModel):
 
 
 class Ending(FrozenModel):
-    """A running job that must end."""
+    """A running job that must end before another job fits."""
 
     job_number: Count
     processors: Count = Field(description="processors that it holds")

@@ -18,10 +18,10 @@ class JobSubmitted(FrozenModel):
 
     Its wait begins at `eligible_time`, or at `time` if that is None. `submit_time` is the time at which its user
     submitted it, if that was earlier. A withdrawn job may enter the queue again, under the same number. `speedup` is
-    the scaling of a moldable job; None is constant efficiency. `pool` counts the pools of `ClusterOpened` from 0. A job
-    holds its processors, and in all `memory` MiB and `gpus` GPUs; with `whole_nodes` all processors of its nodes.
-    `priority` is the site's; the largest goes first. A `blocked` job waits, but may not start for now, for a reason of
-    the site such as a limit on its user: no policy starts it, or keeps processors for it.
+    the scaling of a moldable job; None means constant efficiency. `pool` counts the pools of `ClusterOpened` from 0. A
+    running job holds its processors, and in total `memory` MiB and `gpus` GPUs. With `whole_nodes` it holds all
+    processors of its nodes. `priority` is the site's; the largest goes first. A `blocked` job waits, but may not start
+    for now, for a reason of the site such as a limit on its user: no policy starts it, or keeps processors for it.
     """
 
     kind: Literal["JobSubmitted"] = "JobSubmitted"
@@ -93,7 +93,7 @@ class JobChanged(FrozenModel):
 
 
 class JobExpected(FrozenModel):
-    """The site's own scheduler expects a waiting job to start at `start`. No stage decides or predicts by that.
+    """The site's own scheduler expects a waiting job to start at `start`. No stage uses it to decide or predict.
 
     `start` may be before `time`: the expectation may be outdated.
     """
@@ -141,8 +141,8 @@ class JobResumed(FrozenModel):
 class JobEnded(FrozenModel):
     """A running or suspended job gave its processors back; with `requeued` it waits again, as submitted.
 
-    `run_time` excludes the time in which it was suspended. `original_run_time` is the run time on the processors that
-    it requested, if it ran on another number.
+    `run_time` excludes the time in which the job was suspended. `original_run_time` is the run time on the requested
+    processors, if the job ran on another number of processors.
     """
 
     kind: Literal["JobEnded"] = "JobEnded"

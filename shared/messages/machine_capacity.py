@@ -69,7 +69,7 @@ class MachineCapacity:
         self.processors += room.processors - before.processors
 
     def require(self, what: str, pool: int | None, asked: tuple[int, int | None, int | None] = (0, None, None)) -> None:
-        """Raise `LogViolation` if there is no such pool, or `asked` is more than both its present and first capacity.
+        """Raise `LogViolation` if the pool does not exist, or `asked` exceeds both its present and its first capacity.
 
         `asked` are processors, MiB of memory and GPUs. `what` begins the message of the error.
         """

@@ -105,9 +105,9 @@ class RunTimePrediction(FrozenModel):
         Interval in which the predictor expects the run time, in seconds; None if it has none. The request does not
         bound it either.
     at_request
-        Probability that the job reaches its request. Some predictors tell this apart from an end shortly before the
-        request, which bins cannot do. Then all other mass in the bin of the request and above it ends before the
-        request. None if the prediction is only the histogram.
+        Probability that the job reaches its request. Bins cannot distinguish this from an end shortly before the
+        request; some predictors can. If this is given, all other mass in and above the bin of the request is an end
+        before the request. None if the prediction is only the histogram.
     quantiles
         Seconds, ascending, within which the job ends with probability 0.05, 0.1, … 0.95, if it is cut at its request.
         They come from a predictor that knows the distribution of run times within a bin
@@ -193,11 +193,11 @@ class WaitBound(FrozenModel):
     grouping
         The grouping of jobs: plain, static, nodes, rtime, rnprod; or ensemble, conformal.
     queue
-        The queue whose jobs are behind it; None for all of the cluster.
+        The queue that the waits are taken from; None for the whole cluster.
     quantile, confidence
-        In 0 to 1. A conformal bound has no confidence of its own; it has that of the other bounds here.
+        In 0 to 1. A conformal bound has no confidence of its own. Its field has the confidence of the other bounds.
     bound
-        Seconds. If there is none, it is None and `reason` says why.
+        Seconds. None if there is no bound; `reason` then says why.
     observations
         Number of waits behind it.
     starts_within
@@ -254,8 +254,9 @@ class WaitForecast(FrozenModel):
     reason
         The reason why there is none.
     starts_within
-        For each of some probabilities, the seconds within which the job starts with it, if nothing else arrives and run
-        times are distributed as predicted. None if this is not requested, empty if there is no forecast.
+        For each of some probabilities, the seconds within which the job starts with this probability, if nothing else
+        arrives and run times are distributed as predicted. None if these are not requested, empty if there is no
+        forecast.
     """
 
     wait: Seconds | None = None
@@ -288,18 +289,18 @@ class Coverage(FrozenModel):
 
 
 class ChangePoint(FrozenModel):
-    """Too many waits in a row were longer than their bounds: the history before them was dropped.
+    """Too many waits in a row were longer than their bounds, so older waits were dropped from the history.
 
     Parameters
     ----------
     grouping, queue
         Those of the bounds.
     lowest, highest
-        The values of the grouping's variable that the group spans; None where it has no such end.
+        The range of the grouping's variable that the group covers; None where the range has no limit.
     misses
         Number of waits in a row beyond their bounds.
     kept
-        Number of waits that are left.
+        Number of waits that remain in the history.
     """
 
     grouping: Name

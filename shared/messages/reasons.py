@@ -32,10 +32,10 @@ class Backfilled(FrozenModel):
 
 
 class Risk(FrozenModel):
-    """A termination of a running job at `time`, in seconds, with room for the head, but not beside the candidate.
+    """A possible end of a running job at `time`, in seconds: then the head fits, but not beside the candidate.
 
-    `probability` is that of this termination while the candidate still runs. Over all terminations, it adds up to the
-    candidate's probability of delaying the head.
+    `probability` is the probability that the job ends then while the candidate still runs. The sum over all such ends
+    is the candidate's probability of delaying the head.
     """
 
     job_number: Count
@@ -46,12 +46,12 @@ class Risk(FrozenModel):
 class ProbablyHarmless(FrozenModel):
     """Started ahead of a blocked head, because its effect on the head, measured by `criterion`, is below `tau`.
 
-    `probability` is the exact probability of delaying the head. `recalibrated` is the same, corrected by the outcomes
-    of earlier candidates, if the policy recalibrates. `bound` is the paper's bound on it from below. `cost_of_gain` is
-    the slowdown that the head is expected to lose at most for each unit that the job gains. `budget_left` is the risk
-    that this head may still be exposed to after this start. `riskiest` has the up to three terminations with most of
-    the probability. If the machine was too large for a walk over single processors, `resolution` is the number of
-    processors per unit.
+    `probability` is the exact probability of delaying the head. `recalibrated` is this probability, corrected by the
+    outcomes of earlier candidates, if the policy recalibrates. `bound` is the paper's lower bound on `probability`.
+    `cost_of_gain` is the slowdown that the head is expected to lose at most for each unit that the job gains.
+    `budget_left` is the risk that this head may still be exposed to after this start. `riskiest` has up to three
+    possible ends of running jobs, those with the largest probabilities. On a machine that is too large to count single
+    processors, `resolution` is the number of processors per unit.
     """
 
     kind: Literal["probably-harmless"] = "probably-harmless"
@@ -70,8 +70,8 @@ class ProbablyHarmless(FrozenModel):
 class Reserved(FrozenModel):
     """Started at its place in the plan of all waiting jobs.
 
-    `guaranteed_start` is the latest start that it was promised when it was first planned, in seconds; None without
-    guarantees.
+    `guaranteed_start` is the latest start, in seconds, that the job was promised when it was first planned; None
+    without guarantees.
     """
 
     kind: Literal["reserved"] = "reserved"
@@ -79,10 +79,10 @@ class Reserved(FrozenModel):
 
 
 class Speculated(FrozenModel):
-    """Started for less time than it requests, in a hole of the plan. If the time is too short, the job waits again.
+    """Started for less time than requested, in a hole of the plan. If this time is too short, the job waits again.
 
-    `hole` is the time for which enough processors are free, in seconds; None if that has no end. `attempt` counts from
-    1. A test run shows whether a long job fails at once.
+    `hole` is the time for which enough processors are free, in seconds; None if they stay free for ever. `attempt`
+    counts from 1. `test_run` marks a short run that shows whether a long job fails at once.
     """
 
     kind: Literal["speculated"] = "speculated"

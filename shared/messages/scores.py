@@ -53,8 +53,9 @@ class StartDistributionScores(FrozenModel):
     """The accuracy of one kind of wait distribution over `jobs` jobs that also have a sampled forecast; in seconds.
 
     The kinds are `sampled`: from sampled futures; `point`: the forecast as if it were certain; `bounds`: the ensemble's
-    table. `crps` is the mean continuous ranked probability score; for a point, that is the mean absolute error.
-    `sampled_crps` is that of the sampled forecast of the same jobs. `without` counts the jobs without a distribution.
+    table. `crps` is the mean continuous ranked probability score; for `point` it is the mean absolute error.
+    `sampled_crps` is the same score of the sampled forecasts of these jobs. `without` counts the jobs without a
+    distribution.
     """
 
     by: Literal["sampled", "point", "bounds"]
@@ -70,7 +71,7 @@ class StartDistributionScores(FrozenModel):
 class PolicyScores(FrozenModel):
     """The results of the jobs of a run; times in seconds, shares in 0 to 1. None where there is nothing to average.
 
-    `wasted_processor_seconds` are at most `MAX_INTEGER`, which stands for that or more.
+    `wasted_processor_seconds` saturates: `MAX_INTEGER` means that or more.
     """
 
     jobs: Count
@@ -197,8 +198,8 @@ class WaitForecastScores(FrozenModel):
 class ForetoldScores(FrozenModel):
     """The errors of forecast starts against the actual starts, over `jobs` jobs, in seconds.
 
-    `mean_error` is positive if the forecasts were too late; `late_share` is the share of those that were. The median is
-    that of absolute errors, within 1 %. `mean_ahead` is the mean time from the forecast to the start.
+    `mean_error` is positive if the forecasts were too late on average. `late_share` is the share of forecasts that were
+    too late. `median_absolute_error` is exact to 1 %. `mean_ahead` is the mean time from the forecast to the start.
     """
 
     jobs: Count
@@ -220,8 +221,9 @@ class PairedStartScores(FrozenModel):
 class StartProbabilityScores(FrozenModel):
     """The calibration of our probabilities of a start within some time, made at submission, over those of `jobs` jobs.
 
-    If they are calibrated, `started_share` is `mean_probability`; if they have a confidence, it is above. `brier` is
-    the mean squared error (0 to 1), `site_brier` that of the site's first forecast if it is taken for certain.
+    If the probabilities are calibrated, `started_share` equals `mean_probability`. If they are stated with a
+    confidence, `started_share` is higher. `brier` is their mean squared error (0 to 1). `site_brier` is the same for
+    the site's first forecast, which counts as certain.
     """
 
     jobs: Count
@@ -234,9 +236,9 @@ class StartProbabilityScores(FrozenModel):
 class ExpectedStartScores(FrozenModel):
     """The accuracy of the site's own first and last forecasts, for the started jobs of a queue; None for all queues.
 
-    `paired` is over those of these jobs that also had our forecast; None if there were none. `bounded` counts the jobs
-    that had a bound on their wait. `bound_coverage` is the share of them with a wait within the bound, `bound_quantile`
-    the mean share that their bounds were to cover, `mean_bound` the mean of the bounds in seconds.
+    `paired` covers only the jobs that also had our forecast; None if there were none. `bounded` counts the jobs that
+    had a bound on their wait. The next three fields are about these jobs: `bound_coverage` is the share with a wait
+    within the bound, `bound_quantile` the mean quantile of the bounds, and `mean_bound` their mean in seconds.
     """
 
     queue: Whole | None = None
@@ -260,8 +262,8 @@ class MemberChange(FrozenModel):
 class PortfolioScores(FrozenModel):
     """The changes of the deciding member of a portfolio, and the final results of all members over `jobs` jobs.
 
-    `members` are as at the last choice, and empty before the first. `left_out` counts the further changes, beyond the
-    maximum number.
+    `members` has the results at the last choice, and is empty before the first choice. `left_out` counts the changes
+    beyond the maximum number.
     """
 
     decides: Name
@@ -275,7 +277,7 @@ class Happenings(FrozenModel):
     """Counts of events of jobs other than submissions, starts and ends.
 
     `told_late` counts events reported after their instant. `expected` counts the site's own forecasts of starts; None
-    if it has none.
+    if the log has none.
     """
 
     cancelled: Count = 0

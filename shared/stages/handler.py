@@ -28,8 +28,8 @@ from shadowtime.shared.stages.run_log import RunLog
 class StageHandler:
     """One run in one stage. A subclass overrides the methods of those events that concern it.
 
-    Each `on_…` method gets the envelope and what is known about its job, and returns the envelope to forward. It runs
-    after the event was checked and before the jobs in the system change.
+    Each `on_…` method gets the envelope and what is known about its job, and returns the envelope to forward. The
+    method runs after the event was checked and before the jobs in the system change.
     """
 
     passthrough = False
@@ -74,9 +74,9 @@ class StageHandler:
         return envelope
 
     def on_changed(self, envelope: Envelope, changed: JobChanged, old: JobSubmitted, new: JobSubmitted) -> Envelope:
-        """Answer a changed request of a waiting job: as if it left the queue, and were submitted again.
+        """Answer a changed request of a waiting job as if the job left the queue and were submitted again.
 
-        If only its priority changes (`only_priority`), its predictions stay as they are.
+        If only the priority changes (`only_priority`), the predictions of the job stay as they are.
         """
         if only_priority(changed):
             return envelope

@@ -49,8 +49,8 @@ class RunningJob(NamedTuple):
     def changed(self, event: JobChanged) -> "RunningJob":
         """Return the job with its new processors and limit.
 
-        Its submission stays as it was when its run time was predicted, except for the priority: that counts if the job
-        waits again.
+        The submission keeps the request for which the run time was predicted. Only its priority changes, because the
+        priority counts if the job waits again.
         """
         of_start: dict[str, int | None] = {"processors": event.requested_processors, "limit": event.requested_time}
         held: dict[str, int | None] = {name: value for name, value in of_start.items() if value is not None}

@@ -16,7 +16,7 @@ class Predictor(Protocol[X, Y, P]):
 
     State changes only in `learn_one` and `observe`; `predict_one` is pure and works before any learning: it returns
     None when nothing is known. Memory is bounded by the number of users, groups or classes, by a window of time, or by
-    the jobs in the system. It does not grow with all jobs so far, unless a setting asks for that.
+    the jobs in the system. It does not grow with the number of all jobs so far, unless a setting asks for that.
     """
 
     def predict_one(self, x: X) -> P | None:

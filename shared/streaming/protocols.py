@@ -58,9 +58,10 @@ class Stream(Protocol):
 class RunState:
     """The stored state of one run in one stage.
 
-    `snapshot` and then the inputs of `journal` give the state after `sequence`, whose input lay at `offset` of
-    `partition`. `outbox` holds outputs that may not have been delivered. `quarantined` is the reason if the run is
-    quarantined; then `snapshot` and `journal` are not valid. `catching_up` and `log` are as in `Transaction`.
+    `snapshot`, followed by the inputs of `journal`, gives the state after `sequence`. The input with this sequence lay
+    at `offset` of `partition`. `outbox` holds outputs that may not have been delivered. `quarantined` is the reason if
+    the run is quarantined; then `snapshot` and `journal` are not valid. `catching_up` and `log` are as in
+    `Transaction`.
     """
 
     sequence: int
@@ -151,7 +152,7 @@ class StateStore(Protocol):
         ...
 
     async def withdraw_attempt(self, run: str) -> None:
-        """Count one process less that works on a run."""
+        """Decrease the count of processes that work on a run by one."""
         ...
 
     async def log_of(self, partition: int) -> str | None:

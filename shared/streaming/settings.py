@@ -123,7 +123,7 @@ class Settings(BaseSettings):
 
     @property
     def run_retention_seconds(self) -> int:
-        """Seconds for which an open run without new events is kept; 0 for ever."""
+        """Seconds for which an open run without new events is kept; 0 means for ever."""
         return max(0, self.run_retention_hours) * 3_600
 
     @model_validator(mode="before")

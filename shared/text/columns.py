@@ -96,7 +96,7 @@ def _column(heading: str, unit: str, values: Values, least: int, best: Best) -> 
 
 
 def digits_apart(values: Values, least: int) -> int:
-    """Return the fewest decimal places at which different values look different, and no other value looks like 0.
+    """Return the fewest decimal places at which different values look different, and only 0 looks like 0.
 
     >>> digits_apart([2.7446, 2.7449], 1), digits_apart([5.0, 0.003], 1), digits_apart([5.0, 5.0], 1)
     (4, 3, 1)

@@ -73,7 +73,7 @@ def producer(settings: Settings) -> AIOKafkaProducer:
 
 
 async def started(consumer: AIOKafkaConsumer) -> AIOKafkaConsumer:
-    """Start a consumer and return it. If that fails, nothing of it is left, and the error is raised."""
+    """Start a consumer and return it. If the start fails, stop the consumer and raise the error."""
     try:
         await consumer.start()
     except BaseException:

@@ -48,7 +48,7 @@ class LogReader:
                     yield records
         finally:
             if place in consumer.assignment():
-                consumer.pause(place)  # else it goes on fetching, and Kafka answers no other request meanwhile
+                consumer.pause(place)  # else it keeps fetching, which delays its other requests
 
     async def end(self, topic: str, partition: int) -> int:
         """Return the offset behind the last record; raise `KafkaError` if Kafka does not answer."""

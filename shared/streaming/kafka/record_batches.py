@@ -1,11 +1,13 @@
-"""Stored batches become records here. No bytes end a reader, hold it up, or hide the records of others.
+"""Conversion of stored batches into records. Bytes that cannot be read never stop a reader or hide other records.
 
-aiokafka raises at bytes that it cannot read, and again at each fetch, since the offset stays the same. A megabyte of
-gzip may be a gigabyte of zeros. The offset of a record is what its producer wrote. So a record with the reason takes
-the place of records that cannot be read, at the offset of the last of them. Readers move on, and that record becomes
-one dead letter. All other records of the batch are handed over.
+aiokafka raises an error at bytes that it cannot read. It raises the error again at each fetch, since the offset stays
+the same. A megabyte of gzip may unpack to a gigabyte. A producer may write any offset into a record.
 
-The cost is linear in the bytes of the batch and of its decompressed form, of which both are bounded.
+So this module replaces records that cannot be read by a single record with the reason. The single record has the offset
+of the last record that it replaces. Readers continue behind this offset, and the record becomes one dead letter. All
+other records of the batch are handed over.
+
+The cost is linear in the bytes of the batch and of its decompressed form. Both numbers of bytes are bounded.
 """
 
 import zlib
@@ -84,7 +86,7 @@ def unpacked(payload: bytes) -> bytes:
 
 
 class _Batch:
-    """A stored batch. Iterating over it raises nothing. Raises `UnreadableBatch` if it is not whole."""
+    """A stored batch. Its construction raises `UnreadableBatch` if it is damaged; iterating over it raises nothing."""
 
     def __init__(self, raw: bytes) -> None:
         if len(raw) < HEADER and raw[MAGIC] >= 2:
@@ -95,7 +97,7 @@ class _Batch:
             raise UnreadableBatch("the checksum of its batch is wrong")
 
     def validate_crc(self) -> bool:
-        """Return True: its checksum was right."""
+        """Return True: the checksum was verified at construction."""
         return True
 
     def __getattr__(self, name: str) -> Any:
@@ -115,7 +117,7 @@ class _Batch:
                 yield from self._one_by_one(read, offset, last)
 
     def _one_by_one(self, read: int, offset: int, last: int) -> Iterator[Any]:
-        """Yield the records behind the first `read`, which end at `offset`. Each is decoded on its own."""
+        """Yield the records behind `offset`, without the first `read` records. Each record is decoded on its own."""
         first, reason, timestamp = offset + 1, None, self._batch.max_timestamp
         try:
             for place, record in enumerate(self._single_records()):
@@ -138,7 +140,7 @@ class _Batch:
             yield _unreadable(first, last, timestamp, reason)
 
     def _single_records(self) -> Iterator[bytes]:
-        """Yield each record as an uncompressed batch of its own. Raise an error where the records' lengths break."""
+        """Yield each record as an uncompressed batch of its own. Raise an error at a record with an invalid length."""
         header, body = bytearray(self._raw[:HEADER]), self._raw[HEADER:]
         codec = header[ATTRIBUTES] & CODEC
         if codec == DefaultRecordBatch.CODEC_GZIP:
@@ -163,7 +165,7 @@ def _check_offset(record: Any, offset: int, last: int) -> None:
 
 
 class _Damaged:
-    """The batch at an offset that cannot be read, and whose end is unknown."""
+    """The batch at an offset, if it cannot be read and its end is unknown."""
 
     is_control_batch = is_transactional = False
     producer_id = None
@@ -211,14 +213,14 @@ class RecordBatches:
             if batch.next_offset <= self.position:
                 raise UnreadableBatch(f"its batch ends before offset {batch.next_offset}")
         except Exception as error:
-            self._at = len(self._stored)  # what follows is fetched again, from the next offset on
+            self._at = len(self._stored)  # later batches are fetched again, from the next offset on
             return _Damaged(self.position, error)
         self._at, self.position = end, batch.next_offset
         return batch
 
 
 class PartitionRecords(fetcher.PartitionRecords):  # type: ignore[misc]
-    """The records of a fetch in aiokafka, which knows from where on the fetch was to read."""
+    """The records of a fetch in aiokafka. It passes the first offset of the fetch to `RecordBatches`."""
 
     def __init__(self, place: Any, records: RecordBatches, aborted: Any, position: int, *others: Any) -> None:
         records.position = position

@@ -21,7 +21,7 @@ from shadowtime.shared.streaming.kafka.log_reader import LogReader
 from shadowtime.shared.streaming.settings import Settings
 
 UNHEARD = 5_000
-"""Approximate maximum number of waiting records of one run. Beyond it, nothing is fetched from its partition."""
+"""Approximate maximum number of waiting records of one run. Beyond it, the run's partition is not read."""
 
 Heard = Sequence[Any] | Exception
 

@@ -106,7 +106,8 @@ async def _count(admin: AIOKafkaAdminClient, settings: Settings, topic: str) -> 
 async def _wait_for_leaders(settings: Settings, partitions: Mapping[str, int]) -> None:
     """Wait until every partition of these topics is led by a broker that knows of it.
 
-    The metadata of a new topic may name leaders that do not know it yet. Only an answer of the leaders is sure.
+    The metadata of a new topic may name leaders that do not know it yet. Only an answer from the leaders themselves is
+    reliable.
     """
     consumer = reader(settings)
     try:

@@ -149,7 +149,8 @@ class GroupFollower(KafkaFollower):
         return sum(self.behind(place, offset) for place, offset in positions.items())
 
 
-# A subscription to a topic from outside the flow: no consumer group, no commits, and no stage waits for it.
+# A subscription to a topic from outside the pipeline. It has no consumer group and commits nothing, and no stage waits
+# for it.
 
 MAX_AT_ONCE = 500
 POLL_SECONDS = 1.0

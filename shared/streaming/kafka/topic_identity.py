@@ -14,7 +14,7 @@ from aiokafka.protocol.types import Boolean, CompactArray, CompactString, Int16,
 
 NAME = CompactString("utf-8")
 NOBODY = UUID(int=0)
-"""The id by which a request leaves the id open, and that an old topic without an id has."""
+"""The id that stands for no id: in a request by name, and for a topic of a broker without ids."""
 
 
 class _Uuid:

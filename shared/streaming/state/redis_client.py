@@ -29,7 +29,8 @@ Client = Redis | RedisCluster
 def connect(settings: Settings, retries: int = 0) -> Client:
     """Return a client of a Redis server or a Redis Cluster. It connects at its first command.
 
-    With `retries`, it repeats a command whose connection broke, as after a restart of Redis. A writer must not do so.
+    With `retries`, the client repeats a command after its connection broke, as at a restart of Redis. A client that
+    writes must not repeat commands.
     """
     password, nodes = settings.redis_password, cluster_nodes(settings.redis_url)
     common: dict[str, Any] = {

@@ -4,10 +4,11 @@ Theory of operation
 -------------------
 Two rules make the outputs of a run effectively-once: the fence and the outbox.
 
-**Fence.** A worker reads the position (`sequence`) of a run when it loads it. Each transaction names the position that
-the worker expects. Redis compares it with the stored position before it writes anything. If another worker has
-committed meanwhile, the positions differ, and the script returns the stored one. The worker then raises `FencedError`
-and forgets the run. No lease and no clock is involved, so a worker that was paused for an hour does no harm.
+**Fence.** A worker reads the position (`sequence`) of a run when it loads the run. Each transaction names the position
+that the worker expects. Redis compares it with the stored position before it writes anything. If another worker has
+committed meanwhile, the positions differ, and the script returns the stored position. The worker then raises
+`FencedError` and forgets the run. No lease and no clock is involved, so a worker that was paused for an hour does no
+harm.
 
 **Outbox.** Redis and Kafka share no transaction. So the outputs of a slice are stored in Redis together with its
 position. After that the worker publishes them to Kafka. The next transaction removes the published ones (`delivered`).
@@ -18,8 +19,9 @@ with the same bytes. Readers drop outputs whose `sequence` they have, so each ar
 snapshot instead, and deletes the journal. Loading a run means: restore the snapshot, push the journal. Nothing is
 emitted then.
 
-**Seal.** Each transaction stores a seal (`shared/streaming/state/seals.py`) over all of this. Loading compares it. So
-state that was altered, or that lacks a part, is never taken for the stage's own: the run is rebuilt from Kafka.
+**Seal.** Each transaction stores a seal (`shared/streaming/state/seals.py`) of position, snapshot, journal and outbox.
+The seal is compared when a run is loaded. So state that was altered, or that lacks a part, is never used: the run is
+rebuilt from Kafka.
 """
 
 import asyncio
@@ -267,7 +269,7 @@ class RedisStore:
         return int(attempts)
 
     async def withdraw_attempt(self, run: str) -> None:
-        """Count one process less that works on a run."""
+        """Decrease the count of processes that work on a run by one."""
         with suppress(StateAltered):
             await self._ask(self._client.hincrby(self._key(run, "attempts"), "count", -1))
 
@@ -312,7 +314,7 @@ class RedisStore:
         self._remember(run, contents)
 
     async def _contents(self, run: str, delivered: int) -> Contents:
-        """Return the digests of a run's contents without its delivered outputs, and hold them no longer."""
+        """Return the digests of a run's contents without its delivered outputs, and drop them from memory."""
         contents = self._sealed.pop(run, None)
         if contents is not None and contents.deliver(delivered):
             return contents
@@ -330,7 +332,7 @@ class RedisStore:
                 await self._ask(self._client.delete(key))
 
     async def _evaluated(self, call: Sequence[Any]) -> Any:
-        """Return the script's answer to a call. It is sent together with all other calls that wait by then."""
+        """Return the script's answer to a call. All calls that wait at the same time are sent together."""
         answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self._waiting.append((call, answer))
         if self._sending is None:
@@ -374,7 +376,7 @@ class RedisStore:
     async def _at_once(self, *commands: tuple[Any, ...]) -> Any:
         """Run commands as one transaction, and return their answers."""
         if isinstance(self._client, RedisCluster):
-            await self._ask(self._client.initialize())  # or its pipeline does, in a loop of its own
+            await self._ask(self._client.initialize())  # else its pipeline does this, in a loop of its own
         pipeline = self._client.pipeline(transaction=True)
         for command in commands:
             pipeline.execute_command(*command)
@@ -439,7 +441,7 @@ def _summary(fields: Sequence[bytes | None], outbox: int) -> RunSummary | None:
         return None
     try:
         return RunSummary(int(sequence or b""), outbox, _text(quarantined), behind is not None)
-    except ValueError:  # it was altered: let it be loaded
+    except ValueError:  # the state was altered: loading will report it
         return RunSummary(-1, 1, None, False)
 
 

@@ -4,8 +4,8 @@ A seal is a digest of a run's position, snapshot, journal, outbox and quarantine
 nobody else can make one. Without a secret, a seal still shows accidents: a slip of an administrator, an evicted key.
 The read model is not sealed: no decision depends on it.
 
-The digests of a run's contents run on with each input and output. So a transaction costs O(its own bytes), not O(those
-that are stored).
+The digests of a run's contents are updated with each input and output. So a transaction costs O(its own bytes), not
+O(all stored bytes).
 """
 
 from collections.abc import Iterable, Sequence
@@ -33,7 +33,7 @@ class Contents:
         self.add(None, journal, outbox)
 
     def deliver(self, count: int) -> bool:
-        """Drop the first `count` outputs of the outbox. Return False, and drop none, if that is neither 0 nor all."""
+        """Drop the first `count` outputs of the outbox. If `count` is neither 0 nor all, drop none and return False."""
         if count == self._outputs:
             self._outbox, self._outputs = blake2b(), 0
         return count == 0 or self._outputs == 0
@@ -53,7 +53,7 @@ class Contents:
 
 
 def _add(digest: Any, values: Iterable[bytes]) -> None:
-    """Add values to a running digest, so that the end of each is known."""
+    """Add values to a running digest, each with its length in front."""
     text = b"".join([b"%d:%b" % (len(value), value) for value in values])
     step = PIECE if len(text) < LARGE else len(text)
     for begin in range(0, len(text), step):
@@ -81,7 +81,7 @@ class Sealer:
         self._key = blake2b(secret).digest()
 
     def seal(self, run: str, saved: RunState, contents: Contents) -> bytes:
-        """Return the seal of a run with these contents. Of `saved`, only the other fields count."""
+        """Return the seal of a run with these contents. The contents in `saved` itself are ignored."""
         place = (saved.sequence, saved.offset, saved.partition, saved.log)
         header = repr((self._stage, run, place, saved.quarantined, saved.catching_up))
         return blake2b(header.encode() + contents.digest(), key=self._key, digest_size=16).digest()

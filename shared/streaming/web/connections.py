@@ -1,8 +1,9 @@
 """Limits on web connections: their number is bounded, and idle connections make room for new ones.
 
 aiohttp parses and answers requests, and keeps connections. It has no limit on the number of connections, on the bytes
-that they send before an answer, or on the time that they take to read. Those limits are here, around its protocol and
-by public means of the event loop. So they are the same with asyncio's own loop and with uvloop.
+that clients send before an answer, or on the time that clients take to read. This module adds these limits around
+aiohttp's protocol, with public functions of the event loop. So the limits are the same with asyncio's own loop and with
+uvloop.
 """
 
 import asyncio
@@ -65,7 +66,7 @@ AGAIN_SECONDS = 0.1
 
 SWEEP_SECONDS = 1.0
 BACKLOG = 1_024
-"""Connections that may wait to be accepted. Further clients lose a second until they try again."""
+"""Connections that may wait to be accepted. Further clients try again only after a second."""
 
 MIN_CONNECTIONS = 8
 """The number of connections that are allowed even if descriptors are scarce."""

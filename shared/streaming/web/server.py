@@ -40,7 +40,8 @@ class Listening:
 def shutdown_event() -> asyncio.Event:
     """Return an event that is set as soon as this process is told to end, by SIGTERM or Ctrl-C.
 
-    Call it after the needed servers have answered. Until then Python's own handling is right: it cancels.
+    Call it after the needed servers have answered. Until then the signals keep Python's own handlers, which end the
+    program.
     """
     ended = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):

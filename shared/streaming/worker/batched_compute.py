@@ -1,4 +1,4 @@
-"""Slices of several runs, computed together: to hand a slice to a thread costs more than to compute most slices."""
+"""Slices of several runs, computed together. Handing a slice to a thread costs more than computing most slices."""
 
 import asyncio
 import time
@@ -107,7 +107,7 @@ class ComputeBatcher:
                 await piece.finished.wait()
 
     def _finish(self, through: Sequence[PendingSlice]) -> None:
-        """Let finished slices be committed, also while the next one takes long."""
+        """Let finished slices be committed at once, even if the next slice takes long."""
         for piece in through:
             piece.answer(overrun=False)
         self._later = asyncio.get_running_loop().call_later(2 * TOGETHER_SECONDS, self._finish, through)

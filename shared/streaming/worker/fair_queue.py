@@ -10,7 +10,7 @@ from typing import Generic, TypeVar
 Item = TypeVar("Item")
 
 MAX_IDLE = 10_000
-"""The number of remembered costs above which the costs that no longer count are dropped."""
+"""The number of remembered costs above which costs without further effect are dropped."""
 
 
 NEW_KEYS = None
@@ -20,19 +20,19 @@ NO_KEY = b""
 """The key of items without one."""
 
 TURN_SECONDS, SHORT_TURN_SECONDS = 0.1, 0.02
-"""Seconds that the turns that are under way together should take at most: if one key is at work, and if several are."""
+"""Maximum seconds for the turns that are handled together: if one key is at work, and if several are."""
 
 COSTLY_SECONDS = 0.01
-"""Seconds of an item beyond which its key is costly."""
+"""Seconds of work on one item, beyond which the item's key is costly."""
 
 BEHIND_SECONDS = 0.003
-"""The mean seconds that an item of another key may wait behind the turn of a costly key that is under way."""
+"""The mean seconds that an item of another key may wait for the turns of costly keys."""
 
 LEAST_SHARE = 0.03
 """The share of the time that costly keys get in any case."""
 
 AT_WORK_SECONDS = 1.0
-"""Seconds after a turn of a key that is not costly, for which it counts as at work: costly keys pause."""
+"""Seconds for which a key that is not costly counts as at work after its turn. Costly keys pause meanwhile."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class TurnPace:
     mean: float = 0.0
     """Seconds of an item in its last turn."""
     dearest: float = 0.0
-    """Seconds of its dearest item, halved for each turn since then."""
+    """Seconds of its most expensive item, halved for each turn since then."""
 
     @property
     def costly(self) -> bool:
@@ -75,13 +75,13 @@ class FairQueue(Generic[Item]):
 
     The turn of a key is placed at the accumulated cost of its earlier turns, but never before the last turn: an idle
     key saves up no credit. Strangers are keys that are not known to be at work. The first items of all strangers share
-    turns, in order of arrival: nobody gets ahead of others by using ever new names.
+    turns, in order of arrival. So nobody gets ahead of others by using ever new names.
 
-    A turn is not interrupted, so whatever arrives meanwhile waits. It has as many items as are expected to take
+    A turn is not interrupted, so items that arrive meanwhile wait. A turn has as many items as are expected to take
     `TURN_SECONDS`, or `SHORT_TURN_SECONDS` if other keys are at work. A key is costly while one of its items takes
-    longer than `COSTLY_SECONDS`, and for some turns after that. It has one item in a turn. Then all costly keys pause,
-    if other keys are at work: the pause after c seconds of work has c² / (2 `BEHIND_SECONDS`) - c seconds. So an item
-    that arrives at any time waits `BEHIND_SECONDS` on average, however many keys are costly.
+    longer than `COSTLY_SECONDS`, and for some turns after that. A turn of a costly key has one item. After such a turn
+    all costly keys pause, if other keys are at work. The pause after c seconds of work has c² / (2 `BEHIND_SECONDS`) -
+    c seconds. So an item that arrives at any time waits `BEHIND_SECONDS` on average, however many keys are costly.
 
     Parameters
     ----------
@@ -144,9 +144,10 @@ class FairQueue(Generic[Item]):
         return self._items >= self._max_items or self._bytes >= self._max_bytes
 
     def next_within(self, cost: float) -> bool:
-        """Return whether the next turn of a key that is not costly can go with those under way.
+        """Return whether the next turn of a key that is not costly can join the turns under way.
 
-        It is placed at most `cost` after the last turn, and those under way are expected to take a short time.
+        It can if it is placed at most `cost` after the last turn, and the turns under way are expected to take less
+        than `SHORT_TURN_SECONDS`.
         """
         return bool(self._turns) and self._turns[0][0] <= self._now + cost and self._expected < SHORT_TURN_SECONDS
 
@@ -226,7 +227,7 @@ class FairQueue(Generic[Item]):
         return key, items
 
     def _next_of(self, key: bytes | None) -> Iterator[deque[tuple[Item, int]]]:
-        """Yield the waiting items of a key as long as there are any; of strangers, the items of one after the other."""
+        """Yield the waiting items of a key as long as there are any. For `NEW_KEYS`, go through all strangers."""
         if key is NEW_KEYS:
             yield from (self._waiting[stranger] for stranger in self._strangers)
         else:

@@ -47,7 +47,7 @@ class Receiver(Protocol):
         ...
 
     def went_back(self, partition: int, read: int) -> None:
-        """Note that a record before offset `read` comes again, which nobody asked for."""
+        """Note that a record before offset `read` comes again, although nobody asked for it."""
         ...
 
     def first_left(self, partition: int) -> int | None:
@@ -58,8 +58,8 @@ class Receiver(Protocol):
 class BatchConsumer(driver.Consumer):
     """A consumer that hands all records of a fetch to a receiver, and none to faust's streams.
 
-    The offset that it commits is the lowest of a record that is not handled yet. Faust's own rule passes over a record
-    that directly follows the committed offset, and over all before the first commit.
+    The offset that it commits is that of the first record that is not handled yet. Faust's own rule would ignore an
+    unhandled record directly after the committed offset, and all unhandled records before the first commit.
     """
 
     receiver: Receiver

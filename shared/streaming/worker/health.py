@@ -25,8 +25,8 @@ UNASSIGNED_SECONDS = 20
 """Seconds after which a worker without a partition ends itself. Do not run more workers of a stage than partitions."""
 
 UNREAD_SECONDS = 60
-"""Seconds after which a worker ends itself if Kafka has not answered a fetch of one of its partitions since it owns it.
-After a rebalance on a busy machine, faust may not go on reading; then only a new member does."""
+"""Seconds after which a worker ends itself if it owns a partition and has had no answer to a fetch of it. After a
+rebalance on a busy machine, faust sometimes does not resume reading. Then only a new member of the group reads."""
 
 GRACE_SECONDS = 10
 """Seconds for which a worker without a partition, or with an unread one, still counts as healthy: a rebalance."""
@@ -47,15 +47,15 @@ class WorkerHealth:
     def __init__(self, loop: "WorkerLoop") -> None:
         self._loop = loop
         self._serving = time.monotonic()
-        """The last time at which it owned partitions and had read from all of them."""
+        """The last time at which the worker owned partitions and had read from all of them."""
 
     async def watch_progress(self) -> None:
         """End the process if there is work and no progress. The supervisor starts it again.
 
-        A stage that works on an event makes progress, however long that takes; the thread has its own time limit. Right
-        after the loss of a broker, the group's leader may not know the topic, and then assigns no partitions. Only a
-        new member makes it assign them again. So a worker without any partition, or with one that it does not read,
-        ends itself, too.
+        A stage that works on an event counts as making progress, however long the work takes. The thread has its own
+        time limit. Right after the loss of a broker, the group's leader may not know the topic, and then assigns no
+        partitions. Only a new member makes the leader assign them again. So a worker without any partition, or with one
+        that it does not read, ends itself, too.
         """
         while True:
             await asyncio.sleep(1.0)
@@ -83,7 +83,7 @@ class WorkerHealth:
         return [place for place in (consumer.assignment() if consumer else ()) if place.topic == self._loop.stage.reads]
 
     def _not_serving(self) -> tuple[str | None, float]:
-        """Return why it does not serve all its partitions, and for how many seconds; None if it does."""
+        """Return why this worker does not serve all its partitions, and for how many seconds; None if it does."""
         owned, now = self._owned(), time.monotonic()
         unread = [place.partition for place in owned if self._loop.app.consumer.highwater(place) is None]
         if owned and not unread:
@@ -102,13 +102,13 @@ class WorkerHealth:
         return waiting
 
     def _costly(self) -> list[str]:
-        """Return some of the runs that wait since each of their records is costly."""
+        """Return some of the runs that wait because their records are costly."""
         return [name_of(key) for key in self._loop.turns.waiting_costly[:SHOWN] if key is not None]
 
     def report(self) -> tuple[bool, dict[str, Any]]:
         """Return whether the worker is healthy, and the content of /health.
 
-        It is healthy once it has started, while it serves its partitions, and makes progress or has nothing to do.
+        A worker is healthy if it has started, serves its partitions, and makes progress or has nothing to do.
         """
         worker = self._loop.worker
         quarantined = {} if worker is None else worker.quarantined

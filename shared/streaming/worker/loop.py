@@ -91,7 +91,7 @@ class WorkerLoop:
         self._arrived.set()
 
     def went_back(self, partition: int, read: int) -> None:
-        """Note that records before offset `read` come again, which nobody asked for: the log may be another."""
+        """Note that records before `read` come again, although nobody asked for them: the log may be replaced."""
         if self.worker is not None:
             self.worker.doubt(partition, read)
             self._arrived.set()
@@ -154,7 +154,7 @@ class WorkerLoop:
         return len(self._left)
 
     def _read_left(self, worker: StageWorker) -> None:
-        """Begin to read the records of a run that has few waiting ones, if it has left some in the log."""
+        """Begin to read records that were left in the log, for a run with few waiting records."""
         if (key := self._readable()) is not None:
             if self._reading is not None:
                 self._reading.result()

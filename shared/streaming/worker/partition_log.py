@@ -7,7 +7,7 @@ from typing import NamedTuple
 from shadowtime.shared.bounds import MAX_NAME_LENGTH
 
 MAX_BEGINNINGS = 100_000
-"""The maximum number of runs of a partition whose beginnings are remembered. The first found are forgotten first."""
+"""The maximum number of remembered beginnings of runs in a partition. The first found are forgotten first."""
 
 OPENING = b"ClusterOpened"
 

@@ -110,7 +110,7 @@ class Journal:
         self.seconds += done.effort.seconds
 
     def due(self, done: Slice, every: int) -> bool:
-        """Return whether a snapshot must replace the journal: it is long, or its last event cannot be replayed.
+        """Return whether a snapshot must replace the journal: the journal is long, or its last event was undone.
 
         `every` is the maximum number of events of a journal.
         """
@@ -142,7 +142,7 @@ class Run:
     attempt_counted: bool = False
     phase: RunPhase = RunPhase.ACTIVE
     reason: str | None = None
-    """The reason why it failed or is quarantined."""
+    """The reason why the run failed or is quarantined."""
     commit: asyncio.Task[None] | None = None
     """The commit of its last slice, until a caller has taken it in order to wait for it."""
 

@@ -81,7 +81,7 @@ class RunLifecycle:
         -------
         int or None
             The number of processes that began with the run's next event, including this one; 0 if it was counted
-            before. None if the run is a suspect that must be handled `alone`, and is not; then nothing is counted.
+            before. None if the run is a suspect and `alone` is not set; then nothing is counted.
         """
         if name in self._committer.attempted:
             return 0
@@ -91,7 +91,7 @@ class RunLifecycle:
         return begun
 
     async def withdraw(self, run: Run) -> None:
-        """Count this process no longer, unless it has committed: it restored the run, and no event was new."""
+        """Stop counting this process, unless it has committed: it restored the run, and no event was new."""
         if run.name in self._committer.attempted:
             await self._store.withdraw_attempt(run.name)
             self._committer.attempted.discard(run.name)
@@ -166,7 +166,7 @@ class RunLifecycle:
             return None
 
     async def deliver_left(self, name: str, partition: int, evicted: EvictedRun | None) -> Run | None:
-        """Deliver the outputs that a run's last owner has left, and return the run without its state; None if gone."""
+        """Deliver the outputs that a run's last owner left. Return the run without its state, or None if not stored."""
         saved = await self._saved(name, partition)
         if saved is None:
             return None

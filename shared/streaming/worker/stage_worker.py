@@ -55,7 +55,7 @@ LOADED_AT_ONCE = 16
 
 RELIEF_SECONDS, LOADING_SECONDS = 0.5, 0.05
 """Minimum seconds between two measurements of the memory: after records are handled, and before runs are loaded. Each
-reads a file, and lets other threads run meanwhile."""
+measurement reads a file, and lets other threads run meanwhile."""
 
 READ_AT_ONCE = 50_000
 """Bytes of records up to which they are parsed in the event loop. That takes some milliseconds at most."""
@@ -349,7 +349,7 @@ class RecordProcessor:
             await self._hold_nothing()
             give_back()
             left = memory_used()
-            if left > self._context.memory_for_runs:  # nothing else can be evicted: do not evict all the time
+            if left > self._context.memory_for_runs:  # nothing more can be evicted: wait before the next try
                 self._relieved = now + 1.0
             if held:
                 log.warning("%d MB of memory used: %d runs evicted; %d MB used now", used // 10**6, held, left // 10**6)
@@ -448,8 +448,8 @@ class RecordProcessor:
     def _not_yet_seen(self, run: Run, works: Sequence[tuple[int, Work]]) -> Sequence[tuple[int, Work]]:
         """Return the events with offsets after the run's position in the log; the sequences do not matter.
 
-        Otherwise an event that was refused as too early could be applied later, when the stream goes back. A new
-        sequence at an old offset may also mean that the log was replaced. Then the event is handed over again.
+        If sequences counted, an event that was refused as too early could be applied later, when the stream goes back.
+        A new sequence at an old offset may also mean that the log was replaced. Then the event is handed over again.
         """
         places = self._log(run.partition)
         behind = []
@@ -497,7 +497,7 @@ class RecordProcessor:
             run.position.searched = stop
 
     async def _begin_at_first(self, run: Run, record: Record) -> None:
-        """Handle the events before a duplicate of a run's opening, if the store has forgotten the earlier beginning."""
+        """Handle the events before a repeated opening of a run that the store has forgotten."""
         beginning = self._log(run.partition).beginning(run.name.encode())
         if beginning is not None and beginning < record.offset:
             await self._follow(run, beginning, record.offset)
@@ -658,7 +658,7 @@ class StageWorker:
         self._again, self._unsettled = [*self._again, *self._unsettled], []
 
     async def _retry(self, work: Callable[[], Awaitable[None]]) -> None:
-        """Run `work`, and deliver the dead letters. Repeat all of it while Kafka or Redis fail."""
+        """Run `work`, and deliver the dead letters. Repeat both as long as Kafka or Redis fails."""
         backoff = Backoff(FIRST_PAUSE, MAX_PAUSE)
         while True:
             try:

@@ -14,7 +14,7 @@ Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 
 GRACE_SECONDS = 5.0
-"""Seconds that work may take to notice that it is to end. Compiled code notices once it returns."""
+"""Seconds within which interrupted work must end. Compiled code is interrupted only once it returns."""
 
 MOMENT = 0.001
 
@@ -60,7 +60,7 @@ class TimeLimitedThread:
         Raises
         ------
         TimeLimitExceeded
-            If it took too long. The objects that it worked on must not be used then.
+            If the work took too long. The objects that it worked on must not be used afterwards.
         """
         async with self._turn:
             return await self._run(lambda: work(*arguments, **named))
