@@ -16,7 +16,7 @@ def require_places(results: Iterable[Path | None], read: Iterable[str | os.PathL
     """Raise `SettingsError` if two results have the same path, or a result would overwrite a file that is `read`."""
     wanted = [path for path in results if path is not None]
     if len(set(wanted)) < len(wanted):
-        raise SettingsError(f"two results cannot go to one place: {', '.join(map(str, wanted))}")
+        raise SettingsError(f"two results have the same path: {', '.join(map(str, wanted))}")
     files = [name for name in read if os.path.isfile(name)]
     for path in filter(os.path.isfile, wanted):
         if any(os.path.samefile(path, file) for file in files):

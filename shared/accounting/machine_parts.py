@@ -101,7 +101,7 @@ def read_parts(path: Path) -> MachineParts:
         parts = _as_slurm_tells(text) if re.search(r"^NodeName=", text, re.MULTILINE) else _as_described(text)
     except (ValidationError, ValueError, RecursionError) as error:
         why = first_of(error) if isinstance(error, ValidationError) else error
-        raise TraceError(f"{path}: neither pools nor output of scontrol show node: {why}") from error
+        raise TraceError(f"{path}: expected [[pool]] tables (TOML) or output of scontrol show node: {why}") from error
 
     if not 0 < len(parts.pools) <= MAX_POOLS:
         raise TraceError(f"{path}: {len(parts.pools)} pools; a machine has 1 to {MAX_POOLS}")

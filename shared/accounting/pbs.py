@@ -46,7 +46,7 @@ def read(path: Path, reading: Reading) -> AccountingRows:
             if life.kind == "M":
                 rows.leave_out("moved to another server", 1, f"job {life.job}, line {number}")
             elif life.kind in DELETED and not life.known:
-                rows.leave_out("deleted, and nothing else told", 1, f"job {life.job}, line {number}")
+                rows.leave_out("deleted; the file has no other record of the job", 1, f"job {life.job}, line {number}")
             else:
                 taken.append(life)
 

@@ -117,7 +117,7 @@ def read(path: Path, reading: Reading) -> AccountingRows:
         ) from error
 
     if first:
-        raise TraceError(f"{path}: it has no row")
+        raise TraceError(f"{path}: the table has no rows")
     if instants.assumed:
         rows.notes.append("its dates tell no time zone: taken for UTC; see --time-zone")
     return rows

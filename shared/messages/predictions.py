@@ -67,7 +67,7 @@ def _all_ascending(quantiles: tuple[float, ...]) -> tuple[float, ...]:
     if len(quantiles) != len(LEVELS):
         raise ValueError(f"{len(quantiles)} quantiles, expected {len(LEVELS)}")
     if any(low > high for low, high in pairwise(quantiles)):
-        raise ValueError("the quantiles do not ascend")
+        raise ValueError("the quantiles are not in ascending order")
     return quantiles
 
 

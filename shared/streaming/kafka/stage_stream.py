@@ -128,7 +128,7 @@ class KafkaStream:
         try:
             return await topic_id(self._sender.producer.client, self._stage.reads)
         except FAILURES as error:
-            raise BusError(f"Kafka does not say which topic {self._stage.reads} is: {reason_of(error)}") from error
+            raise BusError(f"Kafka returned no id for topic {self._stage.reads}: {reason_of(error)}") from error
 
     async def end(self, partition: int) -> int:
         """Return the offset behind the last record of a partition of the stage's input."""
@@ -136,7 +136,7 @@ class KafkaStream:
             return await self._reader.end(self._stage.reads, partition)
         except FAILURES as error:
             await self._reader.stop()
-            raise BusError(f"Kafka does not say where its log ends: {reason_of(error)}") from error
+            raise BusError(f"Kafka returned no end of its log: {reason_of(error)}") from error
 
     async def stop(self) -> None:
         """Close all connections."""

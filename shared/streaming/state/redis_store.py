@@ -205,7 +205,7 @@ class RedisStore:
         else:
             contents = Contents(saved.snapshot, journal, outbox)
         if self._sealer.seal(run, saved, contents) != state.get(b"seal"):
-            raise self._altered(run, "its seal does not fit")
+            raise self._altered(run, "its seal does not match its content")
         self._remember(run, contents)
         return saved
 

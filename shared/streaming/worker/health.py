@@ -70,7 +70,9 @@ class WorkerHealth:
             if self._at_work() or (not behind and not self._loop.busy):
                 self._loop.last_progress = time.monotonic()
             elif idle > self._loop.settings.watchdog_seconds:
-                log.critical("%s: %d messages wait, stalled %.0f s; restarting", self._loop.stage.name, behind, idle)
+                log.critical(
+                    "%s: %d messages wait, no progress for %.0f s; restarting", self._loop.stage.name, behind, idle
+                )
                 os._exit(STALLED)
 
     def _at_work(self) -> bool:

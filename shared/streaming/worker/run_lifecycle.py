@@ -274,7 +274,7 @@ class RunLifecycle:
         if memory + storing <= self._memory_for_runs:
             return None
         return (
-            f"with its keys it may need {(memory + storing) / 1e6:,.0f} MB in this stage; a worker has "
+            f"with the keys of its SPECs it may need {(memory + storing) / 1e6:,.0f} MB in this stage; a worker has "
             f"{self._memory_for_runs / 1e6:,.0f} MB for runs, {SHARE:.0%} of its memory. "
             "Set smaller keys (history, window), or give workers more memory"
         )

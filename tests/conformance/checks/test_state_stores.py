@@ -321,7 +321,7 @@ def test_a_key_of_another_type_is_deleted_when_it_is_written(empty_redis: Redis)
                 client.set("shadowtime:{stage}:journal:run", "x")
             with pytest.raises(FencedError, match="not what this stage has stored"):
                 await store.commit(transaction(2, 1))
-            with pytest.raises(StateAltered, match="its seal does not fit"):
+            with pytest.raises(StateAltered, match="its seal does not match its content"):
                 await store.load("run")
 
     asyncio.run(work())

@@ -218,7 +218,7 @@ def test_a_worker_that_finds_another_file_says_so(folder: Path, whole: "subproce
         (["campaign", "nope.toml"], "nope.toml: cannot be read: No such file or directory"),
         (["campaign", "small.toml", "--on", "grid"], "--on 'grid': expected cores, dask or dask=ADDRESS"),
         (["campaign", "small.toml", "--jobs", "0"], "--jobs"),
-        (["campaign", "small.toml", "--csv", "a", "--latex", "a"], "two results cannot go to one place: a, a"),
+        (["campaign", "small.toml", "--csv", "a", "--latex", "a"], "two results have the same path: a, a"),
         (["campaign", "small.toml", "--csv", "small.swf.gz"], "small.swf.gz is an input; write the result"),
         (["campaign", "small.toml", "--csv", "small.toml"], "small.toml is an input; write the result"),
         (["campaign", "small.toml", "--out", "small.toml"], "small.toml: cannot be created"),

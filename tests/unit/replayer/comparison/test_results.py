@@ -18,7 +18,7 @@ SOMEWHERE = Path("a")
 @pytest.mark.parametrize(
     ("targets", "one_run", "side_by_side", "reason"),
     [
-        (Targets(json=SOMEWHERE, report=SOMEWHERE), True, False, "^two results cannot go to one place: a, a$"),
+        (Targets(json=SOMEWHERE, report=SOMEWHERE), True, False, "^two results have the same path: a, a$"),
         (Targets(schedule=SOMEWHERE), False, False, "record one run"),
         (Targets(decisions=SOMEWHERE), False, True, "record one run"),
     ],

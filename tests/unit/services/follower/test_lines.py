@@ -349,7 +349,7 @@ def test_what_is_wrong_is_said_before_anybody_is_asked(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match=r"--from .*gone cannot be read: No such file"):
         Lines(replace(told, place=tmp_path / "gone"))
     (tmp_path / "pools.toml").write_text("[pool]\n")
-    with pytest.raises(SettingsError, match=r"--pools .*pools.toml: neither pools"):
+    with pytest.raises(SettingsError, match=r"--pools .*pools.toml: expected "):
         Lines(told)
 
 

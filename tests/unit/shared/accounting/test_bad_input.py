@@ -161,7 +161,7 @@ def test_a_partition_or_a_node_of_no_pool_is_counted(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("pool = 3", "neither pools nor output"),
+        ("pool = 3", "expected [[pool]] tables (TOML) or output"),
         ('[[pool]]\nname = "a"\n', "processors"),
         ('[[pool]]\nname = "a"\nprocessors = 0\n', "processors"),
         ("", "0 pools"),

@@ -35,7 +35,7 @@ def test_what_a_job_asks_for_is_read(workload: Workload) -> None:
 
 
 def test_what_is_left_out_is_counted(workload: Workload) -> None:
-    assert workload.skipped == {"still waiting": 1, "deleted, and nothing else told": 1}
+    assert workload.skipped == {"still waiting": 1, "deleted; the file has no other record of the job": 1}
 
 
 def test_a_line_that_is_no_record_is_named(tmp_path: Path) -> None:

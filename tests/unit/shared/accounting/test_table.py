@@ -83,7 +83,7 @@ def test_text_csv_and_parquet_are_the_same_workload(tmp_path: Path) -> None:
         (TABLE + "1,1,2,3,four,eve\n", None, "row 3: processors is 'four', which is not a whole number"),
         (TABLE + "1,1,2,ever,4,eve\n", None, "row 3: limit is 'ever', which is not a duration"),
         (TABLE + "1,1\n", None, "cannot be read as a table"),
-        ("submit,start,end,limit,processors\n", None, "it has no row"),
+        ("submit,start,end,limit,processors\n", None, "the table has no rows"),
     ],
 )
 def test_what_is_wrong_with_a_table_is_named(tmp_path: Path, text: str, columns: str | None, told: str) -> None:
