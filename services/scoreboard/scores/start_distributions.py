@@ -83,10 +83,10 @@ class _Sums:
                 self.by_chance[at] += share_within(rank, low, high)
 
         for level, probability in {seconds: share for share, seconds in sorted(table)}.items():
-            self.within.add(probability, came=wait <= level)  # the highest probability of equal seconds
+            self.within.add(probability, came=wait <= level)  # of several probabilities for the same seconds, the highest
 
     def scores(self, by: By) -> StartDistributionScores:
-        """Return the mean score of each forecast. Only the sampled one has intervals for every job."""
+        """Return the mean scores of one kind of distribution. Only `sampled` distributions have intervals for every job."""
         jobs = self.jobs
         return StartDistributionScores(
             by=by,
@@ -134,13 +134,13 @@ class StartDistributions:
         self.sums: dict[By, _Sums] = {by: _Sums() for by in get_args(By)}
 
     def submit(self, job_number: int, forecast: WaitForecast | None, bounds: Iterable[WaitBound]) -> None:
-        """Keep the distributions of a job until its wait is known, if quantiles were asked for."""
+        """Keep the distributions of a job until its wait is known, if its forecast has quantiles."""
         if forecast is not None and forecast.starts_within is not None:
             point = () if forecast.wait is None else ((0.5, forecast.wait),)
             self.waiting[job_number] = (forecast.starts_within, point, table_of(bounds))
 
     def reveal(self, job_number: int, wait: int) -> None:
-        """Score a job's distributions once its wait is known, in seconds. A job that starts again has none left."""
+        """Score and drop a job's distributions once its wait is known, in seconds. A second start is not scored."""
         tables = self.waiting.pop(job_number, None)
         if tables is None:
             return
