@@ -79,7 +79,8 @@ class Delays:
     def figures(self) -> dict[str, float | None]:
         """Return the mean bounded slowdown of each shape and the ratios of guaranteed to actual delay.
 
-        Slowdowns have no lower bound of 1. Ratios have a mean and the percentiles of `SHARES`. No jobs give None.
+        Slowdowns have no lower bound of 1. Ratios have a mean and the percentiles of `SHARES`. Without jobs, a figure is
+    None.
         """
         values: dict[str, float | None] = {}
         for shape, slowdowns in self._slowdowns.items():

@@ -1,4 +1,4 @@
-"""Timing of a replay. Its clocks stop while compiled kernels load, as in the first run of a process."""
+"""Timing of a replay. The clocks stop while compiled kernels load, as in the first run of a process."""
 
 import time
 from collections.abc import Callable, Iterator

@@ -160,7 +160,7 @@ class PredictionsHeld:
         self.watch.add("all", _owner(job), of_adjustment(run_time, requested_time, adjusted_time))
 
     def wait(self, job: JobSubmitted, wait: int, coverage: WaitBoundCoverage, forecast: int | None) -> None:
-        """Add the outcomes of a wait that is known now, in seconds. Call this before `coverage` drops the job's bounds."""
+        """Add the outcomes of a known wait, in seconds. Call this before `coverage` drops the job's bounds."""
         self._bounds(job, coverage, wait, started=True)
         self.outlived.pop(job.job_number, None)
         if forecast is not None:

@@ -101,7 +101,7 @@ class Scoreboard(StageHandler):
         return envelope
 
     def on_changed(self, envelope: Envelope, changed: JobChanged, old: JobSubmitted, new: JobSubmitted) -> Envelope:
-        """Record the new predictions. Keep the bounds and the forecast of the submission. A new queue drops the bounds."""
+        """Record the new predictions. Keep the forecast of the submission, and its bounds unless the queue changes."""
         self.tally.happenings["changed"] += 1
         self._count_late(changed)
         if envelope.run_time is not None:

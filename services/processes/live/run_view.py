@@ -29,7 +29,7 @@ class LiveView(Stories):
             self._explains = following(opened)
 
     def handle(self, envelope: Envelope) -> Envelope:
-        """Apply an event to the view and to the explanations of waits. If these fail, show the run without explanations."""
+        """Apply an event to the view and to the explanations of waits. If these fail, the run has no explanations."""
         output = super().handle(envelope)
         if self._explains is not None:
             try:

@@ -138,7 +138,7 @@ class WaitBoundCoverage:
                 self.sums[kind].add(bound, wait)
 
     def withdraw(self, job_number: int, waited: int) -> None:
-        """Score the bounds that a job's wait exceeded before it left without starting. Drop its other bounds unscored."""
+        """Score the bounds that the wait of a leaving job exceeded. Drop the job's other bounds without a score."""
         for kind, bound in self.waiting.pop(job_number, ()):
             if kind in self.sums and bound is not None and bound < waited:
                 self.sums[kind].add(bound, waited)

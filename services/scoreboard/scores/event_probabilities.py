@@ -105,7 +105,7 @@ class ProbabilitySums(NamedTuple):
     site_squares: int = 0
 
     def plus(self, table: Table, wait: int, expected: int) -> "ProbabilitySums":
-        """Return the sums with one more job. `wait` is its actual wait, `expected` the wait that the site expected, in s.
+        """Return the sums with one more job. `wait` is the actual, `expected` the site's expected wait, in seconds.
 
         >>> ProbabilitySums().plus([(0.5, 60), (0.9, 600)], wait=300, expected=700).scores().brier
         0.13

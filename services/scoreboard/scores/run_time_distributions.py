@@ -3,9 +3,9 @@
 All scores are about the time for which a job occupies the machine.
 
 The input is the probability of each outcome, as in `shared.distributions.outcomes`. The probabilities add up to 1. The
-last outcome is an atom at the limit. The outcome of bin 0 is an atom at one second. Within each other bin, the logarithm
-of the time is uniform; the bin of the limit ends at the limit. If the prediction has quantiles, the logarithm is uniform
-between them. The log score ignores the quantiles.
+last outcome is an atom at the limit. The outcome of bin 0 is an atom at one second. Within each other bin, the
+logarithm of the time is uniform; the bin of the limit ends at the limit. If the prediction has quantiles, the logarithm
+is uniform between them. The log score ignores the quantiles.
 
 References
 ----------

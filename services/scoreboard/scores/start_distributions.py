@@ -83,10 +83,10 @@ class _Sums:
                 self.by_chance[at] += share_within(rank, low, high)
 
         for level, probability in {seconds: share for share, seconds in sorted(table)}.items():
-            self.within.add(probability, came=wait <= level)  # of several probabilities for the same seconds, the highest
+            self.within.add(probability, came=wait <= level)  # the highest, if several have the same seconds
 
     def scores(self, by: By) -> StartDistributionScores:
-        """Return the mean scores of one kind of distribution. Only `sampled` distributions have intervals for every job."""
+        """Return the mean scores of the distributions. Only those of the kind `sampled` have intervals for every job."""
         jobs = self.jobs
         return StartDistributionScores(
             by=by,

@@ -121,7 +121,7 @@ def _of_user(number: int, sums: Sequence[int]) -> UserFares:
 
 
 def _utilization(parts: Parts, before: int, key: int) -> tuple[Pair, ConfidenceInterval | None]:
-    """Return each machine's busy share of processors, and the difference of both shares, over the days before `before`."""
+    """Return the busy share of each machine's processors, and their difference, over the days before day `before`."""
     days = [day for day in parts.machine.days if day < before]
     machine, real, shadow = (
         np.array([area.days.get(day, 0) for day in days], dtype=np.float64) for area in (parts.machine, *parts.busy)

@@ -10,7 +10,7 @@ STAKES = (-0.9, -0.6, -0.3, 0.3, 0.6, 0.9)
 """Shares of the capital that are bet on later starts (+) and on sooner starts (-) in the shadow."""
 
 ENOUGH = 20.0
-"""Multiple of the first capital at which a difference counts as real. If there is none, at most 1 in 20 tests do so."""
+"""Multiple of the first capital at which a difference counts as real. At most 1 in 20 tests reach it by chance."""
 
 
 class Evidence:
@@ -46,7 +46,7 @@ class Evidence:
         self.sooner: bool | None = None
 
     def add(self, day: int, over: float, jobs: float) -> None:
-        """Add the next day with `jobs` jobs. `over` is the sum over these jobs of the shadow's value less the real one."""
+        """Add the next day, which has `jobs` jobs. `over` is the sum of their differences, shadow less real."""
         bet = day // BET_DAYS
         if self._bet is not None and bet != self._bet:
             self._settle((self._bet + 1) * BET_DAYS)

@@ -22,8 +22,8 @@ class SideBySide:
     1. Call `submitted` once for each job when it arrives. Call `running` for each job that runs at the takeover.
     2. Report the starts and ends of each machine in the order of time. Call `at` with the time up to which both logs
        are known.
-    3. Call `started` again when a job starts again, as after a requeue; `ended` is final. Call `withdrawn` for a job
-       that leaves the real queue without having run: it is not compared.
+    3. Call `started` again when a job starts again, as after a requeue. Call `ended` only for the final end. Call
+       `withdrawn` for a job that leaves the real queue without having run. The job is not compared.
 
     Examples
     --------

@@ -136,7 +136,7 @@ class ShadowJob:
 
     @property
     def by(self) -> tuple[int, int]:
-        """Factor and divisor that convert times on the requested processors to times on the processors in the shadow."""
+        """Factor and divisor that convert times on the requested processors to times in the shadow."""
         return ratio(self.job.requested_processors, self.on, self.job.speedup)
 
     def execution(self) -> Execution:

@@ -159,7 +159,7 @@ class TwinMachine:
                 self._note(record)
 
     def _note(self, event: Event) -> None:
-        """Apply an event to the jobs of the cluster. If the event also happens in the shadow, it becomes pending there."""
+        """Apply an event to the jobs of the cluster. An event that also happens in the shadow becomes pending there."""
         life = self.actual.hear(event)
         if isinstance(event, JobStarted) and life is not None and life.blocked:
             life.blocked = False  # a job that starts is not blocked

@@ -52,7 +52,7 @@ class MachineState:
         return execution.started()
 
     def place(self, life: ShadowJob) -> None:
-        """Move a waiting job to the running jobs. The job takes `life.on` processors, and its requested memory and GPUs."""
+        """Move a waiting job to the running jobs. It takes `life.on` processors, and its requested memory and GPUs."""
         number = life.job.job_number
         self.running[number] = self.waiting.pop(number)
         self._rooms.take(life.execution().job, life.on)
@@ -87,7 +87,7 @@ class MachineState:
         self._rooms.free[life.job.pool or 0][0] -= times * life.on
 
     def ends(self, now: int, *, presumed: bool) -> Iterator[tuple[int, int]]:
-        """Yield job numbers with the end times that are known at `now`. With `presumed`, add presumed ends. O(running)."""
+        """Yield job numbers and the end times known at `now`. With `presumed`, also yield presumed ends. O(running)."""
         for number, life in self.running.items():
             end = life.known_end(now)
             if end is None and presumed and life.freed is None:
