@@ -116,7 +116,7 @@ class Push:
     def _dashboard(self, wanted: dict[str, Any]) -> Pushed:
         what = f"dashboard {wanted['title']}"
         there = _lookup(lambda: self._grafana.dashboard.get_dashboard(wanted["uid"]), "dashboard", "meta")
-        kept = {name: value for name, value in wanted.items() if name != "schemaVersion"}  # Grafana raises the version itself
+        kept = {name: value for name, value in wanted.items() if name != "schemaVersion"}  # Grafana raises it
         if there is not None and holds(there["dashboard"], kept) and there["meta"].get("folderUid") == FOLDER:
             return Pushed(what, "as it was")
         self._grafana.dashboard.update_dashboard(

@@ -1,4 +1,4 @@
-"""Fit the settings of a site's Slurm: the settings whose replay starts jobs closest to the site's own starts.
+"""Fit the settings of a site's Slurm. A replay under the fitted settings starts jobs close to the recorded starts.
 
 References
 ----------

@@ -79,8 +79,8 @@ class Delays:
     def figures(self) -> dict[str, float | None]:
         """Return the mean bounded slowdown of each shape and the ratios of guaranteed to actual delay.
 
-        Slowdowns have no lower bound of 1. Ratios have a mean and the percentiles of `SHARES`. Without jobs, a figure is
-    None.
+        Slowdowns have no lower bound of 1. Ratios have a mean and the percentiles of `SHARES`. A figure without jobs is
+        None.
         """
         values: dict[str, float | None] = {}
         for shape, slowdowns in self._slowdowns.items():

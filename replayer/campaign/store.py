@@ -105,7 +105,7 @@ class Store:
             with path.open("rb") as file:  # not by path: pyarrow would read it as a data set
                 table = pq.read_table(file)
             return table if (table.schema.metadata or {}).get(PROOF) == _proof(cell, table) else None
-        except (OSError, MemoryError, ValueError, pa.ArrowException):  # a damaged file may cause a request for any amount of memory
+        except (OSError, MemoryError, ValueError, pa.ArrowException):  # damaged files may request any amount
             return None
 
 

@@ -83,7 +83,7 @@ class KafkaRun:
         if self.published:
             log.info("resuming run", extra={"run": self._run, "sequence": len(self.published)})
             first = self.published[0].event
-            if isinstance(first, ClusterOpened):  # display names stay those of the first process
+            if isinstance(first, ClusterOpened):  # keep the display names of the first process
                 self.opened = self.opened.model_copy(update={"name": first.name, "experiment": first.experiment})
             if first != self.opened:
                 then, now = first.model_dump(), self.opened.model_dump()
@@ -126,7 +126,7 @@ class KafkaRun:
             await delivery
 
     async def answers(self) -> AsyncIterator[tuple[str, Envelope | None]]:
-        """Yield the topic and envelope of every answer, for ever, including the answers to an earlier process of the run.
+        """Yield the topic and envelope of every answer, for ever. This includes the answers to an earlier process.
 
         Only final scores are parsed. Other scores have the envelope None.
         """

@@ -37,7 +37,7 @@ def processors_in_use(start: Integers, end: Integers, processors: Integers) -> I
 DAY, WEEK = 86_400, 604_800
 
 FLURRY = 3.0
-"""The jobs of one user in a week are a flurry if they exceed this multiple of all users' mean number in a week."""
+"""A user's jobs in a week are a flurry if they exceed this multiple of the mean weekly number of all users' jobs."""
 
 LEAST_FLURRY = 100
 """Least number of jobs that a flurry exceeds."""
@@ -46,7 +46,7 @@ GRACE = 120
 """Seconds that a job may run beyond its limit without being reported."""
 
 JUMP = 3_600
-"""Limit in seconds. If a job was submitted earlier than the job of the previous number by more than this, a clock was
+"""Limit in seconds of a jump back of submit times, from one job number to the next. After a longer jump, a clock was
 set back or the numbering restarted."""
 
 SILENCE = 14 * DAY

@@ -124,7 +124,7 @@ RUNNING = st.tuples(REQUESTED, CUT, CUT, SECONDS, SECONDS, st.integers(1, 6), HI
 def instances(draw: st.DrawFn, max_waiting: int = 8, max_running: int = 6) -> Instance:
     """Return instances in which few jobs fit.
 
-    They have small machines, many ties, missing requests, exceeded predictions and adjusted requests. The draws dominate
+    They have small machines, many ties, missing requests, exceeded predictions and adjusted requests. Drawing dominates
     the cost of an example. So only few numbers are drawn, from strategies that are built once.
     """
     now, mixed = draw(SECONDS), draw(st.integers(0, 999))

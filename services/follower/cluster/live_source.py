@@ -113,8 +113,8 @@ class LiveSource(Source, Protocol):
         Parameters
         ----------
         opened
-            First event of a run whose log is left, but whose stored state is lost; None for a new run. The caller then
-            passes the other events of the log to `published`.
+            None for a new run. If the stored state of a run is lost, but its log is left: the first event of the log.
+            The caller then passes the other events of the log to `published`.
 
         Raises
         ------

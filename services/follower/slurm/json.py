@@ -145,7 +145,7 @@ def _job(job: Mapping[str, Any]) -> dict[str, str]:
         "RestartCnt": digits(job.get("restart_cnt")),
         "TimeLimit": f"{limit}:00" if isinstance(limit, int) else str(limit or "NOT_SET"),
         "TimeUsed": _used(job),
-        "NumCPUs": digits(job.get("cpus"), parts.get("cpu", "")),  # 22.05 has none for a job that never started
+        "NumCPUs": digits(job.get("cpus"), parts.get("cpu", "")),  # missing in 22.05 for a job that never started
         "NumNodes": digits(job.get("node_count")),
         "tres-alloc": resources,
         "OverSubscribe": "NO" if "none" in words_of(job.get("shared")) else "OK",

@@ -170,9 +170,9 @@ class Answers:
         self._seen = latest
 
     async def _followed(self, run: str, position: Position) -> _Seen | None:
-        """Return the cluster and the time of a run from its state; None if the state has none or cannot be read.
+        """Return the cluster and the time of a run from its state; None if the state lacks them or cannot be read.
 
-        This is needed after a rebuild or a rejected event, when the last output does not have them.
+        Use this after a rebuild or a rejected event: then the last output lacks them.
         """
         try:
             return await self._follower(run).ask(

@@ -98,9 +98,9 @@ class CoverageSums:
 
 
 class WaitBoundCoverage:
-    """The bounds of the jobs whose waits are not known yet, and sums over the jobs whose waits are known.
+    """The bounds of jobs with still unknown waits, and sums over the jobs with known waits.
 
-    Memory is bounded by the waiting jobs and by the kinds of bounds, of which the first `MAX_KINDS` are kept.
+    Memory is bounded by the waiting jobs and by the kinds of bounds. Only the first `MAX_KINDS` kinds are kept.
     """
 
     def __init__(self) -> None:
@@ -125,7 +125,7 @@ class WaitBoundCoverage:
             self.waiting[job_number] = kept
 
     def named(self, job_number: int) -> Bound | None:
-        """Return the one bound to show for a waiting job; None if it has none."""
+        """Return the one bound to show for a waiting job; None if the job has no bound."""
         kept = self.waiting.get(job_number, ())
         place = bound_to_show((kind.grouping, kind.queue, bound) for kind, bound in kept)
         kind, bound = kept[place] if place is not None else (None, None)

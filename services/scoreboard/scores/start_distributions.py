@@ -86,7 +86,7 @@ class _Sums:
             self.within.add(probability, came=wait <= level)  # the highest, if several have the same seconds
 
     def scores(self, by: By) -> StartDistributionScores:
-        """Return the mean scores of the distributions. Only those of the kind `sampled` have intervals for every job."""
+        """Return the mean scores of the distributions. Only the kind `sampled` has intervals for every job."""
         jobs = self.jobs
         return StartDistributionScores(
             by=by,
@@ -117,9 +117,9 @@ class _Sums:
 
 
 class StartDistributions:
-    """Distributions of jobs whose waits are not known yet, and sums over the jobs whose waits are known.
+    """Distributions of jobs with still unknown waits, and sums over the jobs with known waits.
 
-    Jobs whose forecast was not sampled do not count. Memory is bounded by the waiting jobs.
+    Only jobs with a sampled forecast count. Memory is bounded by the waiting jobs.
 
     >>> starts = StartDistributions()
     >>> starts.submit(1, WaitForecast(wait=90, starts_within=((0.25, 60), (0.75, 600))), ())

@@ -7,7 +7,7 @@ from shadowtime.shared.messages import WaitForecast, WaitForecastScores
 
 
 class WaitForecastErrors:
-    """Forecasts of the jobs whose waits are not known yet, and sums over the jobs whose waits are known.
+    """Forecasts of jobs with still unknown waits, and sums over the jobs with known waits.
 
     Memory is bounded by the waiting jobs.
 

@@ -71,8 +71,8 @@ class OpenJob:
 class OpenDays:
     """The jobs of the days that are not compared yet.
 
-    Days are released in order. A day is released once each of its jobs has ended in the cluster and in the shadow, at
-    the latest `PATIENCE` seconds after the day. So the choice of compared days does not depend on any wait
+    Days are released in order. A day is released once each of its jobs has ended in the cluster and in the shadow, or
+    `PATIENCE` seconds after its end. So the choice of compared days does not depend on any wait
     (docs/twin.md#which-jobs-are-compared). An event costs O(1). Memory is O(jobs of these days): the last 31 days, and
     the lag of an exact shadow.
 

@@ -44,8 +44,8 @@ async def beginning_of(
 ) -> tuple[ClusterOpened, int, int]:
     """Return the first event of a run, the time of its last event so far, and the offset after the first event.
 
-    Without `to_the_end`, only the beginning of the log is read, and the time is that of the last event read. Times in
-    seconds.
+    Without `to_the_end`, only the beginning of the log is read. Then the time is the time of the last event that was
+    read. Times are in seconds.
 
     Raises
     ------
