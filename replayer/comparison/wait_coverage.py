@@ -70,7 +70,7 @@ class BoundedWaits:
 
 
 def coverage_told(rows: Iterable[Mapping[str, Any]]) -> str:
-    """Return a sentence on bounds that cover fewer waits than stated, and whether that may be chance.
+    """Return a sentence on bounds that cover fewer waits than stated, and whether the deficit may be chance.
 
     The sentence is empty if no row has a confidence interval.
 

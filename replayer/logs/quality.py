@@ -40,7 +40,7 @@ FLURRY = 3.0
 """A user's jobs in a week are a flurry if they exceed this multiple of the mean weekly number of all users' jobs."""
 
 LEAST_FLURRY = 100
-"""Least number of jobs that a flurry exceeds."""
+"""Number of jobs that every flurry exceeds."""
 
 GRACE = 120
 """Seconds that a job may run beyond its limit without being reported."""

@@ -104,7 +104,7 @@ class PredictionsHeld:
         """Alarms that have not ended."""
         self.unpublished: list[Drift] = []
         self.outlived: dict[int, int] = {}
-        """Bounds that were counted as missed, by waiting job: a bit mask over the job's bounds."""
+        """Bounds that were already counted as missed, by waiting job: a bit mask over the bounds of the job."""
 
     def enter(self, time: int, waiting: Mapping[int, JobSubmitted], coverage: WaitBoundCoverage) -> None:
         """Test the last day if it has ended by `time`. Call this before you add an outcome of the new day.

@@ -17,7 +17,7 @@ AVERAGE_RUN: Final = 1_000.0
 """Least mean number of days until the first false alarm in a scope, such as all queues together."""
 
 PLACES: Final[dict[Scope, int]] = {"cluster": 1, "queue": 20, "partition": 20, "user": 200}
-"""Maximum number of watched members of a scope. Members under alarm stay, and members with the latest outcomes."""
+"""Maximum number of watched members of a scope. The member with the oldest outcomes and no alarm is evicted first."""
 
 STATISTICS: Final = 16
 """Maximum number of watched shares of a member. The first shares with outcomes are watched."""

@@ -89,7 +89,7 @@ HORIZON = 90
 """Days over which the record is averaged. Earlier days fade."""
 
 ERRORS = 2.0
-"""Standard errors of the record. If they exceed `TOLERANCE`, they are the tolerance."""
+"""Number of standard errors of the record that are the tolerance, if they exceed `TOLERANCE`."""
 
 HIGHEST = 0.95
 """Largest limit at which a share is tested. Above this limit, no rise could be detected."""
@@ -138,7 +138,7 @@ class WatchedShare:
         self.most = 0.0
         """Largest share that is allowed, as of the last day that was tested."""
         self.share = 0.0
-        """Share from `since` until the alarm. Once the alarm has ended: the share since it holds again."""
+        """Mean share from `since` until the alarm. After the alarm: the mean share since the prediction holds again."""
 
     def add(self, day: int, value: float) -> Change | None:
         """Add the share of a day, in 0 to 1. Return `drifts` if an alarm begins, `holds` if one ends, else None."""

@@ -60,7 +60,7 @@ FILES = {
 
 MAX_VISITORS = 32
 STAY_SECONDS = 60.0
-"""Seconds after which a full page may disconnect a visitor to admit a new one. A browser reconnects by itself."""
+"""Seconds after which a full page may disconnect a reading visitor for a new one. A browser reconnects by itself."""
 
 REST_SECONDS = 0.5
 ALIVE_SECONDS = 10.0

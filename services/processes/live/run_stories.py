@@ -59,7 +59,7 @@ class Stories(StageHandler):
         self.decided = 0
         self.busy = self.count_started = self.count_ended = self.wait = self.longest_wait = 0
         self.starting: dict[int, int] = {}
-        """Processors of the jobs whose start was decided and has not happened yet, by number."""
+        """Processors of the jobs with a decided start that has not happened yet, by job number."""
         self.named_head: int | None = None
         self.in_order = base(opened.policy) in IN_ORDER and not SORTED.search(opened.policy)
         self.last_bounds: tuple[WaitBound, ...] = ()

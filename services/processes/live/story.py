@@ -125,14 +125,14 @@ class Story:
         self.withdrawn: JobWithdrawn | None = None
         self.suspended = False
         self.lost = 0
-        """Seconds for which it was suspended."""
+        """Seconds for which the job was suspended."""
         self.advised: int | None = None
         self.weighed: Weighed | None = None
         self.times_weighed = 0
         self.notes: deque[tuple[int, str]] | None = None
         self.overtaken = 0
         self.overtaken_by: tuple[int, int] | None = None
-        """Time and number of the last job that started while this one was the first in line."""
+        """Time and number of the last job that started while the job of this story was the head of the queue."""
         self.ranges: tuple[tuple[int, int], ...] = ()
         self._expected: Expected | None = None
         self._until = -1
