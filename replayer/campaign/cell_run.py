@@ -109,8 +109,8 @@ def carry_out_cell(cell: Cell) -> CellResult:
     Raises
     ------
     ShadowtimeError
-        If the log is missing or differs from the campaign's, this machine has another version of Shadowtime or of a
-        plug-in, or the replay fails. The error names the cell.
+        If the log is missing or differs from the campaign's log, or the replay fails. Also if this machine has another
+        version of Shadowtime or of a plug-in. The error names the cell.
     """
     try:
         if not cell.is_the_same_here:

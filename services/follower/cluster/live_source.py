@@ -87,13 +87,13 @@ class SourceLoad:
 class LiveSource(Source, Protocol):
     """A live cluster. Each event is emitted once, however often the process is interrupted.
 
-    Between two calls of `listen`, it is a `Source` without I/O. Its snapshot does not have `names`: new names are
-    stored separately.
+    Between two calls of `listen`, the object is a `Source` without I/O. The snapshot does not include `names`: new names
+    are stored separately.
     """
 
     load: SourceLoad
     takes: ClassVar[frozenset[str]]
-    """Fields of `FollowOptions` that this source reads, beside those that every source reads."""
+    """Fields of `FollowOptions` that this source reads, in addition to the fields that every source reads."""
 
     @property
     def over(self) -> bool:
