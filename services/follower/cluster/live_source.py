@@ -87,8 +87,8 @@ class SourceLoad:
 class LiveSource(Source, Protocol):
     """A live cluster. Each event is emitted once, however often the process is interrupted.
 
-    Between two calls of `listen`, the object is a `Source` without I/O. The snapshot does not include `names`: new names
-    are stored separately.
+    Between two calls of `listen`, the object is a `Source` without I/O. The snapshot does not include `names`: new
+    names are stored separately.
     """
 
     load: SourceLoad
