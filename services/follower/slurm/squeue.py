@@ -47,7 +47,7 @@ WAITING = {"PENDING", "REQUEUE_HOLD", "RESV_DEL_HOLD", "SPECIAL_EXIT"}
 `COMPLETING`, and those of `STATES` without `REQUEUED` and `REVOKED`."""
 
 FREE = {"None", "Priority", "Resources", "Cleaning", "Prolog"}
-"""Reasons of waiting jobs that lack only free resources. Any other reason is a rule of the site."""
+"""Reasons of waiting jobs that would start with enough free resources. Any other reason is a rule of the site."""
 
 UNUSABLE = {
     *("down", "drain", "drained", "draining", "fail", "failing", "maint", "inval", "invalid_reg", "unknown", "future"),
