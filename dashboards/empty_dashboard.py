@@ -57,9 +57,9 @@ def board(
 
 
 def mark(name: str, where: Query, title: str, colour: str) -> sdk.AnnotationQuery:
-    """Return annotations that mark all panels at every time at which the query `where` has a value.
+    """Return annotations in all panels: a mark at every time at which the query `where` has a value.
 
-    Each annotation has `title` as its title and the legend of its series as its text.
+    The title of an annotation is `title`. Its text is the legend of its series.
     """
     made = _Annotation(title, where.legend).name(name).datasource(STORE).enable(True).icon_color(colour)
     return made.expr(where.expr)
@@ -83,7 +83,7 @@ class _Worded(model.AnnotationQuery):
 
 
 def _variable(name: str, *, several: bool) -> sdk.QueryVariable:
-    """Return a dashboard variable. Without a preset value, Grafana selects the first: of `experiment`, the newest."""
+    """Return a dashboard variable. Without a preset, Grafana selects the first value: the newest of `experiment`."""
     metric, before = VARIABLES[name]
     label = "policy" if name == "baseline" else name
     made = sdk.QueryVariable(name).label(name).datasource(STORE).refresh(model.VariableRefresh.ON_TIME_RANGE_CHANGED)

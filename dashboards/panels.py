@@ -1,7 +1,7 @@
 """The panels of all dashboards, in one uniform style.
 
-A panel has a short title, the question that it answers as its description, a unit, chosen thresholds (or a neutral
-colour), and a text to show if it has no data.
+A panel has a short title, a unit, and chosen thresholds or a neutral colour. Its description is the question that it
+answers. It shows a text if it has no data.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Push of folder, data source, dashboards, home page and alert rules into a running Grafana. It can be repeated."""
+"""Push of folder, data source, dashboards, home page and alert rules into a running Grafana. It may run repeatedly."""
 
 import json
 from collections.abc import Callable
@@ -116,7 +116,7 @@ class Push:
     def _dashboard(self, wanted: dict[str, Any]) -> Pushed:
         what = f"dashboard {wanted['title']}"
         there = _lookup(lambda: self._grafana.dashboard.get_dashboard(wanted["uid"]), "dashboard", "meta")
-        kept = {name: value for name, value in wanted.items() if name != "schemaVersion"}  # Grafana raises it by itself
+        kept = {name: value for name, value in wanted.items() if name != "schemaVersion"}  # Grafana raises it
         if there is not None and holds(there["dashboard"], kept) and there["meta"].get("folderUid") == FOLDER:
             return Pushed(what, "as it was")
         self._grafana.dashboard.update_dashboard(
@@ -157,7 +157,7 @@ class Push:
 def _lookup(ask: Callable[[], Any], *fields: str) -> Any:
     """Return an object from Grafana; None if it does not exist.
 
-    Raises `ValueError` if the answer lacks one of the `fields`: then no Grafana has answered.
+    Raises `ValueError` if the answer lacks one of the `fields`: then the server is not a Grafana.
     """
     try:
         there = ask()

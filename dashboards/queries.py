@@ -12,7 +12,7 @@ VARIABLES = {
     "queue": ("shadowtime_queued_jobs", 'experiment="$experiment",cluster="$cluster"'),
     "grouping": ("shadowtime_wait_bound_predictions_total", 'experiment="$experiment",cluster="$cluster"'),
 }
-"""For each variable, the metric whose label has its values, and label matchers for the variables selected before it.
+"""For each variable: a metric with a label that has the values, and label matchers for the variables selected before.
 
 The label has the name of the variable, except for `baseline`: its label is `policy`."""
 

@@ -64,7 +64,7 @@ def reading_of(
 def read_clusters(
     texts: Sequence[str], preparation: Preparation, say: Callable[[str], None], mode: str
 ) -> list[Cluster]:
-    """Return the named traces, and report the jobs left out. Raise if two are the same log on the same machine size."""
+    """Return the named traces, and report the jobs left out. Raise if two have the same log and machine size."""
     clusters = [read_cluster(text, preparation, say, mode) for text in texts]
     require_different(
         "log",
@@ -192,8 +192,8 @@ def configurations(
 ) -> list[tuple[str, Configuration]]:
     """Return the label and configuration of each pass over a trace.
 
-    A closed-loop source makes one pass per policy. Any other source has only its own schedule, and makes as many passes
-    as there are predictors or adjustments to score.
+    A closed-loop source makes one pass over the trace for each policy. Any other source has only its own schedule. It
+    makes one pass for each predictor or adjustment to score.
     """
     runtime, adjustment = DEFAULTS["runtime"], DEFAULTS["adjustment"]
     if SOURCES[mode].closed_loop:

@@ -1,9 +1,10 @@
 """Make every server of the stack available on this machine: `shadowtime stack install`.
 
-Kafka's jars come through Maven into a cache folder, all else from the system's packages. Packages need root or sudo
-without a password, and consent: a terminal is asked before apt is used. Without a terminal the option `--yes`,
-SHADOWTIME_APT=yes or CI allows it (`stack.packages`). Installed parts are not changed. A server that cannot be
-installed is named with the reason, and the exit status is 1. Further parts are installed if the command names them:
+Maven downloads Kafka's jars into a cache folder. All other parts are system packages. Packages need root, or sudo
+without a password, and consent. At a terminal, the user is asked before apt runs. Without a terminal, the option
+`--yes`, SHADOWTIME_APT=yes or CI gives consent (`stack.packages`). Installed parts are not changed. If a server cannot
+be installed, the output names it with the reason, and the exit status is 1. Further parts are installed if the command
+names them:
 
 * `compose`: docker-compose. It checks docker-compose.yml without a Docker engine; nothing else here needs it.
 * `browser`: Chromium and axe-core, for tests of the pages.

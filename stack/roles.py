@@ -19,10 +19,10 @@ ADMIN, REPLAYER, FOLLOW, SHADOW, METRICS, LIVE, SUBSCRIBER, ASK, HEALTH = (
     *("admin", "replayer", "follow", "shadow", "metrics", "live", "subscriber", "ask", "health"),
 )
 ASKED = ("runtime_distribution", "wait_bound", "scheduler", "scoreboard", "shadow")
-"""Stages whose state `ask` reads to answer questions, and shadows."""
+"""Owners of the state that `ask` reads: stages, and shadows."""
 
 SHOWN = ("runtime_distribution", "wait_bound", "scheduler", "shadow")
-"""Stages whose state the live page reads: those that give advice, and shadows."""
+"""Owners of the state that the live page reads: the stages that give advice, and shadows."""
 
 KAFKA, REDIS, VICTORIA_METRICS = "kafka", "redis", "victoria-metrics"
 
@@ -40,7 +40,8 @@ class Role:
     group
         The consumer group that the role may join. With `*` at its end it is a prefix. None for readers without a group.
     keeps, asks
-        Owners of the keys in Redis that the role reads and writes, or only reads: stages, the follower, or shadows.
+        Owners of keys in Redis: stages, the follower, or shadows. The role reads and writes the keys of `keeps`, and
+        only reads the keys of `asks`.
     samples
         Whether the role has the password of VictoriaMetrics. There is one user only, who may read and write.
     administers
@@ -117,7 +118,7 @@ def secret_names(all_roles: Sequence[Role]) -> list[str]:
 
 
 def seals(all_roles: Sequence[Role]) -> list[str]:
-    """Return the names of the secrets that seal state. They are never renewed, as stored state would not fit them.
+    """Return the names of the secrets that seal state. They are never renewed: stored state needs its old seal.
 
     >>> seals(roles(["first"]))
     ['seal-follow', 'seal-shadow', 'seal-first']

@@ -150,7 +150,7 @@ def dashboard() -> Dashboard:
 
 
 def _decides(within: str, when: str = "") -> str:
-    """Return the query for the member that decided last, within the window `within` and shifted by the offset `when`.
+    """Return the query for the member that decided last, in the window `within`, with the time offset `when`.
 
     Its value is the time of the last sample of `MEMBER_DECIDES`. Samples may be days apart.
     """

@@ -17,7 +17,7 @@ from shadowtime.shared.text import RunContext, describe_reason, reasons_of
 class Deviation(NamedTuple):
     """The first start that differs: the job, both start times in seconds, free processors, and the policy's reason.
 
-    `free` counts free processors of the job's pool, `processors` all processors of that pool.
+    `free` is the number of free processors of the job's pool. `processors` is the size of that pool.
     """
 
     job_number: int
@@ -33,7 +33,7 @@ class Deviation(NamedTuple):
 
 
 class Moment(NamedTuple):
-    """The state at a second, after its last pass: the scheduler, one pool, and the starts just decided in the pool."""
+    """The state after the last pass of a second: the scheduler, one pool, and the pool's starts of that pass."""
 
     scheduler: Explaining
     pool: PoolScheduler

@@ -1,4 +1,4 @@
-"""Fit the settings of a site's Slurm: the settings whose replay starts jobs closest to the site's own starts.
+"""Fit the settings of a site's Slurm. A replay under the fitted settings starts jobs close to the recorded starts.
 
 References
 ----------
@@ -26,7 +26,7 @@ Keys = Mapping[str, Any]
 
 
 class Tried(NamedTuple):
-    """A candidate: settings, and the error of its starts, the mean of log(1 + minutes from the recorded start)."""
+    """A candidate: settings, and the error of the starts under them. See `loss_of` for the error."""
 
     keys: Keys
     loss: float

@@ -20,8 +20,8 @@ MINUTE, TEN_MINUTES = 60, 600
 class StartAccuracy(NamedTuple):
     """The accuracy of a policy's starts over some jobs: shares of accurate starts, mean waits and errors in seconds.
 
-    `real_mean_wait` is of the recorded starts. `stepped_…` are shares of a step-by-step replay: each decision is made
-    in the recorded state.
+    `real_mean_wait` is the mean wait of the recorded starts. The shares `stepped_…` are from a step-by-step replay, in
+    which each decision is made in the recorded state.
     """
 
     policy: str

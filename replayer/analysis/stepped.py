@@ -1,4 +1,4 @@
-"""Step-by-step replay: the start of each job under a policy, if the state before was as recorded.
+"""Step-by-step replay: the start of each job under a policy, from the recorded state just before that start.
 
 References
 ----------
@@ -23,11 +23,11 @@ DECIDING = [stage for stage in STAGES if stage.name != "scoreboard"]
 class Stepped(Machine):
     """A machine that starts jobs as recorded, whatever the policy decides.
 
-    The policy is asked whenever a closed replay would ask it, and one second after recorded starts that it had not
-    decided. It is not asked just because a recorded start is due.
+    The policy runs whenever it would run in a closed replay. It also runs one second after recorded starts that it did
+    not decide. A recorded start alone causes no pass.
 
-    With `free`, the machine continues from a snapshot of a machine without `free`, and applies decisions. It first
-    applies the last decision of the snapshot, at the time of the next recorded start.
+    With `free`, the machine continues from the snapshot of a machine without `free`, and applies decisions. The first
+    one is the last decision of the snapshot, applied at the time of the next recorded start.
 
     Raises
     ------
@@ -52,11 +52,11 @@ class Stepped(Machine):
         self._starts = starts[self._order]
         self._begun = 0
         self._decided: Decided | None = None
-        """Last decision, not yet applied. The machine has not changed since."""
+        """Last decision, not yet applied. The machine has not changed since this decision."""
         self._free = free
 
     def starting(self) -> list[int]:
-        """Return the numbers of jobs that start at the next instant as recorded; empty if it has other events."""
+        """Return the numbers of the jobs with a recorded start at the next instant; empty if it has other events."""
         time = self.next_time()
         if time is None or self._free or time == self._soonest():
             return []
@@ -119,9 +119,9 @@ class Stepped(Machine):
 def stepped_starts(plan: RunPlan, patience: int) -> Integers:
     """Return the time at which a policy starts each job from the recorded state, in seconds, in order of the log.
 
-    This is the time of the first decision to start the job, if it is no later than the recorded start. Otherwise a copy
-    of the machine applies the policy's decisions from just before the recorded start, and the start on the copy counts.
-    If the job has not started there `patience` seconds after the recorded start, the result is one second later.
+    If the policy decides to start the job by the recorded start, this is the time of the first such decision. Otherwise
+    a copy of the machine applies the policy's decisions from just before the recorded start, and the start on the copy
+    counts. A job that has not started on the copy within `patience` seconds gets a start one second after that limit.
     O(replay + late starts * (state + `patience` of a replay)).
 
     Parameters
@@ -145,7 +145,7 @@ def stepped_starts(plan: RunPlan, patience: int) -> Integers:
     replay = _replay(plan, source, note)
     while replay.step():
         if replay.last is None or not isinstance(replay.last.event, Decided | JobStarted):
-            continue  # this instant's scheduling point is pending
+            continue  # the scheduling point of this instant is pending
         late = [number for number in source.starting() if number not in ours]
         if late:
             until = real[late[0]] + patience
@@ -158,7 +158,7 @@ def stepped_starts(plan: RunPlan, patience: int) -> Integers:
 def _alone(plan: RunPlan, snapshot: bytes, wanted: Sequence[int], until: int) -> dict[int, int]:
     """Return start times by job number on a machine that continues from a snapshot and applies decisions.
 
-    It stops after the time `until`, or once all wanted jobs have started.
+    The machine stops after the time `until`, or once all wanted jobs have started.
     """
     started: dict[int, int] = {}
 

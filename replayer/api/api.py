@@ -103,8 +103,8 @@ def replay(
     capacity
         Changes of the machine's size: time in seconds of the log to the new number of processors.
     restartable, moldable, speedup
-        Whether jobs may be killed and restarted, whether they may run on other numbers of processors, and how their
-        run times then scale.
+        Whether jobs may be killed and restarted, and whether they may run on other numbers of processors. `speedup`
+        says how run times then scale.
 
     Raises
     ------

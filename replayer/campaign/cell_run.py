@@ -79,7 +79,8 @@ class Delays:
     def figures(self) -> dict[str, float | None]:
         """Return the mean bounded slowdown of each shape and the ratios of guaranteed to actual delay.
 
-        Slowdowns have no lower bound of 1. Ratios have a mean and the percentiles of `SHARES`. No jobs give None.
+        Slowdowns have no lower bound of 1. Ratios have a mean and the percentiles of `SHARES`. A figure without jobs is
+        None.
         """
         values: dict[str, float | None] = {}
         for shape, slowdowns in self._slowdowns.items():
@@ -108,8 +109,8 @@ def carry_out_cell(cell: Cell) -> CellResult:
     Raises
     ------
     ShadowtimeError
-        If the log is missing or differs from the campaign's, this machine has another version of Shadowtime or of a
-        plug-in, or the replay fails. The error names the cell.
+        If the log is missing or differs from the campaign's log, or the replay fails. Also if this machine has another
+        version of Shadowtime or of a plug-in. The error names the cell.
     """
     try:
         if not cell.is_the_same_here:

@@ -29,9 +29,9 @@ def _known(key: str) -> str:
 
 
 class Column(BaseModel):
-    """A column: a figure of the scores in a unit. With `of`, it is a share of the same figure in the row of that name.
+    """A column: a figure of the scores in a unit. With `of`, it is a share of the same figure in the row called `of`.
 
-    One `*` in the key matches any text. Each text that it matches has a table row of its own.
+    One `*` in the key matches any text. Each matched text has a table row of its own.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")

@@ -18,7 +18,7 @@ from shadowtime.shared.errors import ReplayError, SettingsError, reason_of
 def on_cores(cells: Sequence[Cell], processes: int) -> Generator[tuple[Cell, CellResult], None, None]:
     """Replay cells, and yield each cell with its result as soon as it is done.
 
-    Each process has its own executor, so that the cell of a process that dies is known.
+    Each process has its own executor. So an error can name the cell of a process that dies.
 
     Raises
     ------

@@ -69,7 +69,7 @@ class PolicyEntry(_Table):
     """A policy of the grid.
 
     `seeds` replace the campaign's seeds: a policy without random draws needs only one. `requests` replace the requests
-    of the log for a policy that knows more than the others, such as an upper bound with exact run times.
+    of the log, such as by exact run times, for a policy that shows the best possible result.
     """
 
     spec: Annotated[str, _checked(configure)]

@@ -1,4 +1,4 @@
-"""The cells of a campaign. A cell is one replay, identified by the digest of everything that its result depends on."""
+"""The cells of a campaign. A cell is one replay, identified by a digest of all inputs that determine its result."""
 
 import sys
 from collections.abc import Iterator, Sequence

@@ -115,14 +115,14 @@ def workload_of(log: CampaignLog) -> Workload:
     return prepare(read_trace(path), log.processors, oversized=log.filter, requests=log.requests, limit=log.jobs)
 
 
-# Perturbed copies of a log: every submission is moved a little. One replay is one draw.
+# Perturbed copies of a log: every submission is moved a little. The replay of a copy is one random draw of the scores.
 
 MAX_SHIFT = 60
 """Maximum shift of a submission, in seconds."""
 
 
 def perturbed(workload: Workload, copy: int) -> Workload:
-    """Return the perturbed copy with this number. It is always the same for the same number; 0 is the log itself.
+    """Return the perturbed copy with this number. Copy 0 is the log itself. The same number gives the same copy.
 
     Each submission is moved by a uniform draw of up to `MAX_SHIFT` seconds in either direction, but not before the
     user's previous submission: the jobs of a user stay in order. No job is submitted before the first second of the

@@ -83,7 +83,7 @@ def run_campaign(campaign: Campaign, how: How) -> None:
     logs = find_logs(campaign, how.logs, how.first)
     require_places((how.report, how.csv, how.latex), (how.file, *(log.path for log in logs)))
     cells = grid_of(campaign, logs)
-    from shadowtime.replayer.campaign.store import MEASURED, Store  # late: report missing logs first
+    from shadowtime.replayer.campaign.store import MEASURED, Store  # imported late, to report missing logs first
 
     carry_out_all = _place(how)
     store = Store(how.out or Path(f"{campaign.name}-results"))

@@ -16,7 +16,7 @@ from shadowtime.shared.errors import OutputError
 from shadowtime.shared.output import result_file
 
 MEASURED = ("elapsed_seconds", "cpu_seconds", "cpu_milliseconds_per_job")
-"""Measured times. Only the files of cells have them: without them, the table of all cells is reproducible."""
+"""Measured times. The table of all cells omits them, so that it is reproducible. The files of cells have them."""
 
 PROOF = b"sha256"
 """Metadata key of the digest of a file's cell and contents."""
@@ -105,7 +105,7 @@ class Store:
             with path.open("rb") as file:  # not by path: pyarrow would read it as a data set
                 table = pq.read_table(file)
             return table if (table.schema.metadata or {}).get(PROOF) == _proof(cell, table) else None
-        except (OSError, MemoryError, ValueError, pa.ArrowException):  # a flipped bit may request any amount of memory
+        except (OSError, MemoryError, ValueError, pa.ArrowException):  # damaged files may request any amount
             return None
 
 

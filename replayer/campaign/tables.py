@@ -1,4 +1,4 @@
-"""The tables of a campaign, one per log. A row is a policy with settings, a figure a mean with its interval."""
+"""The tables of a campaign, one per log. A row is a policy with settings. A figure is a mean with its interval."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from statistics import fmean, stdev
@@ -93,7 +93,8 @@ def rows_of(
 def figure_of(column: Column, draws: Sequence[Figures], star: str, by_label: Mapping[str, Sequence[Figures]]) -> Figure:
     """Return the mean of a column over draws, with half of its 95 % interval if there are several draws.
 
-    Seeds of one copy share its submissions and are not independent. With several copies, a draw is the mean of a copy.
+    Seeds of one copy share the submissions of the copy, so they are not independent. With several copies, a draw is the
+    mean over the seeds of a copy.
 
     Parameters
     ----------

@@ -132,8 +132,8 @@ def print_tables(
 ) -> None:
     """Print the tables of each cluster.
 
-    `predicted` has the separate replay with all predictions of each cluster, if there are any. Policies are
-    compared with the policy labelled `baseline`. With `exact`, times are in seconds.
+    `predicted` has the separate replays with all predictions, one for each cluster, or is empty. Policies are compared
+    with the policy labelled `baseline`. With `exact`, times are in seconds.
     """
     console = Console(highlight=False, emoji=False)
     for place, results in enumerate(by_cluster):

@@ -182,7 +182,7 @@ def _portfolio(result: RunResult) -> dict[str, Any]:
 
 
 def _oddities(plan: RunPlan) -> dict[str, Any]:
-    """Return the facts that the log lacks, and recorded starts with more processors in use than the machine has."""
+    """Return the facts that the log lacks, and the recorded starts at which too many processors were in use."""
     columns = columns_replayed(plan.workload)
     return {
         "lacks": [lack._asdict() for lack in lacks_of(columns)],

@@ -96,8 +96,8 @@ class RunPlan(NamedTuple):
 class RunResult(NamedTuple):
     """The result of a plan.
 
-    `wait_bound_seconds` is the time that the wait-bound stage took, if measured. `coverage` has a confidence interval
-    of the coverage of each grouping, if measured.
+    `wait_bound_seconds` is the run time of the wait-bound stage, if measured. `coverage` has the coverage of each
+    grouping with its confidence interval, if measured.
     """
 
     plan: RunPlan
@@ -149,8 +149,8 @@ async def carry_out_streamed(
 ) -> list[RunResult]:
     """Replay several plans over Kafka, side by side.
 
-    `run` is the name of the run, or a prefix for the names of several; without it, names are unique. A run whose name
-    is in the Kafka log is resumed.
+    `run` is the name of the run, or a prefix for the names of several runs. Without `run`, names are unique. A run is
+    resumed if the Kafka log already has a run of this name.
     """
     # here, so that an embedded replay does not load the Kafka client
     import asyncio

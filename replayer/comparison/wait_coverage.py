@@ -40,7 +40,7 @@ class BoundedWaits:
             if not event.trial:
                 self._reveal(event.job_number)
         elif isinstance(event, JobEnded) and not event.requeued:
-            self._reveal(event.job_number)  # a trial run's start counts only if the run is not requeued
+            self._reveal(event.job_number)  # the start of a trial run counts only if the job is not requeued
 
     def _reveal(self, job_number: int) -> None:
         start_time = self._started.pop(job_number, None)
@@ -70,7 +70,7 @@ class BoundedWaits:
 
 
 def coverage_told(rows: Iterable[Mapping[str, Any]]) -> str:
-    """Return a sentence on bounds that cover fewer waits than stated, and whether that may be chance.
+    """Return a sentence on bounds that cover fewer waits than stated, and whether the deficit may be chance.
 
     The sentence is empty if no row has a confidence interval.
 

@@ -25,7 +25,7 @@ CLOSED = b"ClusterClosed"
 
 
 class KafkaRun:
-    """A run's Kafka connection. It publishes to `jobs` and reads `decisions` and `scores`. `connect` it before use.
+    """The Kafka connection of a run: it publishes to `jobs` and reads `decisions` and `scores`. Call `connect` first.
 
     `published` has the envelopes that an earlier process of this run published.
     """
@@ -38,7 +38,7 @@ class KafkaRun:
         self._settings = settings
         self._clients: RunClients | None = None
         self._feed: PartitionFeed | None = None
-        self._own: PartitionFeed | None = None  # feed of a resumed run only: it reads from the beginning
+        self._own: PartitionFeed | None = None  # only a resumed run has this feed, which reads from the beginning
         self._buffer: list[bytes] = []
         self._under_way: list[Awaitable[object]] = []
 
@@ -83,7 +83,7 @@ class KafkaRun:
         if self.published:
             log.info("resuming run", extra={"run": self._run, "sequence": len(self.published)})
             first = self.published[0].event
-            if isinstance(first, ClusterOpened):  # display names stay those of the first process
+            if isinstance(first, ClusterOpened):  # keep the display names of the first process
                 self.opened = self.opened.model_copy(update={"name": first.name, "experiment": first.experiment})
             if first != self.opened:
                 then, now = first.model_dump(), self.opened.model_dump()
@@ -126,7 +126,7 @@ class KafkaRun:
             await delivery
 
     async def answers(self) -> AsyncIterator[tuple[str, Envelope | None]]:
-        """Yield the topic and envelope of every answer, for ever. Answers to an earlier process are yielded again.
+        """Yield the topic and envelope of every answer, for ever. This includes the answers to an earlier process.
 
         Only final scores are parsed. Other scores have the envelope None.
         """

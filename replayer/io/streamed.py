@@ -4,8 +4,8 @@ In a closed replay, every instant is a barrier: later events are published only 
 waiting job fits, the decision is empty, and the replay does not wait for it. The order and sequence numbers of events
 stay the same.
 
-A killed replay can resume: it runs the source again with the decisions in the Kafka log, and does not publish logged
-events again.
+A killed replay can resume. It runs the source again, with the decisions in the Kafka log. It does not publish events
+again that the log already has.
 """
 
 import asyncio
@@ -134,7 +134,7 @@ class StreamedReplay:
         return await self._wait_for(awaited, f"the decision at sequence {point}")
 
     async def _wait_for(self, awaited: "asyncio.Future[Result]", what: str) -> Result:
-        """Return an awaited answer, however late: stages may be far behind a recorded replay.
+        """Return an awaited answer, even a late one: stages may be far behind a recorded replay.
 
         Raise `ReplayError` if no answer of the run arrives for `barrier_seconds`.
         """

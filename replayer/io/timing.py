@@ -1,4 +1,4 @@
-"""Timing of a replay. Its clocks stop while compiled kernels load, as in the first run of a process."""
+"""Timing of a replay. The clocks stop while compiled kernels load, as in the first run of a process."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -57,7 +57,7 @@ class Stopwatch:
 
 
 class _Measured(StageHandler):
-    """A stage handler that measures another handler. All of its state is that of the inner handler."""
+    """A stage handler that measures another handler. It has no state but the state of this inner handler."""
 
     def __init__(self, stage: Stage, opened: ClusterOpened, stopwatch: Stopwatch) -> None:
         began = perf_counter()

@@ -26,15 +26,15 @@ from shadowtime.shared.errors import TraceError
 from shadowtime.shared.kernels import Flags, Integers
 
 DATED = 10**8
-"""Limit below which times are seconds of the log, not Unix times. Logs written by `convert` have such times."""
+"""Limit below which times are seconds of the log, not Unix times. Logs written by `convert` have times of the log."""
 
 
 def trace_of(name: str, rows: AccountingRows, reading: Reading, names: Names, parts: MachineParts | None) -> Trace:
     """Return the log of accounting rows. O(rows log rows).
 
-    A job waits from the time at which it is eligible. Each life is a separate job, with a number of its own
-    (`own_numbers`). Tasks of an array and parts of a heterogeneous job are separate jobs, too. Unusable rows are left
-    out and counted by reason, with the first example.
+    A job waits from the time at which it is eligible. Each life becomes a separate job, with a number of its own
+    (`own_numbers`). Each task of an array, and each part of a heterogeneous job, also becomes a separate job. Unusable
+    rows are left out and counted by reason, with the first example.
 
     Raises
     ------
@@ -124,7 +124,7 @@ def trace_of(name: str, rows: AccountingRows, reading: Reading, names: Names, pa
 
 
 def _pools(rows: AccountingRows, parts: MachineParts | None, started: Flags) -> Integers:
-    """Return the pool of each row, `UNKNOWN` if it belongs to none."""
+    """Return the pool of each row, or `UNKNOWN` for a row without a pool."""
     if parts is None:
         return np.full(len(rows), UNKNOWN, dtype=np.int64)
     nodes, partitions = rows.words("node_list"), rows.words("partition")

@@ -25,8 +25,8 @@ SUBMIT_TIME = FIELDS.index("submit_time")
 class LongWorkload(Workload):
     """A workload with only several thousand jobs in memory at a time. `read` yields its blocks from the beginning.
 
-    It has no columns, which would need all jobs at once: access to them raises `TraceError`. Access to a row costs
-    O(rows before it).
+    It has no columns, as these would need all jobs in memory: access to a column raises `TraceError`. Access to a row
+    costs O(earlier rows).
     """
 
     whole: ClassVar[bool] = False
@@ -55,7 +55,7 @@ class LongWorkload(Workload):
             row = max(row - len(block), 0)
 
     def jobs_at(self, rows: Collection[int]) -> dict[int, Job]:
-        """Return the jobs of these rows, by row. O(rows up to the last of them)."""
+        """Return the jobs of these rows, by row. O(rows up to the last of these)."""
         left, jobs, before = sorted(rows, reverse=True), dict[int, Job](), 0
         for block in self.read() if left else ():
             while left and left[-1] < before + len(block):

@@ -26,8 +26,8 @@ def read_starts(path: Path, workload: Workload) -> Integers:
     Raises
     ------
     TraceError
-        If the file cannot be read, or has other jobs, other submit times, a start before the submission, or more
-        processors in use than the machine has. The error names the first such job.
+        If the file cannot be read, or has other jobs or other submit times. Also if a job starts before its
+        submission, or more processors are in use than the machine has. The error names the first such job.
     """
     rows = _swf(path) if path.name.endswith((".swf", ".swf.gz")) else _table(path)
     columns = workload.columns
@@ -116,7 +116,7 @@ def _whole(value: Any) -> int:
 
 
 def _require_room(path: Path, workload: Workload, started: Integers) -> None:
-    """Raise if more processors are in use than the machine has. Within a second, jobs end before others start."""
+    """Raise if more processors are in use than the machine has. Within a second, ends precede starts."""
     columns = workload.columns
     sizes = columns["processors"]
     ended = started + np.minimum(columns["run_time"], columns["requested_time"])

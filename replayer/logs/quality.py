@@ -16,7 +16,7 @@ from shadowtime.shared.kernels import Flags, Integers
 def processors_in_use(start: Integers, end: Integers, processors: Integers) -> Integers:
     """Return for each job the number of processors in use just after its start. O(jobs log jobs).
 
-    Within a second, jobs end before others start. Of jobs that start in the same second, the smallest is first.
+    Within a second, ends precede starts, and smaller jobs start before larger ones.
 
     Parameters
     ----------
@@ -37,19 +37,20 @@ def processors_in_use(start: Integers, end: Integers, processors: Integers) -> I
 DAY, WEEK = 86_400, 604_800
 
 FLURRY = 3.0
-"""A week of one user is a flurry if it has more jobs than this factor times the mean week of all users."""
+"""A user's jobs in a week are a flurry if they exceed this multiple of the mean weekly number of all users' jobs."""
 
 LEAST_FLURRY = 100
-"""A flurry has more jobs than this."""
+"""Number of jobs that every flurry exceeds."""
 
 GRACE = 120
 """Seconds that a job may run beyond its limit without being reported."""
 
 JUMP = 3_600
-"""Seconds. If the next job number was submitted earlier by more, a clock was set or the numbering restarted."""
+"""Limit in seconds of a jump back of submit times, from one job number to the next. After a longer jump, a clock was
+set back or the numbering restarted."""
 
 SILENCE = 14 * DAY
-"""Seconds. A longer gap between submissions means that the logging or the machine was down."""
+"""Limit in seconds. A longer gap between submissions means that the logging or the machine was down."""
 
 Columns = Mapping[str, Integers]
 
@@ -82,7 +83,7 @@ LACKS: tuple[tuple[str, str, str], ...] = (
     ("left_time", "cancelled jobs that never started", "queues look shorter than they were"),
     ("handed_in", "when jobs became eligible", "waits count from submission, holds and dependencies among them"),
 )
-"""Column, description, and consequence if a log lacks it."""
+"""Columns, each with a description and the consequence for a log that lacks the column."""
 
 
 def lacks_of(columns: Columns) -> list[Lack]:

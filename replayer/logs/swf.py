@@ -222,7 +222,8 @@ def _texts(header: Mapping[str, str], table: Integers) -> Iterator[bytes]:
 def _table(path: Path, numbers: list[int], rows: list[bytes], *, hint: bool) -> tuple[Integers, int]:
     """Return job lines as a table of shape (n, 18), and the number of lines with extra fields.
 
-    `hint`: the first line is the first job line of the file. Its error then suggests that the file is not SWF.
+    `hint` says that the first line is the first job line of the file. An error in this line then suggests that the file
+    is not SWF.
     """
     widths = [len(row.split()) for row in rows]
     longer = sum(width > len(FIELDS) for width in widths)
@@ -276,7 +277,7 @@ def _refuse(path: Path, numbers: list[int], rows: list[bytes], *, hint: bool) ->
 
 
 def _refuse_repeated(path: Path, numbers: Integers, job_numbers: Integers) -> None:
-    """Raise if a job number is negative or repeated: it identifies a job everywhere else."""
+    """Raise if a job number is negative or repeated. All other code identifies a job by its number."""
     order = np.argsort(job_numbers, kind="stable")
     ranked = job_numbers[order]
     if ranked[0] < 0:

@@ -33,10 +33,11 @@ class Workload:
     """The jobs that a replay uses, in order of submit time and job number, as a sequence of `Job`.
 
     `columns` has one read-only int64 array of shape (n,) per field of `Job`, -1 if unknown: about 100 bytes per job.
-    Of the fields `OF_ACCOUNTING`, it has only those of the log. `unused` has arrays of the fields that no replay uses.
-    `skipped` counts the jobs left out by reason, `aligned` the jobs cut to the machine's size. `unix_start_time` is the
-    Unix time of the log's second 0, if its header has it. If known, `pools` are the parts of the machine, and `resized`
-    has the job number, time and processors of each size change of a running job, shape (3, changes).
+    It has a field of `OF_ACCOUNTING` only if the log has that field. `unused` has arrays of the fields that no replay
+    uses. `skipped` counts the jobs left out by reason. `aligned` counts the jobs cut to the machine's size.
+    `unix_start_time` is the Unix time of the log's second 0, if the header has it. `pools` are the parts of the
+    machine, if known. `resized` has the job number, time and processors of each size change of a running job, if known;
+    shape (3, changes).
     """
 
     name: str
@@ -218,7 +219,7 @@ def selected(
     seen = len(size) if limit is None or len(kept) < limit else int(kept[-1]) + 1
     uncounted = np.ones(seen, dtype=bool)
     skipped = {reason: count for reason, (count, _) in trace.left_out.items()}
-    for reason, applies in reasons.items():  # a job is counted under its first reason only
+    for reason, applies in reasons.items():  # count each job only under its first reason
         if count := int(np.count_nonzero(uncounted & applies[:seen])):
             skipped[reason] = count
         uncounted &= ~applies[:seen]

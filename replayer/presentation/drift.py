@@ -38,7 +38,7 @@ def drift_table(title: str, scores: Sequence[tuple[str, DriftScores]], unix_star
 
 
 def shown(episodes: Sequence[DriftEpisode]) -> list[DriftEpisode]:
-    """Return the first `MOST` episodes: those of the whole cluster, then the others, both in the given order."""
+    """Return the first `MOST` episodes: episodes of the whole cluster, then others, both in the given order."""
     return sorted(episodes, key=lambda episode: episode.scope != "cluster")[:MOST]
 
 

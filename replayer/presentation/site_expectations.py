@@ -13,7 +13,7 @@ from shadowtime.shared.text import NOTHING, Measure, TableColumn, Values, number
 
 
 class ExpectationRow(NamedTuple):
-    """A table row: a source of expected starts, its number of jobs, and its `ForetoldScores` or the share that held."""
+    """A table row: a source of expected starts, its number of jobs, and its scores or the share of correct ones."""
 
     whose: str
     jobs: int
@@ -26,7 +26,7 @@ class ExpectationRow(NamedTuple):
 def words(row: Mapping[str, Any]) -> Iterator[ExpectationRow]:
     """Yield the table rows of one row of `expected_starts`.
 
-    If we forecast fewer jobs than the site did, the site's scores are repeated for exactly the forecast jobs.
+    If only some of the site's jobs have a forecast of ours, the site's scores are repeated for those jobs alone.
     """
     first, paired, bounded = row["first"], row["paired"], row["bounded"]
     within = row.get("within") or {}
@@ -93,7 +93,7 @@ def starts_table(cluster: str, rows: Sequence[tuple[str, str, ExpectationRow]], 
 
 
 def _durations(heading: str, values: Values) -> TableColumn:
-    """Return a column of times, each in its own unit: a first expectation may be hours off, a last one seconds."""
+    """Return a column of times, each in a unit of its own: first expectations may be hours off, last ones seconds."""
     return TableColumn(heading, "", [duration(value) for value in values])
 
 

@@ -16,7 +16,7 @@ from shadowtime.shared.statistics import Interval, mean_over_time
 
 
 class JobClass(NamedTuple):
-    """Jobs of one shape: their number, and their extra wait under one policy against another, in seconds."""
+    """Jobs of one shape: their number, and their mean extra wait under one policy against another, in seconds."""
 
     shape: str
     jobs: int

@@ -30,7 +30,7 @@ def day_that_most_waited(jobs: EndedJobs, midnight: int) -> int:
     """
     from_, to = jobs.submit_time - midnight, jobs.start_time - midnight
     days = np.unique(np.concatenate((from_, to)) // DAY)
-    days = np.union1d(days, days + 1)  # on a day in between, jobs wait as on the day before it
+    days = np.union1d(days, days + 1)  # `days + 1`: the same jobs wait on all days until the next of `days`
     waited = [_sum_up_to(to, edges) - _sum_up_to(from_, edges) for edges in (days * DAY, (days + 1) * DAY)]
     return int(days[(waited[1] - waited[0]).argmax()]) * DAY + midnight
 

@@ -14,7 +14,7 @@ from shadowtime.shared.formatting import duration, percent
 from shadowtime.shared.kernels import Integers
 
 MAX_DOTS = 1_500
-"""Maximum number of jobs in a cloud of dots. Of more jobs, every second, third and so on is drawn."""
+"""Maximum number of dots in a cloud. If there are more jobs, only every second, third, … job is drawn."""
 
 MAX_DOTS_IN_ALL = 15_000
 """Maximum number of drawn jobs in all charts of a log together. With many charts, each has fewer."""

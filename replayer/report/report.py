@@ -111,8 +111,9 @@ def _cluster(place: int, document: Mapping[str, Any], runs: Sequence[RunRecord],
 def _with_told(document: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return a document that includes the scores of the separate prediction replay, if there was one.
 
-    They replace the wait bounds, and the run-time scores of the same predictors: predictors learn from job ends, so
-    their scores differ between policies. The report shows the scores that the terminal shows.
+    The scores of that replay replace the wait bounds, and the run-time scores of the same predictors. (Predictors learn
+    from job ends, so their scores differ between policies.) The wait forecasts of that replay are added. So the report
+    shows the same scores as the terminal.
     """
     predicted = document["told_at_submission"]
     if predicted is None:
@@ -142,7 +143,7 @@ def _left_out(document: Mapping[str, Any]) -> str:
 
 
 def _lacks(document: Mapping[str, Any]) -> str:
-    """Return the log's overlaps (more processors in use than there are), then a folded list of data that it lacks."""
+    """Return the log's overlaps (more processors in use than there are), then a folded list of its missing data."""
     over = "".join(
         f"<p>{remark['times']:,} jobs {escape(remark['what'])}; first {escape(remark['example'])}.</p>"
         for remark in document["overlaps"]

@@ -120,7 +120,7 @@ def month_of(submit_times: Integers, all_months: Sequence[Month]) -> Integers:
 
 
 def undominated(points: Sequence[tuple[float, float]]) -> list[bool]:
-    """Return for each point whether it is on the Pareto front: no other is as low in both figures and lower in one.
+    """Return for each point whether it is on the Pareto front: no other is lower in one figure and higher in none.
 
     >>> undominated([(1.0, 3.0), (2.0, 2.0), (2.0, 3.0), (3.0, 1.0), (3.0, 1.0)])
     [True, True, False, True, True]

@@ -49,7 +49,7 @@ def baseline(document: Row) -> int:
 def contenders(rows: Sequence[Row], base: int) -> tuple[int, int]:
     """Return the indices of two policies to compare: the baseline `base`, and the one with the lowest mean slowdown.
 
-    If the baseline itself has the lowest slowdown, the first index is that of the policy with the next lowest.
+    If the baseline itself has the lowest slowdown, the first index is the policy with the second lowest slowdown.
 
     >>> means = {"fcfs": 9, "easy": 4, "lwf": 3}
     >>> rows = [{"policy": name, "mean_bounded_slowdown": mean} for name, mean in means.items()]

@@ -56,7 +56,7 @@ class EmbeddedReplay:
         self._pending: deque[Event] = deque()
         self._faults_named = named_errors(source)
         self._checked: Envelope | None = None
-        """A validated envelope, from which later ones are copied: their run and cluster need no check."""
+        """A validated envelope. Later envelopes are copies of it, so that their run and cluster need no check."""
 
     def step(self) -> bool:
         """Process the next event, and apply the decision on it. Return False once the run is closed.

@@ -156,7 +156,7 @@ class Machine(ReplaySource):
         return events
 
     def apply(self, decided: Decided) -> Sequence[Event]:
-        """Kill, then start jobs as decided, and record when to ask the policy again. Return the resulting events.
+        """Kill, then start jobs as decided, and record the time of the requested pass. Return the resulting events.
 
         Raises
         ------

@@ -29,9 +29,9 @@ _OF_JOBS = (_END, _START, _LEFT)
 class Recorded(ReplaySource):
     """A source with submissions, starts and ends as logged; decisions are only advice.
 
-    A start before the submission is moved to it. Run times stay as logged, also beyond the request, so running jobs may
-    hold more processors than the machine has. An end in the second of the start, or a withdrawal in the second of the
-    submission, is emitted one second later.
+    A start before the submission is moved to the submission. Run times stay as logged, even beyond the request. So
+    running jobs may hold more processors than the machine has. An end in the second of the start is emitted one second
+    later. So is a withdrawal in the second of the submission.
 
     Raises
     ------

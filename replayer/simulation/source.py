@@ -56,7 +56,7 @@ class ReplaySource(Source, Protocol):
 
 
 class named_errors:  # noqa: N801 - reads as a verb; a class, entered twice an event, costs less than a generator
-    """Raise unexpected exceptions of a source as `ReplayError` with its name: the source may be a plug-in."""
+    """Raise unexpected exceptions of a source as `ReplayError` with the source's name: it may be a plug-in."""
 
     def __init__(self, source: ReplaySource | type[ReplaySource]) -> None:
         self.source = source
@@ -115,7 +115,7 @@ def unchecked(**fields: Any) -> JobSubmitted:
 def in_bounds(columns: Mapping[str, Integers], traits: JobTraits) -> bool:
     """Return whether the submissions of all jobs in columns are valid messages. O(jobs), vectorised.
 
-    The valid values of each field are an interval, so a check of its minimum and maximum suffices.
+    The valid values of each field are an interval. So it suffices to check the minimum and the maximum of the column.
     """
     known = [column if name in REQUIRED else column[column != UNKNOWN] for name, column in columns.items()]
     try:

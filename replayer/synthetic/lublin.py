@@ -103,8 +103,8 @@ def bucket_weights() -> Floats:
 def draw_arrivals(rng: Generator, count: int, span: float) -> Integers:
     """Return `count` arrival times in seconds from midnight on. The last one is `span`.
 
-    Inter-arrival times are drawn in points. A half hour spans as many points as its weight, so that busy hours get
-    more arrivals. The points are scaled, not the seconds: this keeps the daily cycle at any load.
+    Inter-arrival times are drawn in units called points. A half hour has as many points as its weight. So busy half
+    hours get more arrivals. Points are scaled instead of seconds, which keeps the daily cycle at any load.
 
     Examples
     --------

@@ -1,8 +1,8 @@
 """Users of a generated trace. Each user submits similar jobs repeatedly, with their own requested times.
 
 Lublin's model has no users, but predictors need repetition. Here a user runs a few applications in sessions. The jobs
-of an application have similar run times and about the same request, far above the run time. The shares and spreads
-below are our own choice, of the order seen in archived logs. No paper states them.
+of an application have similar run times and about the same request, far above the run time. No paper states the shares
+and spreads below. They are our own choice, and similar to those of archived logs.
 """
 
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from shadowtime.shared.kernels import Floats, Integers
 JOBS_PER_USER = 75
 USERS_PER_GROUP = 8
 JOBS_PER_SESSION = 3
-OPEN_SESSIONS = 12  # open at any time, so that the jobs of several users alternate
+OPEN_SESSIONS = 12  # sessions open at any time, so that the jobs of several users alternate
 
 FAILED, COMPLETED, CANCELLED = 0, 1, 5  # values of SWF's status
 FAILED_EARLY_SHARE = 0.08

@@ -36,7 +36,7 @@ class FollowOptions:
     pools
         File that describes the machine, in the format of `replay --pools`.
     time_zone
-        Time zone of dates that have none of their own.
+        Time zone of dates that do not state one.
     token
         Token of senders. If set, lines are also received over HTTP.
     key

@@ -77,7 +77,7 @@ def watch(
     printer: Printer = JsonLines(sys.stdout.buffer, topic) if as_json else Sentences(console, topic)
     try:
         asyncio.run(watch_topic(settings, topic, wanted, printer, beginning=beginning, count=count))
-    except KeyboardInterrupt:  # the normal way to end it, so there is no message
+    except KeyboardInterrupt:  # the normal way to end the command: no message
         sys.exit(INTERRUPTED)
     except BrokenPipeError:  # the reader of the pipe has left; typer would end with status 1
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -45,7 +45,7 @@ class Filter:
     """Filter of messages, and of the jobs in each message.
 
     Only submissions name a user. So a later message about a job of a user is selected only if the job's submission was
-    seen. The filter remembers only those jobs of the user that have not ended.
+    seen. The filter remembers the user's jobs until they end.
     """
 
     def __init__(self, wanted: MessageFilter) -> None:
@@ -62,7 +62,7 @@ class Filter:
         try:
             return self._chosen(message, orjson.loads(message.value))
         except (orjson.JSONDecodeError, KeyError, TypeError, AttributeError):
-            return None  # the next stage sends it to the dead letters
+            return None  # the next stage sends this message to the dead letters
 
     def _chosen(self, message: Message, envelope: Mapping[str, Any]) -> SelectedMessage | None:
         wanted, event = self._wanted, envelope["event"]
@@ -82,7 +82,7 @@ class Filter:
         return SelectedMessage(message, jobs) if fits and (jobs is None or jobs) else None
 
     def _of_user(self, run: str, kind: str, event: Mapping[str, Any], jobs: frozenset[int]) -> frozenset[int]:
-        """Return the jobs of an event that belong to the user. They are remembered from submission to end."""
+        """Return the jobs of an event that belong to the user. Remember the user's jobs from submission to end."""
         if kind == "JobSubmitted" and event.get("user_id") == self._wanted.user:
             self._jobs |= {(run, number) for number in jobs}
         named = frozenset(number for number in jobs if (run, number) in self._jobs)
@@ -125,7 +125,7 @@ class Printer(Protocol):
     """An output for selected messages. Messages that arrive together are printed together."""
 
     def note(self, message: Message) -> None:
-        """Note the context that a message gives, selected or not."""
+        """Remember context from a message, whether the message is selected or not."""
         ...
 
     def show(self, messages: Sequence[SelectedMessage]) -> None:
@@ -157,8 +157,9 @@ class JsonLines:
 class Sentences:
     """An output of one line per sentence: time, name and sentence.
 
-    Empty decisions, and jobs that are not selected, have no line. Times are dates if the beginning of the run was seen,
-    else days since second 0. The name is that of the cluster or, once a second run of it is seen, that of the run.
+    Empty decisions, and jobs that are not selected, have no line. Times are dates if the beginning of the run was read,
+    else days since second 0. The name is the name of the cluster. If the cluster has several runs, it is the name of
+    the run, from the second run on.
     """
 
     def __init__(self, console: Console, topic: str) -> None:

@@ -8,7 +8,7 @@ BATCH = 512
 
 
 class Batched(ABC):
-    """Running sums over jobs, whose rows are added in batches. Call `fold` before you read the sums.
+    """Running sums over the rows of jobs, which are added in batches. Call `fold` before you read the sums.
 
     A kernel adds one row after another, so the sums do not depend on where a batch ends.
     """

@@ -27,7 +27,7 @@ from shadowtime.shared.messages import (
     bound_to_show,
 )
 
-# Failures of a job's predictions, each in 0 to 1, by which drift is detected: docs/algorithms.md#drift.
+# Degrees of failure of a job's predictions, each in 0 to 1. Drift is detected from them: docs/algorithms.md#drift.
 
 TENTH: Final = 0.1
 """Share of jobs that end in the first tenth, and in the last tenth, of their distributions if predictions hold."""
@@ -46,7 +46,7 @@ Outcome = tuple[Statistic, float]
 def of_run_time(prediction: RunTimePrediction, pit: Sequence[float] | None, run_time: int) -> list[Outcome]:
     """Return the outcomes of a run-time prediction: by its point, and by tenths of the probability integral transform.
 
-    `pit` has the job's share of each tenth. The list is empty if the prediction rests on no job: it is a guess.
+    `pit` has the job's share of each tenth. The list is empty if the prediction is a guess, based on no ended job.
 
     >>> example = RunTimePrediction(point=100.0, observations=3)
     >>> [(statistic.what, failed) for statistic, failed in of_run_time(example, None, 300)]
@@ -82,7 +82,7 @@ def of_forecast(forecast: int, wait: int) -> Outcome:
 
 
 def of_bound(kind: BoundKind, *, missed: bool) -> Outcome:
-    """Return the outcome of a bound: whether it was missed. The stated share of misses is 1 - quantile."""
+    """Return the outcome of a bound: whether the wait exceeded it. The stated share of such misses is 1 - quantile."""
     return Statistic("wait_bound", kind.grouping, round(1.0 - kind.quantile, 9)), float(missed)
 
 
@@ -90,9 +90,10 @@ Key = tuple[str, str, str, int | None]
 
 
 class PredictionsHeld:
-    """Drift detector of a run, fed with outcomes as they become known, and its alarms. Memory is bounded.
+    """Drift detector of a run, and its alarms. The caller adds each outcome when it becomes known. Memory is bounded.
 
-    A wait that outlives its bound counts as a miss on that day, not when the job starts: long waits are known last.
+    A wait counts as a miss on the day on which it exceeds its bound. The start of the job would be too late: long
+    waits are known last.
     """
 
     def __init__(self) -> None:
@@ -103,12 +104,12 @@ class PredictionsHeld:
         """Alarms that have not ended."""
         self.unpublished: list[Drift] = []
         self.outlived: dict[int, int] = {}
-        """Bounds that were counted as missed, by waiting job: a bit mask over the job's bounds."""
+        """Bounds that were already counted as missed, by waiting job: a bit mask over the bounds of the job."""
 
     def enter(self, time: int, waiting: Mapping[int, JobSubmitted], coverage: WaitBoundCoverage) -> None:
         """Test the last day if it has ended by `time`. Call this before you add an outcome of the new day.
 
-        Bounds that waiting jobs had outlived by the end of that day count as missed on that day.
+        A bound counts as missed on that day if a waiting job exceeded it by the end of the day.
         """
         watch = self.watch
         if watch.day is not None and time // DAY <= watch.day:
@@ -159,16 +160,16 @@ class PredictionsHeld:
         self.watch.add("all", _owner(job), of_adjustment(run_time, requested_time, adjusted_time))
 
     def wait(self, job: JobSubmitted, wait: int, coverage: WaitBoundCoverage, forecast: int | None) -> None:
-        """Add the outcomes of a wait that is known now, in seconds. Call this before `coverage` drops its bounds."""
+        """Add the outcomes of a known wait, in seconds. Call this before `coverage` drops the job's bounds."""
         self._bounds(job, coverage, wait, started=True)
         self.outlived.pop(job.job_number, None)
         if forecast is not None:
             self.watch.add("all", _owner(job), (of_forecast(forecast, wait),))
 
     def withdraw(self, job: JobSubmitted, waited: int, coverage: WaitBoundCoverage) -> None:
-        """Add the bounds that a job had outlived when it left after `waited` seconds.
+        """Add the misses of a job that left the queue without starting, after `waited` seconds.
 
-        Call this before `coverage` drops the bounds.
+        Call this before `coverage` drops the job's bounds.
         """
         self._bounds(job, coverage, waited, started=False)
         self.outlived.pop(job.job_number, None)

@@ -1,9 +1,9 @@
 """Drift detection for the cluster and for its queues, partitions and users: docs/algorithms.md#drift.
 
-The share of failures on a day is the mean over users of each user's mean over jobs. Jobs of one session are alike, and
-no user dominates the day. A share is tested once a day against its record, the mean of earlier days, and against the
-stated share. The only assumption is about days: given the days before, no day is expected to exceed the larger of the
-two by more than the tolerance.
+The share of failures on a day is a mean over users. The value of a user is the mean over the user's jobs. So no user
+dominates the day, although the jobs of one session are alike. A share is tested once a day. Its limit is the larger of
+the stated share and its record, the mean of earlier days, plus a tolerance. The hypothesis is only about days: given
+the earlier days, no day is expected to exceed the limit.
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,13 +14,13 @@ from shadowtime.shared.formatting import DAY
 from shadowtime.shared.messages import Drift, Predicted, Scope
 
 AVERAGE_RUN: Final = 1_000.0
-"""Least mean number of days until the first false alarm of a scope: of all queues together, or all users together."""
+"""Least mean number of days until the first false alarm in a scope, such as all queues together."""
 
 PLACES: Final[dict[Scope, int]] = {"cluster": 1, "queue": 20, "partition": 20, "user": 200}
-"""Number of a scope's members that are watched at a time: those with the latest outcomes, and those under alarm."""
+"""Maximum number of watched members of a scope. The member with the oldest outcomes and no alarm is evicted first."""
 
 STATISTICS: Final = 16
-"""Number of shares that are watched for each member: the first to have outcomes."""
+"""Maximum number of watched shares of a member. The first shares with outcomes are watched."""
 
 MAX_CELLS: Final = 10_000
 """Maximum number of combinations of reach, user, queue and partition in a day. Later combinations are left out."""
@@ -30,7 +30,7 @@ Reach = Literal["all", "cluster", "queue"]
 
 
 class Statistic(NamedTuple):
-    """A watched share of failures and its stated value, which is 0 if none is stated."""
+    """A watched share of failures, and the value that the prediction states; 0 if it states none."""
 
     of: Predicted
     what: str

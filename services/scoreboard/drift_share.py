@@ -1,7 +1,7 @@
 """Test of a share of failures, day by day: whether it rises above the stated share and above its own record.
 
-The record is the mean of earlier days. The hypothesis is not that nothing changes, but that the share exceeds the
-larger of the two by no more than a tolerance (Podkopaev 2022). See docs/algorithms.md#drift.
+The record is the mean of earlier days. The hypothesis allows changes: it says that the share exceeds the larger of the
+stated share and the record by at most a tolerance (Podkopaev 2022). See docs/algorithms.md#drift.
 """
 
 from collections import deque
@@ -77,22 +77,22 @@ TOLERANCE = 0.05
 """Least tolerance by which a share may exceed both the stated share and its record."""
 
 RECORD = 20
-"""Number of first days, which are only added to the record. Tests begin after them."""
+"""Number of days at the beginning that are only added to the record. Tests begin after these days."""
 
 LAG = 10
 """Days after which a day enters the record, so that a change is detected before it becomes part of the record."""
 
 DOUBT = 60
-"""The same number of days, for a day on which the share may have risen already."""
+"""Days after which a day enters the record if the share may have risen by then. It replaces `LAG` in this case."""
 
 HORIZON = 90
 """Days over which the record is averaged. Earlier days fade."""
 
 ERRORS = 2.0
-"""Standard errors of the record by which a share may exceed it, if that is more than the tolerance."""
+"""Number of standard errors of the record that are the tolerance, if they exceed `TOLERANCE`."""
 
 HIGHEST = 0.95
-"""Largest limit of a share that is tested. Above it, no rise could be detected."""
+"""Largest limit at which a share is tested. Above this limit, no rise could be detected."""
 
 STILL = 30.0
 """Evidence at which an alarm ends. A share that is still too high stays under alarm for 30 days or more on average."""
@@ -138,7 +138,7 @@ class WatchedShare:
         self.most = 0.0
         """Largest share that is allowed, as of the last day that was tested."""
         self.share = 0.0
-        """Share from `since` until the alarm. Once the alarm has ended: the share since it holds again."""
+        """Mean share from `since` until the alarm. After the alarm: the mean share since the prediction holds again."""
 
     def add(self, day: int, value: float) -> Change | None:
         """Add the share of a day, in 0 to 1. Return `drifts` if an alarm begins, `holds` if one ends, else None."""

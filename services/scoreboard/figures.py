@@ -89,7 +89,7 @@ def _outcomes(tally: Tally, sampling: Sampling) -> Samples:
     ):
         yield metric, (), summary[field]
 
-    for share, wait in zip(QUANTILES, sampling.waits.quantiles(QUANTILES), strict=False):  # none before the first end
+    for share, wait in zip(QUANTILES, sampling.waits.quantiles(QUANTILES), strict=False):  # no job has ended yet
         yield names.WAIT_QUANTILE, (f"{share:g}",), wait
     yield names.ENDED_AT_LIMIT, (), tally.ended_at_limit
     yield names.KILLED, (), tally.killed

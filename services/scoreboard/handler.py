@@ -85,7 +85,7 @@ class Scoreboard(StageHandler):
         return envelope
 
     def on_withdrawn(self, envelope: Envelope, withdrawn: JobWithdrawn, job: JobSubmitted) -> Envelope:
-        """Score the bounds that the job outlived. Forget its other predictions."""
+        """Score the bounds that the job's wait exceeded. Forget its other predictions."""
         number = job.job_number
         self.tally.happenings[withdrawn.reason] += 1
         self._count_late(withdrawn)
@@ -101,7 +101,7 @@ class Scoreboard(StageHandler):
         return envelope
 
     def on_changed(self, envelope: Envelope, changed: JobChanged, old: JobSubmitted, new: JobSubmitted) -> Envelope:
-        """Record the new predictions. Bounds and forecast stay as at submission; a change of queue drops the bounds."""
+        """Record the new predictions. Keep the forecast of the submission, and its bounds unless the queue changes."""
         self.tally.happenings["changed"] += 1
         self._count_late(changed)
         if envelope.run_time is not None:
@@ -110,7 +110,7 @@ class Scoreboard(StageHandler):
             self.adjusted_times[new.job_number] = envelope.adjustment.adjusted_time
         if self.sampling is not None:
             self.sampling.queue_of(new.queue_number)
-        if new.queue_number != old.queue_number:  # the bounds were about another queue
+        if new.queue_number != old.queue_number:  # the bounds were for another queue
             waited = envelope.event.time - old.since
             self.tally.held.withdraw(old, waited, self.tally.coverage)
             self.tally.coverage.withdraw(new.job_number, waited)

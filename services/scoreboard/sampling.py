@@ -11,7 +11,7 @@ from shadowtime.shared.messages import Decided, Envelope, JobSubmitted, Probably
 from shadowtime.shared.statistics import WaitQuantiles
 
 MAX_QUEUES = 20
-"""Number of queues with figures of their own: the first to occur. The others share a label."""
+"""Number of queues with figures of their own. All queues that occur later share a label."""
 
 MAX_REASONS = 30
 """Number of reasons of decisions that are counted apart. The others share a label."""
@@ -22,14 +22,14 @@ MAX_SCOPES = 500
 ALL, NONE, OTHERS = "all", "none", "others"
 
 Scope = tuple[str, int | None, float]
-"""Grouping, queue and quantile of bounds on waits; queue None is the cluster as a whole."""
+"""Grouping, queue and quantile of bounds on waits. The queue None stands for the whole cluster."""
 
 
 class Sampling:
     """State of a sampled run besides its scores; memory is bounded by the queues and groupings of its bounds.
 
-    Samples are due at whole multiples of `every` seconds on the cluster's time line, and at the end. Each covers all
-    events up to its time.
+    Samples are due at whole multiples of `every` seconds on the cluster's time line, and at the end. A sample covers
+    all events up to its own time.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ class Sampling:
             self.state = envelope.run_time.state
 
     def reveal(self, envelope: Envelope, job: JobSubmitted, wait: int) -> None:
-        """Record a wait that is known now, in seconds, and the coverage and change points that it revealed."""
+        """Record a wait that is known now, in seconds, and the coverage and change points in its envelope."""
         self._enter(envelope.event.time)
         for queue in (ALL, self.queue_of(job.queue_number)):
             self.started_waits[queue] = max(wait, self.started_waits.get(queue, 0))
@@ -123,7 +123,7 @@ class Sampling:
         return name if name in self.queues else OTHERS
 
     def _has_room(self, scopes: Mapping[Any, Any], scope: tuple[Any, ...]) -> bool:
-        """Return whether figures of a scope are kept: its queue has its own label, and `MAX_SCOPES` is not exceeded."""
+        """Return whether to keep figures of a scope: its queue has its own label, and `MAX_SCOPES` is not exceeded."""
         shown = scope[1] is None or str(scope[1]) in self.queues
         return shown and (scope in scopes or len(scopes) < MAX_SCOPES)
 

@@ -17,7 +17,7 @@ class ShadowOf:
     Parameters
     ----------
     cluster, real, run
-        The cluster, the real run whose jobs the shadow gets, and the shadow's own run.
+        The cluster, its real run, and the shadow's own run. The shadow gets the jobs of the real run.
     settings
         Settings of the connection to Kafka.
     exact

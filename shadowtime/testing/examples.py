@@ -12,9 +12,9 @@ USUAL = 100
 def examples(number: int, **others: Any) -> settings:
     """Return the settings of a property whose examples are much more or much less expensive than most.
 
-    It tries `number` examples under the usual profile, and a third of `number` under a profile that has a third of
-    `USUAL`. No example has a deadline: its duration depends on the machine's load. A property of a suite may run in
-    several classes; the health check against this is suppressed.
+    Under the usual profile, the property tries `number` examples. Another profile scales this number as it scales
+    `USUAL`. No example has a deadline, as its duration depends on the machine's load. A property of a suite may run in
+    several classes, so the health check against this is suppressed.
     """
     profile = settings()
     return settings(

@@ -124,8 +124,8 @@ RUNNING = st.tuples(REQUESTED, CUT, CUT, SECONDS, SECONDS, st.integers(1, 6), HI
 def instances(draw: st.DrawFn, max_waiting: int = 8, max_running: int = 6) -> Instance:
     """Return instances in which few jobs fit.
 
-    They have small machines, many ties, missing requests, outlived predictions and adjusted requests. Only few numbers
-    are drawn, from strategies that are built once: hypothesis' work for each draw dominates the cost of an example.
+    They have small machines, many ties, missing requests, exceeded predictions and adjusted requests. Drawing dominates
+    the cost of an example. So only few numbers are drawn, from strategies that are built once.
     """
     now, mixed = draw(SECONDS), draw(st.integers(0, 999))
     numbers = list(range(1, max_waiting + max_running + 1))

@@ -51,7 +51,7 @@ def _grown(place: str, before: Any, after: Any) -> Iterator[tuple[int, str]]:
 
 
 SETTLED = 2_000
-"""Jobs after which a state should stop growing: all 20 users, 40 executables and 3 queues have appeared by then."""
+"""Number of jobs after which a state should stop growing. By then all users, executables and queues have appeared."""
 MOST_GROWTH = 1.25
 
 AnyPredictor = Predictor[JobSubmitted, Any, Any]
@@ -82,7 +82,7 @@ def maker(option: str, spec: str) -> Callable[[], TimedPredictor]:
 
 
 def observations(seed: int = 1, gap: int = 60) -> Iterator[Observation]:
-    """Yield random jobs of 20 users with their outcomes in seconds, a million of them less one.
+    """Yield 999,999 random jobs of 20 users with their outcomes in seconds.
 
     Some fields are unknown, and some outcomes exceed the request. `gap` is the time between submissions in seconds.
     """
@@ -175,7 +175,7 @@ class Predictors(InPipeline):
 
     def test_memory_does_not_grow_with_the_jobs(self, spec: str) -> None:
         if "window=all" in spec:
-            return  # its SPEC asks it to remember all jobs
+            return  # its SPEC says that it remembers all jobs
         predictor = maker(self.option, spec.replace("history=20000", f"history={self.history}"))()
         learning = observations(gap=86_400)
         for job, outcome in islice(learning, SETTLED):
@@ -192,7 +192,7 @@ class Predictors(InPipeline):
     def test_a_restored_predictor_goes_on_as_if_never_interrupted(self, spec: str) -> None:
         predictor, again = self.make(spec), self.make(spec)
         learn(predictor, 500)
-        learn(again, 7, seed=9)  # to be forgotten
+        learn(again, 7, seed=9)  # `restore` must replace this state
         again.restore(orjson.loads(orjson.dumps(predictor.snapshot(), option=orjson.OPT_SERIALIZE_NUMPY)))
         assert answers(again) == answers(predictor)
         for one in (predictor, again):
@@ -227,7 +227,7 @@ class Bounders(Predictors):
     """The tests that a bound on waits must pass."""
 
     option = "wait-bound"
-    history = 200  # each group of jobs remembers so many; after `SETTLED` jobs even a rare group has them
+    history = 200  # outcomes of a group of jobs; after `SETTLED` jobs, even a rare group has as many
 
     def test_it_is_asked_at_any_quantile_and_stays_as_it_is(self, spec: str) -> None:
         bounder = BOUNDERS.build(parse(spec))

@@ -214,7 +214,7 @@ def make(folder: Path, wanted: Sequence[str], *, renew: bool = False) -> dict[st
 def add_certificates(folder: Path, contents: Mapping[str, dict[str, str]]) -> None:
     """Add a certificate and its key to each server's files, and write the authorities' certificates for all to read.
 
-    Each server has its own certificate authority, whose key is deleted once the certificate is made.
+    Each server has its own certificate authority. The key of the authority is deleted after the certificate is made.
     """
     for server in TLS:
         here = folder / f"tls-{server}"

@@ -115,7 +115,7 @@ def down(folder: Folder = STACK) -> None:
         console.print(f"nothing runs in {folder}")
         return
 
-    with os.fdopen(supervisor):  # the descriptor is readable once the process has ended, just after it frees its lock
+    with os.fdopen(supervisor):  # readable once the process has ended, just after its lock is free
         os.kill(pid, signal.SIGTERM)
         if not select.select([supervisor], [], [], DOWN_SECONDS)[0]:
             os.kill(pid, signal.SIGKILL)  # the guards then kill its processes

@@ -26,16 +26,16 @@ METRICS = "metrics"
 """The process that writes the results of the stages to VictoriaMetrics."""
 
 FOLLOWERS = 4
-"""Number of ports scraped for followers, and for shadows: the default port, and the ports below it for further
-clusters. They may be unused."""
+"""Number of scraped ports for followers, and also for shadows: the default port, and the ports below it for further
+clusters. Some of these ports may be unused."""
 
 
 @dataclass(frozen=True)
 class StackPlan:
     """A stack: three servers, `workers` workers for each of `stages`, the writer of metrics, and the live page.
 
-    Redis always has a user for each role that uses it. Kafka and VictoriaMetrics ask for passwords if the stack is
-    `secure`. All three encrypt under `tls`.
+    Redis always has a user for each role that uses Redis. Kafka and VictoriaMetrics ask for passwords if the stack is
+    `secure`. All three servers encrypt if `tls` is set.
 
     Examples
     --------

@@ -13,7 +13,7 @@ log = logging.getLogger("stack")
 FIRST_PAUSE = 0.5
 MAX_PAUSE = 10.0
 STEADY_SECONDS = 30.0
-"""Seconds of running after which a process counts as steady: its next restart follows after the first pause."""
+"""Seconds of running after which a process counts as steady. Then the pause before its next restart is short again."""
 
 LOOK_SECONDS = 0.1
 ASK_SECONDS = 1.0
@@ -39,7 +39,7 @@ class RestartLoop(threading.Thread):
         self._stop_seconds = 0.0
 
     def stop_within(self, seconds: float) -> None:
-        """Ask the thread to end its process, and to kill it after so many seconds. Join the thread to wait for it."""
+        """Ask the thread to end its process, and to kill it after `seconds`. Join the thread to wait for the end."""
         self._stop_seconds = seconds
         self._stopping.set()
 
@@ -67,7 +67,7 @@ class RestartLoop(threading.Thread):
         """Start the process and watch it. Return when it has ended by itself, or has been stopped."""
         self.server.start(wait=False)
         try:
-            with suppress(ServerError):  # it may have ended already
+            with suppress(ServerError):  # the process may have ended already
                 self.pid = self.server.pid
                 log.info("%s runs as process %d", self.name, self.pid)
             asked = 0.0

@@ -64,7 +64,7 @@ def hold_lock(folder: Path) -> Iterator[None]:
 
 
 def supervisor_of(folder: Path) -> int | None:
-    """Return the process id of the supervisor that runs in `folder`; None if none does."""
+    """Return the process id of the supervisor that runs in `folder`; None if no supervisor runs."""
     try:
         with (folder / "lock").open("r+") as file:
             try:

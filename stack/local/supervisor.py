@@ -115,7 +115,7 @@ def main() -> int:
     logging.getLogger("aiokafka").setLevel(logging.ERROR)
     os.umask(OWNER_ONLY)
     for name in [name for name in os.environ if name.upper().startswith(OURS)]:
-        del os.environ[name]  # the stack sets these itself
+        del os.environ[name]  # the stack sets these variables itself
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     try:
         with hold_lock(folder):

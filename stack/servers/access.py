@@ -1,4 +1,4 @@
-"""Secrets of a local stack, made at its first start, and a settings file for every role, which refers to them.
+"""Secrets of a local stack, made at its first start, and a settings file for every role, which names its secrets.
 
     access/             0700
       secrets/          a password per role and server: kafka-scheduler, redis-scheduler, …

@@ -16,13 +16,13 @@ EPHEMERAL_RANGE = Path("/proc/sys/net/ipv4/ip_local_port_range")
 MIN_EPHEMERAL = 32_768  # Linux's default, used if the system does not state it
 
 RESERVED: set[int] = set()
-"""Ports that `free_port` has returned in this process. It returns none of them again."""
+"""Ports that `free_port` has returned in this process. It returns no port twice."""
 
 
 def is_free(port: int) -> bool:
     """Return whether a server could listen on `port` now."""
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as servers do, to ignore old connections
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as servers do, to ignore closed connections
         try:
             probe.bind((HOST, port))
         except OSError:

@@ -131,7 +131,7 @@ class Redis(Server):
                 "tls-auth-clients": "no",
             }
 
-        written = self.folder / "redis.conf"  # it may hold the password
+        written = self.folder / "redis.conf"  # may hold the password
         write_private(
             written,
             "".join(f"{name} {_quoted(value)}\n" for name, value in (directives | dict(self.settings)).items()),

@@ -1,4 +1,4 @@
-"""A server as a child process: it can be started, stopped, killed and paused, and never outlives its parent.
+"""A server as a child process. You can start, stop, kill and pause it. It never outlives its parent process.
 
 Every server here guarantees:
 
@@ -168,7 +168,7 @@ class Server(ABC):
         return None if self._process is None else self._process.poll()
 
     def start(self, *, wait: bool = True) -> None:
-        """Start the server on its data and, if `wait`, wait until it answers."""
+        """Start the server with its existing data. With `wait`, wait until the server answers."""
         if self.running:
             raise ServerError(f"{self.name} at {self.address} is running already")
         self._release()
@@ -235,7 +235,7 @@ class Server(ABC):
         self._running_process().send_signal(signal.SIGCONT)
 
     def restart(self) -> None:
-        """Stop the server if it runs, and start it on the same data and port."""
+        """Stop the server if it runs. Then start it with the same data and port."""
         self.stop()
         self.start()
 

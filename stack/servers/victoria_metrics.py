@@ -1,4 +1,4 @@
-"""VictoriaMetrics, one node, from the system's package. It keeps samples of any age, even from 1996."""
+"""VictoriaMetrics, one node, from the system's package. It keeps samples for 100 years, as logs may be from 1996."""
 
 import base64
 import http.client

@@ -11,7 +11,7 @@ from shadowtime.stack.servers.ports import HOST
 from shadowtime.stack.servers.server import Server
 
 OURS = ("SHADOWTIME_KAFKA_", "SHADOWTIME_REDIS_", "SHADOWTIME_VICTORIA_METRICS_", "SHADOWTIME_WEB_", VARIABLE)
-"""Prefixes of settings that the stack decides. A worker reads all others from the environment."""
+"""Prefixes of the settings that the stack decides. A worker reads all other settings from the environment."""
 
 
 MEMORY = "SHADOWTIME_MEMORY_MB"

@@ -46,15 +46,15 @@ def observations_in(path: Path, source: str) -> list[JobObservation]:
 def observations_of(rows: AccountingRows) -> list[JobObservation]:
     """Return an observation for each life in accounting rows. O(rows log rows).
 
-    Rows that repeat or continue another row, or lack a job number or a submission time, have no observation of their
-    own.
+    A row that repeats or continues another row has no observation of its own. A row without a job number or a
+    submission time has no observation either.
     """
     lives = in_order_of_time(rows, Instants(zone_of(None)))
     numbers, status, limit = rows.column("job_number"), rows.column("status"), rows.column("limit")
     size = rows.column("processors")
     again = repeated(numbers, lives)
     going_on = lives.end == UNKNOWN
-    lives.end[going_on] = MAX_TIME  # so that the last size of a running job is joined to its earlier sizes
+    lives.end[going_on] = MAX_TIME  # `joined_sizes` needs an end to join the last size of a running job
     resized, joined = joined_sizes(numbers, lives, status, limit, size, ~again)
     sizes: dict[int, list[tuple[int, int]]] = {}
     for row, time, processors in resized:

@@ -56,10 +56,10 @@ class JobLife:
         return self.reported in ("waiting", "running", "suspended")
 
     def runs_at(self, time: int | None, seen: JobObservation | None, *, shown: bool) -> bool:
-        """Return whether the life ran at `time`: as published or, if no end is published, as observed (`seen`).
+        """Return whether the life ran at `time`. Published times count; without a published end, those of `seen` count.
 
-        `shown` says whether the life is in the last picture of the cluster. The answer identifies parts of runs:
-        slurmdbd may record a part of a run as a run of its own, if the job was resized while slurmdbd was down.
+        `shown` says whether the last whole observation of the cluster has the life. The caller uses the result to
+        identify parts of runs: slurmdbd may record one run as several if the job was resized while slurmdbd was down.
         """
         start, end = self.started, self.over
         if seen is not None and end is None:
@@ -68,7 +68,7 @@ class JobLife:
 
     def take(self, event: Event) -> None:
         """Apply a published event of this life."""
-        if isinstance(event, JobExpected):  # may be published at the same instant as another event of the life
+        if isinstance(event, JobExpected):  # `at` stays: an expected start may share its instant with another event
             self.expected = event.start
             return
         self.at = event.time
@@ -103,7 +103,7 @@ class JobLife:
 def wait_of(observation: JobObservation, earliest: int, now: int) -> int | None:
     """Return the time at which the current wait of a life began; None if it has not begun by `now`.
 
-    The time is `earliest` or later. The wait of a job that started began at the start at the latest. A job that was
+    The wait of a started job began no later than its start. Yet no wait begins before `earliest`. A job that was
     cancelled before it was eligible did not wait.
     """
     since = observation.eligible
@@ -119,7 +119,7 @@ def wait_of(observation: JobObservation, earliest: int, now: int) -> int | None:
 
 
 def published_observation(life: JobLife, parts: MachineParts) -> JobObservation:
-    """Return an observation of a running life that is made from its published state, as there is no real one."""
+    """Return an observation of a running life, made from its published state. It replaces a missing observation."""
     asked = life.asked
     limit = asked.get("requested_time")
     partition = next((name for name, pool in parts.of_partition.items() if pool == asked.get("pool")), "")

@@ -32,17 +32,17 @@ class KnownLives:
         return self._of_job.get((key.job, key.task), [])
 
     def too_many(self, key: LifeKey) -> bool:
-        """Return whether a job has `MAX_LIVES` lives, more than any real job.
+        """Return whether a job has `MAX_LIVES` lives. No real job has so many.
 
-        The limit bounds the cost, as each life is compared with all others of its job.
+        The limit bounds the cost, because each life is compared with all other lives of its job.
         """
         return len(self.of_job(key)) >= MAX_LIVES
 
     def new(self, observation: JobObservation) -> JobLife:
         """Add and return the life of a first observation.
 
-        The life follows the known lives of its job, or precedes those that were submitted later. A life that is known
-        from events of the log is not added again, but gets its true key.
+        The new life follows the known lives of its job, but precedes lives with later submissions. A life that is
+        known from events of the log is not added again. It gets its true key instead.
         """
         job, task, submit = observation.key
         of_job = self.of_job(observation.key)
@@ -73,7 +73,7 @@ class KnownLives:
         return (0, -submit) if before else (1, submit)
 
     def found_again(self, event: JobSubmitted) -> JobLife:
-        """Add a life that is known only from its events. `new` gives it its true key when it is observed."""
+        """Add a life that is known only from its events. `new` replaces the key once the life is observed."""
         submit = event.since if event.submit_time is None else event.submit_time
         rest, job = divmod(event.job_number, LIFE)
         life = JobLife(LifeKey(job, FOUND_AGAIN - rest, submit), event.job_number, 0)
@@ -110,7 +110,8 @@ class KnownLives:
     ) -> bool:
         """Return whether a life that started at `start` is part of the run of an earlier life of its job.
 
-        `observations` has the last observations, `shown` the lives in the last picture; see `JobLife.runs_at`.
+        `observations` has the last observation of each life. `shown` has the lives in the last whole observation of
+        the cluster. See `JobLife.runs_at`.
         """
         before = (other for other in self.of_job(life.key) if other.key.submit < life.key.submit)
         return any(other.runs_at(start, observations.get(other.key), shown=other.key in shown) for other in before)
@@ -122,7 +123,7 @@ class KnownLives:
                 self.drop(life)
 
     def end_before(self, life: JobLife) -> int:
-        """Return the end of the previous life; the life's own submission if that end is unknown."""
+        """Return the end of the previous life. If that end is unknown, return the submission of `life`."""
         ends = [
             other.over for other in self.of_job(life.key) if other.index == life.index - 1 and other.over is not None
         ]

@@ -23,7 +23,7 @@ log.addFilter(FewAMinute())
 class Opening(NamedTuple):
     """The opening of a run: the machine, the Unix second of its time 0, and the time at which its log begins.
 
-    Decisions are obeyed from `obeyed_from` on, if it is set.
+    If `obeyed_from` is set, decisions are carried out from that time on.
     """
 
     processors: int
@@ -34,7 +34,7 @@ class Opening(NamedTuple):
 
 
 def as_opened(parts: MachineParts, opened: ClusterOpened) -> MachineParts:
-    """Return a machine with the pools of its log's opening event. If pools have other sizes now, a change is published.
+    """Return a machine with the pools of its log's opening event. The mirror publishes later changes of their sizes.
 
     Raises
     ------
@@ -54,10 +54,10 @@ def as_opened(parts: MachineParts, opened: ClusterOpened) -> MachineParts:
 class SourceLoad:
     """The cost of a source, the lag of its log, and counts of problems.
 
-    `answers` counts polls, `failures` failed polls; `seconds` is the total duration of polls. `behind` is the lag in
-    seconds. `share` is the share of the scheduler's time that the follower took; None if the cluster does not report
-    it. `late` counts events that were published late, `guessed` guessed ends, `left_out` lives that are not published,
-    and `refused` invalid lines.
+    `answers` counts polls, and `failures` counts failed polls. `seconds` is the total duration of polls. `behind` is
+    the lag in seconds. `share` is the share of the scheduler's time that the follower took. It is None if the cluster
+    does not report this share. `late` counts late events, `guessed` guessed ends, `left_out` lives that are not
+    published, and `refused` invalid lines.
     """
 
     answers: int = 0
@@ -71,7 +71,7 @@ class SourceLoad:
     refused: int = 0
 
     def take(self, mirror: Mirror) -> None:
-        """Copy the counts of a mirror. Log it if more lives are left out than before: a setting may be wrong."""
+        """Copy the counts of a mirror. Warn if more lives are left out than before: a setting may be wrong."""
         self.late, self.guessed = mirror.late, mirror.guessed
         if (left_out := mirror.left_out.total()) > self.left_out:
             reasons = ", ".join(f"{count:,} {reason}" for reason, count in mirror.left_out.items())
@@ -87,13 +87,13 @@ class SourceLoad:
 class LiveSource(Source, Protocol):
     """A live cluster. Each event is emitted once, however often the process is interrupted.
 
-    Between two calls of `listen`, it is a `Source` without I/O. Its snapshot does not have `names`: new names are
-    stored separately.
+    Between two calls of `listen`, the object is a `Source` without I/O. The snapshot does not include `names`: new
+    names are stored separately.
     """
 
     load: SourceLoad
     takes: ClassVar[frozenset[str]]
-    """Fields of `FollowOptions` that this source reads, beside those that every source reads."""
+    """Fields of `FollowOptions` that this source reads, in addition to the fields that every source reads."""
 
     @property
     def over(self) -> bool:
@@ -113,8 +113,8 @@ class LiveSource(Source, Protocol):
         Parameters
         ----------
         opened
-            First event of a run whose log is left, but whose stored state is lost; None for a new run. The caller then
-            passes the other events of the log to `published`.
+            None for a new run. If the stored state of a run is lost, but its log is left: the first event of the log.
+            The caller then passes the other events of the log to `published`.
 
         Raises
         ------
@@ -124,11 +124,11 @@ class LiveSource(Source, Protocol):
         ...
 
     async def listen(self) -> None:
-        """Wait for new facts about the cluster, and apply them. Poll a cluster that cannot be reached again later."""
+        """Wait for new facts about the cluster, and apply them. If the cluster cannot be reached, retry later."""
         ...
 
     def routes(self) -> Sequence[Route]:
-        """Return the HTTP routes of the source, beside the pages of every worker. Requests may have a body."""
+        """Return the HTTP routes that only this source has. Requests may have a body."""
         ...
 
     async def close(self) -> None:

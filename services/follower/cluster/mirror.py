@@ -2,14 +2,15 @@
 
 Its rules:
 
-1. An instant is emitted once all of it is known, in the order of `shared/cluster/event_order.py`, jobs by number.
-2. Observations are compared with the emitted state, and the difference is emitted. So a life of a job is emitted once,
-   even if observations are missed, repeated or out of order. The events determine the whole state: a mirror that
+1. An instant is emitted as soon as all its events are known. The events are in the order of
+   `shared/cluster/event_order.py`, then by job number.
+2. Observations are compared with the emitted state, and the difference is emitted. So each life is emitted exactly
+   once, even if observations are missed, repeated or out of order. The events determine the whole state: a mirror that
    applies the events of the log (`published`) gets the state of the mirror that emitted them.
 3. Facts that are found late are emitted at the next instant, with their true times.
-4. A life is in doubt if it has not ended and is missing from a whole picture, an observation of all jobs that wait or
-   run. It is also in doubt if it is not the first life of its job and the previous life is unknown. Meanwhile nothing
-   is emitted, as unknown events may come first. After `patience`, the doubt is resolved by a guess.
+4. A whole picture is an observation of all jobs that wait or run. A life is in doubt if it has not ended and is missing
+   from a whole picture. A later life of a job is also in doubt if the previous life is unknown. While a life is in
+   doubt, nothing is emitted, as unknown events may come first. After `patience`, the doubt is resolved by a guess.
 """
 
 from collections import Counter, deque
@@ -33,7 +34,7 @@ LAG = 60
 """Seconds that accounting may need to store a message."""
 
 KEEP = 7_200
-"""Seconds for which a life that is over is remembered. Observations of earlier ends are ignored."""
+"""Seconds for which a life that is over is remembered. Observations of lives that ended earlier are ignored."""
 
 
 COUNTS = ("now", "until", "late", "guessed")
@@ -95,11 +96,11 @@ class Mirror:
         return {*self._missing, *self._after_unknown}
 
     def answered(self, observations: Iterable[JobObservation], at: int) -> None:
-        """Resolve doubts about missing lives by the complete answer of accounting, which `take` has applied before.
+        """Resolve doubts about missing lives by the complete answer of accounting. Call `take` with the answer before.
 
-        A life that waits in the answer really waits: squeue omits the last task of an array with a step. A life that
-        had not started, and is not in the answer, was cancelled. Other doubts are resolved by a guess after at most
-        `LAG` seconds.
+        A life that waits according to the answer really waits: squeue omits the last task of an array with a step. A
+        life that has not started and is not in the answer was cancelled. All other doubts are resolved by a guess
+        after at most `LAG` seconds.
         """
         states = {observation.key: observation.state for observation in observations}
         for key in [key for key in self._missing if self.lives.by_key[key].started is None]:
@@ -126,14 +127,14 @@ class Mirror:
             life = self.lives.by_key[key]
             pool = self.parts.pool_of(observation.node_list, observation.partition)
             if not life.in_system and (pool is None or not self.rooms.fits(observation, pool)):
-                continue  # the growth of its pool is emitted first
+                continue  # the job waits here until the growth of its pool is published
             asked = self.names.asked(observation, pool) | {"priority": order.get((key.submit, life.number))}
             events = list(pending_events(life, observation, asked, self.lives.end_before(life), present, until))
             if not events and observation.state == "over" and not life.in_system and (observation.end or 0) <= until:
                 life.reported, life.over = (
                     "left out",
                     observation.end,
-                )  # it was never in the queue, or left it while it was held
+                )  # the job never waited in the queue, or was held at its end
                 del self._observations[key]
 
             due += [(event.time, PLACE[type(event)], life.number, event) for event in events]
@@ -175,7 +176,7 @@ class Mirror:
                 happened = moment(event)
 
             if life is not None:
-                self.late += event.time - happened > 1  # an end within the second of the start is a second late
+                self.late += event.time - happened > 1  # an end in the second of the start is always published 1 s late
                 life.take(event)
                 if not life.open:
                     self._observations.pop(life.key, None)
@@ -197,7 +198,7 @@ class Mirror:
             for after in self.lives.of_job(life.key):
                 if after.index == life.index + 1:
                     self._after_unknown.pop(after.key, None)
-        elif life.open and self.rooms.unusable(observation) is not None:  # keep the resources that it had
+        elif life.open and self.rooms.unusable(observation) is not None:  # keep the earlier resources of the life
             observation = as_before(
                 observation, self._observations.get(observation.key) or published_observation(life, self.parts)
             )

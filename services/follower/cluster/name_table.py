@@ -8,7 +8,7 @@ from shadowtime.shared.accounting import KINDS, Names
 from shadowtime.shared.bounds import MAX_DURATION
 
 ASSIGNED = "\0"
-"""First character of a placeholder. It stands for the name of a number in the log, as long as the name is unknown."""
+"""First character of a placeholder. A placeholder stands for the unknown name of a number in the log."""
 
 
 class NameTable:
@@ -25,7 +25,7 @@ class NameTable:
         self._unbound = 0
 
     def number(self, kind: str, name: str) -> int | None:
-        """Return the number of a name. A new name gets the next number, an empty name None."""
+        """Return the number of a name. A new name gets the next number. An empty name has no number: return None."""
         if not name:
             return None
         known, shown = self.names.of[kind], self.names.shown(kind, name)
@@ -35,7 +35,7 @@ class NameTable:
         return number
 
     def of(self, observation: JobObservation) -> dict[str, int | None]:
-        """Return the numbers of the names of a job, as fields of an event."""
+        """Return the numbers of a job's user, account and other names, as fields of an event."""
         return {field: self.number(kind, getattr(observation, kind)) for kind, field in KINDS.items()}
 
     def asked(self, observation: JobObservation, pool: int | None) -> dict[str, Any]:

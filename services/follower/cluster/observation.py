@@ -85,7 +85,7 @@ class Node(NamedTuple):
 
 
 def shifted(observations: Iterable[JobObservation], zero: int) -> list[JobObservation]:
-    """Return observations with instants on a cluster's own time line, whose second 0 is the Unix second `zero`."""
+    """Return observations with instants on a cluster's own time line. Its second 0 is the Unix second `zero`."""
 
     def own(instant: int | None) -> int | None:
         return None if instant is None else instant - zero

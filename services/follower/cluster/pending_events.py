@@ -1,6 +1,6 @@
 """Pending events of a job: the differences between its published state and an observation. No I/O.
 
-An event that is found late is emitted at the present, with the time at which it happened.
+An event that is found late is emitted at the present. Its field `happened` has the true time.
 """
 
 from collections.abc import Iterator
@@ -22,8 +22,8 @@ from shadowtime.shared.messages import (
 )
 
 NEWS, SHARE = 60, 0.1
-"""A changed expected start is published if it differs by more than so many seconds, and by more than this share of the
-time left until the published one."""
+"""Limits of a change of an expected start, in seconds and as a share of the time left until the published start. The
+change is published if it exceeds both limits."""
 
 STAYS = ("pool", "partition_number", "priority", "blocked")
 """Fields whose changes are not published once a job runs."""
@@ -34,15 +34,15 @@ def pending_events(
 ) -> Iterator[Event]:
     """Yield the pending events of a life, in order, at times from `present` to `now`. The life is not modified.
 
-    A change has no time of its own and is published at `now`. If another event of the life was published at `now`
-    already, the change is published later, as it would have to precede that event.
+    The time of a change is unknown, so the change is published at `now`. If another event of the life was already
+    published at `now`, the change is published later: at one instant it would have to precede that event.
 
     Parameters
     ----------
     asked
         The request and owner of the job, from the observation.
     earliest
-        Earliest time at which its wait may have begun: the end of the previous life.
+        Earliest time at which the wait may have begun: the end of the previous life.
     """
     number, reported, at, since, known = life.number, life.reported, life.at, life.since, life.asked
     begun = wait_of(observation, earliest, now)
@@ -103,7 +103,7 @@ def _events_while_running(
 ) -> Iterator[Event]:
     """Yield the pending events of a life that runs according to its published state.
 
-    `different` has the unpublished changes of its request, as fields of `JobChanged`.
+    `different` has the unpublished changes of the job's request, as fields of `JobChanged`.
     """
     number, at, started = life.number, life.at, life.started or 0
     over = observation.end if observation.state == "over" else None
@@ -113,7 +113,7 @@ def _events_while_running(
     )
     changes = {name: value for name, value in different.items() if name not in (*STAYS, "requested_processors")}
     end = now if over is None else max(over, at + 1, present)
-    last_change = end if over is None else end - 1  # a change at the end would be too late
+    last_change = end if over is None else end - 1  # a change must precede the end
     for changed, processors in observation.resized if size != last else ():
         if at < (time := max(changed, present)) <= min(now, last_change):
             yield JobChanged(
@@ -150,7 +150,7 @@ def _submitted(number: int, observation: JobObservation, asked: Asked, since: in
 
 
 def _different(known: Asked, asked: Asked, unlimited: bool) -> dict[str, Any]:
-    """Return the changes from the `known` request of a job to the one `asked` now, as fields of `JobChanged`."""
+    """Return the changes from a job's `known` request to its present request `asked`, as fields of `JobChanged`."""
     changed = {name: value for name, value in asked.items() if value is not None and value != known.get(name)}
     if known.get("blocked") and not asked.get("blocked"):
         changed["blocked"] = False

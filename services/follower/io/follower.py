@@ -36,7 +36,7 @@ STORE = "follow"
 """Prefix of its keys in Redis."""
 
 BATCH = 1_000
-"""Number of events from which on no further instant is added to a transaction."""
+"""Number of events at which a transaction is full: no further instant is added."""
 
 RIVALS = 5
 """Number of fenced transactions in a row after which another follower of the run is assumed."""
@@ -111,7 +111,7 @@ class Follower:
         self.sequence = stored = -1
         if saved is not None:
             self.sequence = saved.sequence
-            self._offset = saved.offset if saved.log == self._log else -1  # another log: read it from its beginning
+            self._offset = saved.offset if saved.log == self._log else -1  # read another log from its beginning
             stored = self.sequence
             state = orjson.loads(saved.snapshot or b"{}")
             self._require_same(ClusterOpened.model_validate(state["opened"]))
@@ -133,7 +133,7 @@ class Follower:
         log.info("following", extra={"run": self.run, "sequence": self.sequence})
 
     async def _begin(self, opened: ClusterOpened | None) -> None:
-        """Connect to the cluster, and put its opening into `self.opened`. `opened` is as in `LiveSource.meet`."""
+        """Connect to the cluster, and copy the opening to `self.opened`. `opened` is as in `LiveSource.meet`."""
         opening = await self.source.meet(opened)
         self.opened = self.opened.model_copy(update=opening._asdict())
 

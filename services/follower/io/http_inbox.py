@@ -110,12 +110,12 @@ class Inbox:
         if not lines:
             return
         names = [path.name for path in self._folder.iterdir() if DAILY.fullmatch(path.name)]
-        today = time.strftime("%Y%m%d.jsonl", time.gmtime())  # the latest file wins if the clock was set back
+        today = time.strftime("%Y%m%d.jsonl", time.gmtime())  # after the clock was set back, use the latest file
         path = self._folder / max([*names, today])
         with path.open("ab+") as file:
             if file.tell():
                 file.seek(-1, os.SEEK_END)
-                if file.read(1) != b"\n":  # a line that was cut off stays on a line of its own, and is refused
+                if file.read(1) != b"\n":  # end a cut-off line, so that only this line is invalid
                     lines = b"\n" + lines
 
             file.write(lines)

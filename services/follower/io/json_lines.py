@@ -1,7 +1,7 @@
 """Source for any cluster: a program writes lines of JSON to a file, or sends them over HTTP.
 
-A line has all that is known now about a job or a pool, or says that everything before a second has been written.
-Repeated lines, and lines that arrive after newer ones, do no harm. Fields: docs/beside-your-slurm.md#other-clusters.
+A line has all known facts about a job or a pool. Another kind of line says that everything before a second has been
+written. Repeated lines and lines out of order are harmless. The fields: docs/beside-your-slurm.md#other-clusters.
 """
 
 import re
@@ -42,7 +42,7 @@ Word = Annotated[str, Field(max_length=MAX_NAME_LENGTH)]
 
 
 class JobLine(FrozenModel):
-    """The known facts about a job. It is over if it has an `end`, else runs if it has a `start`, else waits."""
+    """The known facts about a job. A job with an `end` is over, a job with only a `start` runs, other jobs wait."""
 
     job: Annotated[int, Field(ge=0, lt=LIFE)] = Field(description="number of the job")
     submit: Second = Field(description="when it was submitted; a job that waits anew has another")

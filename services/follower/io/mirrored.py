@@ -24,7 +24,7 @@ class Mirrored:
 
     name: ClassVar[str]
     seen_once: ClassVar[bool] = False
-    """Whether observations cannot be repeated. If so, they are stored with the published state."""
+    """Whether each observation is available only once. Then observations are stored with the published state."""
     over: ClassVar[bool] = False
     """Whether the source has ended. A cluster never ends."""
 
@@ -36,7 +36,7 @@ class Mirrored:
 
     @property
     def mirror(self) -> Mirror:
-        """The mirror of the cluster. It exists only after `meet` or `restore`; before, `FollowError` is raised."""
+        """The mirror of the cluster. Access raises `FollowError` before `meet` or `restore` was called."""
         if self._mirror is None:
             raise FollowError(f"{self.name}: call meet or restore first")
         return self._mirror
@@ -88,7 +88,7 @@ class Mirrored:
         return self._know(parts, begin - self._zero)
 
     def _begin_again(self, parts: MachineParts, opened: ClusterOpened) -> Opening:
-        """Reopen a run whose state is lost and whose log is left."""
+        """Reopen a run from its log, after its stored state was lost."""
         self._zero = opened.unix_start
         return self._know(as_opened(parts, opened), opened.time)
 

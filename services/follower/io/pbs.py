@@ -1,8 +1,8 @@
 """Source for OpenPBS or PBS Pro. It reads the accounting records of the server as they are written.
 
-A job is published once its size is known: from its Q record, or else (older PBS, Torque) from its S record, with the
-time at which it was queued. The records do not say which nodes are down, so these still count
-as part of the machine.
+A job is published as soon as its size is known. The Q record has the size; in older PBS and in Torque, only the S
+record has the size, together with the time at which the job was queued. The records do not say which nodes are down, so
+these nodes still count as part of the machine.
 """
 
 import re
@@ -56,7 +56,7 @@ class Pbs(Tailed):
         if again is not None:
             numbers["submit"] = numbers["eligible"] = again[0]
             if life.kind != "S" and numbers["start"] == again[1]:
-                return []  # the rerun has already ended this run
+                return []  # the record of the rerun has already ended this run
 
         job, task = numbered(life.job)
         observation = observation_of(LifeKey(job, -1 if task is None else task, numbers["submit"]), numbers, life.words)

@@ -33,7 +33,7 @@ from shadowtime.shared.streaming import (
 # Pages of a follower: `/health`, and figures at `/metrics`.
 
 STALE = 600.0
-"""Lag of the log behind the cluster, in seconds, from which on the follower is unhealthy."""
+"""Least lag of the log behind the cluster, in seconds, at which the follower is unhealthy."""
 
 
 class FollowerCollector(Collector):

@@ -2,8 +2,8 @@
 
 Its rules:
 
-1. It only reads, by one command or one request to slurmrestd at a time. Its user must be allowed to see all jobs.
-   Nothing is ever written to Slurm.
+1. The source only reads, by one command or one request to slurmrestd at a time. Its user must be allowed to see all
+   jobs. Nothing is ever written to Slurm.
 2. A picture has all jobs that wait or run. slurmctld's clock is read first, so everything before that second is known.
 3. Accounting has the facts that no picture shows: the past, and jobs that came and went between two pictures. While
    accounting or slurmctld is down, unknown facts are not published. The follower polls again after increasing pauses.
@@ -37,8 +37,8 @@ from shadowtime.shared.streaming import clients as bus
 class Waker:
     """Listener on Kafka topics, such as those of Slurm's jobcomp/kafka.
 
-    It only signals that a message arrived; the follower then polls. A message may be lost or arrive twice.
-    Slurm sends none for a submission.
+    The listener only signals that a message arrived. The follower then polls. A message may be lost or arrive twice.
+    Slurm sends no message for a submission.
 
     Parameters
     ----------
@@ -142,7 +142,7 @@ class SlurmSource(Mirrored):
         return self._begin(parts, await self._clock()) if opened is None else self._begin_again(parts, opened)
 
     async def listen(self) -> None:
-        """Wait until the next poll is due. If the log is far behind, apply a window of the past, else a picture."""
+        """Wait until the next poll is due. Apply a window of the past if the log is far behind, else a picture."""
         await asyncio.sleep(max(0.0, self._soonest - time.monotonic()))
         if self._waker is not None:
             await self._waker.wait(self._next - time.monotonic())

@@ -1,7 +1,7 @@
 """Client of Slurm by slurmrestd, of 22.05 (v0.0.38) and of 23.11 to 25.11 (v0.0.40 to v0.0.44).
 
-It has all facts that the commands have, with one exception. slurmrestd cuts off the task list of a waiting array after
-64 characters, unless it runs with SLURM_BITSTR_LEN=0. Such an answer is refused.
+slurmrestd reports the same facts as the commands, with one exception. It cuts off the task list of a waiting array
+after 64 characters, unless it runs with SLURM_BITSTR_LEN=0. An answer with a cut-off list is refused.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ LISTING = "/openapi/v3"
 """Path that lists the versions of the server."""
 
 SINCE_40 = {"show_duplicates": "true", "disable_truncate_usage_time": "true"}
-"""Parameters that v0.0.40 and later need. Earlier versions refuse them, and behave so without them."""
+"""Parameters that v0.0.40 and later need. Earlier versions refuse them, and do the same without them."""
 
 EARLIEST = 1_000_000
 """The earliest time that Slurm accepts as a Unix second."""

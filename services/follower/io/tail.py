@@ -131,11 +131,11 @@ class Tail:
 
         if not end and len(data) < PIECE:
             return []
-        taken = data[: end or len(data)]  # of a line longer than a read, the first part is refused
+        taken = data[: end or len(data)]  # the first part of a line longer than `PIECE` is returned, to be refused
         self._remember(file, len(taken))
         first = self.place.lines + 1
         complete = taken.split(b"\n")[:-1] if end else [taken]
-        if self.place.inside:  # the rest of a line that was refused is skipped
+        if self.place.inside:  # skip the rest of a line with a refused first part
             complete, self.place.lines = complete[1:], self.place.lines + bool(end)
             first = self.place.lines + 1
         self.place.inside = not end
@@ -152,7 +152,8 @@ class Tail:
     def _opened(self) -> BinaryIO | None:
         """Open and return the file that was read, even if it was renamed.
 
-        If it is gone, open the next file; if no file was read yet, the first. Return None if there is no such file.
+        If that file is gone, open the next file. If no file was read yet, open the first file. Return None if there is
+        no file to open.
         """
         if self.place.name:
             for path in (self._of(self.place.name), *self._siblings()):
@@ -189,7 +190,7 @@ class Tail:
         return self._path / name if self._path.is_dir() else self._path
 
     def _siblings(self) -> list[Path]:
-        """Return the files that a single file may have been renamed to: their names begin with its name."""
+        """Return the possible new files of a renamed single file. Each new name begins with the old name."""
         if self._path.is_dir():
             return []
         return sorted(self._path.parent.glob(f"{escape(self._path.name)}*"))

@@ -4,9 +4,9 @@ Its rules:
 
 1. A line is applied once. The position in the file, and observations that are not published yet, are stored with the
    published state.
-2. A second is published `every` seconds late, so that lines that are written late are still in order. It is published
-   at once if lines say up to when everything has been written.
-3. An invalid line is logged and counted. It stops nothing.
+2. A second is published `every` seconds late, so that a line that is written late is still in order. There is no delay
+   if the lines themselves say which seconds are complete.
+3. An invalid line is logged and counted. All other lines are still read.
 """
 
 import asyncio
@@ -34,13 +34,13 @@ log = logging.getLogger("shadowtime.follow.lines")
 log.addFilter(FewAMinute())
 
 BEFORE = 14 * DAY
-"""Seconds before the published past for which files are read, too: they have the jobs that run at its beginning."""
+"""Seconds before the beginning of the log for which files are also read. They have the jobs that run at its start."""
 
 
 class ParsedLine(NamedTuple):
-    """The content of a line: observations of jobs, or the new size of a pool; and the last Unix second in it.
+    """The content of a line: observations of jobs or the new size of a pool, and the last Unix second in the line.
 
-    `known` says that everything before that second has been written.
+    If `known` is set, everything before that second has been written.
     """
 
     observations: Sequence[JobObservation] = ()
@@ -102,7 +102,7 @@ class Tailed(Mirrored, ABC):
         began, mirror = time.monotonic(), self.mirror
         try:
             lines = await asyncio.to_thread(self._tail.read)
-        except FollowError as error:  # nothing is published while the lines are unknown
+        except FollowError as error:  # without the lines, nothing may be published
             self.load.failures += 1
             self._note_behind()
             log.warning("%s", truncate(str(error)))

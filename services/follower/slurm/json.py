@@ -1,4 +1,4 @@
-"""Answers of slurmrestd, converted to the values that Slurm's commands print. So one parser reads both.
+"""Answers of slurmrestd, converted to the values that Slurm's commands print. So one parser handles both.
 
 In 22.05 (v0.0.38) a number is a JSON number, or null for none, and a state is a word. From 23.11 (v0.0.40) on, a number
 is an object that says whether it is set or infinite, and a state is a list of words.
@@ -145,7 +145,7 @@ def _job(job: Mapping[str, Any]) -> dict[str, str]:
         "RestartCnt": digits(job.get("restart_cnt")),
         "TimeLimit": f"{limit}:00" if isinstance(limit, int) else str(limit or "NOT_SET"),
         "TimeUsed": _used(job),
-        "NumCPUs": digits(job.get("cpus"), parts.get("cpu", "")),  # 22.05 has none for a job that never started
+        "NumCPUs": digits(job.get("cpus"), parts.get("cpu", "")),  # missing in 22.05 for a job that never started
         "NumNodes": digits(job.get("node_count")),
         "tres-alloc": resources,
         "OverSubscribe": "NO" if "none" in words_of(job.get("shared")) else "OK",
@@ -222,8 +222,8 @@ def words_of(value: Any) -> list[str]:
 
 # Accounting answers of slurmrestd, converted to the rows that sacct prints.
 #
-# They have all that sacct prints, except who cancelled a job, which is not needed here. From 22.05 on they have all
-# lives of a requeued job. From 23.11 on, this needs the parameter `show_duplicates`.
+# The answers have all fields of sacct, except the user who cancelled a job. This project does not use that field. From
+# 22.05 on, the answers have all lives of a requeued job. From 23.11 on, this needs the parameter `show_duplicates`.
 
 
 def sacct_rows(jobs: Iterable[Mapping[str, Any]]) -> Iterator[list[str]]:

@@ -32,7 +32,7 @@ NODE_FIELDS = ("NodeList", "PartitionName", "PriorityTier", "StateComplete", "CP
 def squeue(end: str) -> tuple[str, ...]:
     """Return the command line of squeue. `end` is printed after each field.
 
-    `end` must not begin with a digit, and people who name jobs must not know it.
+    `end` must not begin with a digit. It must be secret, so that no user can put it into a job name.
     """
     return ("squeue", "-h", "-a", "-r", "-t", "all", "-O", ",".join(f"{name}:{end}" for name in FIELDS))
 
@@ -43,11 +43,11 @@ UNTOLD = ("N/A", "NONE", "", "(null)")
 
 RUNNING = {"RUNNING", "CONFIGURING", "STAGE_OUT", "SIGNALING", "RESIZING", "STOPPED"}
 WAITING = {"PENDING", "REQUEUE_HOLD", "RESV_DEL_HOLD", "SPECIAL_EXIT"}
-"""States of jobs that wait. A job's state is certain only if it is in `RUNNING`, `WAITING` or `STATES` (other than
-`REQUEUED` and `REVOKED`), or is `SUSPENDED` or `COMPLETING`."""
+"""States of jobs that wait. The certain states are those of `RUNNING` and `WAITING`, the states `SUSPENDED` and
+`COMPLETING`, and those of `STATES` without `REQUEUED` and `REVOKED`."""
 
 FREE = {"None", "Priority", "Resources", "Cleaning", "Prolog"}
-"""Reasons of waiting jobs that might start if there were capacity. Any other reason is a rule of the site."""
+"""Reasons of waiting jobs that would start with enough free resources. Any other reason is a rule of the site."""
 
 UNUSABLE = {
     *("down", "drain", "drained", "draining", "fail", "failing", "maint", "inval", "invalid_reg", "unknown", "future"),
@@ -56,7 +56,7 @@ UNUSABLE = {
 """States of nodes on which no job may start."""
 
 TIER = 2**32
-"""Weight of a tier, above any priority within it."""
+"""Weight of a tier. It exceeds every priority within a tier."""
 
 _instant = Instants(zone_of(None))
 

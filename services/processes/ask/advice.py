@@ -89,7 +89,7 @@ class Advice(FrozenModel):
 
 
 class Advising:
-    """Adviser on jobs, from the states of three stages. They are read one by one; `as_of` has the position of each.
+    """Adviser on jobs, from the states of three stages. `as_of` has a position for each state, as each is read alone.
 
     Parameters
     ----------
@@ -191,7 +191,7 @@ def _bounds(job: JobSubmitted, state: StageRun) -> tuple[tuple[WaitBound, ...], 
 def alternative(
     own: AlternativeShape, job: JobSubmitted, start: Start, prediction: RunTimePrediction | None
 ) -> Alternative:
-    """Return the expected outcome of a job in one shape; `prediction` is that of the job in its own shape."""
+    """Return the expected outcome of a job in one shape. `prediction` is for the job in its `own` shape."""
     shape = AlternativeShape(job.requested_processors, job.requested_time or 0)
     mean_end, histogram = None, () if prediction is None else prediction.histogram
     if start.mean_wait is not None and any(histogram):
@@ -209,7 +209,7 @@ def alternative(
 
 
 def _cut(prediction: RunTimePrediction | None, own: AlternativeShape, shape: AlternativeShape) -> float | None:
-    """Return the probability of being cut. In the job's own shape it is the prediction's `at_request`, if known."""
+    """Return the probability of being cut. In the job's own shape, use the prediction's `at_request` if it is known."""
     if prediction is not None and shape == own and prediction.at_request is not None:
         return prediction.at_request
     return risk_of(shape, own.processors, () if prediction is None else prediction.histogram)

@@ -55,9 +55,10 @@ def shapes(
 ) -> tuple[AlternativeShape, ...]:
     """Return the sizes and requests to consider, the job's own size and request first.
 
-    A `moldable` job also has half and twice its own size, up to `machine` processors, with the same work. The requests
-    of a size are the job's own, with `double` twice its own, and the times at which the job is cut with each
-    probability of `RISKS`. These times are in whole minutes, and are left out unless they are shorter than its own.
+    A `moldable` job also has half and twice its own size, up to `machine` processors, with the same work. Each size
+    has the job's own request, scaled for the same work. With `double`, it also has twice that request. A further
+    request for each of `RISKS` is cut with that probability. It is in whole minutes, and must be shorter than the
+    job's own request.
 
     >>> for shape in shapes(AlternativeShape(4, 7200), (0.0,) * 12 + (0.5, 0.5), machine=6, moldable=True):
     ...     print(*shape)
@@ -108,8 +109,8 @@ def risk_of(shape: AlternativeShape, processors: int, histogram: Histogram) -> f
 def marked(alternatives: Sequence[Alternative], risk: float) -> tuple[Alternative, ...]:
     """Return the alternatives with `pareto_best` and `advised` set. O(n^2).
 
-    The first alternative is the job as it was asked about. Advised is the alternative that ends earliest among those
-    that are cut with a probability of at most `risk`. If there is none, the first is advised.
+    The first alternative is the job of the question. The advised alternative ends earliest among the alternatives that
+    are cut with a probability of at most `risk`. If no alternative has such a probability, the first is advised.
     """
     figures = [
         None if alternative.mean_end is None or alternative.cut is None else (alternative.mean_end, alternative.cut)

@@ -21,7 +21,7 @@ MAX_FOLLOWED = 16
 """The number of runs whose state is held in memory. The state of other runs is loaded for each question."""
 
 MAX_AT_ONCE = 64
-"""The number of questions that are answered at once, each with at most one connection to Redis. Others wait."""
+"""The number of questions that are answered at once, each with at most one connection to Redis. Further ones wait."""
 
 MAX_NAMED = 20
 """The maximum number of clusters or runs that an error lists."""
@@ -36,7 +36,7 @@ class _Seen(NamedTuple):
 
 
 class Answers:
-    """Answers from the state of one stage. The states of the last `followed` runs that were asked stay in memory."""
+    """Answers from the state of one stage. Memory holds the states of the `followed` most recently queried runs."""
 
     def __init__(self, stage: Stage, reader: RunReader, followed: int = MAX_FOLLOWED) -> None:
         self._stage = stage
@@ -170,9 +170,9 @@ class Answers:
         self._seen = latest
 
     async def _followed(self, run: str, position: Position) -> _Seen | None:
-        """Return the cluster and the time of a run from its state; None if the state has none or cannot be read.
+        """Return the cluster and the time of a run from its state; None if the state lacks them or cannot be read.
 
-        This is needed after a rebuild or a rejected event, when the last output does not have them.
+        Use this after a rebuild or a rejected event: then the last output lacks them.
         """
         try:
             return await self._follower(run).ask(
@@ -194,7 +194,7 @@ class Answers:
 
 
 def _event_at(position: Position) -> _Seen | None:
-    """Return the cluster and the time of a run from the stage's last output; None if the output does not tell them."""
+    """Return the cluster and the time of a run from the stage's last output; None if the output lacks them."""
     last = Envelope.read(position.output)
     if last is None or last.sequence != position.sequence or not last.cluster or isinstance(last.event, Rejected):
         return None

@@ -31,7 +31,7 @@ Reading = Callable[[Settings, str], AbstractAsyncContextManager[RedisReader]]
 async def advising(
     settings: Settings, read: Reading = reading, followed: int = MAX_FOLLOWED
 ) -> AsyncIterator[Advising]:
-    """Yield an adviser. `read` opens the states of each stage in Redis; those of `followed` runs are held in memory."""
+    """Yield an adviser. `read` opens the states of each stage in Redis. Memory holds the states of `followed` runs."""
     stages = {stage.name: stage for stage in STAGES}
     async with AsyncExitStack() as stack:
         readers = [await stack.enter_async_context(read(settings, name)) for name in ADVISE]

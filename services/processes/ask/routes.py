@@ -1,4 +1,4 @@
-"""Questions and answers over HTTP, in a process of its own. It reads Redis; no worker need be running."""
+"""Questions and answers over HTTP, in a separate process. It only reads Redis: it works without running workers."""
 
 import logging
 from collections import Counter

@@ -67,7 +67,7 @@ class Explanations(Answers):
 
 
 def _explain(question: JobQuestion, run: str, state: StageRun) -> Why | str | None:
-    """Return the answer; if the job is unknown, a text about the known jobs. Return None if the run is not open."""
+    """Return the answer, or a text about the known jobs if the job is unknown. Return None if the run is not open."""
     handler = state.handler
     if handler is None:
         return None

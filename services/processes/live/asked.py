@@ -15,7 +15,7 @@ from shadowtime.shared.streaming import Handler
 Result = TypeVar("Result")
 
 MAX_ASKED = 8
-"""The maximum number of pending questions for advice. One is worked on at a time; further ones are refused."""
+"""The maximum number of pending questions for advice. They are answered one at a time; further ones are refused."""
 
 AGAIN_SECONDS = 5
 
@@ -67,7 +67,7 @@ class InTurn:
 
 
 def asked(advises: Advising, shadows: ShadowReader | None = None) -> web.Application:
-    """Return the web application below `/ask/`. An error is one sentence in JSON, as from `ask --serve`."""
+    """Return the web application below `/ask/`. Errors have the same form as those of `ask --serve`."""
     in_turn = InTurn()
 
     async def advice(question: AdviceQuestion) -> Advice:

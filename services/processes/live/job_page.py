@@ -168,7 +168,7 @@ def _predictions(view: LiveView, story: Story, machine: MachineMoment) -> Iterat
 
 
 def _marked(view: LiveView, story: Story, row: tuple[str, str, str, str]) -> list[str]:
-    """Return a row of `_predictions`. Until the job ends, an untrusted one is marked with the date of its alarm."""
+    """Return a row of `_predictions`. Until the job ends, mark an untrusted prediction with the date of its alarm."""
     what, text, *rest = row
     groupings = {_scope(wait_bound): wait_bound.grouping for wait_bound in story.bounds}
     of = "wait_bound" if what in groupings else PREDICTED.get(what)

@@ -1,6 +1,6 @@
 """The outlook of a run: the start of the queue's head, forecast starts, and their rows in the picture of the machine.
 
-It is derived from the predictions of the stages. Nothing new is predicted here.
+The outlook is derived from the predictions of the stages. This module predicts nothing itself.
 """
 
 from collections.abc import Iterable, Iterator
@@ -48,16 +48,16 @@ class MachineMoment(NamedTuple):
 
 
 class Head(NamedTuple):
-    """The first job in line, and the time at which it can start; None if that is unknown."""
+    """The head of the queue, and the time at which it can start. The time is None if it is unknown."""
 
     story: Story
     start: int | None
 
 
 class Planned(NamedTuple):
-    """A future start: of the head by the expected ends of running jobs, of another job as forecast.
+    """A future start. The start of the head follows from the expected ends of running jobs, all others are forecasts.
 
-    `rows` are its rows in the picture of the machine.
+    `rows` are the rows of the job in the picture of the machine.
     """
 
     job: int
@@ -89,7 +89,7 @@ def planned(
 
 
 def now_or_later(story: Story, now: int) -> int:
-    """Return the expected end of a running job, `now` at the earliest; `BEYOND` if nothing is known of it."""
+    """Return the expected end of a running job, `now` at the earliest. Return `BEYOND` if the end is unknown."""
     expected = story.expected_end(now)
     return BEYOND if expected is None else max(expected.end, now)
 

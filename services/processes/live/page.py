@@ -1,7 +1,7 @@
 """The live page: a run in a browser, over server-sent events. It is a reader of the stream like any other.
 
-A visitor gets the difference between the state that they have seen and the newest state, at most twice a second. There
-is no queue of updates. So a slow visitor misses states, but neither delays anything nor takes memory.
+At most twice a second, a visitor gets the difference between the last state that they received and the newest state.
+There is no queue of updates. So a slow visitor misses states, but costs neither time nor memory.
 """
 
 import asyncio
@@ -18,17 +18,17 @@ from shadowtime.services.processes.live.page_data import matches, queue
 from shadowtime.services.processes.live.run_view import LiveView
 from shadowtime.services.processes.live.view import LiveRuns
 
-# The difference between two states of the page: all that a visitor who has the first needs to show the second.
+# The difference between two states of the page. A visitor applies it to the first state to get the second.
 
 ROWS = frozenset({"queue", "running", "decisions", "blocks", "history"})
-"""Parts of a state that are tables, as rows by key. New rows come after those that stay, in the order of the part."""
+"""Parts of a state that are tables, as rows by key. New rows follow the rows that stay, in the order of the part."""
 
 
 def changes(before: Mapping[str, Any] | None, after: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return the update from one state to the next, or None if nothing has changed. O(size of the states).
 
-    The update has the changed parts; a part of rows has only its changed rows and the keys of dropped ones. A part that
-    has gone is None. A visitor who has seen nothing (`before` is None) gets everything.
+    The update has the changed parts. For a table, it has only the changed rows and the keys of removed rows. A removed
+    part is None. If `before` is None, as for a new visitor, the update is the whole state.
 
     >>> before = {"time": 1, "busy": 4, "queue": {7: ["a"], 8: ["b"]}}
     >>> changes(before, {"time": 2, "busy": 4, "queue": {8: ["b"], 9: ["c"]}})
@@ -60,7 +60,7 @@ FILES = {
 
 MAX_VISITORS = 32
 STAY_SECONDS = 60.0
-"""Seconds for which a visitor who reads is not disconnected in favour of a new one. A browser reconnects by itself."""
+"""Seconds after which a full page may disconnect a reading visitor for a new one. A browser reconnects by itself."""
 
 REST_SECONDS = 0.5
 ALIVE_SECONDS = 10.0
@@ -69,7 +69,7 @@ ALIVE_SECONDS = 10.0
 ALIVE = b"event: alive\ndata:\n\n"
 EVENTS = "text/event-stream; charset=utf-8"
 GREETING = (b":" + b" " * 1_022 + b"\n") * 256
-"""A comment, which browsers ignore. It exceeds the kernel's buffers, so that a visitor who does not read is noticed."""
+"""A comment, which browsers ignore. It exceeds the kernel's buffers, and so reveals a visitor who does not read."""
 
 SAFE = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
@@ -86,7 +86,7 @@ class LivePage:
     Parameters
     ----------
     runs
-        The runs that are shown. Call `tell` after a change of them.
+        The runs that are shown. Call `tell` whenever they change.
     asked
         The application for `/ask/`.
     """
@@ -214,7 +214,7 @@ class LivePage:
                 await asyncio.wait_for(news.wait(), ALIVE_SECONDS)
 
     def state(self, run: str | None) -> dict[str, Any]:
-        """Return the newest state of a run. It is made once for all visitors."""
+        """Return the newest state of a run. All visitors share one copy."""
         version = self.runs.version
         if run is not None and run not in self.runs:  # not cached: visitors can make up any number of names
             return self.runs.state(run)
@@ -225,7 +225,7 @@ class LivePage:
 
 
 def _number(request: web.Request, name: str) -> int:
-    """Return a query parameter as a whole number; raise `HTTPBadRequest` if it is none."""
+    """Return a query parameter as a whole number. Raise `HTTPBadRequest` if it is not a whole number."""
     text = request.query.get(name, "")
     if not (text.isascii() and text.isdigit() and len(text) <= 16):
         raise web.HTTPBadRequest

@@ -140,9 +140,9 @@ def _covered(view: LiveView, grouping: str) -> dict[str, Any]:
 
 
 def _by_size(view: LiveView) -> list[list[Any]]:
-    """Return for each class of sizes its smallest and largest size, the latest bound, its quantile, and its time.
+    """Return a row for each class of sizes: smallest and largest size, latest bound, quantile and time of the bound.
 
-    The list is empty once the run is over: no more jobs are submitted then.
+    The list is empty after the end of the run, as no more jobs are submitted.
     """
     if view.closed:
         return []

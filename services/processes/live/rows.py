@@ -11,18 +11,18 @@ from shadowtime.shared.messages import JobEnded
 from shadowtime.shared.stages import RunningJob
 
 LOOKED_AT = 32
-"""The number of free ranges that are searched for one that holds a whole job."""
+"""The number of free ranges that are searched for a range that is large enough for the job."""
 
 Ranges = tuple[tuple[int, int], ...]
 """First row and number of rows of each range that a job occupies."""
 
 
 class PictureRows:
-    """The rows of the picture, one per processor, and which of them are free.
+    """The rows of the picture, one per processor, with the free rows as ranges.
 
-    A job gets one range of rows (a piece) if one of the lowest free ranges holds it, else the lowest free rows in
-    several pieces. If the jobs of the log need more processors than the machine has, the picture grows upwards.
-    O(pieces + log ranges), and a memory move.
+    A job gets one range of rows (a piece) if one of the lowest free ranges is large enough. Otherwise it gets the
+    lowest free rows, in several pieces. If the jobs of the log need more processors than the machine has, the picture
+    grows upwards. O(pieces + log ranges), and a memory move.
 
     >>> rows = PictureRows(8)
     >>> rows.take(4), rows.take(2), rows.take(3)
@@ -80,7 +80,7 @@ class PictureRows:
 
 
 def free_rows(taken: list[tuple[int, int]], count: int, processors: int) -> Ranges:
-    """Return the lowest `count` rows of the machine that are not `taken`, or fewer if there are not so many.
+    """Return the lowest `count` rows of the machine that are not `taken`, or all free rows if there are fewer.
 
     >>> free_rows([(4, 2), (0, 3), (2, 1)], 4, 8)
     ((3, 1), (6, 2))
@@ -97,10 +97,10 @@ def free_rows(taken: list[tuple[int, int]], count: int, processors: int) -> Rang
     return tuple(ranges)
 
 
-# The picture of the machine over the last day: which jobs ran when, on how many processors, and how many waited.
+# The picture of the machine over the last day: ended and running jobs with their rows, and the number of waiting jobs.
 
 MAX_BLOCKS = 1_500
-"""The maximum number of ended jobs in the picture. With more in a day, it covers less than a day."""
+"""The maximum number of ended jobs in the picture. If more jobs end in a day, the picture covers less than a day."""
 
 STEP = 300
 """Seconds between two points of the curve of the number of waiting jobs."""

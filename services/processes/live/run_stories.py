@@ -41,7 +41,7 @@ SIZES = (1, 4, 16, 64, 256)
 """The largest sizes of the classes for which a bound is shown, in processors. One more class has all larger jobs."""
 
 SORTED = re.compile(r"[(:,]queue=(?!(fcfs|BF|yes|no)\b)")
-"""A key of a SPEC that orders the queue otherwise. Then a policy of `IN_ORDER` has another head."""
+"""The key of a SPEC that sets another order of the queue. With it, even a policy of `IN_ORDER` has another head."""
 
 
 class Stories(StageHandler):
@@ -59,7 +59,7 @@ class Stories(StageHandler):
         self.decided = 0
         self.busy = self.count_started = self.count_ended = self.wait = self.longest_wait = 0
         self.starting: dict[int, int] = {}
-        """Processors of the jobs whose start was decided and has not happened yet, by number."""
+        """Processors of the jobs with a decided start that has not happened yet, by job number."""
         self.named_head: int | None = None
         self.in_order = base(opened.policy) in IN_ORDER and not SORTED.search(opened.policy)
         self.last_bounds: tuple[WaitBound, ...] = ()
@@ -200,7 +200,7 @@ class Stories(StageHandler):
         return envelope
 
     def on_decided(self, envelope: Envelope, decided: Decided) -> Envelope:
-        """Record the decisions, and the risk of each candidate that was not started; advice only once per job."""
+        """Record the decisions, and the risk of each candidate that was not started. Record advice once per job."""
         for sentence in sentences(envelope, self.log):
             story = None if sentence.job is None else self.stories.get(sentence.job)
             if story is not None:
@@ -241,7 +241,7 @@ class Stories(StageHandler):
             self.decisions.append((self.decided, time, change))
 
     def on_rejected(self, envelope: Envelope, rejected: Rejected) -> Envelope:
-        """Note the reason if a stage has quarantined the run: no more events follow then."""
+        """Record the reason if a stage has quarantined the run. No more events of the run follow."""
         if rejected.code == "quarantined":
             self.quarantined = rejected.reason
         return envelope

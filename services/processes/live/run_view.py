@@ -29,7 +29,7 @@ class LiveView(Stories):
             self._explains = following(opened)
 
     def handle(self, envelope: Envelope) -> Envelope:
-        """Apply an event, also to the explanations of waits. If these fail, the run is shown without them."""
+        """Apply an event to the view and to the explanations of waits. If these fail, the run has no explanations."""
         output = super().handle(envelope)
         if self._explains is not None:
             try:
@@ -77,7 +77,7 @@ class LiveView(Stories):
         return map(self.stories.__getitem__, self.jobs.running)
 
     def head(self) -> Head | None:
-        """Return the first job in line, and its start by the expected ends of the running jobs; None if unknown.
+        """Return the head of the queue, and its start by the expected ends of the running jobs; None if unknown.
 
         O(running log running).
         """

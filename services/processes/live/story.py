@@ -55,17 +55,17 @@ def expected_run_time(masses: Floats, elapsed: float, limit: float) -> float | N
 
 
 NOTES = 30
-"""The number of decisions about a job that are kept: the last ones."""
+"""The maximum number of decisions that a story keeps. The oldest are dropped first."""
 
 LIKELY = 0.9
-"""A start is shown as the time by which the job starts with this probability, or with the nearest known one."""
+"""A start is shown as the time by which the job starts with this probability, or with the nearest known probability."""
 
 FINE = 0.05
 """The expected end of a running job is computed again after this share of its elapsed time."""
 
 
 class Weighed(NamedTuple):
-    """The last evaluation of a waiting job that was a candidate and was not started: time, head and risk."""
+    """The last evaluation of a candidate that was not started: its time, the head, and the delay probability."""
 
     time: int
     head: int
@@ -82,7 +82,7 @@ class Bounded(NamedTuple):
 
 
 class Expected(NamedTuple):
-    """The expected end of a running job, as a second of the log; not `predicted` if only its limit is known."""
+    """The expected end of a running job, as a second of the log. If only its limit is known, it is not `predicted`."""
 
     end: int
     predicted: bool
@@ -125,14 +125,14 @@ class Story:
         self.withdrawn: JobWithdrawn | None = None
         self.suspended = False
         self.lost = 0
-        """Seconds for which it was suspended."""
+        """Seconds for which the job was suspended."""
         self.advised: int | None = None
         self.weighed: Weighed | None = None
         self.times_weighed = 0
         self.notes: deque[tuple[int, str]] | None = None
         self.overtaken = 0
         self.overtaken_by: tuple[int, int] | None = None
-        """Time and number of the last job that started while this one was the first in line."""
+        """Time and number of the last job that started while the job of this story was the head of the queue."""
         self.ranges: tuple[tuple[int, int], ...] = ()
         self._expected: Expected | None = None
         self._until = -1
@@ -174,7 +174,7 @@ class Story:
         self.awaited = Awaited(first, word, times + 1)
 
     def overtake(self, time: int, number: int) -> None:
-        """Count a job that starts while this one is the first in line."""
+        """Count a job that starts while the job of this story is the head of the queue."""
         self.overtaken += 1
         self.overtaken_by = time, number
 
@@ -193,7 +193,7 @@ class Story:
         self.withdrawn, self._histogram = withdrawn, None
 
     def resume(self, lost: int) -> None:
-        """Record that the job continues, and for how many seconds it was suspended in all."""
+        """Record that the job continues, and the total seconds of its suspensions."""
         self.suspended, self.lost, self._until = False, lost, -1
 
     def end(self, ended: JobEnded) -> None:
@@ -236,14 +236,14 @@ def _only(bound: WaitBound) -> tuple[tuple[float, int], ...]:
     return () if bound.bound is None else ((bound.quantile, bound.bound),)
 
 
-# The predictions of a run that are not to be trusted at present.
+# The predictions of a run that have active drift alarms.
 
 SHOWN = 12
 """The maximum number of alarms that are listed."""
 
 
 class Trust:
-    """The active alarms of the scoreboard. Their number is bounded by what the scoreboard watches.
+    """The active drift alarms of the scoreboard. The scoreboard watches a bounded number of shares.
 
     >>> trust = Trust()
     >>> trust.take_in([Drift(of="run_time", what="twice", scope="user", number=7, since=86400, share=0.4, most=0.2)])
@@ -270,11 +270,11 @@ class Trust:
                 yield alarm
 
     def since(self, job: JobSubmitted, of: str, what: str | None = None) -> int | None:
-        """Return the second of the log since when the prediction is not to be trusted; None if there is no alarm."""
+        """Return the second of the log from which on the prediction has an alarm; None if there is no alarm."""
         return min((record.since for record in self.of(job, of, what)), default=None)
 
     def marks(self, story: Story) -> dict[str, int]:
-        """Return the shown predictions of a job that are not to be trusted, each with the second from which on."""
+        """Return the shown predictions of a job that have alarms, each with the second since which it has one."""
         known = [entry.grouping for entry in story.bounds if entry.bound is not None]
         named = "ensemble" if "ensemble" in known else known[0] if known else ""
         statistics = {
@@ -284,7 +284,7 @@ class Trust:
         return {of: since for of, since in statistics.items() if since is not None}
 
     def words(self, unix_start: int) -> list[str]:
-        """Return up to `SHOWN` alarms in words: first those of all jobs, then others, each group latest first."""
+        """Return up to `SHOWN` alarms in words: alarms of the whole cluster, then others, each group latest first."""
         alarms = sorted(self._alarms.values(), key=lambda alarm: (alarm.scope != "cluster", -alarm.since))
         words = (f"{describe_drift(alarm.of, alarm.what)}, of {whose(alarm.scope, alarm.number)}" for alarm in alarms)
         return [

@@ -11,13 +11,13 @@ from shadowtime.shared.messages import ClusterOpened, Envelope
 from shadowtime.shared.stages import SCORES, Stage, StageRun
 
 MAX_RUNS = 50
-"""The maximum number of remembered runs. Closed runs are forgotten first, then those whose last event is oldest."""
+"""The maximum number of remembered runs. Closed runs are forgotten first, then runs with the oldest last event."""
 
 LIVE = Stage("live", SCORES, "", LiveView)
 
 
 class LiveRuns:
-    """The remembered runs; that of the latest event comes last. `version` counts events and changes of shadows."""
+    """The remembered runs. The run with the latest event comes last. `version` counts events and changes of shadows."""
 
     def __init__(self) -> None:
         self.version = 0
@@ -33,7 +33,7 @@ class LiveRuns:
         return name in self._runs
 
     def push(self, envelope: Envelope) -> None:
-        """Apply the next envelope of a run. Duplicates are ignored. A run with a gap, or that fails, is forgotten."""
+        """Apply the next envelope of a run. Ignore duplicates. Forget a run that fails or has a gap in its sequence."""
         if isinstance(envelope.event, ClusterOpened) and envelope.sequence == 0 and envelope.run not in self._runs:
             if len(self._runs) == MAX_RUNS:
                 self._forget()
@@ -42,7 +42,7 @@ class LiveRuns:
 
         run = self._runs.pop(envelope.run, None)
         if run is None:
-            return  # its beginning was not seen, or the run was forgotten
+            return  # the beginning of the run was not read, or the run was forgotten
         before = _jobs(run)
         try:
             run.push(envelope)
@@ -52,7 +52,7 @@ class LiveRuns:
         while self.remembered + _jobs(run) - before > MAX_JOBS_SHOWN and self._runs:
             self._forget()
         self.version += 1
-        if run.spoiled or run.handler is None:  # a run that was never opened cannot be shown either
+        if run.spoiled or run.handler is None:  # without its opening event, a run cannot be shown
             self.remembered -= before
             del self._opened[envelope.run]
             return
@@ -61,7 +61,7 @@ class LiveRuns:
         self._runs[envelope.run] = run
 
     def note_shadows(self, shadows: Mapping[str, int]) -> bool:
-        """Record the number of shadows of each cluster that has any. Return whether it has changed."""
+        """Record the number of shadows of each cluster with shadows. Return whether any number has changed."""
         if shadows == self._shadows:
             return False
         self._shadows = dict(shadows)
@@ -75,12 +75,12 @@ class LiveRuns:
         del self._opened[name]
 
     def names(self) -> list[str]:
-        """Return the names of the runs: open ones first, and of these the latest opened first."""
+        """Return the names of the runs: open runs, then closed runs. In both, the latest opened comes first."""
         latest_first = sorted(self._runs, key=self._opened.__getitem__, reverse=True)
         return sorted(latest_first, key=lambda name: self.view(name).closed)
 
     def chosen(self, name: str | None) -> str | None:
-        """Return the run to show: the named one, or by default the first of `names`; None if there is none."""
+        """Return the run to show: the run called `name`, by default the first of `names`. None if there is none."""
         if name is not None:
             return name if name in self._runs else None
         return next(iter(self.names()), None)

@@ -1,8 +1,8 @@
 """Writer of decisions and predictions to Grafana Live as they arrive. Lines that Grafana does not accept are dropped.
 
 The lines follow Influx's line protocol. There are two measurements with fixed tags: `decision` for each start and kill,
-`prediction` for each submission. Times are Unix nanoseconds on the cluster's own time line. For a run whose beginning
-was not read, they count from its second 0.
+`prediction` for each submission. Times are Unix nanoseconds on the cluster's own time line. If the beginning of a run
+was not read, its times are nanoseconds since second 0 of its log.
 """
 
 import asyncio

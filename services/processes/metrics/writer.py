@@ -3,10 +3,10 @@
 The pipeline never waits for this writer. Its rules:
 
 1. A batch is retried until the server accepts it or refuses it for good. Then the next batch is read. A repeated write
-   does no harm: a sample has its own time, and the same value each time.
+   is harmless: it writes the same value with the same time.
 2. VictoriaMetrics first holds a sample in memory, and a kill loses the samples that are not on its disk. So the writer
-   commits a position only `DURABLE_SECONDS` after it was reached, and only if the server has not restarted since. After
-   a restart, all samples behind the committed position are written again.
+   commits a position only `DURABLE_SECONDS` after it was reached, and only if the server has not restarted meanwhile.
+   After a restart, all samples after the committed position are written again.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ from shadowtime.shared.messages import Envelope, name_label
 from shadowtime.shared.metric_names import RESULTS, RUN
 from shadowtime.shared.streaming import GroupFollower, Offsets
 
-# The lines that VictoriaMetrics imports are JSON, so that no name can be read as syntax.
+# The lines are in VictoriaMetrics' import format of JSON, in which no name can be mistaken for syntax.
 
 LABELS = {metric.name: metric.labels for metric in RESULTS}
 
@@ -116,9 +116,9 @@ class MetricsWriter:
                 self._since = loop.time()
 
     async def _checkpoint(self) -> None:
-        """Commit the position of the last checkpoint, which is on disk by now.
+        """Commit the position of the last checkpoint. All samples before that position are on disk by now.
 
-        If the server has restarted since, go back to the committed position instead.
+        If the server has restarted since the last checkpoint, go back to the committed position instead.
         """
         server = await self._started()
         if server != self._server:

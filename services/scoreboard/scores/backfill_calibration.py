@@ -1,11 +1,12 @@
 """Calibration of backfill decisions: whether candidates delay the head as often as their probabilities say.
 
-Every evaluated candidate is followed, started or not. Its outcome is known at the latest once it has ended and the jobs
-that ran at the evaluation have ended. The outcome depends on the first instant at which those jobs have released enough
-processors for the head. The candidate would have delayed the head if two conditions hold at that instant: those jobs
-have not released enough for the head and the candidate together, and the candidate, if started at the evaluation, would
-still run (docs/algorithms.md#calibration).
-The scheduler never reads these outcomes: it follows some candidates by itself
+Every evaluated candidate is followed, whether it was started or not. The old jobs are the jobs that ran at the
+evaluation. The outcome is known at the latest once the candidate and the old jobs have ended. It depends on the first
+instant at which the old jobs have released enough processors for the head. The candidate would have delayed the head if
+two conditions hold at that instant. The old jobs have not released enough for the head and the candidate together. And
+the candidate, if started at the evaluation, would still run (docs/algorithms.md#calibration).
+
+The scheduler never reads these outcomes: it follows some candidates itself
 (`services.scheduler.probabilistic.outcomes`).
 """
 
@@ -34,10 +35,11 @@ CHUNK = 65_536
 class Calibration:
     """Reliability of delay probabilities, from the outcomes of all evaluated candidates.
 
-    An attempt is a set of candidates that were evaluated together, in one pass beside the same running jobs. Outcomes
-    are found in batches, once there are as many new candidates as the last batch left over: O(1) amortised for each.
-    Each end of a job costs O(attempts that are open or have candidates without outcome). Memory is bounded by those
-    attempts and candidates. A change of the machine's size between evaluation and outcome is ignored.
+    An attempt is a set of candidates that one pass evaluated beside the same running jobs. Outcomes are found in
+    batches: a batch begins when there are as many new candidates as the last batch left without outcome. This costs
+    O(1) amortised for each candidate. Each end of a job costs O(attempts that are open or have candidates without
+    outcome). Memory is bounded by these attempts and candidates. Changes of the machine's size between evaluation and
+    outcome are ignored.
     """
 
     CANDIDATE = np.dtype(
@@ -61,14 +63,14 @@ class Calibration:
         self.fresh = 0
         """Number of candidates in `chunks`."""
         self.passed_over = 0
-        """Number of candidates that were not followed, for lack of room, since outcomes were last found."""
+        """Number of candidates beyond `MAX_FOLLOWED`, and so not followed, since outcomes were last found."""
         self.run_times: dict[int, int] = {}
         """Run times of ended jobs that have candidates without outcome."""
         self.followed: set[int] = set()
         """Jobs with candidates without outcome."""
         self.unknowable = 0
-        """Number of candidates that never get an outcome: there was no room to follow them, they left without running,
-        or their head could not start even when all jobs that ran at the evaluation had ended."""
+        """Number of candidates that never get an outcome. Either too many others were followed, or they left without
+        running, or their head could not start even when all jobs that ran at the evaluation had ended."""
 
     def decide(self, decided: Decided, waiting: Mapping[int, JobSubmitted], *, obeyed: bool) -> None:
         """Add the candidates of a pass. `waiting` has the jobs that waited at that time.
@@ -138,7 +140,7 @@ class Calibration:
         )
 
     def _with_room(self, evaluated: list[Evaluated]) -> list[Evaluated]:
-        """Return the evaluations whose candidates can be followed. The outcomes of the others stay open."""
+        """Return the evaluations for which `MAX_FOLLOWED` has capacity. The outcomes of all others stay open."""
         room = MAX_FOLLOWED - len(self.candidates) - self.fresh - len(self.new_candidates)
         kept = []
         for candidate in evaluated:
@@ -153,13 +155,13 @@ class Calibration:
         return kept
 
     def _put_together(self) -> None:
-        """Move the new candidates to an array, which takes a fifth of the memory."""
+        """Move the new candidates to an array, which needs only a fifth of their memory."""
         self.chunks.append(np.array(self.new_candidates, self.CANDIDATE))
         self.fresh += len(self.new_candidates)
         self.new_candidates.clear()
 
     def _find_outcomes(self) -> None:
-        """Score the candidates whose outcome is known by now. Forget state that no other candidate needs."""
+        """Score the candidates with known outcomes. Forget state that no other candidate needs."""
         self.heads.settle()
         self._put_together()
         candidates = np.concatenate([self.candidates, *self.chunks])

@@ -12,7 +12,7 @@ WINDOW = 1_000
 """Number of scored jobs in a window; windows are disjoint."""
 
 WITHIN = 20
-"""Maximum difference, in jobs, between coverage and quantile of a window that counts as within: 2 % of `WINDOW`."""
+"""Maximum difference, in jobs, between coverage and quantile at which a window counts as good: 2 % of `WINDOW`."""
 
 
 MAX_OF_A_JOB = 32
@@ -57,7 +57,7 @@ class CoverageSums:
         self.predictions = 0
         self.without = 0
         self.covered = 0
-        self.squares = 0.0  # of seconds; a float, as whole squares outgrow the 64 bits of a snapshot
+        self.squares = 0.0  # in s²; a float, as an integer could exceed the 64 bits of a snapshot
         self.windows = 0
         self.windows_within = 0
         self.covered_before = 0  # as of the end of the last complete window
@@ -78,7 +78,7 @@ class CoverageSums:
             self.covered_before = self.covered
 
     def summary(self) -> dict[str, Any]:
-        """Return the fields of `WaitBoundScores` that follow from these sums."""
+        """Return the fields of `WaitBoundScores` that are computed from these sums."""
         return {
             "predictions": self.predictions,
             "without": self.without,
@@ -98,9 +98,9 @@ class CoverageSums:
 
 
 class WaitBoundCoverage:
-    """The bounds of the jobs whose waits are not known yet, and sums over the jobs whose waits are known.
+    """The bounds of jobs with still unknown waits, and sums over the jobs with known waits.
 
-    Memory is bounded by the waiting jobs and by the kinds of bounds, of which the first `MAX_KINDS` are kept.
+    Memory is bounded by the waiting jobs and by the kinds of bounds. Only the first `MAX_KINDS` kinds are kept.
     """
 
     def __init__(self) -> None:
@@ -125,20 +125,20 @@ class WaitBoundCoverage:
             self.waiting[job_number] = kept
 
     def named(self, job_number: int) -> Bound | None:
-        """Return the one bound to show for a waiting job; None if it has none."""
+        """Return the one bound to show for a waiting job; None if the job has no bound."""
         kept = self.waiting.get(job_number, ())
         place = bound_to_show((kind.grouping, kind.queue, bound) for kind, bound in kept)
         kind, bound = kept[place] if place is not None else (None, None)
         return None if kind is None or bound is None else Bound(kind.quantile, bound)
 
     def reveal(self, job_number: int, wait: int) -> None:
-        """Score the bounds of a job once its wait is known, in seconds. A job that starts again has none left."""
+        """Score and drop the bounds of a job once its wait is known, in seconds. A second start is not scored."""
         for kind, bound in self.waiting.pop(job_number, ()):
             if kind in self.sums:
                 self.sums[kind].add(bound, wait)
 
     def withdraw(self, job_number: int, waited: int) -> None:
-        """Score the bounds that a job had outlived when it left without starting. Its other bounds have no outcome."""
+        """Score the bounds that the wait of a leaving job exceeded. Drop the job's other bounds without a score."""
         for kind, bound in self.waiting.pop(job_number, ()):
             if kind in self.sums and bound is not None and bound < waited:
                 self.sums[kind].add(bound, waited)

@@ -34,7 +34,7 @@ class Capacity:
             self.since, self.processors = time, processors
 
     def until(self, time: int) -> int:
-        """Return the processor-seconds up to `time`. It may lie before the last change, but not before earlier ones."""
+        """Return the processor-seconds up to `time`, which may precede the last change, but no earlier change."""
         return self.processor_seconds + (0 if self.since is None else self.processors * (time - self.since))
 
     def snapshot(self) -> dict[str, Any]:

@@ -83,7 +83,7 @@ Table = Sequence[tuple[float, int]]
 
 
 def table_of(bounds: Iterable[WaitBound]) -> Table:
-    """Return the first `starts_within` of a job's bounds that is about the whole cluster; empty if there is none."""
+    """Return the first `starts_within` in a job's bounds for the whole cluster; empty if there is none."""
     return next(
         (wait_bound.starts_within for wait_bound in bounds if wait_bound.starts_within and wait_bound.queue is None), ()
     )
@@ -92,8 +92,9 @@ def table_of(bounds: Iterable[WaitBound]) -> Table:
 class ProbabilitySums(NamedTuple):
     """Sums over all probabilities of all jobs.
 
-    Number of jobs and of probabilities (`forecasts`), sum of the probabilities, number of events that came true
-    (`came`), sum of our squared errors, and sum of the site's if its expected start is taken as certain.
+    `jobs` counts jobs, `forecasts` counts probabilities, and `came` counts events that came true. `probability` is the
+    sum of the probabilities. `squares` is the sum of our squared errors. `site_squares` is the sum of the site's
+    squared errors, if its expected start counts as certain.
     """
 
     jobs: int = 0
@@ -104,7 +105,7 @@ class ProbabilitySums(NamedTuple):
     site_squares: int = 0
 
     def plus(self, table: Table, wait: int, expected: int) -> "ProbabilitySums":
-        """Return the sums with one more job, of known `wait`. `expected` is the wait that the site expected. Seconds.
+        """Return the sums with one more job. `wait` is the actual, `expected` the site's expected wait, in seconds.
 
         >>> ProbabilitySums().plus([(0.5, 60), (0.9, 600)], wait=300, expected=700).scores().brier
         0.13

@@ -34,7 +34,7 @@ class ReliabilityTable:
         np.add.at(self.squared_error, started, (probabilities - delayed) ** 2)
 
     def reliability(self, started: int | None = None) -> Reliability:
-        """Return the table of all candidates, or only of those that were started (1) or were not (0)."""
+        """Return the table of all candidates, or only of the started (1) or the other candidates (0)."""
         rows = slice(None) if started is None else slice(started, started + 1)
         candidates, delayed = self.candidates[rows].sum(axis=0), self.delayed[rows].sum(axis=0)
         probability = self.probability[rows].sum(axis=0)

@@ -2,10 +2,10 @@
 
 All scores are about the time for which a job occupies the machine.
 
-Their input is the probability of each outcome, as in `shared.distributions.outcomes`, adding up to 1. The last outcome
-is an atom at the limit. The outcome of bin 0 is an atom at one second. Within each other bin the logarithm of the time
-is uniform; the bin of the limit ends at the limit. Where the prediction has quantiles, it is uniform between these. The
-log score uses only the outcomes, for predictions with and without quantiles alike.
+The input is the probability of each outcome, as in `shared.distributions.outcomes`. The probabilities add up to 1. The
+last outcome is an atom at the limit. The outcome of bin 0 is an atom at one second. Within each other bin, the
+logarithm of the time is uniform; the bin of the limit ends at the limit. If the prediction has quantiles, the logarithm
+is uniform between them. The log score ignores the quantiles.
 
 References
 ----------
@@ -36,7 +36,7 @@ PIT_BINS: Final = 10
 
 @kernel
 def log_score(outcomes: Floats, run_time: float, limit: float) -> float:
-    """Return -ln of the probability of the outcome, in nats: an end in this bin before the limit, or one at the limit.
+    """Return -ln of the probability of the outcome, in nats. The outcome is an end in this bin, or at the limit.
 
     A probability below `MIN_MASS` counts as `MIN_MASS`.
 

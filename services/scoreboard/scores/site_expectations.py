@@ -39,7 +39,7 @@ class ForetoldStarts:
         self.errors = WaitQuantiles()
 
     def add(self, expected: int, start: int, ahead: int) -> None:
-        """Add the expected and the actual start of a job, and the time from the forecast to the start. Seconds."""
+        """Add the expected and the actual start of a job, and the time from the forecast to the start, in seconds."""
         error = expected - start
         self.jobs += 1
         self.absolute_error += abs(error)
@@ -72,7 +72,7 @@ class ForetoldStarts:
 
 
 class ExpectedStart(NamedTuple):
-    """A start that the site expects, and the time at which it said so (`forecasts`). Seconds."""
+    """A start that the site expects, and the time at which the site published it (`forecasts`). Times in seconds."""
 
     start: int
     forecasts: int
@@ -103,7 +103,8 @@ class Expectations:
     ) -> None:
         """Add a job that started.
 
-        `first` and `last` are the site's expectations; forecast, bound and table are ours, from the submission.
+        `first` and `last` are the site's first and last expected start. `forecast`, `bound` and `table` are our own
+        predictions, made at submission.
         """
         words = {"first": first, "last": last}
         for name, word in words.items():
@@ -189,7 +190,7 @@ class ExpectedStarts:
             self.tables[job_number] = table
 
     def expect(self, expected: JobExpected) -> None:
-        """Keep an expected start of a waiting job as the last one; if it is the job's first, also as the first one."""
+        """Keep an expected start of a waiting job as the job's last one. Keep the first one, too."""
         word = ExpectedStart(expected.start, moment(expected))
         first, _ = self.waiting.get(expected.job_number, (word, word))
         self.waiting[expected.job_number] = first, word

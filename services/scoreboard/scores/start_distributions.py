@@ -83,10 +83,10 @@ class _Sums:
                 self.by_chance[at] += share_within(rank, low, high)
 
         for level, probability in {seconds: share for share, seconds in sorted(table)}.items():
-            self.within.add(probability, came=wait <= level)  # the highest probability of equal seconds
+            self.within.add(probability, came=wait <= level)  # the highest, if several have the same seconds
 
     def scores(self, by: By) -> StartDistributionScores:
-        """Return the mean score of each forecast. Only the sampled one has intervals for every job."""
+        """Return the mean scores of the distributions. Only the kind `sampled` has intervals for every job."""
         jobs = self.jobs
         return StartDistributionScores(
             by=by,
@@ -117,9 +117,9 @@ class _Sums:
 
 
 class StartDistributions:
-    """Distributions of jobs whose waits are not known yet, and sums over the jobs whose waits are known.
+    """Distributions of jobs with still unknown waits, and sums over the jobs with known waits.
 
-    Jobs whose forecast was not sampled do not count. Memory is bounded by the waiting jobs.
+    Only jobs with a sampled forecast count. Memory is bounded by the waiting jobs.
 
     >>> starts = StartDistributions()
     >>> starts.submit(1, WaitForecast(wait=90, starts_within=((0.25, 60), (0.75, 600))), ())
@@ -134,13 +134,13 @@ class StartDistributions:
         self.sums: dict[By, _Sums] = {by: _Sums() for by in get_args(By)}
 
     def submit(self, job_number: int, forecast: WaitForecast | None, bounds: Iterable[WaitBound]) -> None:
-        """Keep the distributions of a job until its wait is known, if quantiles were asked for."""
+        """Keep the distributions of a job until its wait is known, if its forecast has quantiles."""
         if forecast is not None and forecast.starts_within is not None:
             point = () if forecast.wait is None else ((0.5, forecast.wait),)
             self.waiting[job_number] = (forecast.starts_within, point, table_of(bounds))
 
     def reveal(self, job_number: int, wait: int) -> None:
-        """Score a job's distributions once its wait is known, in seconds. A job that starts again has none left."""
+        """Score and drop a job's distributions once its wait is known, in seconds. A second start is not scored."""
         tables = self.waiting.pop(job_number, None)
         if tables is None:
             return

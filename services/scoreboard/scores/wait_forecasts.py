@@ -7,7 +7,7 @@ from shadowtime.shared.messages import WaitForecast, WaitForecastScores
 
 
 class WaitForecastErrors:
-    """Forecasts of the jobs whose waits are not known yet, and sums over the jobs whose waits are known.
+    """Forecasts of jobs with still unknown waits, and sums over the jobs with known waits.
 
     Memory is bounded by the waiting jobs.
 
@@ -37,7 +37,7 @@ class WaitForecastErrors:
             self.waiting[job_number] = forecast.wait
 
     def reveal(self, job_number: int, wait: int) -> None:
-        """Score the forecast of a job once its wait is known, in seconds. A job that starts again has none left."""
+        """Score and drop the forecast of a job once its wait is known, in seconds. A second start is not scored."""
         if job_number not in self.waiting:
             return
         forecast = self.waiting.pop(job_number)

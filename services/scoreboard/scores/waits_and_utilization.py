@@ -12,7 +12,7 @@ from shadowtime.shared.kernels import Floats, IntegerTable, kernel
 from shadowtime.shared.statistics import RUN_TIME_FLOOR
 
 WAIT_FLOOR = 10
-"""Least wait in the geometric mean, in seconds. Shorter waits count as this (Nissimov 2007, section 5)."""
+"""Least wait in the geometric mean, in seconds. It replaces shorter waits (Nissimov 2007, section 5)."""
 
 
 def geometric_term(wait: int) -> float:

@@ -40,7 +40,7 @@ class DayAreas:
         self.level += change
 
     def upto(self, time: int) -> None:
-        """Integrate up to `time`. An earlier time than before has no effect."""
+        """Integrate up to `time`. A time before that of an earlier call has no effect."""
         if self.until is None:
             self.until = time
         at = max(self.until, (time // DAY - MAX_DAYS) * DAY)
@@ -65,7 +65,7 @@ class DayAreas:
 
 
 NOTICED = 60
-"""Least difference of starts, in seconds, that counts as sooner or later. A smaller one counts as the same time."""
+"""Least difference of starts, in seconds, that counts as sooner or later. A smaller difference counts as none."""
 
 PARTS = (
     *("jobs", "real_wait", "shadow_wait"),

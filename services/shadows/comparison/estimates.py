@@ -121,7 +121,7 @@ def _of_user(number: int, sums: Sequence[int]) -> UserFares:
 
 
 def _utilization(parts: Parts, before: int, key: int) -> tuple[Pair, ConfidenceInterval | None]:
-    """Return the busy share of each machine's processors, and the difference, over whole days before day `before`."""
+    """Return the busy share of each machine's processors, and their difference, over the days before day `before`."""
     days = [day for day in parts.machine.days if day < before]
     machine, real, shadow = (
         np.array([area.days.get(day, 0) for day in days], dtype=np.float64) for area in (parts.machine, *parts.busy)
@@ -139,9 +139,9 @@ def _pair(values: Sequence[float]) -> Pair:
 
 
 def _between(days: Sequence[int], over: Floats, under: Floats, key: int) -> ConfidenceInterval | None:
-    """Return the ratio of the sums of `over` and `under` with its interval; None if the sum of `under` is 0.
+    """Return the ratio of the sums of `over` and `under` with a confidence interval; None if the sum of `under` is 0.
 
-    Both have one entry for each of `days`.
+    Both arguments have one entry for each of `days`.
     """
     if not under.sum():
         return None

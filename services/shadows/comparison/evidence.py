@@ -1,4 +1,4 @@
-"""Sequential test of a difference between shadow and cluster: one bet on every ten days. You may look at any time."""
+"""Sequential test of a difference between shadow and cluster, with one bet every ten days. It is valid at any time."""
 
 from math import exp, log1p
 from typing import Any
@@ -10,18 +10,19 @@ STAKES = (-0.9, -0.6, -0.3, 0.3, 0.6, 0.9)
 """Shares of the capital that are bet on later starts (+) and on sooner starts (-) in the shadow."""
 
 ENOUGH = 20.0
-"""Multiple of the first capital at which a difference is taken as real. Without one, at most 1 in 20 tests reach it."""
+"""Multiple of the first capital at which a difference counts as real. At most 1 in 20 tests reach it by chance."""
 
 
 class Evidence:
     """Bets on the better of two policies, ten days at a time. Each bet is fair if neither policy is better.
 
-    Each stake begins with the same capital. A bet multiplies it by 1 + stake * y. y is the mean difference of the ten
-    days, divided by the largest absolute one before and cut to [-1, 1]. If neither policy is better, y has mean 0 given
-    the past, so the total capital is a martingale. The probability that it ever reaches `ENOUGH` times its first value
-    is at most 1 / `ENOUGH` (Ville). O(1) a day.
+    Each stake begins with the same capital. A bet multiplies the capital by 1 + stake * y. Here y is the mean
+    difference of the ten days, divided by the largest absolute mean difference of earlier bets, and cut to [-1, 1]. If
+    neither policy is better, y has mean 0 given the past, so the total capital is a martingale. The probability that
+    the capital ever reaches `ENOUGH` times its first value is at most 1 / `ENOUGH` (Ville). O(1) a day.
 
-    `since` is the day from which on the difference is real, `sooner` whether the shadow is better; None before.
+    `since` is the day from which on the difference is real. `sooner` says whether the shadow is better. Both are None
+    before that day.
 
     Examples
     --------
@@ -45,7 +46,7 @@ class Evidence:
         self.sooner: bool | None = None
 
     def add(self, day: int, over: float, jobs: float) -> None:
-        """Add a day. `over` is the sum, over its `jobs` jobs, of the shadow's value less the real one. Days ascend."""
+        """Add the next day, which has `jobs` jobs. `over` is the sum of their differences, shadow less real."""
         bet = day // BET_DAYS
         if self._bet is not None and bet != self._bet:
             self._settle((self._bet + 1) * BET_DAYS)

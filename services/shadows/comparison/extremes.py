@@ -12,7 +12,7 @@ ALL = len(SHAPES)
 """Index that stands for all shapes together."""
 
 MOVED = (0.25, 0.5, 0.75, 0.95)
-"""Probabilities of the reported quantiles of how much sooner or later jobs start."""
+"""Probabilities of the reported quantiles of the difference between the start times of a job."""
 
 
 class ShapeExtremes:

@@ -14,13 +14,13 @@ REAL: Which = 0
 SHADOW: Which = 1
 
 PATIENCE = 30 * DAY
-"""Longest wait that counts, in seconds. This long after its end, a day is compared even if jobs have not ended."""
+"""Longest wait that counts, in seconds. After this time, a day is compared even if some of its jobs have not ended."""
 
 
 class Fared(NamedTuple):
     """The waits in seconds and the bounded slowdowns of a job, as (real, shadow). `work` is in processor-seconds.
 
-    Slowdowns are None unless the job ended within `PATIENCE`, both really and in the shadow.
+    Slowdowns are None unless the job ended within `PATIENCE` in the real cluster and in the shadow.
     """
 
     shape: int
@@ -71,9 +71,10 @@ class OpenJob:
 class OpenDays:
     """The jobs of the days that are not compared yet.
 
-    A day is released once it is over and each of its jobs has ended in the cluster and in the shadow, and only after
-    all earlier days. So the choice of compared days does not depend on any wait (docs/twin.md#which-jobs-are-compared).
-    An event costs O(1). Memory is O(jobs of these days): of 31 days, and of the time by which an exact shadow lags.
+    Days are released in order. A day is released once each of its jobs has ended in the cluster and in the shadow, or
+    `PATIENCE` seconds after its end. So the choice of compared days does not depend on any wait
+    (docs/twin.md#which-jobs-are-compared). An event costs O(1). Memory is O(jobs of these days): the last 31 days, and
+    the lag of an exact shadow.
 
     Examples
     --------
@@ -93,7 +94,7 @@ class OpenDays:
         self._open: dict[int, int] = {}
 
     def submitted(self, job: JobSubmitted) -> None:
-        """Add a job that has arrived. A job of a day that was released already counts for the first open day."""
+        """Add a job that has arrived. If its day was already released, the job counts for the first open day."""
         self.withdrawn(job.job_number)
         day = job.since // DAY
         if self.first is None:
@@ -128,7 +129,7 @@ class OpenDays:
             self._open[self._day_of[number]] -= 1
 
     def withdrawn(self, number: int) -> bool:
-        """Remove a job from the comparison. Return whether it was there."""
+        """Remove a job from the comparison. Return whether the comparison had the job."""
         job = self._job(number)
         if job is None:
             return False

@@ -27,8 +27,8 @@ HOUR = 3_600
 class PairedLogs:
     """The pairing of both logs. The events of each log are applied in its own order; an event costs O(1).
 
-    Only jobs that are submitted after the takeover are compared. A job that is held counts as withdrawn, and is added
-    again when it is released. A job is left out if the previous job of its number has not ended on both machines.
+    Only jobs that are submitted after the takeover are compared. A held job counts as withdrawn. It is added again when
+    it is released. A job is left out if a previous job with the same number has not ended on both machines.
 
     Parameters
     ----------

@@ -22,8 +22,8 @@ class SideBySide:
     1. Call `submitted` once for each job when it arrives. Call `running` for each job that runs at the takeover.
     2. Report the starts and ends of each machine in the order of time. Call `at` with the time up to which both logs
        are known.
-    3. Call `started` again when a job starts again, as after a requeue; `ended` is final. Call `withdrawn` for a job
-       that leaves the real queue without having run: it is not compared.
+    3. Call `started` again when a job starts again, as after a requeue. Call `ended` only for the final end. Call
+       `withdrawn` for a job that leaves the real queue without having run. The job is not compared.
 
     Examples
     --------
@@ -64,7 +64,7 @@ class SideBySide:
         self._asked[job.job_number] = [job.requested_processors, 0]
 
     def knows(self, job_number: int) -> bool:
-        """Return whether a job of this number was added, and its end is pending on at least one machine."""
+        """Return whether there is a job of this number that has not ended on both machines."""
         return job_number in self._asked
 
     def started(self, which: Which, job_number: int, time: int, processors: int | None = None) -> None:
@@ -88,11 +88,11 @@ class SideBySide:
                 del self._asked[job_number]
 
     def requeued(self, which: Which, job_number: int, time: int) -> None:
-        """Record that a running job gave its processors back and waits again."""
+        """Record that a running job has released its processors and waits again."""
         self._let_go(which, job_number, time)
 
     def withdrawn(self, job_number: int, time: int) -> None:
-        """Record that a waiting job left the real queue. It leaves the shadow, too, and is not compared."""
+        """Record that a waiting job has left the real queue. The job also leaves the shadow, and is not compared."""
         self.withdrawn_jobs += self._days.withdrawn(job_number)
         for which in (REAL, SHADOW):
             self._let_go(which, job_number, time)

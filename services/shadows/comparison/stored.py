@@ -34,7 +34,7 @@ class StoredShadow(NamedTuple):
 
 
 def none_of(cluster: str, every: Sequence[StoredShadow]) -> str:
-    """Return an error message that the cluster has no shadow. It names the clusters that have one."""
+    """Return the error message for a cluster without shadows. It names the clusters that have shadows."""
     known = truncate(", ".join(sorted({shadow.cluster for shadow in every}))) if every else "none"
     return f"cluster {quote(cluster)} has no shadow; clusters with one: {known}; start one with shadowtime shadow"
 
@@ -69,11 +69,11 @@ def read(run: str, snapshot: bytes | None) -> StoredShadow:
 log = logging.getLogger("shadowtime.live")
 
 REST_SECONDS = 10.0
-"""Seconds between two reads of Redis. Meanwhile callers get the result of the last read, also if it was an error."""
+"""Seconds between two reads of Redis. Meanwhile callers get the result of the last read, even if it was an error."""
 
 
 class _Seen(NamedTuple):
-    """The last read of a shadow's run, and its position then. `shadow` is None if the state cannot be read."""
+    """The result of the last read of a shadow: its position and its state. `shadow` is None for unreadable state."""
 
     position: Position
     shadow: StoredShadow | None

@@ -12,7 +12,7 @@ SHAPES_MEAN = "long: more than 1 h requested; wide: more than 8 processors; chan
 
 
 def verdict(compared: Comparison, unix_start: int) -> str | None:
-    """Return how much shorter waits are in the shadow, and since when that is real, in words; None if unknown."""
+    """Return a sentence: how much shorter waits are in the shadow, and since when this is real. None if unknown."""
     if compared.all is None or compared.all.wait_change is None:
         return None
     return f"{_waits(compared.all.wait_change)}; {real(compared.wait_real, unix_start)}"
@@ -44,7 +44,7 @@ def _waits(change: ConfidenceInterval) -> str:
 
 
 def real(facts: Real, unix_start: int) -> str:
-    """Return since when a difference is real, or that it is not known to be real, in words.
+    """Return words on whether a difference is known to be real, and since when.
 
     >>> real(Real(since=86_400, shorter=True, evidence=31.0), 843_436_800)
     'real since 24 Sep'

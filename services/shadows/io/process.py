@@ -29,7 +29,7 @@ async def play(shadows: Sequence[ShadowOptions]) -> None:
     settings = shadows[0].of.settings
 
     async def played(store: RedisStore) -> None:
-        followers, real = [], None  # all are of one real run, whose first event is read once
+        followers, real = [], None  # all shadows are of one real run: read its first event once
         for wanted in shadows:
             source = ShadowSource(wanted.of)
             like = await known(store, wanted.of.run)
@@ -44,7 +44,7 @@ async def play(shadows: Sequence[ShadowOptions]) -> None:
 
 
 async def known(store: RedisStore, run: str) -> ClusterOpened | None:
-    """Return the opening event of a stored shadow; None of a new shadow. Raise `FollowError` if it was altered."""
+    """Return the opening event of a stored shadow; None for a new shadow. Raise `FollowError` if it was altered."""
     try:
         saved = await store.load(run)
     except StateAltered as error:

@@ -1,7 +1,8 @@
 """A shadow as a live source. It reads the log of a real run and the decisions of its own run, and emits its own events.
 
-The events depend only on the records read, not on how these are split into reads. So a process that was killed emits
-the same events again. Positions are stored by the rules of `services/follower/io/follower.py`.
+The events depend only on the records read. They do not depend on the division of the records into polls. So a killed
+and restarted process emits the same events again. Positions are stored by the rules of
+`services/follower/io/follower.py`.
 """
 
 from collections import deque
@@ -43,8 +44,8 @@ async def beginning_of(
 ) -> tuple[ClusterOpened, int, int]:
     """Return the first event of a run, the time of its last event so far, and the offset after the first event.
 
-    Without `to_the_end`, only the beginning of the log is read, and the time is that of the last event read. Times in
-    seconds.
+    Without `to_the_end`, only the beginning of the log is read. Then the time is the time of the last event that was
+    read. Times are in seconds.
 
     Raises
     ------
@@ -127,7 +128,7 @@ class ShadowSource:
 
     @property
     def twin(self) -> TwinMachine:
-        """Machine of the shadow. It exists only after `meet` or `restore`; before, `FollowError` is raised."""
+        """Machine of the shadow. Access raises `FollowError` before `meet` or `restore` was called."""
         if self._twin is None:
             raise FollowError(f"{self.of.real}: call meet or restore first")
         return self._twin
@@ -177,7 +178,7 @@ class ShadowSource:
         self.paired = PairedLogs(first, takes_over or 0)
 
     def next_time(self) -> int | None:
-        """Return the time of the next instant. Return None if it depends on records that were not read yet."""
+        """Return the time of the next instant. Return None if this time depends on records that were not read yet."""
         return None if self._unanswered and not self.twin.telling else self.twin.next_time()
 
     @property

@@ -1,4 +1,4 @@
-"""The simulated machine of a shadow. Arrivals, withdrawals and capacity are those of the real cluster."""
+"""The simulated machine of a shadow. It gets the arrivals, withdrawals and capacity of the real cluster."""
 
 from typing import TYPE_CHECKING
 

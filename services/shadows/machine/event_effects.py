@@ -23,7 +23,7 @@ from shadowtime.shared.messages import (
 from shadowtime.shared.stages import new_request
 
 REACHING = CapacityChanged, JobSubmitted, JobWithdrawn, JobChanged
-"""Events that concern a shadow too. Starts and ends of jobs on the cluster do not."""
+"""Events of the cluster that also happen in a shadow. Starts and ends of jobs are not among them."""
 
 
 def apply_cluster_event(machine: MachineState, event: Event, life: ShadowJob | None) -> Sequence[Event]:
@@ -50,7 +50,7 @@ def _waits(machine: MachineState, life: ShadowJob) -> bool:
 def _arrives(machine: MachineState, event: JobSubmitted, life: ShadowJob) -> Sequence[Event]:
     """Put a job in the queue.
 
-    There is no effect if the job waits or runs in the shadow already: it was held on the cluster and is released. If an
+    A job that already waits or runs in the shadow was held on the cluster and is released now: nothing happens. If an
     earlier job of the same number still waits or runs in the shadow, the job only becomes due.
     """
     if _waits(machine, life) or life.start is not None:
@@ -69,13 +69,13 @@ def _leaves(machine: MachineState, event: JobWithdrawn, life: ShadowJob) -> Sequ
     waited = _waits(machine, life)
     if waited:
         del machine.waiting[event.job_number]
-    if event.reason != "held" or life.held:  # a held job that was released since arrives again
+    if event.reason != "held" or life.held:  # a released job is no longer held: its new arrival follows
         life.over = life.done = True
     return [event] if waited else ()
 
 
 def _changes(machine: MachineState, event: JobChanged, life: ShadowJob) -> Sequence[Event]:
-    """Change the request of a waiting job. Of a running job, only the limit changes."""
+    """Change the request of a waiting job, or the limit of a running job."""
     new = new_request(event)
     if life.start is None:
         life.job = life.job.model_copy(update=new)

@@ -33,14 +33,14 @@ SHORTEST = 1
 class ShadowJob:
     """A job from its submission to its end; times in seconds.
 
-    On the cluster: the job `started` on `processors`. It was suspended for `lost` seconds in total, and is suspended
-    again since `stopped`. Before its `run_time` is known, it is only known to run longer than `outlasts` seconds. It
-    may be `blocked` or `held`, or have `left` the queue. It is `over` once it has left or ended.
+    On the cluster: the job `started` on `processors`. Its past suspensions lasted `lost` seconds in total. A present
+    suspension began at `stopped`. `outlasts` is a lower bound of its run time, in seconds, until `run_time` is known.
+    The job may be `blocked` or `held`, or have `left` the queue. It is `over` once it has left or ended.
 
-    In the shadow: the job is `due` while it waits for an earlier job of the same number to be done. It starts at
-    `start` on `on` processors, with a `limit`. `predicted` is its predicted run time. At `freed` it gave its processors
-    back, as it was presumed to be over or was suspended. Before, it was suspended for `stood` seconds. It is `done`
-    once it has left or ended.
+    In the shadow: the job is `due` while it waits for an earlier job of the same number to be done. The job starts at
+    `start` on `on` processors, with a `limit`. `predicted` is its predicted run time. At `freed` it released its
+    processors, because it was presumed to be over or was suspended. Its earlier suspensions lasted `stood` seconds in
+    total. It is `done` once it has left or ended.
     """
 
     job: JobSubmitted
@@ -65,21 +65,21 @@ class ShadowJob:
     done: bool = False
 
     def began(self, event: JobStarted) -> None:
-        """Record its start on the cluster."""
+        """Record the start of the job on the cluster."""
         self.started, self.processors, self.stopped, self.lost = moment(event), event.processors, None, 0
 
     def paused(self, event: JobSuspended) -> None:
-        """Record its suspension on the cluster."""
+        """Record the suspension of the job on the cluster."""
         self.stopped = moment(event)
 
     def went_on(self, event: JobResumed) -> None:
-        """Record its resumption on the cluster."""
+        """Record the resumption of the job on the cluster."""
         if self.stopped is not None:
             self.lost += moment(event) - self.stopped
             self.stopped = None
 
     def ended(self, event: JobEnded) -> None:
-        """Record its end on the cluster. Its run time is known now; if it was requeued, only a lower bound."""
+        """Record the end of the job on the cluster. This gives its run time; for a requeued job, only a lower bound."""
         if event.requeued:
             if self.processors == self.job.requested_processors:
                 self.outlasts = max(self.outlasts, event.run_time)
@@ -87,14 +87,14 @@ class ShadowJob:
             return
 
         self.outcome, self.over = event.outcome, True
-        longer = event.outcome == "limit"  # it would have run on
+        longer = event.outcome == "limit"  # without the limit, the job would have run longer
         self.run_time = max(event.own_run_time + longer, SHORTEST)
 
     def withdrawn(self, event: JobWithdrawn) -> None:
-        """Record that it left the queue of the cluster.
+        """Record that the job left the queue of the cluster.
 
-        A held job comes back when it is released. Otherwise its run time stays unknown. If it has started in the
-        shadow, it runs there until it leaves the cluster's queue, but at most for its requested time.
+        A held job comes back when it is released. The run time of any other job stays unknown. If that job has started
+        in the shadow, it runs there until it leaves the cluster's queue, but at most for its requested time.
         """
         if event.reason == "held":
             self.held = True
@@ -102,19 +102,19 @@ class ShadowJob:
             self.left, self.over, self.outcome = event.time, True, "cancelled"
 
     def changed(self, event: JobChanged) -> None:
-        """Record whether it is blocked from starting on the cluster."""
+        """Record whether the job is blocked from starting on the cluster."""
         if event.blocked is not None:
             self.blocked = event.blocked
 
     @property
     def length(self) -> int | None:
-        """Run time in seconds on the processors that it requested; None if it is not known yet."""
+        """Run time of the job in seconds on its requested processors; None if it is not known yet."""
         if self.run_time is None and self.left is not None and self.start is not None:
             return max(min(self.left - self.start, self._requested_time), SHORTEST)
         return self.run_time
 
     def surely(self, now: int) -> int:
-        """Return the lower bound of its run time that is known at `now`, in seconds; -1 if none is known."""
+        """Return the lower bound of the job's run time that is known at `now`, in seconds; -1 if there is none."""
         if self.started is None or self.processors != self.job.requested_processors:
             return self.outlasts
         stood_still = self.lost + (0 if self.stopped is None else now - self.stopped)
@@ -136,17 +136,17 @@ class ShadowJob:
 
     @property
     def by(self) -> tuple[int, int]:
-        """Factor and divisor that convert its times to its processors in the shadow."""
+        """Factor and divisor that convert times on the requested processors to times in the shadow."""
         return ratio(self.job.requested_processors, self.on, self.job.speedup)
 
     def execution(self) -> Execution:
-        """Return its execution in the shadow. A job of unknown run time is taken to reach its limit."""
+        """Return the execution of the job in the shadow. A job of unknown run time is assumed to reach its limit."""
         start, length = 0 if self.start is None else self.start, self.length
         job = self._as_job(self._requested_time + 1 if length is None else length)
         return Execution(job, start, self.on, self.limit, self.by)
 
     def known_end(self, now: int) -> int | None:
-        """Return the time of its end in the shadow; None if that is not known at `now`.
+        """Return the end time of the job in the shadow; None if it is not known at `now`.
 
         A job that was presumed to be over continues, or ends, as soon as its run time is known.
         """
@@ -161,15 +161,15 @@ class ShadowJob:
         return surely >= 0 and reshaped_time(surely, self.by) >= limit
 
     def runs_until(self, now: int) -> int:
-        """Return the time until which it surely runs in the shadow, as known at `now`. Its end must be unknown."""
+        """Return the time until which the job surely runs in the shadow, as known at `now`. Its end must be unknown."""
         start = 0 if self.start is None else self.start
         return start + reshaped_time(max(self.surely(now), 0), self.by)
 
     def presumed_end(self, now: int) -> tuple[int | None, bool]:
-        """Return the presumed time of its end in the shadow, and whether it ends at its limit.
+        """Return the presumed end time of the job in the shadow, and whether the job ends at its limit.
 
-        The presumed run time is the prediction. If the job is known to run longer, it is twice the prediction, then the
-        request (docs/algorithms.md#wait-forecasts). The time is None if the job is known to run longer than all these.
+        The presumed run time is the first of three values that the job has not exceeded: the prediction, twice the
+        prediction, the request (docs/algorithms.md#wait-forecasts). The end time is None if the job has exceeded all.
         """
         start, surely = self.stood + (0 if self.start is None else self.start), self.surely(now)
         predicted = [] if self.predicted is None else [ceil(self.predicted), ceil(2 * self.predicted)]
@@ -183,10 +183,10 @@ class ShadowJob:
         return start + run_time, False
 
     def finished(self, time: int, now: int) -> JobEnded | JobSuspended | JobResumed:
-        """Return the event of its end at `time`, as known at `now`.
+        """Return the event of the job's known or presumed end at `time`, as known at `now`.
 
-        A job that is presumed to be over is suspended. A trial that is presumed to reach its limit ends, and waits
-        again. A job that was suspended too early resumes for the rest of its run time.
+        A job that is presumed to be over is suspended. A trial run that is presumed to reach its limit ends, and the
+        job waits again. A job that was suspended too early resumes for the rest of its run time.
         """
         execution, known = self.execution(), self.known_end(now)
         number, length = self.job.job_number, execution.end_time - execution.start_time

@@ -14,9 +14,9 @@ Then it waits for the decision of its policy (`deciding`), and emits the starts.
 The run time of a job is known only once the job has ended on the cluster. A shadow may start a job earlier than the
 cluster did, so it can need a run time that nobody knows yet (docs/shadows.md#how-a-shadow-runs):
 
-* An `exact` shadow stops there, until the log has the run time. Its log equals that of a closed replay.
-* Any other shadow goes on. The job runs for its predicted time, is then suspended, and gives its processors back. When
-  the log has the true run time, the job resumes for the rest, if any, and ends.
+* An `exact` shadow pauses until the log has the run time. The log of the shadow equals the log of a closed replay.
+* Any other shadow continues. The job runs for its predicted time, is then suspended, and releases its processors. When
+  the log has the true run time, the job resumes for the remaining time, if any, and ends.
 """
 
 from collections import deque
@@ -51,7 +51,7 @@ from shadowtime.shared.messages import (
 
 
 class PendingEvents:
-    """Pending events with the lives of their jobs. Events of a life that is done are dropped."""
+    """Pending events, each with the life of its job. Events of a life that is done are dropped."""
 
     def __init__(self) -> None:
         self._events: deque[tuple[Event, ShadowJob | None]] = deque()
@@ -100,9 +100,9 @@ class TwinMachine:
     opened
         The first event of the cluster's log.
     exact
-        Whether it waits for run times that are not known yet. Otherwise it uses predictions.
+        Whether the shadow waits for run times that are not known yet. Otherwise it uses predictions.
     takes_over
-        The time, in seconds, from which on the shadow decides. Earlier events of the cluster happen in it unchanged.
+        The time, in seconds, from which on the shadow decides. Earlier events happen in the shadow as on the cluster.
     """
 
     def __init__(self, opened: ClusterOpened, *, exact: bool, takes_over: int = 0) -> None:
@@ -120,7 +120,7 @@ class TwinMachine:
         self._pending = PendingEvents()
         self._caused: list[Event] = []
         self._closing = False
-        self._again: int | None = None  # when the policy wants to be asked once more
+        self._again: int | None = None  # time of the pass that the policy has requested
 
     @property
     def decides(self) -> bool:
@@ -142,7 +142,7 @@ class TwinMachine:
 
     @property
     def hungry(self) -> bool:
-        """Whether it needs more events of the cluster before it can emit more."""
+        """Whether the machine needs more events of the cluster before it can emit more events."""
         return not self.deciding and not self.closed and self.next_time() is None
 
     def hear(self, event: Event) -> None:
@@ -159,7 +159,7 @@ class TwinMachine:
                 self._note(record)
 
     def _note(self, event: Event) -> None:
-        """Apply an event to the jobs of the cluster. If it concerns the shadow, it becomes pending there."""
+        """Apply an event to the jobs of the cluster. An event that also happens in the shadow becomes pending there."""
         life = self.actual.hear(event)
         if isinstance(event, JobStarted) and life is not None and life.blocked:
             life.blocked = False  # a job that starts is not blocked
@@ -168,7 +168,7 @@ class TwinMachine:
             self._pending.append(event, life)
 
     def _happened(self, event: Event) -> Sequence[Event]:
-        """Apply an event before the takeover to the cluster and to the shadow alike. Return the events to emit."""
+        """Apply an event before the takeover, both to the cluster and to the shadow. Return the events to emit."""
         self._clock = event.time
         life = self.actual.hear(event)
         if isinstance(event, CapacityChanged):
@@ -185,7 +185,7 @@ class TwinMachine:
             life.predicted = seconds
 
     def next_time(self) -> int | None:
-        """Return the time of the next instant. Return None if that is not known yet, or a decision is pending."""
+        """Return the time of the next instant. Return None if it is not known yet, or if a decision is pending."""
         if self._caused:
             return self._caused[0].time
         if self.deciding or self.closed or not self.decides:
@@ -202,7 +202,7 @@ class TwinMachine:
             yield number, end if end > self._clock else max(self.horizon, self._clock)
 
     def next_instant(self) -> Sequence[Event]:
-        """Return the events of the next instant, or the effects of the last decision, and move on."""
+        """Return the effects of the last decision, if there are any, else the events of the next instant."""
         if self._caused:
             caused, self._caused = self._caused, []
             return caused
@@ -210,7 +210,7 @@ class TwinMachine:
         if time is None:
             return ()
         ends = [number for number, end in self._ends() if end <= time]
-        if not ends and self._again is None and self._pending.next_time() == NEVER:  # nothing is left
+        if not ends and self._again is None and self._pending.next_time() == NEVER:  # no event is pending
             self.closed = True
             return [ClusterClosed(time=self._clock)]
         self._clock = time
@@ -224,7 +224,7 @@ class TwinMachine:
         return [*events, SchedulingPoint(time=time)]
 
     def apply(self, decided: Decided) -> None:
-        """Carry out the decision of the last instant: kills, then starts. Before the takeover, it has no effect.
+        """Carry out the decision of the last instant: kills, then starts. A decision before the takeover has no effect.
 
         Raises
         ------
@@ -235,7 +235,7 @@ class TwinMachine:
             return
         self.deciding, self._again = False, decided.again
         if self._closing and not self._machine.running and decided.time > self.horizon + DAY:
-            self._again = None  # the waiting jobs will wait for ever
+            self._again = None  # no waiting job can start any more
         for kill in decided.kills:
             life = self._machine.running.get(kill.job_number)
             if life is None or (kill.requeue and not life.job.restartable):
@@ -267,7 +267,7 @@ class TwinMachine:
             self._done(life)
             return
         self._machine.wait_again(life)
-        if life.left is not None and life.left <= self._clock:  # it left the cluster's queue while it ran in the shadow
+        if life.left is not None and life.left <= self._clock:  # left the cluster's queue meanwhile
             self._pending.insert(JobWithdrawn(time=self._clock, job_number=ended.job_number), life)
 
     def _done(self, life: ShadowJob) -> None:

@@ -17,8 +17,8 @@ NEVER = MAX_TIME + 1
 class MachineState:
     """The waiting and the running jobs of a shadow, by number.
 
-    A job that was suspended, or is presumed to be over, is among the running jobs. It holds its memory and GPUs, but no
-    processors.
+    A job that is suspended, or presumed to be over, is among the running jobs. Such a job holds its memory and GPUs,
+    but no processors.
     """
 
     def __init__(self, opened: ClusterOpened) -> None:
@@ -52,7 +52,7 @@ class MachineState:
         return execution.started()
 
     def place(self, life: ShadowJob) -> None:
-        """Move a waiting job to the running jobs. It takes the resources that it requests, on `life.on` processors."""
+        """Move a waiting job to the running jobs. It takes `life.on` processors, and its requested memory and GPUs."""
         number = life.job.job_number
         self.running[number] = self.waiting.pop(number)
         self._rooms.take(life.execution().job, life.on)
@@ -76,7 +76,7 @@ class MachineState:
         self.give_processors(life, -1)
 
     def go_on(self, life: ShadowJob, now: int) -> None:
-        """Resume a suspended job: it takes its processors again, whether they are free or not."""
+        """Resume a suspended job. The job takes its processors again, even if too few are free."""
         if life.freed is not None:
             life.stood += now - life.freed
         life.freed = None
@@ -87,7 +87,7 @@ class MachineState:
         self._rooms.free[life.job.pool or 0][0] -= times * life.on
 
     def ends(self, now: int, *, presumed: bool) -> Iterator[tuple[int, int]]:
-        """Yield job numbers and end times that are known at `now`; if `presumed`, also presumed ends. O(running)."""
+        """Yield job numbers and the end times known at `now`. With `presumed`, also yield presumed ends. O(running)."""
         for number, life in self.running.items():
             end = life.known_end(now)
             if end is None and presumed and life.freed is None:
@@ -96,7 +96,7 @@ class MachineState:
                 yield number, end
 
     def surely(self, now: int) -> int:
-        """Return the time until which every job of unknown end surely runs, as known at `now`. O(running)."""
+        """Return the time until which every job with unknown end surely runs, as known at `now`. O(running)."""
         unknown = [life for life in self.running.values() if life.known_end(now) is None]
         return min((life.runs_until(now) for life in unknown), default=NEVER)
 
