@@ -14,7 +14,7 @@ class EmpiricalSettings(SpecSettings):
         2.0, ge=1e-9, le=1e6, description="pseudo-counts of the histogram of all jobs in that of the user"
     )
     forgetting: float = Field(
-        0.0, ge=0, lt=1, description="share of the weight of all jobs so far that is forgotten with each that ends"
+        0.0, ge=0, lt=1, description="share of the weight of all earlier jobs that each ended job removes"
     )
     beyond: float = Field(0.5, ge=0, le=1, description=BEYOND)
 
@@ -55,7 +55,7 @@ class Empirical(SimilarJobs):
 
 # The user's last run times, with more weight on jobs that are similar to the new one.
 
-LIKE = "weight of a job with another {}, where one with the same weighs 1"
+LIKE = "weight of a job with another {0}; a job with the same {0} has weight 1"
 
 
 class EmpiricalRequestSettings(SpecSettings):
@@ -63,7 +63,7 @@ class EmpiricalRequestSettings(SpecSettings):
 
     window: int = Field(60, ge=1, le=1000, description="ended jobs that are remembered of each user")
     prior: float = Field(
-        2.0, ge=1e-9, le=1e6, description="pseudo-counts of the histogram of all jobs of like request and size"
+        2.0, ge=1e-9, le=1e6, description="pseudo-counts of the histogram of all jobs with similar request and size"
     )
     recency: float = Field(0.95, gt=0, le=1, description="factor for each job of the user that ended since")
     request: float = Field(0.1, ge=0, le=1, description=LIKE.format("request"))
@@ -74,7 +74,7 @@ class EmpiricalRequestSettings(SpecSettings):
         True, description="whether a run time under another request counts in proportion to the request"
     )
     forgetting: float = Field(
-        0.005, ge=0, lt=1, description="share of the weight of a class so far that is forgotten with each that ends"
+        0.005, ge=0, lt=1, description="share of the weight of earlier jobs of a class that each ended job removes"
     )
     beyond: float = Field(0.5, ge=0, le=1, description=BEYOND)
 

@@ -22,8 +22,8 @@ MAX_JOBS = 600_000
 """Maximum number of ended jobs stored for all users together, 32 bytes each."""
 
 BEYOND = (
-    "share of a job that was ended at its request that counts in the bin above: mass that a reader with `censor` puts "
-    "at the request, and one with `truncate` leaves out"
+    "for a job that was ended at its request, the share of its weight in the next bin. `mass=censor` of a policy moves "
+    "this share to the request; `mass=truncate` drops it."
 )
 
 

@@ -43,20 +43,22 @@ class PolicySettings(SpecSettings):
         The corrections of an outlived prediction: see `tables.expected_end`.
     """
 
-    adjust_queue: bool = unless_default(True, "the queue is ordered by adjusted requests, where run times order it")
-    adjust_candidates: bool = unless_default(
-        True, "a candidate for backfilling is taken to run for its adjusted request"
-    )
+    adjust_queue: bool = unless_default(True, "orders by run time use adjusted requests")
+    adjust_candidates: bool = unless_default(True, "a waiting job is planned to run for at most its adjusted request")
     running: bool = unless_default(
-        False, "a running job is taken to run for its adjusted request; past it, for five minutes more each time"
+        False,
+        "a running job is planned to run for at most its adjusted request; after that, each pass expects five more "
+        "minutes",
     )
     distribution: Literal["limit", "prior", "ignore"] = unless_default(
         "limit",
-        "to a policy that weighs distributions an adjusted request is their upper end, reweighs them, or is nothing",
+        "adjusted requests limit the run-time distributions (limit), reweigh them (prior), or have no effect on them "
+        "(ignore)",
     )
     fallback: Literal["request", "incremental"] = unless_default(
         "request",
-        "a job that has outlived its prediction is taken to run to its request, or a little longer each time (EASY++)",
+        "a job that has outlived its prediction is planned to run to its request, or to the next correction of EASY++ "
+        "(incremental)",
     )
 
     def price(self) -> Price:
@@ -80,9 +82,9 @@ Forecast = Annotated[bool | Literal["sampled", "calibrated"], BeforeValidator(_a
 """Whether waits are forecast. `sampled` adds quantiles from many futures; `calibrated` corrects them by outcomes."""
 
 FORECAST = (
-    "tell at each submission how long the job will wait: {what}, run ahead on predictions; sampled: with quantiles "
-    "too, from 200 futures in which run times are drawn from what is predicted of them; calibrated: these quantiles, "
-    "moved by what came of earlier ones until they hold as often as they say"
+    "forecast the wait of each job at its submission: {what} is run ahead on predicted run times. `sampled` adds "
+    "quantiles, from 200 futures with run times drawn from the predicted distributions. `calibrated` also corrects "
+    "these quantiles by the outcomes of earlier forecasts."
 )
 """Description of the key `forecast`."""
 
@@ -118,5 +120,5 @@ class PlanSettings(ForecastSettings):
     """Settings of a policy whose decisions depend on run times."""
 
     plan: Literal["predicted", "requested"] = unless_default(
-        "predicted", "run times that it decides by; forecasts let jobs run as predicted either way"
+        "predicted", "run times by which the policy decides; forecasts always let jobs run as predicted"
     )

@@ -21,16 +21,22 @@ class HistorySettings(SpecSettings):
     quantile: float = Field(
         0.95, ge=0.01, le=0.999, description="share of jobs that is to wait no longer than the bound"
     )
-    confidence: float = Field(0.95, ge=0.01, le=0.999, description="probability with which at least that share does")
+    confidence: float = Field(
+        0.95,
+        ge=0.01,
+        le=0.999,
+        description="probability that at least the share `quantile` of jobs waits no longer than the bound",
+    )
     history: int = Field(20_000, ge=100, le=50_000, description="waits that are remembered, in each queue and group")
 
     @field_validator("history")
     @classmethod
     def _long_enough(cls, history: int, info: ValidationInfo) -> int:
         if {"quantile", "confidence"} <= info.data.keys():
-            need = minimum_history(info.data["quantile"], info.data["confidence"])
+            quantile, confidence = info.data["quantile"], info.data["confidence"]
+            need = minimum_history(quantile, confidence)
             if history < need:
-                raise ValueError(f"this quantile and confidence need at least {need} waits")
+                raise ValueError(f"quantile={quantile} and confidence={confidence} need at least {need} waits")
         return history
 
 
@@ -38,7 +44,10 @@ class BoundSettings(HistorySettings):
     """Settings of `BmbpBounds`."""
 
     gamma: float = Field(
-        0.05, gt=0, le=1, description="by how much of its error the level of the conformal bound moves at first"
+        0.05,
+        gt=0,
+        le=1,
+        description="share of its error by which the level of the conformal bound moves with the first scored job",
     )
     publish: Literal["all", "plain", "static", "nodes", "rtime", "rnprod", "ensemble", "conformal"] = Field(
         "all",

@@ -47,7 +47,12 @@ SCHEMES = len(CHAINS) * len(SPANS) * len(PERCENTILES) + 1
 class AutoSettings(AdjustmentSettings):
     """Settings of `Auto`."""
 
-    bad: float = Field(0.02, ge=0, le=1, description="the highest accepted share of jobs that run half an hour longer")
+    bad: float = Field(
+        0.02,
+        ge=0,
+        le=1,
+        description="maximum accepted share of jobs that run at least half an hour longer than their adjusted request",
+    )
 
     def price(self) -> Price:
         """Return the price of the ratios of `MAX_ENDED` jobs, no two of them similar, sorted for each key and span."""

@@ -20,11 +20,13 @@ class PercentileSettings(AdjustmentSettings):
         "user", description="what the jobs behind an adjustment have in common with the job; a project is a group"
     )
     window: Literal["1m", "2m", "3m", "6m", "12m", "all"] = Field(
-        "1m", description="how far back they ended, in months of 30 days"
+        "1m", description="how long ago these jobs may have ended, in months of 30 days"
     )
-    percentile: int = Field(85, ge=1, le=100, description="of their run times' shares of their requests; 100: the most")
+    percentile: int = Field(
+        85, ge=1, le=100, description="percentile of the ratios of run time to request of these jobs; 100: the maximum"
+    )
     fallback: Literal["none", "coarser"] = Field(
-        "none", description="with too few jobs of the key, nothing is adjusted, or the next coarser key is asked"
+        "none", description="if the key has too few jobs: no adjustment (none), or the next coarser key (coarser)"
     )
 
     def price(self) -> Price:

@@ -73,8 +73,8 @@ class BoostedSettings(SpecSettings):
 
     history: int = Field(20_000, ge=500, le=50_000, description="ended jobs that trees are grown on, the last ones")
     days: int = Field(7, ge=1, le=365, description="days of the log after which trees are grown anew")
-    trees: int = Field(150, ge=1, le=500, description="trees that say the run time")
-    rounds: int = Field(40, ge=1, le=100, description="trees for each outcome that say the histogram")
+    trees: int = Field(150, ge=1, le=500, description="trees that predict the run time")
+    rounds: int = Field(40, ge=1, le=100, description="trees for each outcome, which predict the histogram")
 
     def price(self) -> Price:
         """Return the price of experts and templates, of the rows, and of growing trees on them."""

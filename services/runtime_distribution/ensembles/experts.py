@@ -26,13 +26,21 @@ Weights = Floats
 """Weight of each predictor, adding up to 1; shape (predictors,)."""
 
 Rate = Annotated[
-    float, Field(gt=0, le=1, description="how much one ended job moves the weights of its user towards who foresaw it")
+    float,
+    Field(
+        gt=0,
+        le=1,
+        description="step by which one ended job moves its user's weights towards the predictors that predicted it "
+        "well",
+    ),
 ]
 GlobalRate = Annotated[
-    float, Field(gt=0, le=1, description="how much it moves the weights of all, with which a new user begins")
+    float,
+    Field(gt=0, le=1, description="step by which one ended job moves the common weights, with which a new user begins"),
 ]
 Share = Annotated[
-    float, Field(ge=0, le=1, description="share of a user's weights that goes back to those of all with each ended job")
+    float,
+    Field(ge=0, le=1, description="share of a user's weights that each ended job moves back to the common weights"),
 ]
 
 MIN_LIKELIHOOD: Final = 1e-6
@@ -139,7 +147,7 @@ class ExpertsSettings(SpecSettings):
     global_rate: GlobalRate = 0.01
     share: Share = 0.01
     forgetting: float = Field(
-        0.005, ge=0, lt=1, description="share of the weight of a class so far that is forgotten with each that ends"
+        0.005, ge=0, lt=1, description="share of the weight of earlier jobs of a class that each ended job removes"
     )
     beyond: float = Field(0.5, ge=0, le=1, description=BEYOND)
     hmm: bool = Field(False, description="whether the posterior mixture of `hmm` is one more expert")

@@ -58,7 +58,7 @@ def _mixed(kinds: str) -> str:
     names = [kind.strip() for kind in kinds.split("+")]
     for number, name in enumerate(names):
         if name not in KINDS:
-            raise ValueError(f"{quote(name)} cannot be mixed; known: {', '.join(KINDS)}")
+            raise ValueError(f"unknown kind {quote(name)}; known: {', '.join(KINDS)}")
         if name in names[:number]:
             raise ValueError(f"{name} occurs twice")
         try:
@@ -74,7 +74,7 @@ class MixtureSettings(SpecSettings):
 
     kinds: Annotated[str, AfterValidator(_mixed)] = Field(
         "experts+templates+empirical-request+hmm",
-        description=f"what is mixed, each with its defaults, with + between them; of {', '.join(KINDS)}",
+        description=f"mixed predictors, each with its defaults, joined by +; any of {', '.join(KINDS)}",
     )
     history: int = Field(20_000, ge=500, le=50_000, description="ended jobs that templates and boosted trees remember")
     rate: Rate = 0.1

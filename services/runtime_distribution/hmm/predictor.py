@@ -50,10 +50,10 @@ class HmmSettings(SpecSettings):
     )
     evidence: Literal["unfinished", "ended"] = Field(
         "unfinished",
-        description="what tells the state: ended jobs and how long unfinished ones have run, or ended alone",
+        description="evidence for the state: ended jobs and the elapsed times of unfinished jobs, or ended jobs only",
     )
     open: int = Field(
-        16, ge=1, le=2 * WEEK, description="slices (of 15 minutes) back to which a late end still corrects the state"
+        16, ge=1, le=2 * WEEK, description="number of 15-minute slices within which a late end still corrects the state"
     )
     threshold: float = Field(
         3.0,
@@ -69,7 +69,7 @@ class HmmSettings(SpecSettings):
     def _soon_learned(cls, history: int, info: ValidationInfo) -> int:
         states = info.data.get("states", 1)
         if states * states * history > MAX_LEARNED:
-            raise ValueError(f"{states} states learn from at most {MAX_LEARNED // (states * states)} weeks")
+            raise ValueError(f"states={states} allows a history of at most {MAX_LEARNED // (states * states)} weeks")
         return history
 
     def price(self) -> Price:

@@ -56,7 +56,12 @@ class TemplatesSettings(RememberingSettings):
     set: Annotated[str, AfterValidator(spelled)] = Field(
         DEFAULT, description="templates with semicolons between them, or a file with one on each line"
     )
-    confidence: float = Field(0.9, gt=0, lt=1, description="of the intervals, of which the narrowest wins")
+    confidence: float = Field(
+        0.9,
+        gt=0,
+        lt=1,
+        description="confidence of the prediction intervals; the estimate with the narrowest interval is used",
+    )
     prior: float = Field(
         2.0, ge=1e-9, le=1e6, description="pseudo-counts of the histogram of all jobs in that of a category"
     )

@@ -84,8 +84,8 @@ class Template(SpecSettings):
     )
     running: Annotated[PowerOfTwo, Field(ge=64, le=65536)] | None = Field(
         None,
-        description="seconds; of a job that runs already, only jobs count that ran longer than the last whole multiple "
-        "that has elapsed",
+        description="for a job that already runs: only jobs count that ran longer than the last multiple of this many "
+        "seconds that has elapsed",
     )
     history: Annotated[PowerOfTwo, Field(ge=2, le=65536)] | None = Field(
         None, description="ended jobs that a category keeps; the last ones"

@@ -39,7 +39,10 @@ def compiled(key: Key) -> tuple[int, Key]:
     if getattr(key, "steady", False):
         return STEADY, key
     if key not in AGEING:
-        raise ValueError("its keys change as jobs wait; simulated machines support this only for exp, wfp3 and unicep")
+        raise ValueError(
+            "the sort keys of this order may change as jobs wait; of such orders, simulated machines support only exp, "
+            "wfp3 and unicep"
+        )
     return AGEING[key]
 
 

@@ -182,7 +182,7 @@ def gittins(jobs: WaitingColumns) -> Floats:
 
 def wrong(loaded: Any, name: str) -> str | None:
     """Return an error text if the order of a plug-in is invalid; None if it is valid."""
-    return None if callable(loaded) and not isinstance(loaded, type) else "it is not a function"
+    return None if callable(loaded) and not isinstance(loaded, type) else "the order is not a function"
 
 
 ORDERS: Plugins[Key] = Plugins(

@@ -33,7 +33,7 @@ AS_SUBMITTED = ("fcfs", "BF")
 BY_PRIORITY = (*AS_SUBMITTED, "priority")
 """Orders of the queue by arrival or by the site's priority. They do not change as time passes."""
 
-QUEUE = "order of the queue: who is served first, and whom backfilling must not delay"
+QUEUE = "order of the queue; the first job that does not fit is the head, which backfilling must not delay"
 CANDIDATES = "order in which the jobs behind the first that does not fit are tried; queue: as the queue"
 
 Weight = Annotated[
@@ -41,7 +41,7 @@ Weight = Annotated[
     Field(
         ge=0,
         le=1e6,
-        description="of the delay in seconds, which counts against what jobs are sorted by",
+        description="weight of the wait in seconds; the weighted wait is subtracted from the sort key",
         exclude_if=lambda weight: not weight,
     ),
 ]
@@ -60,7 +60,7 @@ class OrderedSettings(PolicySettings):
     )
     threshold: Annotated[float, Field(ge=0)] = unless_default(
         math.inf,
-        "seconds of waiting after which a job of the queue goes before all that have waited less, in order of arrival",
+        "seconds of waiting after which a job goes first, in order of arrival",
     )
 
 

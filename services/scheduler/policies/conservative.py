@@ -57,28 +57,31 @@ def _share(value: object) -> object:
         share = 0.0
 
     if not 0 < share <= 1:
-        raise ValueError("expected no, the word expected, or a share above 0 and at most 1")
+        raise ValueError("expected 'no', 'expected', or a number above 0 and at most 1")
     return share
 
 
 class ConservativeSettings(OrderedSettings):
     """Settings of `Conservative`."""
 
-    guarantees: bool = Field(True, description="a job never starts later than first planned; no: all is planned anew")
+    guarantees: bool = Field(
+        True, description="a job never starts later than first planned; no: each pass plans all jobs anew"
+    )
     speculate: Annotated[float | Literal["no", "expected"], BeforeValidator(_share)] = Field(
         "no",
-        description="run jobs on trial in holes that last for this share of their estimate, or where the wait that is "
-        "expected to be saved exceeds the work that is expected to be wasted, by their run-time distributions",
+        description="run jobs on trial in holes of the plan. With a number, the hole must last for at least this "
+        "share of the estimate. With `expected`, the expected saved wait must exceed the expected wasted work.",
     )
     test_runs: bool = Field(
         False,
-        description="jobs that request over 3 hours are run for 5 to 15 minutes, once, where they cannot be "
-        "speculated on",
+        description="jobs that request over 3 hours get one test run of 5 to 15 minutes if they cannot run "
+        "speculatively",
     )
     shape: Mode = Field(
         "requested",
-        description="moldable jobs run on half or a quarter of the processors, or on what lets them end first: "
-        "greedy of requested, half and double size, greedy-narrow of requested, half and, up to 3 hours, a quarter",
+        description="moldable jobs run on half or a quarter of the processors, or on the size with the earliest end. "
+        "`greedy` chooses among the requested, half and double size. `greedy-narrow` chooses among the requested, half "
+        "and quarter size, if the request is at most 3 hours.",
     )
     widen: bool = Field(
         False, description="moldable jobs that start are doubled in size while processors are left in the plan"
@@ -87,7 +90,10 @@ class ConservativeSettings(OrderedSettings):
         "predicted", description="run times that jobs are planned for and put in order by"
     )
     weight: float = Field(
-        0.0, ge=0, le=1e6, description="of the delay in seconds, which counts against what jobs are sorted by"
+        0.0,
+        ge=0,
+        le=1e6,
+        description="weight of the wait in seconds; the weighted wait is subtracted from the sort key",
     )
 
     def price(self) -> Price:

@@ -32,18 +32,18 @@ class GuardedSettings(OrderedSettings):
 
     overtaken: Guard = unless_default(
         math.inf,
-        "seconds of the whole machine that later jobs may be given before a waiting one; then it goes first, in order "
-        "of arrival",
+        "a job goes first, in order of arrival, once later jobs that started before it have more work than this, in "
+        "seconds of the whole machine",
     )
     patience: Guard = unless_default(
         math.inf,
-        "seconds after its submission at which the job that has waited longest finds room, should all others run to "
+        "seconds after its submission by which the job that has waited longest must fit, even if all other jobs run to "
         "their requests",
     )
     tau: Annotated[float, Field(ge=0, lt=1)] = unless_default(
         0.0,
-        "a candidate is taken to run for what it outlasts with this probability, by its predicted distribution; 0: for "
-        "what is predicted",
+        "a candidate is planned with the run time that it exceeds with this probability; 0: with its predicted run "
+        "time",
     )
 
 

@@ -84,7 +84,8 @@ def delay_probability(
     Raises
     ------
     ValueError
-        If `needed` is below 1, a time is not a number, or the probabilities of a job do not add up to 1.
+        If `needed` is below 1, a time is not a number, or a job has no processors. Also if a probability is negative,
+        or the probabilities of a job do not add up to 1.
 
     Examples
     --------
@@ -115,16 +116,17 @@ def _delay(
     candidate: tuple[int, Mapping[float, float]],
 ) -> tuple[float, float]:
     if needed < 1:
-        raise ValueError(f"the head needs {needed} more processors: it is not blocked")
+        raise ValueError(f"the head lacks {needed} processors, expected at least 1: the head is not blocked")
     for job, (size, ends) in enumerate([*running, candidate]):
         name = "the candidate" if job == len(running) else f"running job {job}"
         if any(time != time for time in ends):
             raise ValueError(f"{name} has the end NaN, expected numbers")
-        if size < 1 or not abs(sum(ends.values()) - 1) <= 1e-9 or min(ends.values()) < 0:
-            raise ValueError(
-                f"{name} has {size} processors, and probabilities that add up to {sum(ends.values())}; "
-                "expected at least 1, and 1"
-            )
+        if size < 1:
+            raise ValueError(f"{name} has {size} processors, expected at least 1")
+        if (least := min(ends.values(), default=0.0)) < 0:
+            raise ValueError(f"{name} has the probability {least}, expected at least 0")
+        if not abs((total := sum(ends.values())) - 1) <= 1e-9:
+            raise ValueError(f"{name} has probabilities that add up to {total}, expected 1")
 
     size, ends = candidate
     walked = walk_over(needed, running, [size])

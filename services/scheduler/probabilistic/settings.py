@@ -18,28 +18,36 @@ class ProbabilisticSettings(OrderedSettings):
     tau: float = Field(0.05, gt=0, le=1, description="a candidate starts if it delays the head with less than this")
     criterion: Literal["exact", "paper", "gain"] = Field(
         "exact",
-        description="compare tau with the exact probability, with the paper's bound on it from below, or with the "
-        "slowdown that the head is expected to lose at most for each unit that the candidate gains",
+        description="measure that must be below tau: the exact probability of a delay (exact), or the paper's lower "
+        "bound on it (paper). With `gain`, it is the head's greatest expected cost over the candidate's expected "
+        "gain, both as slowdowns.",
     )
     accept_easy_safe: bool = Field(
-        False, description="yes: whatever plain EASY would start on the requests starts, at no cost to the budget"
+        False,
+        description="candidates that EASY with requested times would start are started without cost to the budget",
     )
     budget: float = Field(
-        1.0, ge=0, le=1, description="the probability of having been delayed that one head is put to; then plain EASY"
+        1.0,
+        ge=0,
+        le=1,
+        description="maximum probability of a delay for one head, over all passes; once it is spent, plain EASY "
+        "decides",
     )
     patience: Annotated[float, Field(ge=0)] = Field(
         math.inf,
-        description="no start puts a head at risk of waiting longer than this many times the longest wait so far, or "
-        "than it was first promised; candidates that have waited for half as long are tried before all others",
+        description="factor on the longest wait so far; the product is the longest allowed wait. No start may delay a "
+        "head beyond the end of this wait or its promised start, whichever is later. Candidates that have waited for "
+        "half of the longest allowed wait are tried first.",
     )
     points: int = Field(1, ge=1, le=16, description="instants in each bin at which a job may end; the paper has one")
     mass: Literal["truncate", "censor"] = Field(
-        "truncate", description="what a prediction has above the request is left out, or happens at the request"
+        "truncate",
+        description="probability above the request is dropped (truncate), or counts as an end at the request (censor)",
     )
     recalibrate: Literal["no", "stated", "yes"] = Field(
         "no",
-        description="mend the probability of delay by what came of earlier candidates: state it so beside the raw one, "
-        "which decides (stated), or decide by it too (yes)",
+        description="recalibrate the delay probability by the outcomes of earlier candidates: report it beside the "
+        "raw one (stated), or also decide by it (yes)",
     )
     weight: Weight = 0.0
     forecast: Forecast = unless_default(False, FORECAST.format(what="EASY in this order of the queue"))

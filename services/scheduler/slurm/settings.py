@@ -76,7 +76,7 @@ def spelled(keys: dict[str, object]) -> str:
         if isinstance(value, list):
             rows = [row for row in value if isinstance(row, list)]
             if len(rows) < len(value):
-                raise ValueError(f"{key}: expected rows, each in brackets")
+                raise ValueError(f"{key}: expected a list of rows, and each row as a list, such as [[1, 0, 1000]]")
             text = ";".join(":".join(map(as_text, row)) for row in rows) or "none"
         elif isinstance(value, bool | int | float | str):
             text = as_text(value)
@@ -192,7 +192,9 @@ class SlurmSettings(PolicySettings):
         """Return the price of passes, and of the priorities that are calculated between two events."""
         return super().price().plus(Price(memory=50_000_000, steps=10 * CHARGES))
 
-    site: str = unless_default("", "a file of keys, as `shadowtime slurm-site` writes it; keys beside it count first")
+    site: str = unless_default(
+        "", "a file of keys, as `shadowtime slurm-site` writes it; other keys of the SPEC override the file"
+    )
     backfill: bool = Field(True, description="SchedulerType is sched/backfill, not sched/builtin")
     weight_age: Weight = Field(0, description="PriorityWeightAge")
     weight_fairshare: Weight = Field(0, description="PriorityWeightFairshare")
@@ -202,15 +204,21 @@ class SlurmSettings(PolicySettings):
     max_age: Period = Field(604_800, description="PriorityMaxAge, seconds")
     half_life: Seconds = Field(604_800, description="PriorityDecayHalfLife, seconds; 0: usage never decays")
     calc_period: Period = Field(300, description="PriorityCalcPeriod, seconds")
-    calc_at: Number = Field(0, description="a second of Unix at which priorities are calculated, as every period")
+    calc_at: Number = Field(
+        0,
+        description="a Unix time at which priorities are calculated; all other calculations are multiples of "
+        "`calc_period` away from it",
+    )
     fairshare: Literal["tree", "classic"] = Field("tree", description="Fair Tree, or PriorityFlags=NO_FAIR_TREE")
     damping: Annotated[int, Field(ge=1, le=65_533)] = Field(1, description="FairShareDampeningFactor, of classic")
     favor_small: bool = Field(False, description="PriorityFavorSmall: small jobs first, not large ones")
     size_relative: bool = Field(False, description="PriorityFlags=SMALL_RELATIVE_TO_TIME: size counts by the limit")
     processors: Annotated[int, Field(ge=0, le=MAX_PROCESSORS)] = Field(
-        0, description="of all the site, to which sizes are set; 0: of the pool"
+        0, description="processors of the whole site, by which sizes are divided; 0: those of the pool"
     )
-    nodes: Annotated[int, Field(ge=0, le=MAX_PROCESSORS)] = Field(0, description="likewise nodes; 0: as processors")
+    nodes: Annotated[int, Field(ge=0, le=MAX_PROCESSORS)] = Field(
+        0, description="nodes of the whole site; 0: the number of processors"
+    )
     accounts: str = Field(NONE, description="number:parent:shares:users of each account, `;` between them; 0: the root")
     users: str = Field(NONE, description="user:account:shares:usage of users not of one share and no usage (seconds)")
     partitions: str = Field(NONE, description="number:PriorityJobFactor:PriorityTier of each partition")
@@ -246,9 +254,12 @@ class SlurmSettings(PolicySettings):
     def _rows(cls, text: str, info: Any) -> str:
         rows = rows_of(info.field_name, text)
         if info.field_name == "accounts":
-            known = {association.number for association in rows} | {0}
-            if len({association.number for association in rows}) < len(rows):
-                raise ValueError("an account occurs twice")
+            seen = set[int]()
+            for account in rows:
+                if account.number in seen:
+                    raise ValueError(f"account {account.number} occurs twice")
+                seen.add(account.number)
+            known = seen | {0}
             parents = {association.number: association.parent for association in rows if association.number}
             for number in parents:
                 above, steps = number, 0

@@ -76,20 +76,30 @@ class TunedSettings(PolicySettings):
         "18000+36000+72000+108000+144000+180000+216000+288000+432000",
         description="thresholds in the portfolio, seconds, as of `guarded`",
     )
-    overtaken: Numbers = Field("0.35", description="and of `overtaken`, as shares of the threshold")
-    patience: Numbers = Field("1.3", description="and of `patience`, as shares of the threshold")
-    taus: Annotated[str, _check_parts(_number(0.99))] = Field("0", description="and of `tau`")
+    overtaken: Numbers = Field(
+        "0.35", description="values of `overtaken` of `guarded` in the portfolio, as shares of the threshold"
+    )
+    patience: Numbers = Field(
+        "1.3", description="values of `patience` of `guarded` in the portfolio, as shares of the threshold"
+    )
+    taus: Annotated[str, _check_parts(_number(0.99))] = Field(
+        "0", description="values of `tau` of `guarded` in the portfolio"
+    )
     by: TimesBy = Field("plan", description="run times that put jobs in order, as of `guarded`")
     objective: Literal["slowdown", "wait", "weighted"] = Field(
-        "slowdown", description="what is made least: mean bounded slowdown, mean wait, or the geometric mean of both"
+        "slowdown",
+        description="objective to minimise: mean bounded slowdown, mean wait, or the geometric mean of both",
     )
-    tail: float = Field(1.0, ge=0, le=100, description="weight of the longest waits beside it")
+    tail: float = Field(1.0, ge=0, le=100, description="weight of the longest waits beside the objective")
     longest: float = Field(1.25, gt=0, le=1e6, description="guard: longest wait as a share of EASY's")
     user: float = Field(3.0, gt=0, le=1e6, description="guard: mean wait of any user as a share of EASY's")
     every: int = Field(86_400, ge=1, le=10**9, description="seconds of the log between choices")
     least: int = Field(300, ge=1, le=10**9, description="jobs that have ended on all machines before the first choice")
     perturbation: float = Field(
-        0.01, ge=1e-6, le=10, description="mean of what chance adds to the loss of each member, once for all"
+        0.01,
+        ge=1e-6,
+        le=10,
+        description="mean of the random numbers that are added to the losses of the members, drawn once for the run",
     )
 
     @model_validator(mode="after")
@@ -99,8 +109,11 @@ class TunedSettings(PolicySettings):
             raise ValueError(f"the portfolio has {count:,} configurations; at most {MAX_MEMBERS} are allowed")
         for key, parts in zip(("orders", "thresholds", "overtaken", "patience", "taus"), self._lists(), strict=True):
             meant = [ORDERS[part] if key == "orders" else float(part) for part in parts.split(BETWEEN)]
-            if any(order in meant[:place] for place, order in enumerate(meant)):
-                raise ValueError(f"{key}={truncate(parts, QUOTED)} has a value twice")
+            for place, (part, value) in enumerate(zip(parts.split(BETWEEN), meant, strict=True)):
+                if value in meant[:place]:
+                    raise ValueError(
+                        f"{key}={truncate(parts, QUOTED)}: {truncate(part, QUOTED)} equals an earlier value"
+                    )
 
         return self
 

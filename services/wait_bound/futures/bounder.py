@@ -38,8 +38,8 @@ class FutureSettings(HistorySettings):
     """Settings of `FuturesBound`."""
 
     futures: int = Field(200, ge=10, le=1_000, description="futures through which the machine is run ahead")
-    arrivals: bool = Field(False, description="whether jobs of earlier weeks come again in them")
-    trees: bool = Field(False, description="whether trees grown on the state of the queue say quantiles, too")
+    arrivals: bool = Field(False, description="whether jobs of earlier weeks arrive again in the futures")
+    trees: bool = Field(False, description="whether trees grown on the state of the queue also predict quantiles")
     days: int = Field(14, ge=1, le=365, description="days of the log after which trees are grown anew")
 
     def price(self) -> Price:

@@ -321,11 +321,11 @@ def test_tenths_are_tenths_whatever_kinds_say(kinds: str) -> None:
 @pytest.mark.parametrize(
     ("kinds", "message"),
     [
-        ("experts+glass", "kinds=experts+glass: 'glass' cannot be mixed; known: "),
-        ("last-two", "kinds=last-two: 'last-two' cannot be mixed; known: boosted, "),
-        ("hmm+mixture", "kinds=hmm+mixture: 'mixture' cannot be mixed; known: "),
+        ("experts+glass", "kinds=experts+glass: unknown kind 'glass'; known: "),
+        ("last-two", "kinds=last-two: unknown kind 'last-two'; known: boosted, "),
+        ("hmm+mixture", "kinds=hmm+mixture: unknown kind 'mixture'; known: "),
         ("hmm+experts+hmm", "kinds=hmm+experts+hmm: hmm occurs twice"),
-        ("hmm+", "kinds=hmm+: '' cannot be mixed"),
+        ("hmm+", "kinds=hmm+: unknown kind ''"),
     ],
 )
 def test_a_kind_that_cannot_be_mixed_is_named(kinds: str, message: str) -> None:

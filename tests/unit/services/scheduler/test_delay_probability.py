@@ -196,7 +196,12 @@ def test_the_work_of_a_step_does_not_grow_with_the_jobs(jobs: int) -> None:
     ("case", "words"),
     [
         ((0, [(2, {1.0: 1.0})], (1, {2.0: 1.0})), "not blocked"),
-        ((1, [(2, {1.0: 0.9})], (1, {2.0: 1.0})), "running job 0"),
+        ((1, [(2, {1.0: 0.9})], (1, {2.0: 1.0})), "running job 0 has probabilities that add up to 0.9, expected 1"),
+        (
+            (1, [(2, {1.0: 1.5, 3.0: -0.5})], (1, {2.0: 1.0})),
+            "running job 0 has the probability -0.5, expected at least 0",
+        ),
+        ((1, [(2, {})], (1, {2.0: 1.0})), "running job 0 has probabilities that add up to 0, expected 1"),
         ((1, [(2, {1.0: 1.0})], (0, {2.0: 1.0})), "the candidate has 0 processors"),
         ((1, [(2, {float("nan"): 1.0})], (1, {2.0: 1.0})), "running job 0 has the end NaN"),
     ],

@@ -344,5 +344,7 @@ def test_advice_names_the_head_and_the_probability_that_it_is_delayed() -> None:
 
 
 def test_no_shadow_machine_follows_priorities() -> None:
-    with pytest.raises(SettingsError, match="orders=priority: order priority: its keys change as jobs wait"):
+    with pytest.raises(
+        SettingsError, match="orders=priority: order priority: the sort keys of this order may change as jobs wait"
+    ):
         canonical("policy", "tuned:orders=priority")

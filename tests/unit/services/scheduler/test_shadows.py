@@ -150,16 +150,19 @@ def test_a_default_portfolio_has_few_members() -> None:
 @pytest.mark.parametrize(
     ("keys", "reason"),
     [
-        ("orders=spf+R", "order R: its keys change as jobs wait; simulated machines support"),
+        (
+            "orders=spf+R",
+            "order R: the sort keys of this order may change as jobs wait; of such orders, simulated machines support",
+        ),
         ("orders=spf+glass", "order glass: unknown order; known: 1/L, BF"),
         ("thresholds=10+soon", "expected numbers from 0 to 1e+09 with + between them"),
         (
             "thresholds=1+2+3+4+5+6+7+8+9+10,overtaken=1+2+3,taus=0.1+0.2+0.3",
             "the portfolio has 271 configurations; at most 200",
         ),
-        ("orders=spf+spf", "policy 'tuned': orders=spf+spf has a value twice"),
-        ("orders=fcfs+BF", "policy 'tuned': orders=fcfs+BF has a value twice"),
-        ("taus=0+0.0", "policy 'tuned': taus=0+0.0 has a value twice"),
+        ("orders=spf+spf", "policy 'tuned': orders=spf+spf: spf equals an earlier value"),
+        ("orders=fcfs+BF", "policy 'tuned': orders=fcfs+BF: BF equals an earlier value"),
+        ("taus=0+0.0", "policy 'tuned': taus=0+0.0: 0.0 equals an earlier value"),
     ],
 )
 def test_what_is_no_portfolio_is_refused(keys: str, reason: str) -> None:

@@ -155,7 +155,7 @@ def test_the_rhythm_goes_on_while_nobody_is_asked() -> None:
         ("qos=1:2", "number:priority:usage"),
         ("accounts=1:2:1:1", "account 1 is not below the root"),
         ("accounts=1:2:1:1;2:1:1:1", "account 1 is not below the root"),
-        ("accounts=1:0:1:1;1:0:1:1", "an account occurs twice"),
+        ("accounts=1:0:1:1;1:0:1:1", "account 1 occurs twice"),
         ("partitions=1:x:1", "whole numbers"),
         ("site=/nowhere", "site /nowhere: No such file"),
         ("site=(wait=1)", "unknown key 'wait'"),
@@ -186,7 +186,7 @@ def test_a_site_in_a_file_is_spelled_out_and_keys_beside_it_count_first(tmp_path
 @pytest.mark.parametrize(
     ("text", "wrong"),
     [
-        ("weight_age = [1]", "weight_age: expected rows"),
+        ("weight_age = [1]", "weight_age: expected a list of rows"),
         ("weight_age = 2025-01-01", "weight_age: expected a number"),
         ("fairshare = 'a,b'", "a parenthesis, comma, equals sign or space"),
         ("weight_age", "site.toml"),
