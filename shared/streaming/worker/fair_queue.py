@@ -147,9 +147,9 @@ class FairQueue(Generic[Item]):
         """Return whether the next turn of a key that is not costly can join the turns under way.
 
         It can if it is placed at most `cost` after the last turn, and the turns under way are expected to take less
-        than `SHORT_TURN_SECONDS`.
+        than `TURN_SECONDS`.
         """
-        return bool(self._turns) and self._turns[0][0] <= self._now + cost and self._expected < SHORT_TURN_SECONDS
+        return bool(self._turns) and self._turns[0][0] <= self._now + cost and self._expected < TURN_SECONDS
 
     def pause(self) -> float | None:
         """Return the seconds until the next turn: more than 0 if only costly keys wait; None if nothing waits."""

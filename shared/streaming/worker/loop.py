@@ -6,7 +6,7 @@ import logging
 import os
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from contextlib import aclosing, suppress
 from typing import Any
 
 import faust
@@ -15,11 +15,12 @@ from faust.types import TP
 from shadowtime.shared.errors import BusError
 from shadowtime.shared.stages import Stage, described
 from shadowtime.shared.streaming.kafka import KafkaStream, topic_admin
+from shadowtime.shared.streaming.kafka.clients import partition_of
 from shadowtime.shared.streaming.settings import Settings
 from shadowtime.shared.streaming.state import RedisStore, connect
 from shadowtime.shared.streaming.worker.context import WorkerContext, WorkerMetrics
 from shadowtime.shared.streaming.worker.fair_queue import FairQueue
-from shadowtime.shared.streaming.worker.partition_log import MAX_KEY_LENGTH, LeftRecords, name_of
+from shadowtime.shared.streaming.worker.partition_log import MAX_KEY_LENGTH, LeftReader, LeftRecords, name_of
 from shadowtime.shared.streaming.worker.slices import SLICE_BYTES, Effort
 from shadowtime.shared.streaming.worker.stage_worker import Received, StageWorker
 from shadowtime.shared.streaming.worker.time_limited_thread import TimeLimitExceeded
@@ -69,6 +70,7 @@ class WorkerLoop:
         """Whether the topic was deleted and made again since Kafka was asked for the first time."""
         self._arrived = asyncio.Event()
         self._room = asyncio.Event()
+        self._partitions = settings.partitions
         self._left = LeftRecords()
         self._reading: asyncio.Task[None] | None = None
         """The task that reads left records again."""
@@ -109,7 +111,9 @@ class WorkerLoop:
         if worker is None:
             return
         received = worker.receive(message)
-        key = None if len(message.key or b"") > MAX_KEY_LENGTH else message.key  # the queue would remember a long key
+        key = message.key
+        if key is not None and not self._may_be_run(key, message.partition):
+            key = None
         if key is not None and self._left.covers(key, message.partition, message.offset):
             self._consumer.handled(message.tp, message.offset)  # it comes again after a rebalance
         elif key is not None and self._must_leave(key, message.offset):
@@ -120,6 +124,10 @@ class WorkerLoop:
         self._last = message
         self.read_offsets[message.tp] = message.offset
         self._arrived.set()
+
+    def _may_be_run(self, key: bytes, partition: int) -> bool:
+        """Return whether a run may have this key, in this partition. Other records become dead letters."""
+        return len(key) <= MAX_KEY_LENGTH and partition_of(name_of(key), self._partitions) == partition
 
     def _put(self, key: bytes | None, received: Received) -> None:
         """Put a record into the queue."""
@@ -168,15 +176,25 @@ class WorkerLoop:
         return fewest if self.turns.count(fewest) <= self._most_waiting() // 2 else None
 
     async def _read_left_of(self, worker: StageWorker, key: bytes) -> None:
-        """Put the next records of a run that are left in the log into the queue."""
+        """Read the log from the left records of a run on, until the run has enough records that wait.
+
+        Left records of other runs on the way go into the queue, too: else each of many runs would read the same part.
+        """
         part = self._left.next_part(key)
         place, stop = TP(self.stage.reads, part.partition), part.last + 1
-        most = max(WAITING_EACH[1], self._most_waiting())
         if place not in self._consumer.assignment():
             self._left.drop(part.partition)
             return
+        taken = LeftReader(self._left, part, max(WAITING_EACH[1], self._most_waiting()), WAITING // 2)
         try:
-            records = await worker.read_again(key, part, most)
+            async with aclosing(worker.read_again(part.partition, part.first, stop)) as log_parts:
+                async for records in log_parts:
+                    for record in records:
+                        if record.key is not None and (epoch := taken.epoch_of(record.key, record.offset)) is not None:
+                            self._consumer.await_handling(place, record.offset)
+                            self._put(record.key, Received(record, epoch, time.monotonic()))
+                    if taken.enough(key):
+                        return
         except BusError as error:
             log.warning("%s: %s; trying again", self.stage.name, error)
             await asyncio.sleep(LEFT_SECONDS)
@@ -184,16 +202,12 @@ class WorkerLoop:
         finally:
             self._arrived.set()
 
-        if key not in self._left or self._left.next_part(key) is not part:
-            return  # its log was replaced meanwhile
-        for received in records:
-            self._consumer.await_handling(place, received.record.offset)
-            self._put(key, received)
-        self._left.read(key, records[-1].record.offset + 1 if len(records) == most else stop, len(records))
+        if key in self._left and self._left.next_part(key) is part:
+            self._left.read(key, stop, part.count)  # Kafka no longer has the rest
 
     async def process(self) -> None:
         """Handle the records that have arrived, run by run, until the worker stops."""
-        partitions = await topic_admin.prepare_topics(self.settings)
+        partitions = self._partitions = await topic_admin.prepare_topics(self.settings)
         client = connect(self.settings)
         settings = self.settings
         store = RedisStore(client, self.stage.name, settings.run_retention_seconds, settings.state_key)

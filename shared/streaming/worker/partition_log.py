@@ -1,6 +1,6 @@
 """The log of one partition: the records received without a gap, the beginnings of runs, the records left in it."""
 
-from collections import deque
+from collections import defaultdict, deque
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -168,6 +168,13 @@ class LeftRecords:
         parts = self._parts.get(key, ())
         return any(part.partition == partition and part.first <= offset <= part.last for part in parts)
 
+    def covers_next(self, key: bytes, partition: int, offset: int) -> bool:
+        """Return whether a record is of the part of its run that is to be read next."""
+        if key not in self._parts:
+            return False
+        part = self._parts[key][0]
+        return part.partition == partition and part.first <= offset <= part.last
+
     def is_behind(self, key: bytes, offset: int) -> bool:
         """Return whether a record follows records of its run that were left in the log."""
         return key in self._parts and offset > self._parts[key][-1].last
@@ -205,3 +212,38 @@ class LeftRecords:
             (part.first for parts in self._parts.values() for part in parts if part.partition == partition),
             default=None,
         )
+
+
+class LeftReader:
+    """Decides which records of one reading of a log are taken: those that were left, in order, some of each run.
+
+    Parameters
+    ----------
+    part
+        The records at which the reading begins.
+    most, most_of_all
+        The maximum numbers of records that are taken: of a run, and of all runs.
+    """
+
+    def __init__(self, left: LeftRecords, part: LeftPart, most: int, most_of_all: int) -> None:
+        self._left = left
+        self._partition, self._start = part.partition, part.first
+        self._room: defaultdict[bytes, int] = defaultdict(lambda: most)
+        self._room_of_all = most_of_all
+
+    def epoch_of(self, key: bytes, offset: int) -> int | None:
+        """Return the number of the stretch of a record that is taken; None if the record is not taken."""
+        if not self._room[key] or not self._left.covers_next(key, self._partition, offset):
+            return None
+        part = self._left.next_part(key)
+        if part.first < self._start or not self._room_of_all:
+            self._room[key] = 0  # earlier records of the run are not read, so later ones must not be
+            return None
+        self._left.read(key, offset + 1, 1)
+        self._room[key] -= 1
+        self._room_of_all -= 1
+        return part.epoch
+
+    def enough(self, key: bytes) -> bool:
+        """Return whether nothing more is taken of a run."""
+        return not self._room[key] or not self._room_of_all or key not in self._left

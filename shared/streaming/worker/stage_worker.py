@@ -17,7 +17,7 @@ A record that cannot be used goes to the dead letters, with the reason. The stre
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from itertools import islice
@@ -34,7 +34,7 @@ from shadowtime.shared.streaming.kafka import UnreadableReason, partition_of
 from shadowtime.shared.streaming.protocols import Record, RunSummary
 from shadowtime.shared.streaming.worker.context import WorkerContext
 from shadowtime.shared.streaming.worker.dead_letter_buffer import DeadLetters, Notice
-from shadowtime.shared.streaming.worker.partition_log import LeftPart, PartitionLog, name_of
+from shadowtime.shared.streaming.worker.partition_log import PartitionLog, name_of
 from shadowtime.shared.streaming.worker.run import LogPosition, Run, RunPhase
 from shadowtime.shared.streaming.worker.run_cache import RunCache, give_back, memory_used
 from shadowtime.shared.streaming.worker.run_lifecycle import RunLifecycle
@@ -174,23 +174,18 @@ class RecordProcessor:
         epoch = self._log(record.partition).receive(record.offset, record.key, record.value)
         return Received(record, epoch, self._context.clock())
 
-    async def read_again(self, key: bytes, part: LeftPart, most: int) -> list[Received]:
-        """Read up to `most` records of a run that were left in the log, in order.
+    async def read_again(self, partition: int, start: int, stop: int) -> AsyncGenerator[Sequence[Record], None]:
+        """Yield the records between two offsets of a partition's log again, in parts.
 
         Raises
         ------
         BusError
             If Kafka does not deliver them.
         """
-        own: list[Record] = []
-        reading = self._context.stream.replay(part.partition, part.first, part.last + 1)
-        async with self._searching, aclosing(reading) as log_parts:
-            async for records in log_parts:
-                own += [record for record in records if record.key == key]
-                if len(own) >= most:
-                    break
-        now = self._context.clock()
-        return [Received(record, part.epoch, now) for record in own[:most]]
+        reading = self._context.stream.replay(partition, start, stop)
+        async with self._searching, aclosing(reading) as parts:
+            async for records in parts:
+                yield records
 
     def holds(self, key: bytes | None) -> bool:
         """Return whether the run of a key is held in memory, or is being committed."""

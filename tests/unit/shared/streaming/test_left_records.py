@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shadowtime.shared.streaming.worker.partition_log import LeftRecords
+from shadowtime.shared.streaming.worker.partition_log import LeftReader, LeftRecords
 
 STEPS = st.lists(
     st.one_of(
@@ -55,3 +55,24 @@ def test_a_part_whose_records_kafka_no_longer_has_is_done() -> None:
         left.add(b"a", 0, 1, offset)
     left.read(b"a", 10, 0)
     assert (len(left), b"a" in left, left.first_of(0)) == (0, False, None)
+
+
+@given(st.lists(st.sampled_from([b"a", b"b", b"c"]), min_size=1, max_size=60), st.integers(1, 6), st.integers(1, 20))
+def test_readings_take_the_records_of_each_run_in_order_and_none_twice(keys: list[bytes], most: int, all_: int) -> None:
+    left = LeftRecords()
+    for offset, key in enumerate(keys):
+        left.add(key, 0, 7, offset)
+    taken: dict[bytes, list[int]] = {key: [] for key in keys}
+    for _ in range(len(keys)):
+        if not left:
+            break
+        chosen = left.keys[0]
+        part = left.next_part(chosen)
+        reader, before = LeftReader(left, part, most, all_), len(left)
+        for offset in range(part.first, part.last + 1):
+            if reader.epoch_of(keys[offset], offset) == 7:
+                taken[keys[offset]].append(offset)
+        assert reader.enough(chosen)
+        assert 1 <= before - len(left) <= all_
+    assert not left
+    assert taken == {key: [at for at, each in enumerate(keys) if each == key] for key in keys}
