@@ -156,8 +156,8 @@ class StreamedReplay:
         if sequence < len(published := self._kafka.published):
             if published[sequence].event != event:
                 raise ReplayError(
-                    f"run {self.run!r} cannot be resumed: at sequence {sequence} its log has "
-                    f"{published[sequence].event}, but this replay has {event}; "
+                    f"run {self.run!r} cannot be resumed: event {sequence} is "
+                    f"{published[sequence].event} in the log, but {event} in this replay; "
                     "use the same trace and settings, or another --run"
                 )
             return

@@ -167,9 +167,11 @@ class Machine(ReplaySource):
         self._again = decided.again
         for kill in decided.kills:
             if kill.job_number not in self._running:
-                raise ReplayError(f"the policy kills job {kill.job_number} at {self._time}, but it does not run")
+                raise ReplayError(f"the policy kills job {kill.job_number} at {self._time}, but the job does not run")
             if kill.requeue and not self._traits.restartable:
-                raise ReplayError(f"the policy requeues job {kill.job_number} at {self._time}, but it cannot restart")
+                raise ReplayError(
+                    f"the policy requeues job {kill.job_number} at {self._time}, but the job cannot be restarted"
+                )
             self._ends.remove((self._running[kill.job_number][1].end_time, kill.job_number))
             heapify(self._ends)
             events.append(self._end(kill.job_number, killed=True, requeue=kill.requeue))
@@ -183,7 +185,7 @@ class Machine(ReplaySource):
 
     def _start(self, start: Start) -> JobStarted:
         if start.job_number not in self._waiting:
-            raise ReplayError(f"the policy starts job {start.job_number} at {self._time}, but it does not wait")
+            raise ReplayError(f"the policy starts job {start.job_number} at {self._time}, but the job does not wait")
         row, job = self._waiting[start.job_number]
         if start.processors != job.processors and not self._traits.moldable:
             raise ReplayError(
