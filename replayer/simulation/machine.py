@@ -63,8 +63,8 @@ class Machine(ReplaySource):
         for block in workload.blocks():
             if (block.columns["run_time"] <= 0).any():
                 raise TraceError(
-                    f"{workload.name}: some jobs never started, or ran for 0 s: "
-                    "it was read for a recorded replay; read it for a closed one"
+                    f"{workload.name}: some jobs never started or ran for 0 s; "
+                    "read the log for a closed replay (recorded=False)"
                 )
 
             checked &= in_bounds(block.columns, traits)
@@ -97,8 +97,8 @@ class Machine(ReplaySource):
         if self._waiting:
             remark = self._left.describe([job for _, job in self._waiting.values()])
             raise ReplayError(
-                f"deadlock: none of {len(self._waiting)} waiting jobs can start: {remark} "
-                "(leave such jobs out with a smaller --processors, or grow the machine again with --capacity)"
+                f"deadlock: none of {len(self._waiting)} waiting jobs can start: {remark}; "
+                "leave out large jobs with a smaller --processors, or add capacity with --capacity"
             )
         return None
 
