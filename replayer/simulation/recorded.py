@@ -52,7 +52,7 @@ class Recorded(ReplaySource):
         self._capacity = capacity
         self._traits = traits
         if not sum(_waits_told(block) for block in workload.blocks()):
-            raise TraceError(f"{workload.name}: its jobs have no wait times; use --mode closed")
+            raise TraceError(f"{workload.name}: its jobs have no wait times; only --mode closed needs none")
 
         self._resized = _resized(workload)
         self._arrivals = workload.jobs_from(0)
