@@ -55,7 +55,7 @@ class Push:
         try:
             authorization = bearer_token(token)
         except ValueError as error:
-            raise PushError(f"the token is not one of a service account: {error}") from None
+            raise PushError(f"expected a token of a service account: {error}") from None
 
         self._grafana = GrafanaApi.from_url(url, credential=authorization, timeout=TIMEOUT)
 

@@ -200,8 +200,8 @@ def configurations(
         for option, values in (("--runtime", runtimes), ("--adjustment", adjustments)):
             if values and len(values) > 1:
                 raise SettingsError(
-                    f"{option}: {mode} mode takes one, found {len(values)}; "
-                    "a policy can name its own, as in easy:runtime=…"
+                    f"{option}: expected one value in {mode} mode, found {len(values)}; "
+                    f"set another value for a policy in its SPEC: easy:{option.removeprefix('--')}=…"
                 )
 
         pair = ((runtimes or [runtime])[0], (adjustments or [adjustment])[0])
@@ -210,7 +210,9 @@ def configurations(
         return chosen
 
     if len(policies) > 1:
-        raise SettingsError(f"--policy: {mode} mode takes one, because jobs start as they did; found {len(policies)}")
+        raise SettingsError(
+            f"--policy: expected one in {mode} mode, where jobs start as recorded; found {len(policies)}"
+        )
     pairs = [
         (predictor or runtime, other or adjustment)
         for predictor, other in zip_longest(runtimes or [runtime], adjustments or [adjustment])

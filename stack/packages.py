@@ -68,7 +68,7 @@ def install_packages(needed: Mapping[str, str], allowed: bool | None) -> None:
         raise ServerError(f"{lacking}, and there is no apt-get to install {names}")
     if allowed is None and not (sys.stdin.isatty() and sys.stdout.isatty()):
         remedy = f"give --yes or {VARIABLE}=yes, or run this in a terminal"
-        raise ServerError(f"{lacking}; to allow apt-get install {names}, {remedy}")
+        raise ServerError(f"{lacking}; apt-get install {names} needs your consent: {remedy}")
     if allowed is False:
         raise ServerError(f"{lacking}, and {VARIABLE}=no forbids the installation: apt-get install {names}")
     root = _as_root()

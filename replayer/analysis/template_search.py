@@ -80,7 +80,7 @@ def write_templates(
             raise SettingsError(f"--{option} {value}: expected at least {low}")
 
     if population % 2:
-        raise SettingsError(f"--population {population}: expected an even number, as all but {ELITE} sets are pairs")
+        raise SettingsError(f"--population {population}: expected an even number")
     cluster = read_cluster(trace, Preparation(jobs=jobs), say, "recorded")
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with (

@@ -61,7 +61,7 @@ def _naming(cell: Cell) -> Iterator[None]:
     try:
         yield
     except BrokenProcessPool:
-        raise ReplayError(f"{cell.name}: its process died: killed, or out of memory") from None
+        raise ReplayError(f"{cell.name}: the process ended abnormally: killed, or out of memory") from None
 
 
 def _begin() -> None:
@@ -127,6 +127,6 @@ def on_dask(
             try:
                 outcome: CellResult = future.result()
             except KilledWorker:
-                raise ReplayError(f"{cell.name}: its worker died: killed, or out of memory") from None
+                raise ReplayError(f"{cell.name}: the worker ended abnormally: killed, or out of memory") from None
 
             yield cell, outcome

@@ -46,7 +46,9 @@ def check(
 
     path, size = split_size(log)
     if size is not None and pools is not None:
-        raise SettingsError(f"{log}: @PROCESSORS and --pools exclude each other: --pools gives the processors already")
+        raise SettingsError(
+            f"{log}: @PROCESSORS and --pools exclude each other: the file of --pools has the number of processors"
+        )
     trace = read_trace(Path(path), reading_of(columns, time_zone, pools, names, names_key))
     for note in trace.notes:
         say(f"{trace.name}: {note}")

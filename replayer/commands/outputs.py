@@ -64,8 +64,7 @@ class Targets:
         """Raise `SettingsError` if a path has two results or is a log, or if a file for one run would get several."""
         if not one_run and (self.schedule is not None or (self.decisions is not None and side_by_side)):
             raise SettingsError(
-                "--schedule, and --decisions with --transport kafka or --speed, record one run: "
-                "give one trace and one policy"
+                "--schedule needs one trace and one policy; so does --decisions with --transport kafka or --speed"
             )
         require_places(self.all.values(), (split_size(log)[0] for log in logs))
 

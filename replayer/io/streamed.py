@@ -156,8 +156,8 @@ class StreamedReplay:
         if sequence < len(published := self._kafka.published):
             if published[sequence].event != event:
                 raise ReplayError(
-                    f"run {self.run!r} cannot be resumed: at sequence {sequence} its log has "
-                    f"{published[sequence].event}, but this replay has {event}; "
+                    f"run {self.run!r} cannot be resumed: event {sequence} is "
+                    f"{published[sequence].event} in the log, but {event} in this replay; "
                     "use the same trace and settings, or another --run"
                 )
             return
@@ -188,7 +188,8 @@ class StreamedReplay:
             self._must_be_empty.remove(envelope.sequence)
             if event.starts or event.kills:
                 raise ReplayError(
-                    f"run {self.run!r}: the decision at {envelope.sequence} starts jobs although none fits: {event}"
+                    f"run {self.run!r}: decision {envelope.sequence} starts or kills jobs, "
+                    f"but no waiting job fits: {event}"
                 )
         elif (awaited := self._awaited.pop(envelope.sequence, None)) is not None:
             awaited.set_result(event)

@@ -48,7 +48,7 @@ def read_trace(path: Path, reading: Reading = AS_READ) -> Trace:
     if form is None:
         if reading != AS_READ and path.is_file():
             raise SettingsError(
-                f"{path} begins like a log in the Standard Workload Format, which needs none of these options: "
+                f"{path} is read as a log in the Standard Workload Format; these options do not apply to it: "
                 "--columns, --time-zone, --pools and --names are for accounting files, and tables with commas"
             )
 

@@ -63,8 +63,8 @@ class Machine(ReplaySource):
         for block in workload.blocks():
             if (block.columns["run_time"] <= 0).any():
                 raise TraceError(
-                    f"{workload.name}: some jobs never started, or ran for 0 s: "
-                    "it was read for a recorded replay; read it for a closed one"
+                    f"{workload.name}: some jobs never started or ran for 0 s; "
+                    "read the log for a closed replay (recorded=False)"
                 )
 
             checked &= in_bounds(block.columns, traits)
@@ -97,8 +97,8 @@ class Machine(ReplaySource):
         if self._waiting:
             remark = self._left.describe([job for _, job in self._waiting.values()])
             raise ReplayError(
-                f"deadlock: none of {len(self._waiting)} waiting jobs can start: {remark} "
-                "(leave such jobs out with a smaller --processors, or grow the machine again with --capacity)"
+                f"deadlock: none of {len(self._waiting)} waiting jobs can start: {remark}; "
+                "leave out large jobs with a smaller --processors, or add capacity with --capacity"
             )
         return None
 
@@ -167,9 +167,11 @@ class Machine(ReplaySource):
         self._again = decided.again
         for kill in decided.kills:
             if kill.job_number not in self._running:
-                raise ReplayError(f"the policy kills job {kill.job_number} at {self._time}, but it does not run")
+                raise ReplayError(f"the policy kills job {kill.job_number} at {self._time}, but the job does not run")
             if kill.requeue and not self._traits.restartable:
-                raise ReplayError(f"the policy requeues job {kill.job_number} at {self._time}, but it cannot restart")
+                raise ReplayError(
+                    f"the policy requeues job {kill.job_number} at {self._time}, but the job cannot be restarted"
+                )
             self._ends.remove((self._running[kill.job_number][1].end_time, kill.job_number))
             heapify(self._ends)
             events.append(self._end(kill.job_number, killed=True, requeue=kill.requeue))
@@ -183,7 +185,7 @@ class Machine(ReplaySource):
 
     def _start(self, start: Start) -> JobStarted:
         if start.job_number not in self._waiting:
-            raise ReplayError(f"the policy starts job {start.job_number} at {self._time}, but it does not wait")
+            raise ReplayError(f"the policy starts job {start.job_number} at {self._time}, but the job does not wait")
         row, job = self._waiting[start.job_number]
         if start.processors != job.processors and not self._traits.moldable:
             raise ReplayError(

@@ -80,7 +80,7 @@ class FollowOptions:
             if self.rest is None and getattr(self, name) is not None:
                 raise SettingsError(f"{OPTIONS[name]} needs --rest")
         if self.rest is not None and self.via:
-            raise SettingsError("--via does not apply with --rest, which runs no command")
+            raise SettingsError("--via and --rest exclude each other: with --rest, no command runs")
 
 
 OPTIONS = {

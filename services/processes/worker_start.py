@@ -56,5 +56,7 @@ async def require_all(settings: Settings) -> None:
         try:
             await require_port(settings.web_host, settings.web_port)
         except SettingsError as error:
-            raise SettingsError(f"{error} (another worker?); choose another --web-port, or 0 for no pages") from None
+            raise SettingsError(
+                f"{error}; is another worker running? Choose another --web-port, or 0 for no pages"
+            ) from None
     await require_servers(settings)

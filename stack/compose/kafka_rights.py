@@ -53,7 +53,7 @@ async def prepare(settings: Settings, passwords: Mapping[str, str], bindings: li
                     await asyncio.sleep(0.2)
     except TimeoutError:
         waited = f"after {settings.connect_seconds:g} s"
-        raise BusError(f"Kafka at {host}:{port} does not know user {user!r} and its rights {waited}") from None
+        raise BusError(f"Kafka at {host}:{port} has not applied user {user!r} and its rights {waited}") from None
 
 
 async def _shown(host: str, port: int, login: Mapping[str, Any]) -> set[str]:

@@ -54,7 +54,9 @@ def hold_lock(folder: Path) -> Iterator[None]:
                 break
             except BlockingIOError:
                 if time.monotonic() > deadline:
-                    raise ServerError(f"another supervisor runs in {folder} (shadowtime stack down ends it)") from None
+                    raise ServerError(
+                        f"a supervisor already runs in {folder}; end it with shadowtime stack down"
+                    ) from None
                 time.sleep(0.02)
 
         file.truncate(0)

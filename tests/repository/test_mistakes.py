@@ -40,7 +40,7 @@ MISTAKES = {  # LOG stands for a small log, GONE for a port where nobody listens
     "replay LOG --policy easy,fcfs": "'easy,fcfs'",
     "replay LOG --policy easy --policy easy": "given twice",
     "replay LOG --runtime nobody": "'nobody'",
-    "replay LOG --runtime hmm --runtime last-two": "--runtime: closed mode takes one",
+    "replay LOG --runtime hmm --runtime last-two": "--runtime: expected one value in closed mode",
     "replay LOG --adjustment some": "'some'",
     "replay LOG --wait-bound tight": "'tight'",
     "replay LOG --run again": "--run",

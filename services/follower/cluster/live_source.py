@@ -44,8 +44,9 @@ def as_opened(parts: MachineParts, opened: ClusterOpened) -> MachineParts:
     names, known = ([pool.name for pool in pools] for pools in (parts.pools, opened.pools or ()))
     if names != known:
         raise FollowError(
-            f"the machine has the pools {truncate(', '.join(names))}, its log {truncate(', '.join(known))}; "
-            "follow it as a new run: --run NAME"
+            f"the machine has the pools {truncate(', '.join(names))}, "
+            f"but the log of the run has the pools {truncate(', '.join(known))}; "
+            "follow the cluster as a new run: --run NAME"
         )
     return parts._replace(pools=tuple(opened.pools or ()))
 

@@ -91,9 +91,9 @@ class Follower:
                 except (StoreError, BusError, KafkaError, OSError) as error:
                     self._rivals = self._rivals + 1 if isinstance(error, FencedError) else 0
                     if self._rivals >= RIVALS:
-                        raise FollowError(f"run {quote(self.run)}: another follower writes it; stop one") from None
+                        raise FollowError(f"run {quote(self.run)} has two followers; stop one of them") from None
                     pause = backoff.pause()
-                    log.warning("%s; trying again in %.1f s", truncate(str(error)), pause)
+                    log.warning("%s; retrying in %.1f s", truncate(str(error)), pause)
                     await self._disconnect()
                     await sleep(pause)
         finally:
@@ -105,7 +105,7 @@ class Follower:
         try:
             saved = await self._store.load(self.run)
         except StateAltered as error:
-            raise FollowError(f"{error}; follow it as a new run: --run NAME") from None
+            raise FollowError(f"{error}; follow the cluster as a new run: --run NAME") from None
         self._delivered, self._offset = 0, -1
         self._log = await topic_admin.identity_of(self._settings, JOBS)
         self.sequence = stored = -1
@@ -141,8 +141,8 @@ class Follower:
         event = envelope.event
         if envelope.sequence > self.sequence + 1:
             raise FollowError(
-                f"the log of run {quote(self.run)} has sequence {envelope.sequence}, but nothing is stored after "
-                f"{self.sequence}: its beginning is gone; follow it as a new run: --run NAME"
+                f"run {quote(self.run)} cannot continue: expected sequence {self.sequence + 1} next in Kafka's log, "
+                f"found {envelope.sequence}; follow the cluster as a new run: --run NAME"
             )
 
         self._offset = max(self._offset, offset)

@@ -160,7 +160,7 @@ async def _followed(follower: Follower, *, alone: bool) -> None:
         await follower.follow()
     except ShadowtimeError as error:
         if not alone:  # the others continue, and the error is raised only once all are done
-            log.error("run %s ends: %s", follower.run, error)
+            log.error("run %s stopped: %s", follower.run, error)
         raise
 
 

@@ -86,7 +86,7 @@ class Waker:
                         self._came.set()
             except (KafkaError, BusError, OSError) as error:
                 pause = backoff.pause()
-                log.warning("jobcomp: %s; trying again in %.0f s", truncate(str(error)), pause)
+                log.warning("jobcomp: %s; retrying in %.0f s", truncate(str(error)), pause)
                 await asyncio.sleep(pause)
             finally:
                 await consumer.stop()
@@ -162,7 +162,7 @@ class SlurmSource(Mirrored):
             self.load.failures += 1
             pause = self._backoff.pause()
             self._next = self._soonest = time.monotonic() + pause
-            log.warning("%s; asking again in %.0f s", truncate(str(error)), pause)
+            log.warning("%s; retrying in %.0f s", truncate(str(error)), pause)
 
         self._heard(began)
 
@@ -197,7 +197,9 @@ class SlurmSource(Mirrored):
                 log.warning("accounting: %s", truncate(str(error)))
 
             if mirror.doubts:
-                log.warning("no event is published until accounting knows jobs %s", sorted(mirror.doubts)[:5])
+                log.warning(
+                    "publishing pauses until accounting reports the state of jobs %s", sorted(mirror.doubts)[:5]
+                )
 
         mirror.release(now - 1 - zero)
 
@@ -214,7 +216,8 @@ class SlurmSource(Mirrored):
             if self.load.share > MOST:
                 self.every = min(2 * self.every, LONGEST_PAUSE)
                 log.warning(
-                    "slurmctld spent %.1f %% of its time on us, the limit is %.0f %%: now asking every %.0f s",
+                    "the follower used %.1f %% of slurmctld's time, the limit is %.0f %%; "
+                    "polling every %.0f s from now on",
                     100 * self.load.share,
                     100 * MOST,
                     self.every,

@@ -132,7 +132,7 @@ class Tailed(Mirrored, ABC):
                 self.mirror.rooms.see_pool(seen.pool, seen.room)
         except ValueError as error:
             self.load.refused += 1
-            log.warning("%s: refused: %s", line.where, truncate(str(error)))
+            log.warning("%s is ignored: %s", line.where, truncate(str(error)))
             return ()
 
         if seen.time is not None and (seen.known or not self._known):

@@ -98,7 +98,7 @@ def _jobs(text: str, end: str) -> Iterator[dict[str, str]]:
     for at in range(0, len(fields) - 1, count):
         values = fields[at : at + count]
         if at and not values[0].startswith("\n"):
-            raise FollowError(f"squeue: a job does not begin on a line of its own: {quote(values[0])}")
+            raise FollowError(f"squeue: expected a line that begins with a job, found {quote(values[0])}")
         first, *others, name = values
         yield dict(zip(FIELDS, (first.removeprefix("\n"), *others, name.partition("\n")[0]), strict=True))
 

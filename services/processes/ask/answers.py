@@ -114,7 +114,7 @@ class Answers:
         """Return the answer from a run; None if the run bounds no waits."""
         answer = await self._follower(run).ask(partial(_answer, question, run))
         if answer is None:
-            raise Unanswerable(404, f"run {quote(run)} has not been opened yet, or is no longer known", "run")
+            raise Unanswerable(404, f"run {quote(run)} has no opening event yet, or was dropped from memory", "run")
         return answer if answer.bounds else None
 
     async def _answer_of_latest(self, question: Question) -> Answer:
@@ -138,7 +138,7 @@ class Answers:
         if runs:
             return [name for _, name in sorted(runs, reverse=True)]
         if not self._seen:
-            raise Unanswerable(404, f"there is no run yet: stage {self._stage.name} has stored none", "cluster")
+            raise Unanswerable(404, f"stage {self._stage.name} has no run in Redis yet", "cluster")
         known = sorted({entry.cluster for entry in self._seen.values()})
         raise Unanswerable(404, f"there is no cluster {quote(cluster)}; known: {_listed(known)}", "cluster")
 

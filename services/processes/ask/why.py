@@ -63,7 +63,7 @@ class Explanations(Answers):
             if len(runs) > MAX_SEARCHED:
                 missing.append(f"{len(runs) - MAX_SEARCHED} earlier runs were not looked at: name one with run")
 
-        raise Unanswerable(404, f"no job {question.job} is known; {'; '.join(missing)}", "job")
+        raise Unanswerable(404, f"job {question.job} is unknown; {'; '.join(missing)}", "job")
 
 
 def _explain(question: JobQuestion, run: str, state: StageRun) -> Why | str | None:

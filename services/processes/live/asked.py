@@ -49,7 +49,7 @@ class InTurn:
     async def answer(self, work: Callable[[], Awaitable[Result]]) -> Result:
         """Return the result of `work`. Raise `Unanswerable` if `MAX_ASKED` questions are pending."""
         if self._asking >= MAX_ASKED:
-            raise Unanswerable(503, f"{MAX_ASKED} others are asking; ask again in {AGAIN_SECONDS} s")
+            raise Unanswerable(503, f"{MAX_ASKED} questions are pending; retry in {AGAIN_SECONDS} s")
         self._asking += 1
         try:
             await self._turn.acquire()

@@ -89,7 +89,7 @@ def session(
         try:
             secret = bearer_token(secret)
         except ValueError as error:
-            raise SettingsError(f"the password for {url} has no user, so it must be a token, but {error}") from None
+            raise SettingsError(f"the password for {url} is used as a token, as no user is set; {error}") from None
 
     auth = aiohttp.BasicAuth(username, secret or "", "utf-8") if username is not None else None
     headers = {"Authorization": f"Bearer {secret}"} if username is None and secret is not None else {}

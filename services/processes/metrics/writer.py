@@ -164,6 +164,6 @@ class MetricsWriter:
                 reason = reason_of(error)
 
             pause = backoff.pause()
-            log.warning("VictoriaMetrics did not accept %s: %s; trying again in %.1f s", path, reason, pause)
+            log.warning("VictoriaMetrics did not accept %s: %s; retrying in %.1f s", path, reason, pause)
             self._health.retries.inc()
             await asyncio.sleep(pause)

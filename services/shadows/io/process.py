@@ -48,7 +48,7 @@ async def known(store: RedisStore, run: str) -> ClusterOpened | None:
     try:
         saved = await store.load(run)
     except StateAltered as error:
-        raise FollowError(f"{error}; play it under another name: --name NAME") from None
+        raise FollowError(f"{error}; start the shadow under another name: --name NAME") from None
     return None if saved is None else ClusterOpened.model_validate(orjson.loads(saved.snapshot or b"{}")["opened"])
 
 

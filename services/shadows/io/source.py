@@ -88,8 +88,8 @@ async def read_from(consumer: AIOKafkaConsumer, offsets: Mapping[TopicPartition,
 def _opening(envelope: Envelope) -> ClusterOpened:
     if not isinstance(envelope.event, ClusterOpened):
         raise FollowError(
-            f"the beginning of run {quote(envelope.run)} is gone from topic {JOBS}, where it begins at sequence "
-            f"{envelope.sequence}: a shadow needs all of it; keep it for longer (shadowtime topics --retention-hours)"
+            f"topic {JOBS} has run {quote(envelope.run)} only from sequence {envelope.sequence} on, but a shadow needs "
+            "the whole run; increase the retention: shadowtime topics --retention-hours"
         )
     return envelope.event
 
@@ -197,7 +197,9 @@ class ShadowSource:
             if not self._already:
                 fresh.append(event)
             elif (before := self._already.popleft()) != event:
-                raise FollowError(f"this shadow's log has {before}, but it now gives {event}: start a new one (--name)")
+                raise FollowError(
+                    f"the shadow's log has {before}, but the shadow now emits {event}; start a new shadow: --name NAME"
+                )
 
         return fresh
 

@@ -240,7 +240,8 @@ class TwinMachine:
             life = self._machine.running.get(kill.job_number)
             if life is None or (kill.requeue and not life.job.restartable):
                 raise ReplayError(
-                    f"the policy kills job {kill.job_number} at {self._clock}, but it does not run, or cannot restart"
+                    f"the policy kills job {kill.job_number} at {self._clock}, "
+                    "but the job does not run, or cannot be restarted"
                 )
 
             ended = life.execution().ended(self._clock, killed=True, requeue=kill.requeue)

@@ -43,7 +43,7 @@ class MachineState:
         """
         life = self.waiting.get(decided.job_number)
         if life is None:
-            raise ReplayError(f"the policy starts job {decided.job_number} at {now}, but it does not wait")
+            raise ReplayError(f"the policy starts job {decided.job_number} at {now}, but the job does not wait")
         life.start, life.on, life.limit = now, decided.processors, decided.limit
         execution = life.execution()
         if lacking := self._rooms.lacking(execution.job, decided.processors):

@@ -664,7 +664,7 @@ class StageWorker:
                 self._context.metrics.fenced.inc()
             except (StoreError, BusError) as error:
                 pause = backoff.pause()
-                log.warning("%s: %s; trying again in %.1f s", self.stage.name, truncate(str(error)), pause)
+                log.warning("%s: %s; retrying in %.1f s", self.stage.name, truncate(str(error)), pause)
                 self._context.metrics.retries.inc()
                 await self._context.sleep(pause)
 

@@ -36,6 +36,6 @@ def test_by_command_line(redis_server: Redis) -> None:
     assert told.sentences[2] == "It needs 8 procs, and 2 are free."
     missing = command(redis_server, "--cluster=why", "--job=77")
     assert missing.returncode != 0
-    assert "--job: no job 77 is known; run 'why/run': 2 wait (2, 3), 1 run (1)" in " ".join(missing.stderr.split())
+    assert "--job: job 77 is unknown; run 'why/run': 2 wait (2, 3), 1 run (1)" in " ".join(missing.stderr.split())
     wrong = command(redis_server, "--cluster=why", "--job=3", "--processors=4")
     assert "--processors: unknown parameter" in " ".join(wrong.stderr.split())

@@ -201,7 +201,7 @@ def test_a_worker_that_dies_names_its_cell(folder: Path) -> None:
     _, told = process.communicate(timeout=PATIENCE)
     assert process.returncode == 2
     assert told.splitlines()[-1].startswith("error: small@16, ")
-    assert told.splitlines()[-1].endswith("its process died: killed, or out of memory")
+    assert told.splitlines()[-1].endswith("the process ended abnormally: killed, or out of memory")
 
 
 def test_a_worker_that_finds_another_file_says_so(folder: Path, whole: "subprocess.CompletedProcess[str]") -> None:

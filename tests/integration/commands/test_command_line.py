@@ -147,10 +147,10 @@ def test_file_is_not_a_log_to_replay(replay: Replay, tmp_path: Path, contents: b
             ["--policy", "easy-sjbf:fallback=hope"],
             "policy 'easy-sjbf': fallback=hope: .*request.*incremental",
         ),
-        (["--runtime", "last-two", "--runtime", "requested"], "--runtime: closed mode takes one, found 2"),
+        (["--runtime", "last-two", "--runtime", "requested"], "--runtime: expected one value in closed mode, found 2"),
         (["--adjustment", "nope"], "unknown walltime adjustment 'nope'; known: (.*, )?none"),
         (["--wait-bound", "nope"], "unknown wait bound 'nope'; known: bmbp, (.*, )?none"),
-        (["--mode", "recorded", "--policy", "easy", "--policy", "fcfs"], "--policy: recorded mode takes one"),
+        (["--mode", "recorded", "--policy", "easy", "--policy", "fcfs"], "--policy: expected one in recorded mode"),
         (["--speed", "fast"], "--speed 'fast': expected max or a factor of at least 0.001"),
         (["--speed", "0"], "--speed '0': expected max or a factor of at least 0.001"),
         (["--speed", "nan"], "--speed 'nan': expected max or a factor of at least 0.001"),
@@ -188,8 +188,11 @@ def test_file_is_not_a_log_to_replay(replay: Replay, tmp_path: Path, contents: b
         (["--speedup", "perfect"], "--speedup 'perfect': expected constant, amdahl:serial=SHARE or downey:"),
         (["--speedup", "amdahl:serial=2"], "--speedup 'amdahl:serial=2': expected constant, .*less than or equal to 1"),
         (["--speedup", "perfect:kind=amdahl,serial=0.1"], "--speedup 'perfect:kind=amdahl,serial=0.1': expected"),
-        (["--policy", "easy", "--policy", "fcfs", "--schedule", "x.csv"], "record one run"),
-        (["--policy", "easy", "--policy", "fcfs", "--speed", "1e7", "--decisions", "-"], "record one run"),
+        (["--policy", "easy", "--policy", "fcfs", "--schedule", "x.csv"], "needs one trace and one policy"),
+        (
+            ["--policy", "easy", "--policy", "fcfs", "--speed", "1e7", "--decisions", "-"],
+            "needs one trace and one policy",
+        ),
         (["--run", "again"], "--run and --set need --transport kafka"),
         (["--mode", "recorded", "--runtime", "requested", "--runtime", "last-two", "--schedule", "-"], "--schedule"),
     ],
@@ -212,8 +215,10 @@ def test_size_behind_the_name_of_a_log(replay: Replay, log: Path, size: str) -> 
 
 
 def test_two_clusters_and_one_schedule(replay: Replay, log: Path, tmp_path: Path) -> None:
-    assert "record one run" in refused(replay(log, f"{log}@8", "--schedule", tmp_path / "x.csv"))
-    assert "record one run" in refused(replay(log, f"{log}@8", "--mode", "recorded", "--schedule", tmp_path / "x.csv"))
+    assert "needs one trace and one policy" in refused(replay(log, f"{log}@8", "--schedule", tmp_path / "x.csv"))
+    assert "needs one trace and one policy" in refused(
+        replay(log, f"{log}@8", "--mode", "recorded", "--schedule", tmp_path / "x.csv")
+    )
     assert not (tmp_path / "x.csv").exists()
 
 

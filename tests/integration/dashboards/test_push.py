@@ -224,7 +224,7 @@ def test_a_grafana_that_is_away_is_one_line(url: str) -> None:
 
 def test_what_is_no_store_or_no_token_is_told_before_anything_is_asked(grafana: Grafana) -> None:
     for token, store, reason in (
-        ("", "http://victoria:8428", "not one of a service account: it is empty"),
+        ("", "http://victoria:8428", "expected a token of a service account: it is empty"),
         (TOKEN, "10.0.0.5:8428", r"'10\.0\.0\.5:8428' is not a URL of a server, such as http://127"),
     ):
         with pytest.raises(PushError, match=reason):

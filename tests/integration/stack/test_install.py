@@ -100,7 +100,8 @@ FORBIDDEN = ", and SHADOWTIME_APT=no forbids the installation: apt-get install r
         (
             {},
             [],
-            "; to allow apt-get install redis-server, give --yes or SHADOWTIME_APT=yes, or run this in a terminal",
+            "; apt-get install redis-server needs your consent: "
+            "give --yes or SHADOWTIME_APT=yes, or run this in a terminal",
         ),
         ({"SHADOWTIME_APT": "no"}, ["--yes"], FORBIDDEN),
         ({"SHADOWTIME_APT": "no", "CI": "true"}, [], FORBIDDEN),

@@ -19,8 +19,8 @@ SOMEWHERE = Path("a")
     ("targets", "one_run", "side_by_side", "reason"),
     [
         (Targets(json=SOMEWHERE, report=SOMEWHERE), True, False, "^two results have the same path: a, a$"),
-        (Targets(schedule=SOMEWHERE), False, False, "record one run"),
-        (Targets(decisions=SOMEWHERE), False, True, "record one run"),
+        (Targets(schedule=SOMEWHERE), False, False, "needs one trace and one policy"),
+        (Targets(decisions=SOMEWHERE), False, True, "needs one trace and one policy"),
     ],
 )
 def test_what_cannot_be_told_apart_is_refused(targets: Targets, one_run: bool, side_by_side: bool, reason: str) -> None:

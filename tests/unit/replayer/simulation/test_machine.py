@@ -191,7 +191,7 @@ def test_killed_job_waits_again_only_if_requeued(requeue: bool, limit: int) -> N
     if requeue:
         assert brief(machine.apply(start(1))[0]) == "JobStarted 1"
     else:
-        with pytest.raises(ReplayError, match="the policy starts job 1 at 10, but it does not wait"):
+        with pytest.raises(ReplayError, match="the policy starts job 1 at 10, but the job does not wait"):
             machine.apply(start(1))
 
 
@@ -199,11 +199,11 @@ def test_killed_job_waits_again_only_if_requeued(requeue: bool, limit: int) -> N
     ("decided", "complaint"),
     [
         (start(2, 2), "the policy starts job 2 at 0 on 2 processors; the machine has 1 free"),
-        (start(17), "the policy starts job 17 at 0, but it does not wait"),
-        (start(1, 3), "the policy starts job 1 at 0, but it does not wait"),  # it runs
-        (start(3), "the policy starts job 3 at 0, but it does not wait"),  # it comes later
-        (kill(2, requeue=True), "the policy kills job 2 at 0, but it does not run"),
-        (kill(17, requeue=True), "the policy kills job 17 at 0, but it does not run"),
+        (start(17), "the policy starts job 17 at 0, but the job does not wait"),
+        (start(1, 3), "the policy starts job 1 at 0, but the job does not wait"),  # it runs
+        (start(3), "the policy starts job 3 at 0, but the job does not wait"),  # it comes later
+        (kill(2, requeue=True), "the policy kills job 2 at 0, but the job does not run"),
+        (kill(17, requeue=True), "the policy kills job 17 at 0, but the job does not run"),
     ],
 )
 def test_what_cannot_be_names_the_job(decided: Decided, complaint: str) -> None:

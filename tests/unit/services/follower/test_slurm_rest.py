@@ -245,7 +245,7 @@ def test_the_token_is_read_anew_each_time_and_never_shown(tmp_path: Path) -> Non
         ({"rest": "http://head", "rest_token_file": Path("/none")}, "--rest-token-file /none: .*No such file"),
         ({"rest_user": "me"}, "--rest-user needs --rest"),
         ({"rest_token_file": Path("/none")}, "--rest-token-file needs --rest"),
-        ({"rest": "unix:/run/s", "via": ("ssh", "login")}, "--via does not apply with --rest"),
+        ({"rest": "unix:/run/s", "via": ("ssh", "login")}, "--via and --rest exclude each other"),
     ],
 )
 def test_options_that_cannot_be_meant_are_refused(given: dict[str, Any], told: str) -> None:

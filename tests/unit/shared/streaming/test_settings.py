@@ -29,6 +29,6 @@ def test_urls_of_servers_are_taken(url: str) -> None:
 
 @pytest.mark.parametrize("token", ["glsa_secret\nHost: evil", "glsa_secretü", "glsa_secret of mine", "\n"])
 def test_a_token_that_no_header_can_bear_is_told_of_and_not_shown(token: str) -> None:
-    with pytest.raises(SettingsError, match="so it must be a token") as caught:
+    with pytest.raises(SettingsError, match="is used as a token") as caught:
         session("http://127.0.0.1:3000", None, SecretStr(token), 1.0)
     assert "glsa_secret" not in str(caught.value)

@@ -61,7 +61,7 @@ def test_in_words_within_eighty_columns(reader: MemoryReader) -> None:
 def test_what_is_wrong_is_named(reader: MemoryReader) -> None:
     known = "2 wait (2, 3), 1 run (1); of ended jobs the last 0 are known"
     assert refused(reader, job=7, run="kth/old")[1].startswith(
-        "job: no job 7 is known; run 'kth/old': 3 wait (2, 3, 9), 1 run (1); of ended"
+        "job: job 7 is unknown; run 'kth/old': 3 wait (2, 3, 9), 1 run (1); of ended"
     )
     assert refused(reader, job=7)[0] == 404
     assert known not in refused(reader, job=7)[1]

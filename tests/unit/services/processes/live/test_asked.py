@@ -147,7 +147,7 @@ def test_one_is_worked_on_few_wait_the_next_is_sent_away_and_all_else_goes_on() 
         refused = await client.get("/ask/advice", params=JOB)
         assert refused.status == 503
         assert int(refused.headers["Retry-After"]) > 0
-        assert "ask again in" in (await refused.json())["error"]
+        assert "retry in" in (await refused.json())["error"]
         assert (await client.get("/health")).status == 200
         assert (await client.get("/ask/twin?cluster=kth")).status == 200
         slow.let_go.set()
