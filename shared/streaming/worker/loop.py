@@ -185,7 +185,9 @@ class WorkerLoop:
         if place not in self._consumer.assignment():
             self._left.drop(part.partition)
             return
-        taken = LeftReader(self._left, part, max(WAITING_EACH[1], self._most_waiting()), WAITING // 2)
+        few = WAITING_EACH[1]
+        room = max(few, WAITING // 2 - len(self.turns))
+        taken = LeftReader(self._left, part, max(few, self._most_waiting()), room)
         try:
             async with aclosing(worker.read_again(part.partition, part.first, stop)) as log_parts:
                 async for records in log_parts:
