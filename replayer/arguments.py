@@ -223,7 +223,7 @@ def configurations(
 
 
 def require_different(what: str, values: Iterable[tuple[str, object]]) -> None:
-    """Raise `SettingsError` if two values are equal. `values` are pairs of a text for the error and a value."""
+    """Raise `SettingsError` if two values are equal. Each item is a pair: the user's text, and its value."""
     texts: dict[object, str] = {}
     for text, meaning in values:
         if meaning in texts:

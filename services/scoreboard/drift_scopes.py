@@ -75,7 +75,7 @@ class DriftWatch:
         self.units: dict[Scope, dict[int | None, dict[Statistic, WatchedShare]]] = {scope: {} for scope in PLACES}
 
     def due(self, time: int) -> bool:
-        """Return whether a day with outcomes has ended by `time`, in seconds."""
+        """Return whether a day that has outcomes is over at `time` (seconds of the log)."""
         return bool(self.cells) and self.day is not None and time // DAY > self.day
 
     def add(self, reach: Reach, owner: Owner, outcomes: Sequence[tuple[Statistic, float]]) -> None:

@@ -154,7 +154,7 @@ class Lines(Tailed):
             self.files = DAILY
         super().__init__(options)
         if options.token is not None and not self.place.is_dir():
-            raise SettingsError(f"--from {self.place} is not a folder: lines that arrive over HTTP need one")
+            raise SettingsError(f"--from {self.place} must be a folder if lines arrive over HTTP")
         self._inbox = None if options.token is None else Inbox(self.place, options.token, read_line)
 
     def read(self, text: str) -> ParsedLine:

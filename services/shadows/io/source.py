@@ -204,7 +204,7 @@ class ShadowSource:
         return fresh
 
     async def listen(self) -> None:
-        """Read more of the real run, or the decisions of the shadow's run if one is pending."""
+        """Read the decisions of the shadow's run if a decision is pending; otherwise read more of the real run."""
         consumer = await self._connected()
         real, own = TopicPartition(JOBS, self._real_partition), TopicPartition(DECISIONS, self._own_partition)
         if not self._placed:
