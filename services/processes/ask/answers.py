@@ -138,7 +138,7 @@ class Answers:
         if runs:
             return [name for _, name in sorted(runs, reverse=True)]
         if not self._seen:
-            raise Unanswerable(404, f"stage {self._stage.name} has no run in Redis yet", "cluster")
+            raise Unanswerable(404, f"stage {self._stage.name} has no run yet", "cluster")
         known = sorted({entry.cluster for entry in self._seen.values()})
         raise Unanswerable(404, f"there is no cluster {quote(cluster)}; known: {_listed(known)}", "cluster")
 

@@ -14,8 +14,7 @@ from faust.types import TP
 
 from shadowtime.shared.errors import BusError
 from shadowtime.shared.stages import Stage, described
-from shadowtime.shared.streaming.kafka import KafkaStream, topic_admin
-from shadowtime.shared.streaming.kafka.clients import partition_of
+from shadowtime.shared.streaming.kafka import KafkaStream, clients, topic_admin
 from shadowtime.shared.streaming.settings import Settings
 from shadowtime.shared.streaming.state import RedisStore, connect
 from shadowtime.shared.streaming.worker.context import WorkerContext, WorkerMetrics
@@ -127,7 +126,7 @@ class WorkerLoop:
 
     def _may_be_run(self, key: bytes, partition: int) -> bool:
         """Return whether a run may have this key, in this partition. Other records become dead letters."""
-        return len(key) <= MAX_KEY_LENGTH and partition_of(name_of(key), self._partitions) == partition
+        return len(key) <= MAX_KEY_LENGTH and clients.partition_of(name_of(key), self._partitions) == partition
 
     def _put(self, key: bytes | None, received: Received) -> None:
         """Put a record into the queue."""

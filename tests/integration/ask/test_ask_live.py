@@ -150,7 +150,7 @@ def test_asked_while_workers_work_and_die(tmp_path: Path) -> None:
         endpoint(redis, tmp_path) as (port, server),
     ):
         status, said = get(port, f"/bound?{urlencode({'cluster': embedded.cluster, **JOB})}")
-        assert (status, said["error"]) == (404, "cluster: stage wait_bound has no run in Redis yet")
+        assert (status, said["error"]) == (404, "cluster: stage wait_bound has no run yet")
         options = [str(log), "--mode", "recorded", "--wait-bound", WAIT_BOUND]
         replay = workers.replay("asked", tmp_path / "decisions.jsonl", *options, "--speed", str(JOBS * STEP / 20))
         workers.wait_for_decisions("asked")

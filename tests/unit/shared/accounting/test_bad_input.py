@@ -241,7 +241,7 @@ def test_what_was_read_for_a_recorded_replay_is_no_closed_one(tmp_path: Path) ->
     never = {"State": "CANCELLED by 7", "NodeList": "None assigned", "Start": "None", "AllocCPUS": "0", "JobIDRaw": "2"}
     workload = prepare(read(tmp_path, {}, never), recorded=True)
     assert len(Recorded(workload).next_instant()) > 0
-    with pytest.raises(TraceError, match="it was read for a recorded replay"):
+    with pytest.raises(TraceError, match="read the log for a closed replay"):
         Machine(workload)
 
 

@@ -168,7 +168,7 @@ def test_many_questions_at_once_look_once_and_share_the_error(
 
 
 def test_there_is_nothing_to_answer_from(reader: MemoryReader) -> None:
-    assert refused(MemoryReader()) == (404, "cluster: stage wait_bound has no run in Redis yet")
+    assert refused(MemoryReader()) == (404, "cluster: stage wait_bound has no run yet")
     assert refused(reader, cluster="sdsc") == (404, "cluster: there is no cluster 'sdsc'; known: ctc, kth")
     status, reason = refused(reader, run="kth/none")
     assert (status, reason) == (404, "run: there is no run 'kth/none'; other runs of cluster 'kth': kth/new, kth/old")
