@@ -114,7 +114,7 @@ class Answers:
         """Return the answer from a run; None if the run bounds no waits."""
         answer = await self._follower(run).ask(partial(_answer, question, run))
         if answer is None:
-            raise Unanswerable(404, f"run {quote(run)} has no opening event yet, or was dropped from memory", "run")
+            raise Unanswerable(404, f"run {quote(run)} has no opening event yet, or is no longer kept", "run")
         return answer if answer.bounds else None
 
     async def _answer_of_latest(self, question: Question) -> Answer:

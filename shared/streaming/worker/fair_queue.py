@@ -3,7 +3,7 @@
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from heapq import heappop, heappush
 from typing import Generic, TypeVar
 
@@ -21,6 +21,9 @@ NO_KEY = b""
 
 TURN_SECONDS, SHORT_TURN_SECONDS = 0.1, 0.02
 """Maximum seconds for the turns that are handled together: if one key is at work, and if several are."""
+
+MAX_TURN = 10_000
+"""The maximum number of items of a turn, however little each costs."""
 
 COSTLY_SECONDS = 0.01
 """Seconds of work on one item, beyond which the item's key is costly."""
@@ -56,8 +59,8 @@ class TurnPace:
         dearest = max(longest, self.dearest / 2)
         if dearest > COSTLY_SECONDS:
             return TurnPace(1, mean, dearest)
-        most = 2 * max(self.items, items)
-        return TurnPace(max(1, min(most, int(TURN_SECONDS / mean))) if mean > 0 else most, mean, dearest)
+        pace = TurnPace(min(2 * max(self.items, items), MAX_TURN), mean, dearest)
+        return replace(pace, items=pace.items_within(TURN_SECONDS))
 
     def items_within(self, seconds: float) -> int:
         """Return the number of items that are expected to take at most `seconds`; at least 1."""

@@ -119,7 +119,7 @@ class WorkerLoop:
             self._left.add(key, message.partition, received.epoch, message.offset)
             self._consumer.handled(message.tp, message.offset)
         else:
-            self._put(key, received)
+            self._put(worker, key, received)
         self._last = message
         self.read_offsets[message.tp] = message.offset
         self._arrived.set()
@@ -128,11 +128,11 @@ class WorkerLoop:
         """Return whether a run may have this key, in this partition. Other records become dead letters."""
         return len(key) <= MAX_KEY_LENGTH and clients.partition_of(name_of(key), self._partitions) == partition
 
-    def _put(self, key: bytes | None, received: Received) -> None:
+    def _put(self, worker: StageWorker, key: bytes | None, received: Received) -> None:
         """Put a record into the queue."""
         record = received.record
         size = len(record.key or b"") + len(record.value or b"")
-        self.turns.put(key, received, size, known=self.worker is not None and self.worker.holds(key))
+        self.turns.put(key, received, size, known=worker.holds(key))
 
     @property
     def _consumer(self) -> Any:
@@ -193,7 +193,7 @@ class WorkerLoop:
                     for record in records:
                         if record.key is not None and (epoch := taken.epoch_of(record.key, record.offset)) is not None:
                             self._consumer.await_handling(place, record.offset)
-                            self._put(record.key, Received(record, epoch, time.monotonic()))
+                            self._put(worker, record.key, Received(record, epoch, time.monotonic()))
                     if taken.enough(key):
                         return
         except BusError as error:

@@ -124,6 +124,10 @@ class LeftPart:
     last: int
     count: int = 1
 
+    def spans(self, partition: int, offset: int) -> bool:
+        """Return whether an offset of a partition lies in this part."""
+        return self.partition == partition and self.first <= offset <= self.last
+
 
 class LeftRecords:
     """The records of runs that wait in the log, not in memory. O(1) a record; memory grows with the stretches of runs.
@@ -165,19 +169,11 @@ class LeftRecords:
 
     def covers(self, key: bytes, partition: int, offset: int) -> bool:
         """Return whether a record was left in the log, and will be read."""
-        parts = self._parts.get(key, ())
-        return any(part.partition == partition and part.first <= offset <= part.last for part in parts)
-
-    def covers_next(self, key: bytes, partition: int, offset: int) -> bool:
-        """Return whether a record is of the part of its run that is to be read next."""
-        if key not in self._parts:
-            return False
-        part = self._parts[key][0]
-        return part.partition == partition and part.first <= offset <= part.last
+        return any(part.spans(partition, offset) for part in self._parts.get(key, ()))
 
     def is_behind(self, key: bytes, offset: int) -> bool:
-        """Return whether a record follows records of its run that were left in the log."""
-        return key in self._parts and offset > self._parts[key][-1].last
+        """Return whether a record follows the records of its run that were left in the log; there must be some."""
+        return offset > self._parts[key][-1].last
 
     def next_part(self, key: bytes) -> LeftPart:
         """Return the part of a run's records that is to be read next."""
@@ -233,9 +229,11 @@ class LeftReader:
 
     def epoch_of(self, key: bytes, offset: int) -> int | None:
         """Return the number of the stretch of a record that is taken; None if the record is not taken."""
-        if not self._room[key] or not self._left.covers_next(key, self._partition, offset):
+        if not self._room[key] or key not in self._left:
             return None
         part = self._left.next_part(key)
+        if not part.spans(self._partition, offset):
+            return None
         if part.first < self._start or not self._room_of_all:
             self._room[key] = 0  # earlier records of the run are not read, so later ones must not be
             return None

@@ -143,13 +143,12 @@ def push_slice(
         forwarded, output = _encoded(state, envelope, forwarded, max_output_bytes)
         done.add(record, envelope, forwarded, output)
         before, busy = busy, own_seconds()
-        done.effort.add(Effort(0.0, busy - before, busy - before))
-        done.effort.seconds = clock() - began
+        done.effort = Effort(clock() - began, done.effort.busy + busy - before, max(done.effort.longest, busy - before))
         if state.spoiled or done.effort.seconds > seconds or done.size > SLICE_BYTES:
             return
 
 
-class Collections(threading.local):
+class GarbageCollections(threading.local):
     """The garbage collections of a thread. They run in whichever thread allocates."""
 
     began = 0.0
@@ -163,13 +162,13 @@ class Collections(threading.local):
             self.seconds += time.thread_time() - self.began
 
 
-collections = Collections()
-gc.callbacks.append(collections.note)
+garbage_collections = GarbageCollections()
+gc.callbacks.append(garbage_collections.note)
 
 
 def own_seconds() -> float:
     """Return the processor time of this thread, less that of garbage collections; only differences count."""
-    return time.thread_time() - collections.seconds
+    return time.thread_time() - garbage_collections.seconds
 
 
 def _encoded(state: StageRun, envelope: Envelope, forwarded: Envelope, most: int) -> tuple[Envelope, bytes]:

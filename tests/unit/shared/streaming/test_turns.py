@@ -13,9 +13,11 @@ from shadowtime.shared.streaming.worker.fair_queue import (
     COSTLY_SECONDS,
     LEAST_SHARE,
     MAX_IDLE,
+    MAX_TURN,
     SHORT_TURN_SECONDS,
     TURN_SECONDS,
     FairQueue,
+    TurnPace,
 )
 
 
@@ -180,6 +182,13 @@ class Clock:
 
     def __call__(self) -> float:
         return self.now
+
+
+def test_turns_without_work_do_not_grow_for_ever() -> None:
+    pace = TurnPace()
+    for _ in range(100):
+        pace = pace.after(1, 0.0, 0.0)  # duplicates alone, which no stage works on
+    assert pace.items == MAX_TURN
 
 
 @given(st.integers(1, 10), st.integers(1, 12), st.floats(0.011, 0.5))
