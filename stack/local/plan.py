@@ -20,6 +20,7 @@ from shadowtime.stack.servers import (
     VictoriaMetrics,
     Worker,
     is_free,
+    reserve,
 )
 
 METRICS = "metrics"
@@ -75,6 +76,8 @@ class StackPlan:
     def make_servers(self) -> list[Server]:
         """Return Kafka, Redis and VictoriaMetrics, not yet started."""
         folder, guarded = Path(self.folder), self.access if self.secure else None
+        servers = (self.kafka_port, self.redis_port, self.victoria_metrics_port, self.live_port)
+        reserve([*servers, *(worker.port for worker in self.make_workers())])  # Kafka's controller takes a free port
         return [
             Kafka(folder / "kafka", self.kafka_port, access=guarded),
             Redis(folder / "redis", self.redis_port, access=self.access),

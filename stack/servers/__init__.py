@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from shadowtime.stack.servers.jars import fetch_jars, jar_folder
     from shadowtime.stack.servers.kafka_access import grant
     from shadowtime.stack.servers.kafka_server import Kafka
-    from shadowtime.stack.servers.ports import HOST, is_free
+    from shadowtime.stack.servers.ports import HOST, is_free, reserve
     from shadowtime.stack.servers.redis_server import Redis
     from shadowtime.stack.servers.server import OWNER_ONLY, Server, ServerError, open_log
     from shadowtime.stack.servers.servers import SERVERS

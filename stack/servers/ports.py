@@ -7,6 +7,7 @@ an ephemeral port as its own source port. The client would connect to itself, an
 import os
 import secrets
 import socket
+from collections.abc import Iterable
 from pathlib import Path
 
 HOST = "127.0.0.1"
@@ -16,7 +17,12 @@ EPHEMERAL_RANGE = Path("/proc/sys/net/ipv4/ip_local_port_range")
 MIN_EPHEMERAL = 32_768  # Linux's default, used if the system does not state it
 
 RESERVED: set[int] = set()
-"""Ports that `free_port` has returned in this process. It returns no port twice."""
+"""Ports that `free_port` does not return in this process: those that it has returned, and those of `reserve`."""
+
+
+def reserve(ports: Iterable[int]) -> None:
+    """Keep ports for servers that are still to start: `free_port` returns none of them."""
+    RESERVED.update(ports)
 
 
 def is_free(port: int) -> bool:

@@ -25,8 +25,9 @@ from shadowtime.stack.local.command_line import culprit
 from shadowtime.stack.local.plan import FOLLOWERS, METRICS, StackPlan
 from shadowtime.stack.local.state import Process, StackState, read_state, supervisor_of
 from shadowtime.stack.roles import ADMIN, REDIS
-from shadowtime.stack.servers.ports import HOST, is_free
-from shadowtime.stack.servers.servers import SERVERS, ServerError
+from shadowtime.stack.servers import ports
+from shadowtime.stack.servers.ports import HOST, free_port, is_free
+from shadowtime.stack.servers.servers import SERVERS, Kafka, ServerError
 from shadowtime.stack.servers.worker import Worker
 from tests.support.local_stack import FLOW, new_plan, options, stack
 from tests.support.patience import PATIENCE
@@ -318,3 +319,14 @@ def test_workers_of_a_stack_share_the_memory_of_the_machine(monkeypatch: pytest.
     assert shares == {int(memory_limit() / (len(workers) - 1) / 1e6)}
     monkeypatch.setenv("SHADOWTIME_MEMORY_MB", "700")
     assert workers[0].environment()["SHADOWTIME_MEMORY_MB"] == "700"
+
+
+def test_no_server_takes_a_port_of_the_stack_that_is_still_free(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Kafka's controller had the port of a worker, which could not start then."""
+    first = free_port(len(FLOW) + 6)
+    monkeypatch.setattr(ports, "RESERVED", set())
+    monkeypatch.setenv(ports.PORTS, f"{first}-{first + len(FLOW) + 5}")
+    plan = StackPlan("", FLOW, 1, first, first + 1, first + 2, first + 3, first + len(FLOW) + 4)
+    kafka = plan.make_servers()[0]
+    assert isinstance(kafka, Kafka)
+    assert kafka.controller_port == first + len(FLOW) + 5
