@@ -46,9 +46,13 @@ class _Table(BaseModel):
 
 
 class LogEntry(_Table):
-    """A log of the grid, by its archive name or its file. Unset fields default to the campaign's."""
+    """A log of the grid, by its archive name or its file. Unset fields default to the campaign's.
+
+    An `optional` log is left out where its file is missing, with a message.
+    """
 
     log: str
+    optional: bool = False
     label: str | None = None
     jobs: Annotated[int, Field(ge=1, le=MAX_LINES)] | None = None
     filter: Oversized | None = None
@@ -87,7 +91,7 @@ class Campaign(_Table):
     """A grid: every log under every policy, with every predictor, adjustment and bound, for every seed and copy.
 
     `copies` counts perturbed copies in addition to the log itself. `paper` holds published figures to print next to
-    ours, by log, row and column.
+    ours, by log, row and column. `reasons` explain, by log and row, why our figures of a row differ from the paper's.
     """
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=100)]
@@ -111,6 +115,7 @@ class Campaign(_Table):
     keep_jobs: bool = False
     columns: Annotated[tuple[Annotated[Column, _named_by("key")], ...], Field(min_length=1)] = DEFAULT_COLUMNS
     paper: Mapping[str, Mapping[str, Mapping[str, float]]] = {}
+    reasons: Mapping[str, Mapping[str, str]] = {}
 
     @model_validator(mode="after")
     def _names_what_there_is(self) -> "Campaign":
@@ -123,8 +128,13 @@ class Campaign(_Table):
                 raise ValueError(f"{what}: the name {quote(min(twice))} is used twice; give each a unique name")
 
         known = {trace.called for trace in self.logs}
-        if strange := self.paper.keys() - known:
-            raise ValueError(f"paper.{min(strange)}: unknown log; known: {', '.join(sorted(known))}")
+        for key, by_log in (("paper", self.paper), ("reasons", self.reasons)):
+            if strange := by_log.keys() - known:
+                raise ValueError(f"{key}.{min(strange)}: unknown log; known: {', '.join(sorted(known))}")
+        for log, reasons in self.reasons.items():
+            if strange := reasons.keys() - self.paper.get(log, {}).keys():
+                raise ValueError(f"reasons.{log}.{min(strange)}: the row has no figures under paper.{log}")
+
         headings = {column.heading for column in self.columns}
         for log, rows in self.paper.items():
             for row, figures in rows.items():

@@ -14,6 +14,7 @@ from shadowtime.replayer.campaign.file import Campaign, LogEntry
 from shadowtime.replayer.logs import Workload, prepare, read_trace
 from shadowtime.replayer.options import Oversized, Requests
 from shadowtime.shared.chance import key_of, uniform
+from shadowtime.shared.cli import say
 from shadowtime.shared.errors import TraceError
 
 
@@ -31,8 +32,10 @@ ARCHIVE = {
     "HPC2N": ArchiveFile("HPC2N-2002-2.2-cln", f"{_WORKLOADS}/l_hpc2n/"),
     "KTH": ArchiveFile("KTH-SP2-1996-2", f"{_WORKLOADS}/l_kth_sp2/"),
     "Mira": ArchiveFile("ALCF-Mira-2018", "https://github.com/DIR-LAB/lumos"),
+    "SDSC-Par-1996": ArchiveFile("SDSC-Par-1996-3.1-cln", f"{_WORKLOADS}/l_sdsc_par/"),
     "SDSC-SP2": ArchiveFile("SDSC-SP2-1998-4.2-cln", f"{_WORKLOADS}/l_sdsc_sp2/"),
     "SDSC-Blue": ArchiveFile("SDSC-BLUE-2000-4.2-cln", f"{_WORKLOADS}/l_sdsc_blue/"),
+    "SDSC-DS": ArchiveFile("SDSC-DS-2004-2.1-cln", f"{_WORKLOADS}/l_sdsc_ds/"),
 }
 """Logs of the Parallel Workloads Archive, and one of LUMOS, by their names in campaigns."""
 
@@ -59,7 +62,18 @@ def find_logs(campaign: Campaign, folder: Path, first: int | None = None) -> lis
     TraceError
         If a log is missing. The error says where it was searched and where it can be downloaded.
     """
-    return [_find(entry, campaign, folder, first) for entry in campaign.logs]
+    there = [entry for entry in campaign.logs if not entry.optional or _is_there(entry, folder)]
+    if left_out := [entry.called for entry in campaign.logs if entry not in there]:
+        say(f"left out, since {folder} does not have them: {', '.join(left_out)}")
+    return [_find(entry, campaign, folder, first) for entry in there or campaign.logs]
+
+
+def _is_there(entry: LogEntry, folder: Path) -> bool:
+    try:
+        _path_of(split_size(entry.log)[0], folder)
+    except TraceError:
+        return False
+    return True
 
 
 def _find(entry: LogEntry, campaign: Campaign, folder: Path, first: int | None) -> CampaignLog:

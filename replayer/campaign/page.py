@@ -10,7 +10,7 @@ from shadowtime.replayer.campaign.columns import Column
 from shadowtime.replayer.campaign.file import Campaign
 from shadowtime.replayer.campaign.grid import Cell
 from shadowtime.replayer.campaign.store import Store
-from shadowtime.replayer.campaign.tables import LogTable, figure_of, heading, labels_of, remarks_of
+from shadowtime.replayer.campaign.tables import LogTable, figure_of, heading, labels_of, reasons_of, remarks_of
 from shadowtime.replayer.comparison import baseline_of
 from shadowtime.replayer.report import cell as shown
 from shadowtime.replayer.report import escape, figures, paired, table, tables, whole
@@ -55,6 +55,7 @@ def _section(
     parts = [
         f'<section aria-labelledby="log-{place}"><h2 id="log-{place}">{escape(of_log.title)}</h2>',
         table(head, body, of_log.title),
+        *(f"<p class=note>{escape(reason)}</p>" for reason in reasons_of(campaign, of_log)),
         _differences(of_cells, store) if campaign.keep_jobs else "",
         _frontier(of_cells) if SOURCES[campaign.mode].closed_loop else "",
     ]

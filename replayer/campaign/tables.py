@@ -1,5 +1,6 @@
 """The tables of a campaign, one per log. A row is a policy with settings. A figure is a mean with its interval."""
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from statistics import fmean, stdev
 from typing import NamedTuple
@@ -14,6 +15,11 @@ from shadowtime.replayer.campaign.file import Campaign
 from shadowtime.replayer.campaign.grid import Cell
 from shadowtime.shared.quoting import one_line
 
+NEAR = 0.05
+"""The largest share of a paper's figure by which ours may differ without a mark."""
+
+MARK = "≠"
+
 
 class Figure(NamedTuple):
     """A mean over seeds and copies. `half` is half its 95 % interval, hidden if 0; `paper` is the published figure."""
@@ -23,23 +29,34 @@ class Figure(NamedTuple):
     paper: float | None = None
 
     def text(self, digits: int) -> str:
-        """Return the figure as text for a table.
+        """Return the figure as text for a table, with `MARK` if it is far from the paper's.
 
-        >>> Figure(1234.5, 6.78, 1200).text(1), Figure(None).text(1)
-        ('1,234.5 ± 6.8 (1,200)', '-')
+        >>> Figure(1234.5, 6.78, 1200).text(1), Figure(7.0, paper=9.0).text(1), Figure(None).text(1)
+        ('1,234.5 ± 6.8 (1,200)', '7.0 (9) ≠', '-')
         """
         if self.mean is None:
             return "-"
         half = "" if not self.half else f" ± {self.half:,.{digits}f}"
         paper = "" if self.paper is None else f" ({self.paper:,g})"
-        return f"{self.mean:,.{digits}f}{half}{paper}"
+        return f"{self.mean:,.{digits}f}{half}{paper}{'' if self.near_paper(digits) else f' {MARK}'}"
+
+    def near_paper(self, digits: int) -> bool:
+        """Return whether the figure, rounded as shown, is within `NEAR` of the paper's, or there is nothing to compare.
+
+        >>> Figure(1.04, paper=1.0).near_paper(1), Figure(0.04, paper=0.0).near_paper(1)
+        (True, True)
+        """
+        if self.mean is None or self.paper is None:
+            return True
+        return math.isclose(self.mean, self.paper, rel_tol=0, abs_tol=max(NEAR * abs(self.paper), 0.5 * 10**-digits))
 
 
 class Row(NamedTuple):
-    """One row: its label, and a figure for each column."""
+    """One row: its label, a figure for each column, and why figures differ from the paper's, if that is known."""
 
     label: str
     figures: tuple[Figure, ...]
+    reason: str | None = None
 
 
 class LogTable(NamedTuple):
@@ -55,8 +72,7 @@ def tables_of(campaign: Campaign, cells: Sequence[Cell], rows: Sequence[Figures]
     for cell, row in zip(cells, rows, strict=True):
         figures.setdefault(cell.log.label, {}).setdefault(cell.label, []).append(row)
     return [
-        LogTable(_title(log, by_label), tuple(rows_of(campaign, by_label, campaign.paper.get(log, {}))))
-        for log, by_label in figures.items()
+        LogTable(_title(log, by_label), tuple(rows_of(campaign, by_label, log))) for log, by_label in figures.items()
     ]
 
 
@@ -66,10 +82,9 @@ def _title(log: str, by_label: Mapping[str, Sequence[Figures]]) -> str:
     return f"{log}: {jobs:,} jobs on {processors:,} processors"
 
 
-def rows_of(
-    campaign: Campaign, by_label: Mapping[str, Sequence[Figures]], paper: Mapping[str, Mapping[str, float]]
-) -> Iterator[Row]:
+def rows_of(campaign: Campaign, by_label: Mapping[str, Sequence[Figures]], log: str) -> Iterator[Row]:
     """Yield the rows of a log: one for each label and each text that a `*` matches in the keys of its figures."""
+    paper, reasons = campaign.paper.get(log, {}), campaign.reasons.get(log, {})
     for label, draws in by_label.items():
         # Texts that `*` matches, in the order of the cells. A column without `*` adds the empty text.
         stars = dict.fromkeys(
@@ -87,6 +102,7 @@ def rows_of(
                     figure_of(column, draws, star, by_label)._replace(paper=published.get(column.heading))
                     for column in campaign.columns
                 ),
+                reasons.get(name),
             )
 
 
@@ -146,8 +162,19 @@ def remarks_of(campaign: Campaign) -> list[str]:
     if campaign.copies or any(len(policy.seeds or campaign.seeds) > 1 for policy in campaign.policies):
         remarks.append("±: half of the 95 % interval of the mean over seeds and copies.")
     if campaign.paper:
-        remarks.append("In parentheses: the paper's.")
+        remarks.append(f"In parentheses: the paper's. {MARK}: ours differs by more than {NEAR:.0%}.")
     return remarks
+
+
+def reasons_of(campaign: Campaign, table: LogTable) -> list[str]:
+    """Return a line for each row with a marked figure: why it differs from the paper's, or that this is not known."""
+    return [
+        f"{MARK} {row.label}: {row.reason or 'not explained'}"
+        for row in table.rows
+        if not all(
+            figure.near_paper(column.digits) for figure, column in zip(row.figures, campaign.columns, strict=True)
+        )
+    ]
 
 
 def labels_of(campaign: Campaign) -> list[tuple[str, str]]:
@@ -171,6 +198,8 @@ def print_tables(campaign: Campaign, tables: Sequence[LogTable]) -> None:
             cells = (figure.text(column.digits) for figure, column in zip(row.figures, campaign.columns, strict=True))
             table.add_row(escape(one_line(row.label)), *cells)
         console.print(table)
+        for reason in reasons_of(campaign, log_table):
+            console.print(one_line(reason), markup=False)
 
     for remark in remarks_of(campaign):
         console.print(remark)
@@ -185,7 +214,7 @@ _SPECIAL = str.maketrans(
         for character, name in {"~": "asciitilde", "^": "asciicircum", "\\": "backslash"}.items()
     }
     | {character: rf"\text{name}{{}}" for character, name in {"<": "less", ">": "greater", "|": "bar"}.items()}
-    | {"±": r"$\pm$"}
+    | {"±": r"$\pm$", MARK: r"$\neq$"}
 )
 
 
@@ -207,6 +236,7 @@ def as_latex(campaign: Campaign, tables: Sequence[LogTable]) -> str:
             *map(_line, body),
             r"\bottomrule",
             r"\end{tabular}",
+            *(one_line(reason).translate(_SPECIAL) + r" \\" for reason in reasons_of(campaign, table)),
             "",
         ]
     return "\n".join(lines)

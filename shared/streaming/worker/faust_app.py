@@ -9,6 +9,7 @@ import asyncio
 import logging
 import os
 import tempfile
+import threading
 import time
 from collections import OrderedDict, defaultdict
 from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
@@ -25,7 +26,7 @@ from shadowtime.shared.streaming.kafka import clients as bus
 from shadowtime.shared.streaming.settings import Settings
 from shadowtime.shared.streaming.web import listening, split_names
 from shadowtime.shared.streaming.worker.context import WorkerMetrics
-from shadowtime.shared.streaming.worker.health import WorkerHealth, worker_pages
+from shadowtime.shared.streaming.worker.health import STALLED, WorkerHealth, worker_pages
 from shadowtime.shared.streaming.worker.loop import WorkerLoop
 
 # A consumer of faust that hands over all records of a fetch directly.
@@ -165,8 +166,28 @@ def run_stage(stage: Stage, settings: Settings) -> None:
         _run(build_app(stage, settings, Path(folder)))
 
 
+STOP_SECONDS = 40.0
+"""Seconds within which a stopping worker ends. It is less than `stop_grace_period` of docker-compose.yml."""
+
+
+class BoundedWorker(faust.Worker):
+    """A worker that ends within `STOP_SECONDS` of its stop. faust waits without a limit for a Kafka that is gone."""
+
+    async def stop(self) -> None:
+        """Stop everything, and end the process if that takes too long: its watchdog is one of the stopped tasks."""
+        timer = threading.Timer(STOP_SECONDS, _end_process)
+        timer.daemon = True
+        timer.start()
+        await super().stop()
+
+
+def _end_process() -> None:
+    log.critical("this worker did not stop within %.0f s: it ends without saying goodbye to Kafka", STOP_SECONDS)
+    os._exit(STALLED)
+
+
 def _run(app: faust.App) -> None:
-    worker = faust.Worker(
+    worker = BoundedWorker(
         app,
         loglevel=None,
         logging_config={"version": 1, "disable_existing_loggers": False},

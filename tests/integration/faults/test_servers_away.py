@@ -18,6 +18,7 @@ from shadowtime.shared.streaming.protocols import Transaction
 from shadowtime.shared.streaming.settings import Settings
 from shadowtime.shared.streaming.state.redis_client import connect
 from shadowtime.shared.streaming.state.redis_store import RedisStore
+from shadowtime.shared.streaming.worker.faust_app import STOP_SECONDS
 from shadowtime.stack.servers.servers import Kafka, Redis
 from tests.integration.faults.dead_letters import dead_letters, publish
 from tests.support.embedded import embedded
@@ -94,6 +95,26 @@ def test_lost_in_the_middle_of_a_run(tmp_path: Path, lost: str, seconds: int) ->
         server.start()
         workers.finish(replay)
         assert (tmp_path / "decisions.jsonl").read_bytes() == expected
+
+
+@pytest.mark.nightly
+def test_a_worker_ends_although_its_servers_are_gone(tmp_path: Path) -> None:
+    require(Kafka)
+    require(Redis)
+    with (
+        Kafka(tmp_path / "kafka") as kafka,
+        Redis(tmp_path / "redis") as redis,
+        Workers(kafka, redis, tmp_path, typed=True) as workers,
+    ):
+        workers.replay("gone", tmp_path / "decisions.jsonl", "--jobs", "150")
+        workers.wait_for_decisions("gone")
+        kafka.kill()
+        redis.kill()
+        until = time.monotonic() + 30 + STOP_SECONDS
+        for name in workers.names:
+            workers.signal(name, signal.SIGTERM)
+        for name in workers.names:
+            workers.processes[name].wait(until - time.monotonic())
 
 
 @pytest.mark.nightly

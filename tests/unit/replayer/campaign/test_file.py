@@ -125,6 +125,20 @@ def test_a_missing_log_says_where_it_can_be_had_and_no_other_is_taken(tmp_path: 
         find_logs(campaign, tmp_path)
 
 
+def test_an_optional_log_is_left_out_where_its_file_is_missing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = GOOD.replace('"KTH"', '"KTH", { log = "SDSC-DS", optional = true }', 1)
+    assert "optional" in text
+    campaign = read_campaign(write(tmp_path, text))
+    (tmp_path / "KTH-SP2-1996-2.swf").write_text("")
+    assert [log.label for log in find_logs(campaign, tmp_path)] == ["KTH"]
+    assert "does not have them: SDSC-DS" in capsys.readouterr().err
+    (tmp_path / "KTH-SP2-1996-2.swf").unlink()
+    with pytest.raises(TraceError, match="log KTH is missing"):
+        find_logs(campaign, tmp_path)
+
+
 SHIPPED = sorted(CAMPAIGNS.glob("*.toml"))
 
 

@@ -2,7 +2,7 @@
 
 from shadowtime.replayer.campaign.columns import Column
 from shadowtime.replayer.campaign.file import Campaign
-from shadowtime.replayer.campaign.tables import Figure, LogTable, Row, as_latex, figure_of, rows_of
+from shadowtime.replayer.campaign.tables import Figure, LogTable, Row, as_latex, figure_of, reasons_of, rows_of
 
 
 def test_seeds_that_change_nothing_do_not_narrow_the_interval_over_copies() -> None:
@@ -22,7 +22,7 @@ def test_seeds_without_copies_are_draws() -> None:
 def test_a_star_stands_for_what_any_draw_has() -> None:
     campaign = Campaign.model_validate({"name": "c", "title": "t", "logs": ["KTH"], "columns": ["slowdown.*"]})
     draws = [{"copy": 0, "slowdown.SN": 1.0}, {"copy": 1, "slowdown.SN": 1.0, "slowdown.LW": 2.0}]
-    assert [row.label for row in rows_of(campaign, {"easy": draws}, {})] == ["SN", "LW"]
+    assert [row.label for row in rows_of(campaign, {"easy": draws}, "KTH")] == ["SN", "LW"]
 
 
 def test_whatever_a_label_has_is_text_in_latex() -> None:
@@ -32,3 +32,20 @@ def test_whatever_a_label_has_is_text_in_latex() -> None:
     latex = as_latex(campaign, [LogTable(title, (row,))]).splitlines()
     assert latex[0] == r"% c: a \input{x}"
     assert latex[5] == (r"R\textasciicircum{}2 \textless{}b\textgreater{} \textbackslash{}frac\{1\}  \$x\$ & 1.00 \\")
+
+
+def test_a_row_that_differs_from_the_paper_is_marked_and_explained() -> None:
+    campaign = Campaign.model_validate(
+        {
+            "name": "c",
+            "title": "t",
+            "logs": ["KTH"],
+            "columns": [{"key": "mean_wait", "digits": 1}],
+            "paper": {"KTH": {name: {"mean wait": 10.0} for name in ("near", "far", "why")}},
+            "reasons": {"KTH": {"why": "another log"}},
+        }
+    )
+    draws = {name: [{"copy": 0, "mean_wait": wait}] for name, wait in {"near": 10.5, "far": 10.6, "why": 1.0}.items()}
+    rows = tuple(rows_of(campaign, draws, "KTH"))
+    assert [row.figures[0].text(1) for row in rows] == ["10.5 (10)", "10.6 (10) ≠", "1.0 (10) ≠"]
+    assert reasons_of(campaign, LogTable("KTH", rows)) == ["≠ far: not explained", "≠ why: another log"]
