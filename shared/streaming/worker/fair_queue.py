@@ -144,7 +144,12 @@ class FairQueue(Generic[Item]):
     @property
     def full(self) -> bool:
         """Whether the queue is full: nothing more should be put in."""
-        return self._items >= self._max_items or self._bytes >= self._max_bytes
+        return self.share_taken >= 1
+
+    @property
+    def share_taken(self) -> float:
+        """The share of the queue that is taken, by number or by bytes, whichever is larger."""
+        return max(self._items / self._max_items, self._bytes / self._max_bytes)
 
     def next_within(self, cost: float) -> bool:
         """Return whether the next turn of a key that is not costly can join the turns under way.

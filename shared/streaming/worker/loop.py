@@ -44,9 +44,9 @@ UNEVEN_SECONDS = 0.05
 WAITING, WAITING_BYTES = 20_000, 64_000_000
 """The maximum numbers of records, and of their bytes, that wait for a turn. Beyond them, faust hands over no more."""
 
-WAITING_EACH = 500, 20, 1
-"""The maximum number of waiting records of a run: if a quarter, half, or more of `WAITING` is taken. Further records
-are left in the log, so that no run takes the room of others."""
+WAITING_EACH = WAITING // 2, 20, 1
+"""The maximum number of waiting records of a run: if up to half, up to three quarters, or more of the room is taken.
+Further records are left in the log, so that no run takes the room of others."""
 
 LEFT_SECONDS = 1.0
 """Seconds until records in the log are read again after Kafka failed."""
@@ -148,8 +148,8 @@ class WorkerLoop:
     def _most_waiting(self) -> int:
         """Return the maximum number of waiting records of a run."""
         ample, few, one = WAITING_EACH
-        taken = len(self.turns)
-        return ample if taken < WAITING // 4 else few if taken < WAITING // 2 else one
+        taken = self.turns.share_taken
+        return ample if taken < 0.5 else few if taken < 0.75 else one
 
     def first_left(self, partition: int) -> int | None:
         """Return the lowest offset of the records that were left in the log of a partition; None if none was."""

@@ -3,7 +3,7 @@
 import gc
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from shadowtime.shared.errors import SnapshotMismatch
@@ -106,6 +106,46 @@ class Slice:
         self.add(record, envelope, forwarded, forwarded.to_bytes())
 
 
+SUSPICIOUS_SECONDS = 0.001
+"""Seconds of an event from which on its processor time is measured: a system call, dear beside most events."""
+
+
+class Stopwatch:
+    """Measures the work on events, one lap each.
+
+    The elapsed time of an event bounds its processor time. So processor time is measured for the events that take
+    `SUSPICIOUS_SECONDS` or longer, and for all events together at the end.
+    """
+
+    def __init__(self, clock: Callable[[], float], effort: Effort) -> None:
+        self._clock, self._effort = clock, effort
+        self._began = self._lap = clock()
+        self._first = self._busy = own_seconds()
+        self._short = 0.0
+        """Seconds of the events since the processor time was measured."""
+
+    def lap(self) -> None:
+        """Note that an event was handled."""
+        lap, effort = self._lap, self._effort
+        self._lap = now = self._clock()
+        took = now - lap
+        effort.seconds = now - self._began
+        if took >= SUSPICIOUS_SECONDS:
+            busy = own_seconds()
+            took = min(took, max(busy - self._busy - self._short, 0.0))
+            self._busy, self._short = busy, 0.0
+            effort.busy = busy - self._first
+        else:
+            self._short += took
+        effort.longest = max(effort.longest, took)
+
+    def stop(self) -> None:
+        """Note that no event follows."""
+        effort = self._effort
+        effort.busy = min(own_seconds() - self._first, effort.seconds)
+        effort.longest = min(effort.longest, effort.busy)
+
+
 def push_slice(
     state: StageRun,
     work: Sequence[Work],
@@ -127,11 +167,11 @@ def push_slice(
     max_output_bytes
         An output above it spoils the run, as an error in the stage does.
     """
-    began, busy = clock(), own_seconds()
+    stopwatch = Stopwatch(clock, done.effort)
     for record, envelope in work:
         ahead = envelope.sequence - state.sequence
         if ahead > 1:
-            return
+            break
         if ahead < 1:
             done.done += 1
             done.duplicates += 1
@@ -142,10 +182,15 @@ def push_slice(
             raise SnapshotMismatch(f"{state.stage.name}: sequence {envelope.sequence} is not handled")
         forwarded, output = _encoded(state, envelope, forwarded, max_output_bytes)
         done.add(record, envelope, forwarded, output)
-        before, busy = busy, own_seconds()
-        done.effort = Effort(clock() - began, done.effort.busy + busy - before, max(done.effort.longest, busy - before))
+        stopwatch.lap()
         if state.spoiled or done.effort.seconds > seconds or done.size > SLICE_BYTES:
-            return
+            break
+
+    stopwatch.stop()
+
+
+FULL = 2
+"""The generation of a garbage collection that looks at all objects."""
 
 
 class GarbageCollections(threading.local):
@@ -154,8 +199,10 @@ class GarbageCollections(threading.local):
     began = 0.0
     seconds = 0.0
 
-    def note(self, phase: str, _: object) -> None:
-        """Note the beginning or the end of a collection, for `gc.callbacks`."""
+    def note(self, phase: str, details: Mapping[str, int]) -> None:
+        """Note the beginning or the end of a collection, for `gc.callbacks`. Only full ones take long."""
+        if details["generation"] < FULL:
+            return
         if phase == "start":
             self.began = time.thread_time()
         else:

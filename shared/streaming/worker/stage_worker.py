@@ -385,9 +385,12 @@ class RecordProcessor:
             return False
         before = run.commit
         works = self._not_yet_seen(run, works)
-        at = 0
+        events = [work for _, work in works]
+        at = stop = 0
         while at < len(works):
             epoch, (record, envelope) = works[at]
+            while stop <= at or (stop < len(works) and works[stop][0] == epoch):
+                stop += 1
             self._align(run, self._log(record.partition).identity_of(epoch))
             if run.position.epoch != epoch:
                 run.position.epoch, run.position.sure_from = epoch, record.offset
@@ -407,7 +410,7 @@ class RecordProcessor:
                 self._letters.add(record, f"{place}: {missing} events are missing from the log")
                 at += 1
             else:
-                at += await self._advance(run, [work for its, work in works[at:] if its == epoch])
+                at += await self._advance(run, events[at:stop])
 
         if run.commit is before:  # no new slice: all records were handled before, or come too early
             await self._settle_run(run)

@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+import time
 from collections.abc import AsyncGenerator, Sequence
 
 from hypothesis import given
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 
 from shadowtime.shared.messages.envelope import ClusterOpened, Envelope, Event, SchedulingPoint
 from shadowtime.shared.streaming.protocols import Record, RunState, Transaction
+from shadowtime.shared.streaming.worker.slices import Effort, Stopwatch
 from shadowtime.testing.examples import examples
 from tests.support.memory_store import MemoryStore
 from tests.support.memory_stream import MemoryStream, Message, hand_over
@@ -122,3 +124,18 @@ def test_what_each_run_has_cost_is_told() -> None:
         worker.thread.close()
 
     asyncio.run(work())
+
+
+def test_an_event_that_only_waited_has_not_worked_for_long() -> None:
+    effort = Effort()
+    stopwatch = Stopwatch(time.monotonic, effort)
+    time.sleep(0.05)
+    stopwatch.lap()
+    assert effort.longest < 0.02 < effort.seconds
+    until = time.thread_time() + 0.03
+    while time.thread_time() < until:
+        pass
+    stopwatch.lap()
+    stopwatch.lap()
+    stopwatch.stop()
+    assert 0.03 <= effort.longest <= effort.busy < effort.seconds
