@@ -24,8 +24,8 @@ drops those of a run whose `sequence` is not above the last one that it took, an
 
 SENDING = """Envelope 0 of a run is `ClusterOpened`, the last one `ClusterClosed`. Time does not go back. Events of \
 one instant come as `JobEnded`, `JobSuspended`, `JobWithdrawn`, `CapacityChanged`, `JobResumed`, `JobChanged`, \
-`JobSubmitted`, `JobExpected`, one `SchedulingPoint`, `JobStarted`; what is told late bears its own time as \
-`happened`, a job its own `eligible_time`. In the mode `recorded` the sender tells what its machine did, and \
+`JobSubmitted`, `JobExpected`, one `SchedulingPoint`, `JobStarted`; a late event bears its own time as `happened`, \
+a job its own `eligible_time`. In the mode `recorded` the sender tells what its machine did, and \
 decisions are advice; in the mode `closed` it waits for the `Decided` under the sequence of each `SchedulingPoint`, \
 tells its kills and starts, and ends jobs at their limits. Send with acks=all, one producer for a run. What is no \
 such message, or not the next of its run, is a dead letter; an event that contradicts those before it is `Rejected` \

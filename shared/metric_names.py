@@ -26,7 +26,7 @@ class Metric(NamedTuple):
 
 # Metrics of shadows, and of their comparison with the real cluster.
 
-SHADOW_EVENTS = Metric("shadowtime_shadow_events_total", ("shadow",), "1", "Events of a shadow that were told.")
+SHADOW_EVENTS = Metric("shadowtime_shadow_events_total", ("shadow",), "1", "Events of a shadow that were published.")
 SHADOW_BEHIND = Metric("shadowtime_shadow_behind_seconds", ("shadow",), "seconds", "How far it is behind its cluster.")
 
 
@@ -94,7 +94,7 @@ WASTED = _result("wasted_processor_seconds_total", "processor-seconds", "Work th
 HAPPENINGS = _result(
     "happenings_total",
     "1",
-    "Jobs cancelled, held, changed or suspended, starts the site expected, events told late.",
+    "Jobs cancelled, held, changed or suspended, starts the site expected, events reported late.",
     "what",
 )
 
@@ -242,15 +242,15 @@ def _follow(name: str, unit: str, meaning: str) -> Metric:
     return Metric(f"shadowtime_follow_{name}", ("followed",), unit, meaning)
 
 
-FOLLOW_EVENTS = _follow("events_total", "1", "Events of a followed cluster that were told.")
+FOLLOW_EVENTS = _follow("events_total", "1", "Events of a followed cluster that were published.")
 FOLLOW_ANSWERS = _follow("answers_total", "1", "Times that the cluster was asked.")
 FOLLOW_FAILURES = _follow("failures_total", "1", "Times that it did not answer, or not in a way that is understood.")
 FOLLOW_SECONDS = _follow("asking_seconds_total", "seconds", "What asking it took, added up.")
-FOLLOW_LATE = _follow("late_total", "1", "Events that were told after their instant.")
-FOLLOW_GUESSED = _follow("guessed_total", "1", "Ends of jobs that nobody told, and that were guessed.")
-FOLLOW_LEFT_OUT = _follow("left_out_total", "1", "Jobs that are not told: in no pool, or larger than it.")
+FOLLOW_LATE = _follow("late_total", "1", "Events that were published after their instant.")
+FOLLOW_GUESSED = _follow("guessed_total", "1", "Ends of jobs that no source reported, and that were guessed.")
+FOLLOW_LEFT_OUT = _follow("left_out_total", "1", "Jobs that are left out: in no pool, or larger than it.")
 FOLLOW_REFUSED = _follow("refused_total", "1", "Lines that could not be read; the process says which.")
-FOLLOW_BEHIND = _follow("behind_seconds", "seconds", "How far what was told is behind the cluster.")
+FOLLOW_BEHIND = _follow("behind_seconds", "seconds", "How far the published events are behind the cluster.")
 FOLLOW_SHARE = _follow("share", "share", "Of the time of the cluster's scheduler, what was spent on being followed.")
 
 SCRAPE_JOB: Final = "workers"

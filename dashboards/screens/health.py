@@ -106,7 +106,7 @@ def dashboard() -> Dashboard:
         ),
         chart(
             "Lines for Grafana Live",
-            Asks("Do decisions reach Grafana as they come? Zero unless it is told where Grafana is.", empty=UNSCRAPED),
+            Asks("Do decisions reach Grafana as they come? Zero unless grafana-url is set.", empty=UNSCRAPED),
             [
                 Query(f"sum(rate({names.LIVE_PUSHED.name}[1m]))", "per second"),
                 Query(f"sum({names.LIVE_DROPPED.name})", "dropped"),
@@ -114,7 +114,7 @@ def dashboard() -> Dashboard:
         ),
         chart(
             "Followed clusters",
-            Asks("How far is what was told behind each cluster that is followed?", "s", UNFOLLOWED),
+            Asks("How far are the published events behind each followed cluster?", "s", UNFOLLOWED),
             [Query(names.FOLLOW_BEHIND.name, "{{followed}}")],
         ),
         chart(
@@ -131,14 +131,14 @@ def dashboard() -> Dashboard:
         ),
         chart(
             "Told by followers",
-            Asks("Is a followed cluster told as it is? All but events should be rare.", "none", UNFOLLOWED),
+            Asks("Are the events of a followed cluster complete? All but events should be rare.", "none", UNFOLLOWED),
             [
                 Query(f"sum(increase({metric.name}[5m]))", title)
                 for title, metric in (
                     ("events", names.FOLLOW_EVENTS),
                     ("answers", names.FOLLOW_ANSWERS),
                     ("no answers", names.FOLLOW_FAILURES),
-                    ("told late", names.FOLLOW_LATE),
+                    ("reported late", names.FOLLOW_LATE),
                     ("ends guessed", names.FOLLOW_GUESSED),
                     ("jobs left out", names.FOLLOW_LEFT_OUT),
                     ("lines refused", names.FOLLOW_REFUSED),

@@ -13,7 +13,7 @@ from shadowtime.shared.text import WARNING
 UNWEIGHED = "This policy weighs no probabilities: replay best or probabilistic"
 TOO_FEW = f"Candidates are followed in batches of 1,000: too few yet. {UNWEIGHED}"
 ONE_ONLY = "This policy has no portfolio: only with --policy tuned"
-NOT_LIVE = "Not connected: `serve metrics` is to be told where Grafana is (grafana-url)"
+NOT_LIVE = "Not connected: `serve metrics` needs the address of Grafana (grafana-url)"
 MEASURES = {
     "recalibrated": (
         "Recalibrated probability",

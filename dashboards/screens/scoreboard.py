@@ -132,7 +132,7 @@ def dashboard() -> Dashboard:
         ),
         chart(
             "Cancelled, held, changed, suspended",
-            Asks("What else happened to jobs, how often, and how much was told late? Under every policy the same."),
+            Asks("What else happened to jobs, how often, and how much was reported late? Under every policy the same."),
             [Query(f"max by (what) ({SEVERAL.of(names.HAPPENINGS, what=JOB_CHANGES)})", "{{what}}")],
         ),
     ):

@@ -76,7 +76,7 @@ def dashboard() -> Dashboard:
             [Query(f"{names.TWIN_JOBS.name}{ALL}", ONE)],
         ),
         chart(
-            "Events told",
+            "Events published",
             Asks("Does the shadow go on?", "none", NO_SHADOW),
             [Query(f"rate({names.SHADOW_EVENTS.name}[5m])", ONE)],
         ),

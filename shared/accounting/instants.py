@@ -9,7 +9,7 @@ from shadowtime.shared.bounds import MAX_INTEGER
 from shadowtime.shared.errors import SettingsError
 from shadowtime.shared.quoting import quote
 
-UNTOLD = {"", "unknown", "none", "n/a", "(null)", "invalid"}
+NOT_SET = {"", "unknown", "none", "n/a", "(null)", "invalid"}
 """Words that files write in place of a missing value, in lower case."""
 
 DIGITS = len(str(MAX_INTEGER))
@@ -67,7 +67,7 @@ class Instants:
         """
         if (seconds := whole_number(text)) is not None:
             return seconds if seconds <= MAX_UNIX else None
-        return UNKNOWN if text.strip().lower() in UNTOLD else self._local(text)
+        return UNKNOWN if text.strip().lower() in NOT_SET else self._local(text)
 
     def _dated(self, text: str) -> int | None:
         try:

@@ -110,10 +110,10 @@ class PbsJobs:
         elif kind == "R":
             self.waiting[job] = PbsWaiting(line, time, UNKNOWN, {**(known.attributes if known else {}), **attributes})
 
-        return PbsLife(line, kind, job, known is not None, *_told_of(job, kind, time, attributes, known))
+        return PbsLife(line, kind, job, known is not None, *_facts_of(job, kind, time, attributes, known))
 
 
-def _told_of(
+def _facts_of(
     job: str, kind: str, time: int, attributes: Mapping[str, str], known: PbsWaiting | None
 ) -> tuple[dict[str, int], dict[str, str]]:
     """Return the numbers and words of a life, from a record and the earlier records of the job."""

@@ -2,7 +2,7 @@
 
 import re
 
-from shadowtime.shared.accounting.instants import UNTOLD, whole_number
+from shadowtime.shared.accounting.instants import NOT_SET, whole_number
 from shadowtime.shared.accounting.reading import UNKNOWN
 from shadowtime.shared.bounds import MAX_AMOUNT, MAX_DURATION
 
@@ -21,7 +21,7 @@ EXPECTED = {
 def whole(text: str) -> int | None:
     """Return a whole number; `UNKNOWN` if the text stands for a missing value, None if it is no number."""
     number = whole_number(text)
-    return UNKNOWN if number is None and text.strip().lower() in UNTOLD else number
+    return UNKNOWN if number is None and text.strip().lower() in NOT_SET else number
 
 
 def limit_of(text: str) -> int | None:
@@ -36,7 +36,7 @@ def limit_of(text: str) -> int | None:
         return min(60 * minutes, MAX_DURATION)
     if text.upper() in ("UNLIMITED", "PARTITION_LIMIT"):
         return MAX_DURATION
-    return UNKNOWN if text.strip().lower() in UNTOLD else None
+    return UNKNOWN if text.strip().lower() in NOT_SET else None
 
 
 def resources_of(text: str) -> tuple[int, int]:

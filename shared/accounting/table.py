@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shadowtime.shared.accounting.durations import seconds_of
-from shadowtime.shared.accounting.instants import UNTOLD, Instants, whole_number, zone_of
+from shadowtime.shared.accounting.instants import NOT_SET, Instants, whole_number, zone_of
 from shadowtime.shared.accounting.reading import NUMBERS, TEXTS, UNKNOWN, AccountingRows, Reading
 from shadowtime.shared.accounting.sacct import GOING_ON, STATES
 from shadowtime.shared.accounting.text_file import GZIP
@@ -240,7 +240,7 @@ def _span(value: object, instants: Instants) -> int | None:
     if isinstance(value, timedelta):
         return int(value.total_seconds())
     if isinstance(value, str) and not _DECIMAL.match(value) and value != NONE:
-        if value.strip().lower() in UNTOLD:
+        if value.strip().lower() in NOT_SET:
             return UNKNOWN
         return MAX_DURATION if value.upper() == "UNLIMITED" else seconds_of(value)
     return _number(value, instants)

@@ -40,12 +40,12 @@ if TYPE_CHECKING:
         LEVELS,
         NO_QUANTILES,
         count_transform,
+        limit_outcomes,
         occupied_time,
         outcome_masses,
         outcome_of,
         pieces,
         reachable,
-        told_outcomes,
         transformed_in,
     )
     from shadowtime.shared.distributions.sampling import sampled_times

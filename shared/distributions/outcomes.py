@@ -70,12 +70,12 @@ def outcome_masses(masses: Floats, limit: float) -> Floats:
 
 
 @kernel
-def told_outcomes(masses: Floats, limit: float, at_limit: float) -> Floats:
+def limit_outcomes(masses: Floats, limit: float, at_limit: float) -> Floats:
     """Return the mass of each outcome if the mass `at_limit` of an end at the limit is given.
 
     The remaining mass in and above the limit's bin goes to an end in that bin before the limit.
 
-    >>> told_outcomes(np.array([0.0, 0.0, 0.0, 0.5, 0.25, 0.25]), 1.8**3.5, 0.05).round(9).tolist()
+    >>> limit_outcomes(np.array([0.0, 0.0, 0.0, 0.5, 0.25, 0.25]), 1.8**3.5, 0.05).round(9).tolist()
     [0.0, 0.0, 0.0, 0.5, 0.45, 0.05]
     """
     last = bin_of(limit)

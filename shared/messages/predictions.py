@@ -9,7 +9,7 @@ import numpy as np
 from pydantic import AfterValidator, Field
 
 from shadowtime.shared.bounds import MAX_DURATION, MAX_QUANTILES
-from shadowtime.shared.distributions import BINS, LEVELS, Masses, mean_run_time, outcome_masses, told_outcomes
+from shadowtime.shared.distributions import BINS, LEVELS, Masses, limit_outcomes, mean_run_time, outcome_masses
 from shadowtime.shared.kernels import Floats
 from shadowtime.shared.messages.base import AtMost, Count, FrozenModel, Name, Reasons, Request, Seconds, Whole
 
@@ -157,7 +157,7 @@ class RunTimePrediction(FrozenModel):
         masses = np.array(self.histogram)
         masses /= masses.sum()
         return (
-            outcome_masses(masses, limit) if self.at_request is None else told_outcomes(masses, limit, self.at_request)
+            outcome_masses(masses, limit) if self.at_request is None else limit_outcomes(masses, limit, self.at_request)
         )
 
 

@@ -180,7 +180,7 @@ def _begun(started: JobStarted) -> str:
 
 def _late(event: OfJob, log: RunContext) -> tuple[str, ...]:
     late = moment(event) < event.time
-    return (f"at {clock(moment(event), log.unix_start, event.time)}, told late",) if late else ()
+    return (f"at {clock(moment(event), log.unix_start, event.time)}, reported late",) if late else ()
 
 
 def _changes(changed: JobChanged) -> Iterator[str]:

@@ -42,9 +42,9 @@ class Beside(ReplaySource):
         self._kills, self._random = kills, Random(seed)
 
     def next_time(self) -> int | None:
-        while self.twin.hungry and self.heard < len(self.log):
+        while self.twin.needs_events and self.heard < len(self.log):
             self.at_rest()
-            self.twin.hear(self.log[self.heard])
+            self.twin.receive(self.log[self.heard])
             self.heard += 1
             if self._random.random() < self._kills:
                 state = json.loads(json.dumps(self.twin.snapshot()))

@@ -8,8 +8,9 @@ Its rules:
    once, even if observations are missed, repeated or out of order. The events determine the whole state: a mirror that
    applies the events of the log (`published`) gets the state of the mirror that emitted them.
 3. Facts that are found late are emitted at the next instant, with their true times.
-4. A whole picture is an observation of all jobs that wait or run. A life is in doubt if it has not ended and is missing
-   from a whole picture. A later life of a job is also in doubt if the previous life is unknown. While a life is in
+4. A whole snapshot is an observation of all jobs that wait or run. A life is in doubt if it has not ended and is
+   missing from a whole snapshot. A later life of a job is also in doubt if the previous life is unknown. While a
+   life is in
    doubt, nothing is emitted, as unknown events may come first. After `patience`, the doubt is resolved by a guess.
 """
 
@@ -74,9 +75,9 @@ class Mirror:
         self._due: deque[tuple[int, list[Event]]] = deque()
 
     def take(self, observations: Iterable[JobObservation], at: int, *, whole: bool = False) -> None:
-        """Apply observations of time `at`. A `whole` picture has every job that waits or runs.
+        """Apply observations of time `at`. A `whole` snapshot has every job that waits or runs.
 
-        O(observations), and for a whole picture also O(known lives).
+        O(observations), and for a whole snapshot also O(known lives).
         """
         observations = list(observations) if whole else sorted(observations, key=self.lives.order)
         for observation in observations:
@@ -182,7 +183,7 @@ class Mirror:
                     self._observations.pop(life.key, None)
 
     def _see(self, observation: JobObservation, at: int | None) -> None:
-        """Apply an observation. `at` is the time of a whole picture, None for any other observation."""
+        """Apply an observation. `at` is the time of a whole snapshot, None for any other observation."""
         life = self.lives.by_key.get(observation.key)
         if life is None:
             if observation.state == "over" and (

@@ -96,7 +96,7 @@ class Mirrored:
         self._mirror = Mirror(parts, NameTable(Names(self._options.key)), begin, self._options.patience)
         return Opening(sum(pool.processors for pool in parts.pools), parts.pools, self._zero, begin)
 
-    def _heard(self, began: float) -> None:
+    def _note_poll(self, began: float) -> None:
         """Record a poll that began at `began` (monotonic clock), the counts of the mirror, and the lag of the log."""
         self.load.asked(time.monotonic() - began)
         self.load.take(self.mirror)

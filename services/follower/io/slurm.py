@@ -1,11 +1,11 @@
-"""Source for Slurm. It reads the past from accounting, and then takes pictures: polls of sdiag, sinfo and squeue.
+"""Source for Slurm. It reads the past from accounting, and then takes snapshots: polls of sdiag, sinfo and squeue.
 
 Its rules:
 
 1. The source only reads, by one command or one request to slurmrestd at a time. Its user must be allowed to see all
    jobs. Nothing is ever written to Slurm.
-2. A picture has all jobs that wait or run. slurmctld's clock is read first, so everything before that second is known.
-3. Accounting has the facts that no picture shows: the past, and jobs that came and went between two pictures. While
+2. A snapshot has all jobs that wait or run. slurmctld's clock is read first, so everything before that second is known.
+3. Accounting has the facts that no snapshot shows: the past, and jobs that came and went between two snapshots. While
    accounting or slurmctld is down, unknown facts are not published. The follower polls again after increasing pauses.
 """
 
@@ -98,16 +98,16 @@ WINDOW = 7 * 86_400
 """Seconds of the past in one query of accounting. A year of 200,000 jobs takes accounting 1 GB."""
 
 AWAY = 120
-"""Seconds without a picture after which accounting is queried. slurmctld forgets jobs 300 s after their end."""
+"""Seconds without a snapshot after which accounting is queried. slurmctld forgets jobs 300 s after their end."""
 
 WITHOUT_CLOCK = 5
 """Assumed lag, in seconds, of slurmctld's clock behind ours, if slurmctld does not report its clock."""
 
 MOST = 0.02
-"""Share of slurmctld's time that the follower may take. Above it, pictures are taken less often."""
+"""Share of slurmctld's time that the follower may take. Above it, snapshots are taken less often."""
 
 LEAST = 5.0
-"""Least number of seconds between two pictures, also after a wake-up."""
+"""Least number of seconds between two snapshots, also after a wake-up."""
 
 LONGEST_PAUSE = 300.0
 
@@ -142,7 +142,7 @@ class SlurmSource(Mirrored):
         return self._begin(parts, await self._clock()) if opened is None else self._begin_again(parts, opened)
 
     async def listen(self) -> None:
-        """Wait until the next poll is due. Apply a window of the past if the log is far behind, else a picture."""
+        """Wait until the next poll is due. Apply a window of the past if the log is far behind, else a snapshot."""
         await asyncio.sleep(max(0.0, self._soonest - time.monotonic()))
         if self._waker is not None:
             await self._waker.wait(self._next - time.monotonic())
@@ -155,7 +155,7 @@ class SlurmSource(Mirrored):
                 self._soonest = (
                     self._next if self._waker is None else began + max(LEAST, self.every - self._options.every)
                 )
-                await self._emit_picture()
+                await self._emit_snapshot()
 
             self._backoff.reset()
         except FollowError as error:
@@ -164,7 +164,7 @@ class SlurmSource(Mirrored):
             self._next = self._soonest = time.monotonic() + pause
             log.warning("%s; retrying in %.0f s", truncate(str(error)), pause)
 
-        self._heard(began)
+        self._note_poll(began)
 
     async def close(self) -> None:
         """Close the client and the listener."""
@@ -181,8 +181,8 @@ class SlurmSource(Mirrored):
         mirror.take(shifted(await self._asked.accounted(zero + mirror.until - LAG, last), zero), last - zero)
         mirror.release(min(last - 1, now - LAG) - zero, beat=False)
 
-    async def _emit_picture(self) -> None:
-        """Take and apply a picture, and query accounting for the jobs in doubt."""
+    async def _emit_snapshot(self) -> None:
+        """Take and apply a snapshot, and query accounting for the jobs in doubt."""
         mirror, zero, now = self.mirror, self._zero, await self._clock()
         nodes, tiers = await self._asked.machine()
         mirror.rooms.see(nodes)
@@ -204,7 +204,7 @@ class SlurmSource(Mirrored):
         mirror.release(now - 1 - zero)
 
     async def _clock(self) -> int:
-        """Return the clock of slurmctld. Record its load, and adapt the interval of pictures to it."""
+        """Return the clock of slurmctld. Record its load, and adapt the interval of snapshots to it."""
         load = await self._asked.load()
         if load is None:
             return int(time.time()) - WITHOUT_CLOCK

@@ -118,7 +118,7 @@ class Tailed(Mirrored, ABC):
         known = min(now, self._last or now) if lines or self._known else now
         if (until := known - 1 - lag - self._zero) > mirror.until:
             mirror.release(until, beat=not lines)
-        self._heard(began)
+        self._note_poll(began)
         if not lines:
             await asyncio.sleep(self._options.every)
 

@@ -39,13 +39,13 @@ def plain(value: Any) -> Any:
     return value
 
 
-def digits(value: Any, untold: str = "") -> str:
-    """Return the text that a command prints for a number, or `untold` if it is not set.
+def digits(value: Any, missing: str = "") -> str:
+    """Return the text that a command prints for a number, or `missing` if it is not set.
 
     A value that is no number is returned as text. Its parser then refuses it.
     """
     text = plain(value)
-    return untold if text is None else str(text)
+    return missing if text is None else str(text)
 
 
 def word(value: Any) -> str:

@@ -39,7 +39,7 @@ def squeue(end: str) -> tuple[str, ...]:
 
 SINFO = ("sinfo", "-h", "-a", "-N", "-O", ",".join(f"{name}:|" for name in NODE_FIELDS))
 
-UNTOLD = ("N/A", "NONE", "", "(null)")
+NOT_SET = ("N/A", "NONE", "", "(null)")
 
 RUNNING = {"RUNNING", "CONFIGURING", "STAGE_OUT", "SIGNALING", "RESIZING", "STOPPED"}
 WAITING = {"PENDING", "REQUEUE_HOLD", "RESV_DEL_HOLD", "SPECIAL_EXIT"}
@@ -108,7 +108,7 @@ def _observation(values: Mapping[str, str]) -> JobObservation | None:
     job, task = values["JobID"], values["ArrayTaskID"]
 
     def instant(name: str) -> int | None:
-        if (text := values[name]) in UNTOLD:
+        if (text := values[name]) in NOT_SET:
             return None
         value = _instant(text)
         if value is None:
@@ -124,7 +124,7 @@ def _observation(values: Mapping[str, str]) -> JobObservation | None:
     submit = instant("SubmitTime")
     if state is None or submit is None:
         return None
-    of_array = task not in UNTOLD
+    of_array = task not in NOT_SET
     key = LifeKey(number("ArrayJobID" if of_array else "JobID"), number("ArrayTaskID") if of_array else -1, submit)
     start, end = instant("StartTime"), instant("EndTime")
     begun = state in ("running", "suspended") or (state == "over" and bool(values["NodeList"]))

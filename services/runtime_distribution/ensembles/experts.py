@@ -61,8 +61,8 @@ def reweighted(weights: Floats, probabilities: Floats, rate: float) -> Floats:
     >>> reweighted(np.array([0.5, 0.5]), np.array([0.9, 0.1]), 0.1).round(3).tolist()
     [0.54, 0.46]
     """
-    heard = weights * np.maximum(probabilities, MIN_LIKELIHOOD)
-    moved: Weights = (1.0 - rate) * weights + rate * heard / heard.sum()
+    likelihoods = weights * np.maximum(probabilities, MIN_LIKELIHOOD)
+    moved: Weights = (1.0 - rate) * weights + rate * likelihoods / likelihoods.sum()
     return moved
 
 

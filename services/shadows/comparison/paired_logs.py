@@ -55,7 +55,7 @@ class PairedLogs:
             self._early(event)
         else:
             self._begin()
-            self._heard(event)
+            self._real_event(event)
 
     def _early(self, event: Event) -> None:
         if isinstance(event, JobStarted):
@@ -70,7 +70,7 @@ class PairedLogs:
                 on[number] = processors
         self._before = {}
 
-    def _heard(self, event: Event) -> None:
+    def _real_event(self, event: Event) -> None:
         if isinstance(event, JobSubmitted):
             number = event.job_number
             if number not in self._on[REAL] and number not in self._on[SHADOW] and not self.both.knows(number):

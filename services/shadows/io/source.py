@@ -118,7 +118,7 @@ class ShadowSource:
         self._forget()
 
     def _forget(self) -> None:
-        self._heard, self._real_offset = 0, 0  # real run: last sequence read, and offset of the next record
+        self._last_sequence, self._real_offset = 0, 0  # real run: last sequence read, and offset of the next record
         self._answered, self._own_offset = -1, 0
         self._published = 0
         self._point = -1  # sequence of the last scheduling point that was emitted
@@ -221,24 +221,24 @@ class ShadowSource:
             if not self._fetched:
                 records = await consumer.getmany(real, timeout_ms=PATIENCE, max_records=PART)
                 self._fetched.extend(records.get(real, ()))
-            while self._fetched and self.next_time() is None and twin.hungry:
-                self._hear(self._fetched.popleft())
+            while self._fetched and self.next_time() is None and twin.needs_events:
+                self._receive(self._fetched.popleft())
 
         self.load.behind = float(twin.behind)
         self.paired.at(twin.horizon - twin.behind)
 
-    def _hear(self, record: Any) -> None:
+    def _receive(self, record: Any) -> None:
         """Apply a record of the partition of the real run."""
         self._real_offset = record.offset + 1
         if record.key != self._real_key or (envelope := Envelope.read(record.value)) is None:
             return
-        if envelope.sequence <= self._heard:
+        if envelope.sequence <= self._last_sequence:
             return
-        if envelope.sequence > self._heard + 1:
-            raise FollowError(f"the log of run {quote(self.of.real)} has a gap after sequence {self._heard}")
-        self._heard = envelope.sequence
+        if envelope.sequence > self._last_sequence + 1:
+            raise FollowError(f"the log of run {quote(self.of.real)} has a gap after sequence {self._last_sequence}")
+        self._last_sequence = envelope.sequence
         self.load.answers += 1
-        self.twin.hear(envelope.event)
+        self.twin.receive(envelope.event)
         self.paired.real(envelope.event)
 
     def _take_answer(self, envelope: Envelope) -> None:
@@ -284,7 +284,7 @@ class ShadowSource:
             "exact": self.of.exact,
             "first": self.first.model_dump(mode="json"),
             "takes_over": self.twin.takes_over,
-            "heard": [self._heard, self._real_offset],
+            "heard": [self._last_sequence, self._real_offset],
             "answered": [self._answered, self._own_offset],
             "told": [self._published, self._point],
             "already": [event.model_dump() for event in self._already],
@@ -307,7 +307,7 @@ class ShadowSource:
             raise FollowError(f"run {quote(self.of.run)} exists already, {played}; choose another --name")
         self._forget()
         self._begin(ClusterOpened.model_validate(state["first"]), state["takes_over"])
-        self._heard, self._real_offset = state["heard"]
+        self._last_sequence, self._real_offset = state["heard"]
         self._answered, self._own_offset = state["answered"]
         self._published, self._point = state["told"]
         self._already = deque(EVENTS.validate_python(state["already"]))

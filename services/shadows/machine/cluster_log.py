@@ -41,7 +41,7 @@ class Actual:
     def __iter__(self) -> Iterator[ShadowJob]:
         return (life for lives in self._lives.values() for life in lives)
 
-    def hear(self, event: Event) -> ShadowJob | None:
+    def receive(self, event: Event) -> ShadowJob | None:
         """Apply the next event of the log. Return the life that the event belongs to, or None if the job is unknown."""
         if isinstance(event, JobSubmitted):
             return self._submitted(event)

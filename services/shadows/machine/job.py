@@ -113,7 +113,7 @@ class ShadowJob:
             return max(min(self.left - self.start, self._requested_time), SHORTEST)
         return self.run_time
 
-    def surely(self, now: int) -> int:
+    def least_known(self, now: int) -> int:
         """Return the lower bound of the job's run time that is known at `now`, in seconds; -1 if there is none."""
         if self.started is None or self.processors != self.job.requested_processors:
             return self.outlasts
@@ -157,13 +157,13 @@ class ShadowJob:
         return self.execution().end_time + self.stood
 
     def _exceeds(self, now: int, limit: int) -> bool:
-        surely = self.surely(now)
-        return surely >= 0 and reshaped_time(surely, self.by) >= limit
+        least = self.least_known(now)
+        return least >= 0 and reshaped_time(least, self.by) >= limit
 
     def runs_until(self, now: int) -> int:
-        """Return the time until which the job surely runs in the shadow, as known at `now`. Its end must be unknown."""
+        """Return the time until which the job runs in the shadow at least, as known at `now`, if its end is unknown."""
         start = 0 if self.start is None else self.start
-        return start + reshaped_time(max(self.surely(now), 0), self.by)
+        return start + reshaped_time(max(self.least_known(now), 0), self.by)
 
     def presumed_end(self, now: int) -> tuple[int | None, bool]:
         """Return the presumed end time of the job in the shadow, and whether the job ends at its limit.
@@ -171,10 +171,10 @@ class ShadowJob:
         The presumed run time is the first of three values that the job has not exceeded: the prediction, twice the
         prediction, the request (docs/algorithms.md#wait-forecasts). The end time is None if the job has exceeded all.
         """
-        start, surely = self.stood + (0 if self.start is None else self.start), self.surely(now)
+        start, least = self.stood + (0 if self.start is None else self.start), self.least_known(now)
         predicted = [] if self.predicted is None else [ceil(self.predicted), ceil(2 * self.predicted)]
         requested = [] if self.job.requested_time is None else [self.job.requested_time]
-        lengths = [length for length in predicted + requested if length > surely]
+        lengths = [length for length in predicted + requested if length > least]
         if not lengths:
             return None, False
         run_time = max(reshaped_time(lengths[0], self.by), SHORTEST)

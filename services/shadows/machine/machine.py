@@ -137,15 +137,15 @@ class TwinMachine:
         """Lag, in seconds, behind the known log of the cluster."""
         if self.closed or not (self.deciding or self._exact):
             return 0
-        until = self._clock if self.deciding else min(self._machine.surely(self.horizon), self.horizon)
+        until = self._clock if self.deciding else min(self._machine.least_known(self.horizon), self.horizon)
         return max(self.horizon - until, 0)
 
     @property
-    def hungry(self) -> bool:
+    def needs_events(self) -> bool:
         """Whether the machine needs more events of the cluster before it can emit more events."""
         return not self.deciding and not self.closed and self.next_time() is None
 
-    def hear(self, event: Event) -> None:
+    def receive(self, event: Event) -> None:
         """Add the next event of the cluster's log. Events are applied once their instant is complete."""
         self._batch.append(event)
         if not isinstance(event, SchedulingPoint | ClusterClosed):
@@ -160,7 +160,7 @@ class TwinMachine:
 
     def _note(self, event: Event) -> None:
         """Apply an event to the jobs of the cluster. An event that also happens in the shadow becomes pending there."""
-        life = self.actual.hear(event)
+        life = self.actual.receive(event)
         if isinstance(event, JobStarted) and life is not None and life.blocked:
             life.blocked = False  # a job that starts is not blocked
             event = JobChanged(time=event.time, job_number=event.job_number, blocked=False)
@@ -170,7 +170,7 @@ class TwinMachine:
     def _happened(self, event: Event) -> Sequence[Event]:
         """Apply an event before the takeover, both to the cluster and to the shadow. Return the events to emit."""
         self._clock = event.time
-        life = self.actual.hear(event)
+        life = self.actual.receive(event)
         if isinstance(event, CapacityChanged):
             self._machine.resize(event)
         elif life is not None:
@@ -194,7 +194,7 @@ class TwinMachine:
         time = min(time, self._pending.next_time(), NEVER if self._again is None else self._again)
         if self._closing:
             return self._clock if time == NEVER else time
-        return None if time > self.horizon or (self._exact and time > self._machine.surely(self.horizon)) else time
+        return None if time > self.horizon or (self._exact and time > self._machine.least_known(self.horizon)) else time
 
     def _ends(self) -> Iterator[tuple[int, int]]:
         """Yield numbers of running jobs, and the known or presumed times at which they end, are suspended or resume."""

@@ -95,8 +95,8 @@ class MachineState:
             if end is not None:
                 yield number, end
 
-    def surely(self, now: int) -> int:
-        """Return the time until which every job with unknown end surely runs, as known at `now`. O(running)."""
+    def least_known(self, now: int) -> int:
+        """Return the time until which every job with unknown end certainly runs, as known at `now`. O(running)."""
         unknown = [life for life in self.running.values() if life.known_end(now) is None]
         return min((life.runs_until(now) for life in unknown), default=NEVER)
 

@@ -20,7 +20,7 @@ from shadowtime.shared.streaming.kafka.batch_sender import Sender
 from shadowtime.shared.streaming.kafka.log_reader import LogReader
 from shadowtime.shared.streaming.settings import Settings
 
-UNHEARD = 5_000
+UNREAD = 5_000
 """Approximate maximum number of waiting records of one run. Beyond it, the run's partition is not read."""
 
 Heard = Sequence[Any] | Exception
@@ -34,7 +34,7 @@ class PartitionFeed:
         self._consumer: AIOKafkaConsumer = bus.reader(settings)
         self._places = [TopicPartition(topic, partition) for topic in (DECISIONS, SCORES)]
         self._waiting: dict[bytes, asyncio.Queue[Heard]] = {}
-        self._hearing: asyncio.Task[None] | None = None
+        self._receiving: asyncio.Task[None] | None = None
 
     async def start(self, *, beginning: bool = False) -> None:
         """Begin to read at the end of the topics, or at their beginning."""
@@ -48,7 +48,7 @@ class PartitionFeed:
             for place in self._places:
                 await consumer.position(place)
 
-        self._hearing = asyncio.ensure_future(self._hear())
+        self._receiving = asyncio.ensure_future(self._receive())
 
     def expect(self, key: bytes) -> None:
         """Keep the records of a run from now on."""
@@ -62,13 +62,13 @@ class PartitionFeed:
         """Yield the records of an expected run, for ever. Raise the errors of Kafka."""
         waiting = self._waiting[key]
         while True:
-            heard = await waiting.get()
-            if isinstance(heard, Exception):
-                raise heard
-            for record in heard:
+            received = await waiting.get()
+            if isinstance(received, Exception):
+                raise received
+            for record in received:
                 yield record
 
-    async def _hear(self) -> None:
+    async def _receive(self) -> None:
         try:
             while True:
                 for records in (await self._consumer.getmany(timeout_ms=60_000)).values():
@@ -80,7 +80,7 @@ class PartitionFeed:
                         if key in self._waiting:
                             self._waiting[key].put_nowait(its)
 
-                while any(waiting.qsize() > UNHEARD // 500 for waiting in self._waiting.values()):
+                while any(waiting.qsize() > UNREAD // 500 for waiting in self._waiting.values()):
                     await asyncio.sleep(0.01)
         except Exception as error:  # any error must reach all waiting readers
             self.failed = True
@@ -89,9 +89,9 @@ class PartitionFeed:
 
     async def stop(self) -> None:
         """Close the connection."""
-        if self._hearing is not None:
-            self._hearing.cancel()
-            await asyncio.gather(self._hearing, return_exceptions=True)
+        if self._receiving is not None:
+            self._receiving.cancel()
+            await asyncio.gather(self._receiving, return_exceptions=True)
         await self._consumer.stop()
 
 

@@ -101,7 +101,7 @@ def test_a_shadow_by_predictions_is_never_behind_and_learns_the_truth(
     behind: list[int] = []
 
     def at_rest() -> None:
-        if source.twin.hungry and not source.twin.deciding:
+        if source.twin.needs_events and not source.twin.deciding:
             ends = [life.known_end(source.twin.horizon) for life in source.twin.actual if life.start is not None]
             behind.extend(end for end in ends if end is not None and end <= source.twin.horizon)
 

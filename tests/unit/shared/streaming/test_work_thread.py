@@ -114,7 +114,7 @@ def test_a_part_that_begins_has_the_whole_time() -> None:
 
 def test_a_part_is_not_ended_for_the_one_before_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """What was ended just as it came to its end hears it before the next part begins."""
-    heard: list[str] = []
+    received: list[str] = []
 
     async def work() -> None:
         thread, ended = TimeLimitedThread("test", 0.2), threading.Event()
@@ -123,13 +123,13 @@ def test_a_part_is_not_ended_for_the_one_before_it(monkeypatch: pytest.MonkeyPat
             while not ended.is_set():  # the error is on its way then
                 pass
             thread.begin()
-            heard.append("the next part has begun")
+            received.append("the next part has begun")
 
         with monkeypatch.context() as patch:
             patch.setattr(ctypes.pythonapi, "PyThreadState_SetAsyncExc", lambda *_: ended.set())
             with pytest.raises(TimeLimitExceeded):
                 await thread.run(parts)
-        assert not heard
+        assert not received
         assert await thread.run(busy, 0.01) == "done"
         thread.close()
 

@@ -231,9 +231,9 @@ def test_names_lose_what_a_terminal_obeys() -> None:
         ),
         (
             JobExpected(time=60, job_number=7, start=3600, happened=45),
-            "job 7 is expected by the site to start at 01:00:00: at 00:00:45, told late",
+            "job 7 is expected by the site to start at 01:00:00: at 00:00:45, reported late",
         ),
-        (JobSuspended(time=60, job_number=7, happened=45), "job 7 is suspended: at 00:00:45, told late"),
+        (JobSuspended(time=60, job_number=7, happened=45), "job 7 is suspended: at 00:00:45, reported late"),
         (JobResumed(time=60, job_number=7, happened=60), "job 7 goes on"),
     ],
 )
