@@ -10,8 +10,8 @@ Its rules:
 3. Facts that are found late are emitted at the next instant, with their true times.
 4. A whole snapshot is an observation of all jobs that wait or run. A life is in doubt if it has not ended and is
    missing from a whole snapshot. A later life of a job is also in doubt if the previous life is unknown. While a
-   life is in
-   doubt, nothing is emitted, as unknown events may come first. After `patience`, the doubt is resolved by a guess.
+   life is in doubt, nothing is emitted, as unknown events may come first. After `patience`, the doubt is resolved by
+   a guess.
 """
 
 from collections import Counter, deque

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from shadowtime.services.shadows.comparison.open_days import JobOutcome
+from shadowtime.services.shadows.comparison.open_days import ComparedJob
 from shadowtime.shared.distributions import SHAPES
 from shadowtime.shared.formatting import DAY
 from shadowtime.shared.kernels import Floats
@@ -75,10 +75,10 @@ PARTS = (
 """Summed columns. `ended` counts the jobs with slowdowns. `sooner_by` sums the seconds by which jobs start sooner."""
 
 
-def parts_of(job: JobOutcome) -> tuple[float, ...]:
+def parts_of(job: ComparedJob) -> tuple[float, ...]:
     """Return a job's contribution to each of `PARTS`.
 
-    >>> parts_of(JobOutcome(0, 1, 60, (100, 10), (2.0, 1.0)))
+    >>> parts_of(ComparedJob(0, 1, 60, (100, 10), (2.0, 1.0)))
     (1, 100, 10, 1, 2.0, 1.0, 1, 0, 90, 0)
     """
     real, shadow = job.waits
@@ -93,7 +93,7 @@ class DaySums:
     def __init__(self) -> None:
         self._days: dict[int, dict[int, list[float]]] = {}
 
-    def add(self, day: int, jobs: Sequence[JobOutcome]) -> None:
+    def add(self, day: int, jobs: Sequence[ComparedJob]) -> None:
         """Add all jobs of a day; O(jobs)."""
         shapes = self._days.setdefault(day, {})
         for job in jobs:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from shadowtime.services.shadows.comparison.day_sums import NOTICED
-from shadowtime.services.shadows.comparison.open_days import JobOutcome
+from shadowtime.services.shadows.comparison.open_days import ComparedJob
 from shadowtime.shared.distributions import SHAPES
 from shadowtime.shared.statistics import WaitQuantiles
 
@@ -21,7 +21,7 @@ class ShapeExtremes:
     Examples
     --------
     >>> example = ShapeExtremes()
-    >>> example.add(JobOutcome(0, 1, 60, (1_000, 0), None))
+    >>> example.add(ComparedJob(0, 1, 60, (1_000, 0), None))
     >>> example.longest[ALL], round(example.sooner.quantiles(MOVED)[0])
     ([1000, 0], 993)
     """
@@ -31,7 +31,7 @@ class ShapeExtremes:
         self.longest = [[0, 0] for _ in range(ALL + 1)]
         self.sooner, self.later = WaitQuantiles(), WaitQuantiles()
 
-    def add(self, job: JobOutcome) -> None:
+    def add(self, job: ComparedJob) -> None:
         """Add a job."""
         for place in (job.shape, ALL):
             for which, wait in enumerate(job.waits):

@@ -17,7 +17,7 @@ PATIENCE = 30 * DAY
 """Longest wait that counts, in seconds. After this time, a day is compared even if some of its jobs have not ended."""
 
 
-class JobOutcome(NamedTuple):
+class ComparedJob(NamedTuple):
     """The waits in seconds and the bounded slowdowns of a job, as (real, shadow). `work` is in processor-seconds.
 
     Slowdowns are None unless the job ended within `PATIENCE` in the real cluster and in the shadow.
@@ -53,7 +53,7 @@ class OpenJob:
         """Whether the job has ended in the cluster and in the shadow."""
         return self.real_run_time is not None and self.shadow_run_time is not None
 
-    def fared(self) -> JobOutcome:
+    def fared(self) -> ComparedJob:
         """Return the waits and slowdowns of the job. Waits are cut at `PATIENCE`."""
         latest = self.since + PATIENCE
         real, shadow = (min(latest if start is None else start, latest) - self.since for start in self.starts)
@@ -65,7 +65,7 @@ class OpenJob:
             )
 
         work = self.processors * (self.real_run_time or self.shadow_run_time or 0)
-        return JobOutcome(self.shape, self.user, work, (real, shadow), slowdowns)
+        return ComparedJob(self.shape, self.user, work, (real, shadow), slowdowns)
 
 
 class OpenDays:
@@ -142,7 +142,7 @@ class OpenDays:
         day = self._day_of.get(number)
         return None if day is None else self._days[day][number]
 
-    def over(self, horizon: int) -> Iterator[tuple[int, list[JobOutcome]]]:
+    def over(self, horizon: int) -> Iterator[tuple[int, list[ComparedJob]]]:
         """Yield the number and the jobs of each day that can be compared, and forget the day. O(jobs of these days)."""
         while self._days:
             day = min(self._days)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from shadowtime.services.shadows.comparison.day_sums import NOTICED
-from shadowtime.services.shadows.comparison.open_days import JobOutcome
+from shadowtime.services.shadows.comparison.open_days import ComparedJob
 
 MAX_USERS = 500
 """Number of users with sums of their own. If there are more, the user with the least work so far joins the others."""
@@ -21,7 +21,7 @@ class UserSums:
     Examples
     --------
     >>> users = UserSums()
-    >>> users.add(JobOutcome(0, 12, 60, (100, 10), (2.0, 1.0)))
+    >>> users.add(ComparedJob(0, 12, 60, (100, 10), (2.0, 1.0)))
     >>> dict(users.by_work())
     {12: [1, 60, 100, 10, 100, 10, 1, 0]}
     """
@@ -29,7 +29,7 @@ class UserSums:
     def __init__(self) -> None:
         self._users: dict[int, list[int]] = {}
 
-    def add(self, job: JobOutcome) -> None:
+    def add(self, job: ComparedJob) -> None:
         """Add a job to the sums of its user."""
         real, shadow = job.waits
         sums = [1, job.work, real, shadow, real, shadow, int(real - shadow >= NOTICED), int(shadow - real >= NOTICED)]
