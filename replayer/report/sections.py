@@ -69,7 +69,7 @@ def _standings(policy: str, portfolio: Row) -> str:
     left = len(portfolio["members"]) - len(ahead)
     note = (
         "Mean bounded slowdown, mean wait and longest wait are shares of those of EASY, of the "
-        f"{portfolio['jobs']:,} jobs that have ended on all shadow machines; so is the mean wait of the worst user. "
+        f"{portfolio['jobs']:,} jobs that have ended on all simulated machines; so is the mean wait of the worst user. "
         "The member with the least loss decides."
         + (f" {left:,} members with a greater loss are left out." if left else "")
     )

@@ -1,4 +1,4 @@
-"""What `tuned` regrets, and what its shadow machines cost at a scheduling point: `python -m tests.benchmarks tuned`."""
+"""What `tuned` regrets, and what its simulated machines cost at a scheduling point: `python -m tests.benchmarks tuned`."""
 
 import time
 from typing import Any

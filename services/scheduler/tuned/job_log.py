@@ -1,4 +1,4 @@
-"""Known jobs of a run, as columns for the shadow machines."""
+"""Known jobs of a run, as columns for the simulated machines."""
 
 from collections.abc import Sequence
 from dataclasses import astuple, dataclass
@@ -21,7 +21,7 @@ MAX_USERS = 4_096
 """Maximum number of distinguished users. All later users together count as one more."""
 
 LOST = 14 * 86_400
-"""Shadow machines give up a job that has waited in the run for more than this many seconds."""
+"""Simulated machines give up a job that has waited in the run for more than this many seconds."""
 
 GROWTH = 256
 """Initial capacity of the tables, in jobs."""
@@ -81,7 +81,7 @@ class JobLog:
 
     @property
     def known(self) -> KnownTables:
-        """The columns of all jobs in the form that shadow machines use."""
+        """The columns of all jobs in the form that simulated machines use."""
         facts = self.facts
         times = facts[SUBMITTED], facts[PROCESSORS], facts[LIMIT]
         return KnownTables(
@@ -156,7 +156,7 @@ class JobLog:
     def give_up(self, now: int) -> None:
         """Mark jobs that have waited for over `LOST` seconds as withdrawn at their submission.
 
-        Otherwise shadow machines would wait for the ends of these jobs.
+        Otherwise simulated machines would wait for the ends of these jobs.
         """
         submitted, started, run_times, withdrawn = (
             self.facts[row, : self.size] for row in (SUBMITTED, STARTED, RUN_TIME, WITHDRAWN)

@@ -105,11 +105,11 @@ SLOWDOWN_SHARES = {"slowdown": 1.0, "wait": 0.0, "weighted": 0.5}
 class Tuned(Policy):
     """Decide as the member of a portfolio with the best results on the jobs so far, chosen anew once a day by default.
 
-    Each member simulates the jobs of the run on a shadow machine, as far as the needed facts are known. A shadow
+    Each member simulates the jobs of the run on a simulated machine, as far as the needed facts are known. A shadow
     machine has processors only; real decisions consider all resources. Members are compared on the jobs that have ended
     on all machines. When the member changes, waiting jobs keep their counts of overtaking work, and the job that has
     waited longest keeps its promise. O(queue log queue + running log running) per pass, and as much for each instant of
-    each shadow machine.
+    each simulated machine.
 
     References
     ----------
@@ -146,7 +146,7 @@ class Tuned(Policy):
         self.perturbations = -np.log(1.0 - draws) * self.settings.perturbation
 
     def observe(self, event: Event) -> None:
-        """Apply an event to the shadow machines, the overtaking work and the size of the machine."""
+        """Apply an event to the simulated machines, the overtaking work and the size of the machine."""
         if isinstance(event, CapacityChanged):
             self.processors = event.processors
         self.overtaken.observe(event)

@@ -1,6 +1,6 @@
-"""Shadow machines: simulations of the jobs of a run so far, under the configurations of a portfolio.
+"""Simulated machines: simulations of the jobs of a run so far, under the configurations of a portfolio.
 
-A shadow machine never uses facts that are not known yet. It stops where it would need the end of a job that has not
+A simulated machine never uses facts that are not known yet. It stops where it would need the end of a job that has not
 ended in the run itself. It continues once this end is known (docs/ordering.md#no-leak). It has processors only: memory
 and GPUs do not limit jobs there.
 """

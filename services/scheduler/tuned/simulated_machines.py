@@ -1,4 +1,4 @@
-"""The shadow machines of a run: one for each configuration of a portfolio."""
+"""The simulated machines of a run: one for each configuration of a portfolio."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -30,7 +30,7 @@ from shadowtime.shared.kernels import Flags, Floats, FloatTable, Integers, Integ
 from shadowtime.shared.messages import CapacityChanged, ClusterOpened, Event
 from shadowtime.shared.statistics import RUN_TIME_FLOOR
 
-# Results of the shadow machines on the settled jobs: those that have ended on all machines.
+# Results of the simulated machines on the settled jobs: those that have ended on all machines.
 
 SLOWDOWN, WAIT, TAIL, LONGEST = range(4)
 """Columns of the results of each machine on the settled jobs: sums of bounded slowdowns, of waits and of a power of the

@@ -110,7 +110,7 @@ SUSPICIOUS_SECONDS = 0.001
 """Seconds of an event from which on its processor time is measured: a system call, dear beside most events."""
 
 
-class Stopwatch:
+class EffortMeter:
     """Measures the work on events, one lap each.
 
     The elapsed time of an event bounds its processor time. So processor time is measured for the events that take
@@ -167,7 +167,7 @@ def push_slice(
     max_output_bytes
         An output above it spoils the run, as an error in the stage does.
     """
-    stopwatch = Stopwatch(clock, done.effort)
+    meter = EffortMeter(clock, done.effort)
     for record, envelope in work:
         ahead = envelope.sequence - state.sequence
         if ahead > 1:
@@ -182,11 +182,11 @@ def push_slice(
             raise SnapshotMismatch(f"{state.stage.name}: sequence {envelope.sequence} is not handled")
         forwarded, output = _encoded(state, envelope, forwarded, max_output_bytes)
         done.add(record, envelope, forwarded, output)
-        stopwatch.lap()
+        meter.lap()
         if state.spoiled or done.effort.seconds > seconds or done.size > SLICE_BYTES:
             break
 
-    stopwatch.stop()
+    meter.stop()
 
 
 FULL = 2

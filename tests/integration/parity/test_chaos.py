@@ -74,7 +74,7 @@ def test_trials_and_shapes_of_the_first_3000_jobs_of_kth_while_everything_is_bei
 @pytest.mark.archive
 @pytest.mark.skipif(not KTH.exists(), reason=f"there is no {KTH}")
 def test_choices_for_the_first_3000_jobs_of_kth_while_everything_is_being_killed(tmp_path: Path) -> None:
-    """Shadow machines, what they have come to and who decides survive the kills."""
+    """Simulated machines, what they have come to and who decides survive the kills."""
     arguments = [str(KTH), "--jobs", "3000", "--policy", "tuned:runtime=empirical"]
     chaos(tmp_path, arguments, speed=12_000, kills=3, pause=4.0, seconds=1200, share=1.0)
 

@@ -50,7 +50,7 @@ def reports() -> tuple[dict[str, Any], str, str]:
 def test_the_report_has_it_only_of_a_policy_with_a_portfolio(reports: tuple[dict[str, Any], str, str]) -> None:
     told, tuned, other = reports
     assert "Who decided" not in other
-    assert "jobs that have ended on all shadow machines" in tuned
+    assert "jobs that have ended on all simulated machines" in tuned
     shown = text(tuned)
     portfolio = told["policies"][1]["portfolio"]
     assert f"{portfolio['decides']} (decides)" in shown

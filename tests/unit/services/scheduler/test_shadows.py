@@ -1,4 +1,4 @@
-"""Shadow machines against whole replays, and what they may know."""
+"""Simulated machines against whole replays, and what they may know."""
 
 from collections.abc import Iterable
 from itertools import product
@@ -211,7 +211,7 @@ def test_a_restored_policy_goes_on_as_if_never_interrupted(jobs: Workload, cut: 
 
 
 def shadow_of_the_run(jobs: Workload, keys: str, runtime: str) -> tuple[float, int]:
-    """Return what the waits of a run add up to on the shadow machine of the one member that decides, and in the run."""
+    """Return what the waits of a run add up to on the simulated machine of the one member that decides, and in the run."""
     rows = [rewritten(job, job.run_time) for job in jobs]
     jobs = workload(8, [*rows, TraceRow(1000, rows[-1].submit_time + 2000, 1, 5, 5)])  # all have caught up by then
     events, policy = told(f"tuned:{keys},least=1000000", jobs, runtime)
@@ -255,7 +255,7 @@ def test_a_number_that_is_used_again_is_another_job() -> None:
 
 
 def test_time_may_begin_before_second_0() -> None:
-    """A shadow machine is where the run begins, and not at second 0."""
+    """A simulated machine is where the run begins, and not at second 0."""
     policy = POLICIES.build(parse("tuned"))
     assert isinstance(policy, Tuned)
     policy.open(opened("tuned").model_copy(update={"time": -1000}))
@@ -281,7 +281,7 @@ def test_a_job_that_never_ends_keeps_no_other_from_being_counted() -> None:
 
 
 def held(hold: int) -> tuple[list[Event], Tuned]:
-    """Job 1 waits so long in the run, and starts at once on every shadow machine; others come once an hour."""
+    """Job 1 waits so long in the run, and starts at once on every simulated machine; others come once an hour."""
     chain = Chain(opened("tuned:orders=spf,thresholds=36000,least=10").model_copy(update={"mode": "recorded"}))
     rows = [TraceRow(1, 0, 1, 60, 60, wait_time=hold)]
     rows += [TraceRow(number, 3600 * number, 1, 60, 60, wait_time=0) for number in range(2, 24 * 40)]

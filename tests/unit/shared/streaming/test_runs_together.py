@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from shadowtime.shared.messages.envelope import ClusterOpened, Envelope, Event, SchedulingPoint
 from shadowtime.shared.streaming.protocols import Record, RunState, Transaction
-from shadowtime.shared.streaming.worker.slices import Effort, Stopwatch
+from shadowtime.shared.streaming.worker.slices import Effort, EffortMeter
 from shadowtime.testing.examples import examples
 from tests.support.memory_store import MemoryStore
 from tests.support.memory_stream import MemoryStream, Message, hand_over
@@ -128,14 +128,14 @@ def test_what_each_run_has_cost_is_told() -> None:
 
 def test_an_event_that_only_waited_has_not_worked_for_long() -> None:
     effort = Effort()
-    stopwatch = Stopwatch(time.monotonic, effort)
+    meter = EffortMeter(time.monotonic, effort)
     time.sleep(0.05)
-    stopwatch.lap()
+    meter.lap()
     assert effort.longest < 0.02 < effort.seconds
     until = time.thread_time() + 0.03
     while time.thread_time() < until:
         pass
-    stopwatch.lap()
-    stopwatch.lap()
-    stopwatch.stop()
+    meter.lap()
+    meter.lap()
+    meter.stop()
     assert 0.03 <= effort.longest <= effort.busy < effort.seconds
