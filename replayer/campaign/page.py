@@ -40,6 +40,17 @@ def page(
 def _section(
     campaign: Campaign, place: int, of_cells: Sequence[tuple[Cell, Figures]], of_log: LogTable, store: Store
 ) -> str:
+    parts = [
+        f'<section aria-labelledby="log-{place}"><h2 id="log-{place}">{escape(of_log.title)}</h2>',
+        log_section(campaign, of_log),
+        _differences(of_cells, store) if campaign.keep_jobs else "",
+        _frontier(of_cells) if SOURCES[campaign.mode].closed_loop else "",
+    ]
+    return "".join([*parts, "</section>"])
+
+
+def log_section(campaign: Campaign, of_log: LogTable) -> str:
+    """Return the table of a log as HTML, with the reasons for figures that differ from a paper's."""
     columns = campaign.columns
     body = [
         [
@@ -52,14 +63,8 @@ def _section(
         for row in of_log.rows
     ]
     head = ["", *(heading(column.heading, column.shown_unit) for column in columns)]
-    parts = [
-        f'<section aria-labelledby="log-{place}"><h2 id="log-{place}">{escape(of_log.title)}</h2>',
-        table(head, body, of_log.title),
-        *(f"<p class=note>{escape(reason)}</p>" for reason in reasons_of(campaign, of_log)),
-        _differences(of_cells, store) if campaign.keep_jobs else "",
-        _frontier(of_cells) if SOURCES[campaign.mode].closed_loop else "",
-    ]
-    return "".join([*parts, "</section>"])
+    reasons = "".join(f"<p class=note>{escape(reason)}</p>" for reason in reasons_of(campaign, of_log))
+    return table(head, body, of_log.title) + reasons
 
 
 def _frontier(of_cells: Sequence[tuple[Cell, Figures]]) -> str:

@@ -1,5 +1,7 @@
-"""Reproduce a table of a paper: `shadowtime reproduce NAME --logs FOLDER`."""
+"""Reproduce a table of a paper, or all: `shadowtime reproduce NAME --logs FOLDER`."""
 
+import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -13,9 +15,13 @@ from shadowtime.shared.quoting import quote
 CAMPAIGNS = Path(__file__).parents[2] / "campaigns"
 """Folder of the campaigns that ship with the project, one for each table of a paper."""
 
+OF_A_PAPER = r"P\d-"
+"""How the name of a campaign begins that has a table or figure of a paper."""
+
 
 def reproduce(
     name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="A table; without one all are listed.")] = None,
+    every: Annotated[bool, typer.Option("--all", help="Every table of the papers whose logs are there.")] = False,
     logs: Annotated[Path, typer.Option(metavar="FOLDER", help="Where the logs of archives are.")] = Path(),
     out: Out = None,
     jobs: Jobs = None,
@@ -29,18 +35,23 @@ def reproduce(
     with lasting_imports():
         from shadowtime.replayer.campaign.file import read_campaign
     known = {path.stem: path for path in sorted(CAMPAIGNS.glob("*.toml"))}
-    if name is None:
+    if every and name is not None:
+        raise SettingsError(f"{quote(name)} and --all exclude each other: name one table, or none")
+    if name is None and not every:
         for table, path in known.items():
             typer.echo(f"{table:24}{read_campaign(path).title}")
         return
 
-    if name not in known:
+    if name is not None and name not in known:
         raise SettingsError(f"unknown campaign {quote(name)}; known: {', '.join(known)}")
-    chosen = read_campaign(known[name])
     with lasting_imports():
+        from shadowtime.replayer.campaign.all_papers import reproduce_all
         from shadowtime.replayer.campaign.run import How, run_campaign
-    how = How(known[name], logs, out=out, jobs=jobs, on=on, first=first, report=report, csv=csv, latex=latex)
-    run_campaign(chosen, how)
+    how = How(CAMPAIGNS, logs, out=out, jobs=jobs, on=on, first=first, report=report, csv=csv, latex=latex)
+    if name is None:
+        reproduce_all({table: path for table, path in known.items() if re.match(OF_A_PAPER, table)}, how)
+    else:
+        run_campaign(read_campaign(known[name]), replace(how, file=known[name]))
 
 
 app = application(reproduce)

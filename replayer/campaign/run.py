@@ -5,7 +5,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
@@ -14,7 +14,7 @@ from shadowtime.replayer.campaign.executors import on_cores, on_dask
 from shadowtime.replayer.campaign.file import Campaign
 from shadowtime.replayer.campaign.grid import Cell, grid_of
 from shadowtime.replayer.campaign.logs import find_logs
-from shadowtime.replayer.campaign.tables import as_latex, print_tables, tables_of
+from shadowtime.replayer.campaign.tables import LogTable, as_latex, print_tables, tables_of
 from shadowtime.replayer.io import CLOCKS
 from shadowtime.shared.cli import messages, say
 from shadowtime.shared.errors import SettingsError
@@ -70,8 +70,37 @@ class How:
     latex: Path | None
 
 
+class Replayed(NamedTuple):
+    """A campaign of which every cell is replayed."""
+
+    campaign: Campaign
+    cells: Sequence[Cell]
+    rows: Sequence[Figures]
+    """The figures of the cells."""
+
+    store: "Store"
+    seconds: float
+    """Seconds that the replays took, on one processor each."""
+
+    @property
+    def tables(self) -> list[LogTable]:
+        """A table for each log."""
+        return tables_of(self.campaign, self.cells, self.rows)
+
+
 def run_campaign(campaign: Campaign, how: How) -> None:
     """Replay the unfinished cells of a campaign, and print its tables.
+
+    Raises
+    ------
+    ShadowtimeError
+        If a log is missing, a cell cannot be replayed, or a file cannot be written.
+    """
+    _write(replayed(campaign, how), how)
+
+
+def replayed(campaign: Campaign, how: How) -> Replayed:
+    """Replay the unfinished cells of a campaign.
 
     Raises
     ------
@@ -100,7 +129,7 @@ def run_campaign(campaign: Campaign, how: How) -> None:
     table = store.write_table(cells, in_order)
     spent = sum(row[MEASURED[0]] for row in in_order)
     say(f"{campaign.name}: all done, {duration(spent)} of replays; rows in {table}")
-    _report_progress(campaign, cells, in_order, store, how)
+    return Replayed(campaign, cells, in_order, store, spent)
 
 
 def _place(how: How) -> CarryOut:
@@ -114,24 +143,22 @@ def _place(how: How) -> CarryOut:
     return lambda cells: on_dask(cells, processes, address or None)
 
 
-def _report_progress(
-    campaign: Campaign, cells: Sequence[Cell], rows: Sequence[Figures], store: "Store", how: How
-) -> None:
-    tables = tables_of(campaign, cells, rows)
+def _write(done: Replayed, how: How) -> None:
+    """Write the files that `how` names, and print the tables."""
     if how.csv is not None:
         import pyarrow.csv
         import pyarrow.parquet
 
         with result_file(how.csv) as file:
-            pyarrow.csv.write_csv(pyarrow.parquet.read_table(store.folder / "table.parquet"), file)
+            pyarrow.csv.write_csv(pyarrow.parquet.read_table(done.store.folder / "table.parquet"), file)
 
     if how.latex is not None:
         with result_file(how.latex) as file:
-            file.write(as_latex(campaign, tables).encode())
+            file.write(as_latex(done.campaign, done.tables).encode())
     if how.report is not None:
         from shadowtime.replayer.campaign.page import page
 
         with result_file(how.report) as file:
-            file.write(page(campaign, cells, rows, tables, store).encode())
+            file.write(page(done.campaign, done.cells, done.rows, done.tables, done.store).encode())
 
-    print_tables(campaign, tables)
+    print_tables(done.campaign, done.tables)

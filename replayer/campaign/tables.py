@@ -34,20 +34,19 @@ class Figure(NamedTuple):
         >>> Figure(1234.5, 6.78, 1200).text(1), Figure(7.0, paper=9.0).text(1), Figure(None).text(1)
         ('1,234.5 ± 6.8 (1,200)', '7.0 (9) ≠', '-')
         """
-        if self.mean is None:
-            return "-"
+        mean = "-" if self.mean is None else f"{self.mean:,.{digits}f}"
         half = "" if not self.half else f" ± {self.half:,.{digits}f}"
         paper = "" if self.paper is None else f" ({self.paper:,g})"
-        return f"{self.mean:,.{digits}f}{half}{paper}{'' if self.near_paper(digits) else f' {MARK}'}"
+        return f"{mean}{half}{paper}{'' if self.near_paper(digits) else f' {MARK}'}"
 
     def near_paper(self, digits: int) -> bool:
-        """Return whether the figure, rounded as shown, is within `NEAR` of the paper's, or there is nothing to compare.
+        """Return whether the figure, rounded as shown, is within `NEAR` of the paper's, or the paper has none.
 
-        >>> Figure(1.04, paper=1.0).near_paper(1), Figure(0.04, paper=0.0).near_paper(1)
-        (True, True)
+        >>> Figure(1.04, paper=1.0).near_paper(1), Figure(None, paper=1.0).near_paper(1), Figure(None).near_paper(1)
+        (True, False, True)
         """
         if self.mean is None or self.paper is None:
-            return True
+            return self.paper is None
         return math.isclose(self.mean, self.paper, rel_tol=0, abs_tol=max(NEAR * abs(self.paper), 0.5 * 10**-digits))
 
 

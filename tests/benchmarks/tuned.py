@@ -1,4 +1,4 @@
-"""What `tuned` regrets, and what its simulated machines cost at a scheduling point: `python -m tests.benchmarks tuned`."""
+"""The regret of `tuned`, and the cost of its machines at a scheduling point: `python -m tests.benchmarks tuned`."""
 
 import time
 from typing import Any

@@ -13,8 +13,10 @@ from uuid import uuid4
 import pyarrow.parquet as pq
 import pytest
 
+from shadowtime.replayer.campaign.all_papers import reproduce_all
 from shadowtime.replayer.campaign.file import read_campaign
 from shadowtime.replayer.campaign.logs import find_logs, workload_of
+from shadowtime.replayer.campaign.run import How
 from shadowtime.replayer.logs.swf import write_swf
 from shadowtime.replayer.synthetic.generator import generate
 from shadowtime.shared.cli.paths import ROOT
@@ -227,6 +229,9 @@ def test_a_worker_that_finds_another_file_says_so(folder: Path, whole: "subproce
             "no scheduler answers",
             marks=pytest.mark.nightly,
         ),
+        (["reproduce", "P1-table-4", "--all"], "'P1-table-4' and --all exclude each other: name one table, or none"),
+        (["reproduce", "--all", "--csv", "a"], "--csv and --latex are of one campaign; with --all, name a document"),
+        (["reproduce", "--all", "--logs", "nowhere"], "--logs nowhere: it has none of the logs of the papers"),
         (["reproduce", "P9-table-9"], "unknown campaign 'P9-table-9'; known: P0-table-2"),
         (["reproduce", "P1-table-4", "--logs", "."], "log KTH is missing: there is no KTH-SP2-1996-2.swf.gz in ."),
     ],
@@ -246,6 +251,22 @@ def test_of_the_first_jobs_alone_no_figures_of_a_paper_are_shown(folder: Path) -
     assert done.returncode == 0, done.stderr
     assert "20 jobs on 16 processors" in done.stdout
     assert "(12)" not in done.stdout
+
+
+def test_all_papers_make_one_document(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    small = FILE.replace('["small.swf.gz@16"]', '["small.swf.gz@16"]\njobs = 40').replace("copies = 1", "")
+    (folder / "near.toml").write_text(small)
+    (folder / "gone.toml").write_text(small.replace("small.swf.gz", "gone.swf").replace("small@16", "gone@16"))
+    paths = {name: folder / f"{name}.toml" for name in ("near", "gone")}
+    how = How(folder, folder, folder / "papers", 1, "cores", None, folder / "papers.html", None, None)
+    reproduce_all(paths, how)
+    printed = capsys.readouterr()
+    assert "gone: left out: log gone.swf is missing" in printed.err
+    assert "≠ E: not explained" in printed.out
+    assert "0 of 1" in printed.out
+    page = (folder / "papers.html").read_text()
+    for text in ("Two policies on a small log", "log gone.swf is missing", "0 of 1", "≠ E: not explained"):
+        assert text in page
 
 
 def test_all_that_can_be_reproduced_is_listed(folder: Path) -> None:

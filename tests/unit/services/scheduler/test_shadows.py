@@ -211,7 +211,7 @@ def test_a_restored_policy_goes_on_as_if_never_interrupted(jobs: Workload, cut: 
 
 
 def shadow_of_the_run(jobs: Workload, keys: str, runtime: str) -> tuple[float, int]:
-    """Return what the waits of a run add up to on the simulated machine of the one member that decides, and in the run."""
+    """Return the sum of the waits on the simulated machine of the one member that decides, and that in the run."""
     rows = [rewritten(job, job.run_time) for job in jobs]
     jobs = workload(8, [*rows, TraceRow(1000, rows[-1].submit_time + 2000, 1, 5, 5)])  # all have caught up by then
     events, policy = told(f"tuned:{keys},least=1000000", jobs, runtime)
