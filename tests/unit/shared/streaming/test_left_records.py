@@ -1,8 +1,17 @@
 """Records that wait in the log: none is forgotten, none is read twice, and the lowest offset is known."""
 
+from types import SimpleNamespace
+from typing import Any, cast
+
+from aiokafka import TopicPartition
 from hypothesis import given
 from hypothesis import strategies as st
 
+from shadowtime.services.pipeline import STAGES
+from shadowtime.shared.streaming.kafka import clients
+from shadowtime.shared.streaming.settings import Settings
+from shadowtime.shared.streaming.worker.context import WorkerMetrics
+from shadowtime.shared.streaming.worker.loop import WAITING_EACH, WorkerLoop
 from shadowtime.shared.streaming.worker.partition_log import LeftReader, LeftRecords
 
 STEPS = st.lists(
@@ -76,3 +85,34 @@ def test_readings_take_the_records_of_each_run_in_order_and_none_twice(keys: lis
         assert 1 <= before - len(left) <= all_
     assert not left
     assert taken == {key: [at for at, each in enumerate(keys) if each == key] for key in keys}
+
+
+class Handled:
+    """A consumer that notes which offsets are done with."""
+
+    def __init__(self) -> None:
+        self.offsets: list[int] = []
+
+    def handled(self, _: Any, offset: int) -> None:
+        self.offsets.append(offset)
+
+
+def test_a_key_in_a_wrong_partition_takes_no_room_of_the_run_of_this_name() -> None:
+    """Such a record is no run's: it becomes a dead letter on a turn without a run, and is never left in the log."""
+    settings = Settings()
+    consumer = Handled()
+    loop = WorkerLoop(cast("Any", SimpleNamespace(consumer=consumer)), STAGES[0], settings, WorkerMetrics("a"))
+    loop.worker = cast(
+        "Any",
+        SimpleNamespace(
+            receive=lambda record: SimpleNamespace(record=record, epoch=1, time=0.0), holds=lambda key: key is not None
+        ),
+    )
+    right = clients.partition_of("kth", settings.partitions)
+    for partition in (right, (right + 1) % settings.partitions):
+        place = TopicPartition(STAGES[0].reads, partition)
+        for offset in range(WAITING_EACH[0] + 5):
+            loop.receive(SimpleNamespace(key=b"kth", value=b"{}", partition=partition, offset=offset, tp=place))
+        counts = loop.turns.count(b"kth"), loop.turns.count(None), loop.left
+        assert counts == (WAITING_EACH[0], 0 if partition == right else WAITING_EACH[0] + 5, 5)
+    assert consumer.offsets == list(range(WAITING_EACH[0], WAITING_EACH[0] + 5))
