@@ -23,10 +23,9 @@ from shadowtime.services.catalogue import configure
 from shadowtime.services.pipeline import STAGES
 from shadowtime.shared.cli.paths import ROOT
 from shadowtime.shared.messages.envelope import ClusterClosed, Decided, Envelope, Event
-from shadowtime.shared.stages.topics import FLOW, JOBS
+from shadowtime.shared.stages.topics import JOBS
 from shadowtime.shared.streaming.kafka import clients as bus
 from shadowtime.shared.streaming.kafka import topic_admin
-from shadowtime.shared.streaming.kafka.log_reader import read_log
 from shadowtime.shared.streaming.settings import Settings
 from shadowtime.stack.roles import ADMIN
 from shadowtime.stack.servers.servers import Kafka, Redis
@@ -191,29 +190,7 @@ async def closed(settings: Settings, name: str = "") -> dict[str, Any]:
         "jobs": JOBS_CLOSED,
         "scheduling_points_per_second": round(points / took, 1),
         "awaited_share": round(len(replay.latencies) / points, 3),
-        "hops_ms": await hops(settings, replay),
     } | spread(replay.latencies)
-
-
-async def hops(settings: Settings, replay: Timed) -> dict[str, float]:
-    """Return where the mean latency goes: from each stage's input to its output, and from there back to the replayer.
-
-    Topics note their times in whole milliseconds, so means tell more than medians.
-    """
-    partition = bus.partition_of(replay.run, settings.partitions)
-    published: dict[str, dict[int, int]] = {}
-    for topic in FLOW:
-        records = [record async for record in read_log(settings, topic, partition)]
-        envelopes = [(Envelope.from_bytes(record.value), record.timestamp) for record in records]
-        published[topic] = {envelope.sequence: time for envelope, time in envelopes if envelope.run == replay.run}
-    means = {
-        stage.name: statistics.mean(
-            published[stage.writes][each] - published[stage.reads][each] for each in replay.awaited
-        )
-        for stage in STAGES[:-1]
-    }
-    means["replayer"] = 1000 * statistics.mean(replay.latencies) - sum(means.values())
-    return {name: round(mean, 2) for name, mean in means.items()}
 
 
 async def recorded(settings: Settings, name: str = "") -> dict[str, Any]:
