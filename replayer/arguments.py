@@ -17,7 +17,7 @@ from shadowtime.replayer.options import Oversized, Requests
 from shadowtime.replayer.simulation import SOURCES
 from shadowtime.services.catalogue import DEFAULTS, Configuration, canonical, configure
 from shadowtime.shared.accounting import Reading
-from shadowtime.shared.errors import SettingsError
+from shadowtime.shared.errors import SettingsError, in_plain_words
 from shadowtime.shared.messages import CapacityChanged, SpeedUp
 from shadowtime.shared.quoting import quote
 from shadowtime.shared.spec import Spec, parse
@@ -139,7 +139,7 @@ def parse_capacity(text: str) -> CapacityChanged:
         return CapacityChanged(time=int(time), processors=int(processors))
     except ValidationError as error:
         first = error.errors()[0]
-        raise SettingsError(f"--capacity {quote(text)}: {first['loc'][0]}: {first['msg']}") from None
+        raise SettingsError(f"--capacity {quote(text)}: {first['loc'][0]}: {in_plain_words(first)}") from None
 
 
 def parse_changes(texts: Iterable[str]) -> tuple[CapacityChanged, ...]:

@@ -2,7 +2,8 @@
 
 import sys
 
-from shadowtime.shared.cli import run
+from shadowtime._version import __version__
+from shadowtime.shared.cli import run, write_on_any_terminal
 
 GROUPS = {
     "Replay": {
@@ -52,7 +53,7 @@ SHARED = {name for name, module in COMMANDS.items() if module == "services.proce
 
 def help_text() -> str:
     """Return the text of `--help`."""
-    lines = ["usage: shadowtime COMMAND …", ""]
+    lines = ["usage: shadowtime COMMAND …", "       shadowtime help COMMAND", "       shadowtime --version", ""]
     for group, commands in GROUPS.items():
         lines += [f"{group}:", *(f"  {name:18}{text}" for name, (_, text) in commands.items()), ""]
     return "\n".join([*lines, "`shadowtime COMMAND --help` tells the rest."])
@@ -60,9 +61,16 @@ def help_text() -> str:
 
 def main() -> None:
     """Run the sub-command named on the command line."""
+    write_on_any_terminal()
     name = sys.argv[1] if len(sys.argv) > 1 else "--help"
-    if name in ("--help", "-h"):
+    if name == "help" and len(sys.argv) > 2:
+        name = sys.argv[2]
+        sys.argv[1:] = [name, "--help"]
+    if name in ("--help", "-h", "help"):
         print(help_text())  # noqa: T201
+        return
+    if name == "--version":
+        print(f"shadowtime {__version__}")  # noqa: T201
         return
     if name not in COMMANDS:
         print(f"error: unknown command {name!r:.60}; known: {', '.join(COMMANDS)}", file=sys.stderr)  # noqa: T201

@@ -23,11 +23,14 @@ Each message names the culprit and the numbers. The command line prints it and e
 that the project raises on purpose reaches a user.
 """
 
-from typing import TYPE_CHECKING
+import re
+from typing import TYPE_CHECKING, Any
 
 from shadowtime.shared.quoting import QUOTED, quote, truncate
 
 if TYPE_CHECKING:  # importing pydantic takes time, and a caller with such an error has loaded it
+    from collections.abc import Mapping
+
     from pydantic import ValidationError
 
 MAX_WRONG = 1_000
@@ -112,15 +115,51 @@ def first_of(error: "ValidationError", whole: str | None = None) -> str:
     ... except ValidationError as error:
     ...     print(first_of(error))
     ...     print(first_of(error, "message"))
-    SchedulingPoint.time: Input should be less than or equal to 2199023255552
-    time: Input should be less than or equal to 2199023255552
+    SchedulingPoint.time: expected a number less than or equal to 2199023255552
+    time: expected a number less than or equal to 2199023255552
     """
     if error.error_count() > MAX_WRONG:
         return f"{whole or error.title}: {error.error_count()} errors"
     first = error.errors(include_url=False, include_context=False, include_input=False)[0]
     names = (error.title, *first["loc"]) if whole is None else first["loc"] or (whole,)
-    what = "Extra inputs are not permitted" if first["type"] == "unexpected_keyword_argument" else first["msg"]
-    return truncate(f"{truncate('.'.join(map(str, names)), QUOTED)}: {truncate(what, 300)}")
+    return truncate(f"{truncate('.'.join(map(str, names)), QUOTED)}: {truncate(in_plain_words(first), 300)}")
+
+
+PLAIN = {
+    "extra_forbidden": "there is no such key",
+    "unexpected_keyword_argument": "there is no such key",
+    "missing": "it is missing",
+    "missing_argument": "it is missing",
+    "tuple_type": "expected a list",
+    "list_type": "expected a list",
+    "dict_type": "expected a table of keys and values",
+    "mapping_type": "expected a table of keys and values",
+    "model_type": "expected a table of keys and values",
+    "string_type": "expected a text",
+    "int_type": "expected a whole number",
+    "int_parsing": "expected a whole number",
+    "int_from_float": "expected a whole number",
+    "float_type": "expected a number",
+    "float_parsing": "expected a number",
+    "bool_type": "expected true or false",
+    "bool_parsing": "expected true or false",
+}
+"""Our words for errors of pydantic, by their type."""
+
+
+def in_plain_words(error: "Mapping[str, Any]") -> str:
+    """Return the description of one of pydantic's errors, in words that do not name Python's types.
+
+    >>> in_plain_words({"type": "tuple_type", "msg": "Input should be a valid tuple"})
+    'expected a list'
+    >>> in_plain_words({"type": "value_error", "msg": "Value error, no such log"})
+    'no such log'
+    >>> in_plain_words({"type": "less_than", "msg": "Input should be less than 8"})
+    'expected a number less than 8'
+    """
+    text: str = error["msg"].removeprefix("Value error, ")
+    text = re.sub("^Input should be (?=less|greater)", "expected a number ", text)
+    return PLAIN.get(error["type"], text.replace("Input should be ", "expected ", 1))
 
 
 def reason_of(error: BaseException) -> str:

@@ -23,6 +23,20 @@ def require_places(results: Iterable[Path | None], read: Iterable[str | os.PathL
             raise SettingsError(f"{path} is an input; write the result to another file")
 
 
+def require_suffix(option: str, path: Path | None, *suffixes: str) -> None:
+    """Raise `SettingsError` if a result would be written to a file whose suffix stands for another format.
+
+    A path without a suffix may be a pipe or a device, and is allowed.
+
+    >>> require_suffix("--report", Path("page.html"), ".html")
+    >>> require_suffix("--report", Path("page.pdf"), ".html")
+    Traceback (most recent call last):
+    shadowtime.shared.errors.SettingsError: --report page.pdf: it is written as .html; end its name so
+    """
+    if path is not None and path.suffix and not path.name.endswith(suffixes):
+        raise SettingsError(f"{option} {path}: it is written as {' or '.join(suffixes)}; end its name so")
+
+
 @contextmanager
 def result_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """Open a result file for bytes. It is written to a partial file beside its path, and renamed after success.

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from shadowtime.shared.bounds import MAX_KEYS, MAX_SPEC_DEPTH, MAX_SPEC_LENGTH
-from shadowtime.shared.errors import SettingsError
+from shadowtime.shared.errors import SettingsError, in_plain_words
 from shadowtime.shared.plugins import Classes
 from shadowtime.shared.quoting import QUOTED, quote, truncate
 
@@ -245,7 +245,7 @@ class Registry(Generic[Made]):
 def wrong_key(whose: str, error: ValidationError) -> SettingsError:
     """Return an error that names the first faulty key, its value and its fault."""
     first = error.errors()[0]
-    wrong = first["msg"].removeprefix("Value error, ")  # pydantic's prefix to the message of our own validators
+    wrong = in_plain_words(first)
     if not first["loc"]:  # the fault is about several keys
         return SettingsError(f"{whose}: {truncate(wrong)}")
     value = truncate(str(first["input"]), QUOTED)

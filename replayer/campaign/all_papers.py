@@ -86,7 +86,7 @@ def _print_summary(done: Sequence[Replayed]) -> None:
         summary.add_column(heading, justify="left" if not heading else "right", overflow="fold")
     for row in _summary(done):
         summary.add_row(*map(plain, row))
-    Console(highlight=False).print(summary)
+    Console(highlight=False, emoji=False).print(summary)
 
 
 def _summary(done: Sequence[Replayed]) -> list[tuple[str, str, str]]:

@@ -12,7 +12,7 @@ INTERRUPTED = "interrupted; finished cells are kept; run the same command again 
 Out = Annotated[
     Path | None, typer.Option(metavar="FOLDER", help="Folder of the results; NAME-results where none is named.")
 ]
-Jobs = Annotated[int | None, typer.Option(metavar="N", min=1, help="Processes; as many as cores where not said.")]
+Workers = Annotated[int | None, typer.Option(metavar="N", min=1, help="Processes; by default as many as cores.")]
 On = Annotated[
     str,
     typer.Option(
@@ -31,7 +31,7 @@ def campaign(
         Path | None, typer.Option(metavar="FOLDER", help="Where logs are; the folder of FILE.toml where not said.")
     ] = None,
     out: Out = None,
-    jobs: Jobs = None,
+    workers: Workers = None,
     on: On = "cores",
     first: First = None,
     report: Report = None,
@@ -44,7 +44,9 @@ def campaign(
     chosen = read_campaign(file)
     with lasting_imports():
         from shadowtime.replayer.campaign.run import How, run_campaign
-    how = How(file, logs or file.parent, out=out, jobs=jobs, on=on, first=first, report=report, csv=csv, latex=latex)
+    how = How(
+        file, logs or file.parent, out=out, workers=workers, on=on, first=first, report=report, csv=csv, latex=latex
+    )
     run_campaign(chosen, how)
 
 

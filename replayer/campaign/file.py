@@ -13,7 +13,7 @@ from shadowtime.replayer.options import Oversized, Requests
 from shadowtime.replayer.simulation import SOURCES
 from shadowtime.services.catalogue import canonical, configure
 from shadowtime.shared.bounds import MAX_INTEGER, MAX_LINES
-from shadowtime.shared.errors import SettingsError, ShadowtimeError
+from shadowtime.shared.errors import SettingsError, ShadowtimeError, in_plain_words
 from shadowtime.shared.quoting import quote
 
 
@@ -168,9 +168,15 @@ def read_campaign(path: Path) -> Campaign:
 
 
 def _first_of(error: ValidationError) -> str:
-    first: Any = error.errors(include_url=False, include_context=False)[0]
-    place, message = ".".join(map(str, first["loc"])), first["msg"].removeprefix("Value error, ")
+    """Return the first error of a file. An unknown key comes before a missing one, since it is often the cause."""
+    errors: Any = error.errors(include_url=False, include_context=False)
+    first = next((one for one in errors if one["type"] == "extra_forbidden"), errors[0])
+    place, message = ".".join(map(str, first["loc"])), in_plain_words(first)
     if not place:
-        return str(message)
+        return message
+    if first["type"] == "extra_forbidden":
+        known = LogEntry if place.startswith("logs.") else PolicyEntry if place.startswith("policies.") else Campaign
+        keys = Column if place.startswith("columns.") else known
+        return f"{place}: {message}; known: {', '.join(keys.model_fields)}"
     found_text = "" if first["type"] == "missing" else f"; found {quote(str(first['input']))}"
     return f"{place}: {message}{found_text}"

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from shadowtime.replayer.campaign.command_line import INTERRUPTED, Csv, First, Jobs, Latex, On, Out, Report
+from shadowtime.replayer.campaign.command_line import INTERRUPTED, Csv, First, Latex, On, Out, Report, Workers
 from shadowtime.shared.cli import application, lasting_imports, run_app
 from shadowtime.shared.errors import SettingsError
 from shadowtime.shared.quoting import quote
@@ -24,7 +24,7 @@ def reproduce(
     every: Annotated[bool, typer.Option("--all", help="Every table of the papers whose logs are there.")] = False,
     logs: Annotated[Path, typer.Option(metavar="FOLDER", help="Where the logs of archives are.")] = Path(),
     out: Out = None,
-    jobs: Jobs = None,
+    workers: Workers = None,
     on: On = "cores",
     first: First = None,
     report: Report = None,
@@ -47,7 +47,7 @@ def reproduce(
     with lasting_imports():
         from shadowtime.replayer.campaign.all_papers import reproduce_all
         from shadowtime.replayer.campaign.run import How, run_campaign
-    how = How(CAMPAIGNS, logs, out=out, jobs=jobs, on=on, first=first, report=report, csv=csv, latex=latex)
+    how = How(CAMPAIGNS, logs, out=out, workers=workers, on=on, first=first, report=report, csv=csv, latex=latex)
     if name is None:
         reproduce_all({table: path for table, path in known.items() if re.match(OF_A_PAPER, table)}, how)
     else:

@@ -62,7 +62,7 @@ class How:
     file: Path
     logs: Path
     out: Path | None
-    jobs: int | None
+    workers: int | None
     on: str
     first: int | None
     report: Path | None
@@ -135,7 +135,7 @@ def replayed(campaign: Campaign, how: How) -> Replayed:
 def _place(how: How) -> CarryOut:
     """Return the function that replays cells, on the cores of this machine or on Dask."""
     place, _, address = how.on.partition("=")
-    processes = how.jobs or os.cpu_count() or 1
+    processes = how.workers or os.cpu_count() or 1
     if how.on == "cores":
         return lambda cells: on_cores(cells, processes)
     if place != "dask":

@@ -183,7 +183,7 @@ def labels_of(campaign: Campaign) -> list[tuple[str, str]]:
 
 def print_tables(campaign: Campaign, tables: Sequence[LogTable]) -> None:
     """Print a table for each log, then the explanations of figures and labels."""
-    console = Console(highlight=False)
+    console = Console(highlight=False, emoji=False)
     console.print(escape(one_line(campaign.title)))
     for log_table in tables:
         table = Table(title=escape(one_line(log_table.title)), title_justify="left")

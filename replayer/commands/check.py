@@ -102,7 +102,7 @@ def _print(facts: dict[str, Any]) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    console = Console(highlight=False, markup=False)
+    console = Console(highlight=False, markup=False, emoji=False)
     dates = " to ".join(date[:10] for date in facts["dates"]) if facts["dates"] else "dates not told"
     different = ", ".join(f"{count:,} {what}" for what, count in facts["different"].items())
     console.print(

@@ -65,7 +65,7 @@ def check_starts(
 
     real = rows[0]
     title = f"{cluster.name}: {real.jobs:,} jobs, real mean wait {duration(real.real_mean_wait)}"
-    Console(highlight=False, markup=False).print(met_table(title, rows))
+    Console(highlight=False, markup=False, emoji=False).print(met_table(title, rows))
 
 
 app = application(check_starts)

@@ -52,7 +52,7 @@ def command(
     policies = {"fitted": policy_of(best.keys), "slurm": "slurm", "easy": "easy"}
     rows = [met_by(RunPlan(name, cluster.name, workload, configure(spec)), later) for name, spec in policies.items()]
     title = f"{cluster.name}: its {rows[0].jobs:,} later jobs, real mean wait {duration(rows[0].real_mean_wait)}"
-    Console(highlight=False, markup=False).print(met_table(title, rows))
+    Console(highlight=False, markup=False, emoji=False).print(met_table(title, rows))
 
 
 app = application(command)

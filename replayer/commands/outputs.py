@@ -35,9 +35,19 @@ from shadowtime.replayer.presentation import predictions_run as told_at_submissi
 from shadowtime.replayer.report import page
 from shadowtime.replayer.simulation import Observer
 from shadowtime.shared.errors import SettingsError
-from shadowtime.shared.output import STANDARD_OUTPUT, require_places, result_file
+from shadowtime.shared.output import STANDARD_OUTPUT, require_places, require_suffix, result_file
 
 Item = TypeVar("Item")
+
+
+SUFFIXES = {
+    "decisions": (".jsonl",),
+    "schedule": (".csv", ".parquet", ".swf", ".swf.gz"),
+    "json": (".json",),
+    "report": (".html",),
+    "results": (".csv", ".parquet"),
+}
+"""Suffixes of each result file."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +76,8 @@ class Targets:
             raise SettingsError(
                 "--schedule needs one trace and one policy; so does --decisions with --transport kafka or --speed"
             )
+        for option, path in self.all.items():
+            require_suffix(f"--{option}", path, *SUFFIXES[option])
         require_places(self.all.values(), (split_size(log)[0] for log in logs))
 
 

@@ -58,7 +58,7 @@ def print_catalogue(names: Sequence[str]) -> None:
     entries = everything()
     if unknown := set(names) - {name for _, name, _, _ in entries}:
         raise SettingsError(f"--list: unknown name {', '.join(sorted(unknown))}; --list without a name shows all")
-    console = Console(highlight=False, markup=False)
+    console = Console(highlight=False, markup=False, emoji=False)
     for option in KINDS.values():
         chosen = [entry for entry in entries if entry[0] == option and (not names or entry[1] in names)]
         if chosen:
@@ -78,7 +78,7 @@ def print_names(kind: str | None, name: str | None) -> None:
     SettingsError
         If the kind or the name is unknown.
     """
-    console = Console(highlight=False, markup=False)
+    console = Console(highlight=False, markup=False, emoji=False)
     _warn()
     entries = [*everything(), *orders()]
     of_kind = {kind: [entry for entry in entries if entry[0] == option] for kind, option in LISTED.items()}

@@ -121,7 +121,8 @@ class EmbeddedReplay:
             raise ReplayError(f"event {self.sequence} of run {self.run!r} was already handled")
         again = answer.event
         if type(again) is Rejected:
-            raise ReplayError(f"event {self.sequence} of run {self.run!r} was rejected: {again.reason}")
+            raised = next((stage.failure for stage in self.stages if stage.spoiled), None)
+            raise ReplayError(f"event {self.sequence} of run {self.run!r} was rejected: {again.reason}") from raised
         if self.sequence == 0:
             self.stages = [stage for stage in self.stages if not stage.passthrough]
             read_together([stage.handler for stage in self.stages if stage.handler is not None])

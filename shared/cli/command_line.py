@@ -22,7 +22,7 @@ SEE_SETTINGS = "Takes every setting as a flag, too: see `shadowtime settings`."
 USAGE_ERROR: Any = typer.BadParameter.__base__
 """Error of typer for unknown words; typer has no public name for it."""
 
-messages = Console(stderr=True, highlight=False, soft_wrap=True)
+messages = Console(stderr=True, highlight=False, soft_wrap=True, emoji=False)
 
 
 def say(text: str) -> None:
@@ -57,7 +57,7 @@ def run_app(app: Callable[[], object], interrupted: str = "interrupted") -> None
         _fail(first_of(error))
     except USAGE_ERROR as error:
         if text := error.format_message():  # if there is no message, the help has been shown already
-            _fail(text[0].lower() + text[1:].removesuffix(".").replace("Value error, ", ""))
+            _fail(text[0].lower() + text[1:].removesuffix(".").replace("Value error, ", "") + _known_words(error))
         sys.exit(2)
     except MemoryError:
         _fail("out of memory")
@@ -73,6 +73,13 @@ def run_app(app: Callable[[], object], interrupted: str = "interrupted") -> None
             sys.exit(0)
         say(f"error: standard output cannot be written: {error.strerror}")
         sys.exit(2)
+
+
+def _known_words(error: Any) -> str:
+    """Return the known sub-commands for an error about an unknown one; empty for other errors."""
+    commands = getattr(getattr(error.ctx, "command", None), "commands", {})
+    unknown = error.format_message().startswith("No such command")
+    return f"; known: {', '.join(commands)}" if unknown and commands else ""
 
 
 def _command(app: typer.Typer) -> Any:

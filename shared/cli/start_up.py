@@ -1,6 +1,8 @@
 """The start of a command. Ctrl-C during its imports, which take a second, ends it with one line."""
 
+import codecs
 import gc
+import io
 import os
 import signal
 import sys
@@ -18,6 +20,28 @@ STREAM = {"aiohttp", "aiokafka", "faust", "prometheus_client", "pydantic_setting
 
 EXTRAS = {"stream": STREAM, "frames": {"pandas", "pyarrow"}, "campaign": {"dask", "distributed", "pyarrow"}}
 """Libraries of each extra that a command may need."""
+
+
+PLAIN = str.maketrans(
+    dict.fromkeys("\u2013\u2212", "-") | {"…": "...", "≠": "!=", "≤": "<=", "≥": ">=", "±": "+-", "·": "*", "→": "->"}
+)
+"""Characters of our texts that old encodings lack, with their replacements."""
+
+
+def write_on_any_terminal() -> None:
+    """Let texts go to a standard output or error whose encoding lacks some of their characters."""
+    codecs.register_error("shadowtime", _in_plain)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper) and stream.encoding.lower() != "utf-8":
+            stream.reconfigure(errors="shadowtime")
+
+
+def _in_plain(error: UnicodeError) -> tuple[str, int]:
+    """Return the replacement of characters that cannot be encoded, for `codecs.register_error`."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    text = error.object[error.start : error.end].translate(PLAIN)
+    return text.encode(error.encoding, "replace").decode(error.encoding), error.end
 
 
 def run(module: str) -> None:

@@ -10,8 +10,11 @@ The rules that every stage keeps:
 4. Everything a stage knows about a run is in its snapshot; after `restore` it answers as if never interrupted.
 """
 
+import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from pathlib import PurePath
+from traceback import walk_tb
 
 import orjson
 
@@ -74,6 +77,8 @@ class StageRun:
         self.handler: StageHandler | None = None
         self.failures = 0
         self.spoiled = False
+        self.failure: BaseException | None = None
+        """The error that spoiled the run last."""
 
     @property
     def passthrough(self) -> bool:
@@ -110,7 +115,7 @@ class StageRun:
         except BaseException as failure:  # a plug-in may call exit, and its library panic
             if isinstance(failure, KeyboardInterrupt | WorkCancelled):
                 raise
-            self.spoiled = True
+            self.spoiled, self.failure = True, failure
             output = rejected(envelope, f"{self.stage.name} failed: {described(failure)}", "failed")
 
         self.sequence = envelope.sequence
@@ -216,6 +221,10 @@ class StageRun:
             raise SnapshotMismatch(f"{self.stage.name}: the snapshot is damaged: {described(error)}") from error
 
 
+NOT_PLUG_INS = {"shadowtime", "numpy", "scipy", "numba", "pydantic", "orjson"} | sys.stdlib_module_names - {"__main__"}
+"""Packages in which an error of a plug-in may be raised, but not caused."""
+
+
 def rejected(envelope: Envelope, reason: str, code: Refusal | None = None) -> Envelope:
     """Return the envelope with a `Rejected` in place of its event, without the fields that stages have added."""
     event = Rejected(time=envelope.event.time, reason=truncate(reason), code=code)
@@ -223,9 +232,15 @@ def rejected(envelope: Envelope, reason: str, code: Refusal | None = None) -> En
 
 
 def described(error: BaseException) -> str:
-    """Return the type and the message of an error, shortened.
+    """Return the type and the message of an error, shortened, and the line of a plug-in where it was raised.
 
     >>> described(KeyError("time"))
     "KeyError: 'time'"
     """
-    return truncate(f"{type(error).__name__}: {error}".removesuffix(": "), 300)
+    text = truncate(f"{type(error).__name__}: {error}".removesuffix(": "), 300)
+    places = [
+        f"{PurePath(frame.f_code.co_filename).name}:{line}"
+        for frame, line in walk_tb(error.__traceback__)
+        if frame.f_globals.get("__name__", "").partition(".")[0] not in NOT_PLUG_INS
+    ]
+    return f"{text} ({places[-1]})" if places else text

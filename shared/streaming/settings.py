@@ -9,7 +9,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 from pydantic_settings import SettingsError as SourceError
 
 from shadowtime.shared.bounds import MAX_DURATION
-from shadowtime.shared.errors import SettingsError
+from shadowtime.shared.errors import SettingsError, in_plain_words
 from shadowtime.shared.quoting import truncate
 from shadowtime.shared.streaming.role_settings import (
     FOLLOW_PORT,
@@ -20,7 +20,7 @@ from shadowtime.shared.streaming.role_settings import (
     read_file,
     read_secret,
 )
-from shadowtime.shared.streaming.urls import cluster_nodes, http_url
+from shadowtime.shared.streaming.urls import http_url, redis_url
 
 
 class Settings(BaseSettings):
@@ -153,9 +153,8 @@ class Settings(BaseSettings):
 
     @field_validator("redis_url")
     @classmethod
-    def _names_nodes(cls, url: str) -> str:
-        cluster_nodes(url)
-        return url
+    def _of_redis(cls, url: str) -> str:
+        return redis_url(url)
 
     @field_validator("victoria_metrics_url", "grafana_url")
     @classmethod
@@ -187,11 +186,10 @@ def _made(flags: list[str] | None, values: dict[str, Any]) -> Settings:
         return Settings(_cli_parse_args=flags or False, _cli_exit_on_error=False, **values)
     except ValidationError as error:
         first = error.errors(include_input=False)[0]
-        raise SettingsError(
-            f"{_named(first['loc'], flags or [])}: {truncate(first['msg'].removeprefix('Value error, '))}"
-        ) from None
+        raise SettingsError(f"{_named(first['loc'], flags or [])}: {truncate(in_plain_words(first))}") from None
     except SourceError as error:
-        raise SettingsError(truncate(str(error).removeprefix("error parsing CLI: "))) from None
+        unknown = str(error).removeprefix("error parsing CLI: ").replace("unrecognized arguments:", "unknown setting")
+        raise SettingsError(f"{truncate(unknown)}; `shadowtime settings` prints all") from None
 
 
 def _named(place: tuple[int | str, ...], flags: list[str]) -> str:

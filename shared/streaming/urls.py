@@ -46,6 +46,30 @@ CLUSTER = "+cluster"
 """Suffix of the scheme of a URL that names nodes of a cluster."""
 
 
+def redis_url(url: str) -> str:
+    """Return a URL of Redis or of nodes of a Redis Cluster, or raise `ValueError` that shows it.
+
+    >>> redis_url("redis://127.0.0.1:6379/0"), redis_url("unix:///run/redis.sock")
+    ('redis://127.0.0.1:6379/0', 'unix:///run/redis.sock')
+    >>> redis_url("127.0.0.1:6379")
+    Traceback (most recent call last):
+    ValueError: '127.0.0.1:6379' is not a URL of Redis, such as redis://127.0.0.1:6379/0 or unix:///PATH
+    """
+    if cluster_nodes(url):
+        return url
+    try:
+        parts = urlsplit(url)
+        fine = bool(parts.path) if parts.scheme == "unix" else bool(parts.hostname) and parts.port != 0
+        database = parts.path.strip("/") if parts.scheme != "unix" else ""
+        fine = fine and parts.scheme in ("redis", "rediss", "unix") and (not database or database.isdecimal())
+    except ValueError:  # half an IPv6 address, or an impossible port
+        fine = False
+
+    if not fine:
+        raise ValueError(f"{url!r} is not a URL of Redis, such as redis://127.0.0.1:6379/0 or unix:///PATH")
+    return url
+
+
 def cluster_nodes(url: str) -> list[tuple[str, int]]:
     """Return hosts and ports of the nodes that a URL names; an empty list for a URL of one server.
 

@@ -23,7 +23,7 @@ from shadowtime.stack.servers import OWNER_ONLY, ServerError, open_log
 if TYPE_CHECKING:
     from shadowtime.stack.local.plan import StackPlan
 
-console = Console(highlight=False, soft_wrap=True)
+console = Console(highlight=False, soft_wrap=True, emoji=False)
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, no_args_is_help=True, help=__doc__)
 
 UP_SECONDS = 300.0  # the first start after a change compiles kernels: some 90 s of processor time in each worker

@@ -149,7 +149,7 @@ def doctor() -> None:
     The status is 1 if something is wrong: a part of the core is missing, a plug-in cannot be used, or a server that the
     environment names does not answer. Optional parts that are missing are marked with a dash.
     """
-    console = Console(highlight=False)
+    console = Console(highlight=False, emoji=False)
     console.print(f"shadowtime {__version__}, Python {platform.python_version()}, {os.cpu_count()} cores")
     wrong = False
     everything = chain(extras(), kernels(), plug_ins(), answers(), programs(), ports())

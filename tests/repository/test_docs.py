@@ -173,8 +173,8 @@ def truncate(words: tuple[str, ...]) -> list[str]:
     few = {
         "replay": ["--jobs", "200"],
         "compare": ["--jobs", "200"],
-        "campaign": ["--first", "30", "--jobs", "2"],
-        "reproduce": ["--first", "30", "--jobs", "2"],
+        "campaign": ["--first", "30", "--workers", "2"],
+        "reproduce": ["--first", "30", "--workers", "2"],
         "generate": ["--jobs", "200"],
         "search-templates": ["--generations", "1", "--population", "4"],
     }

@@ -106,7 +106,7 @@ def read_line(text: str) -> ParsedLine:
     'waiting'
     >>> read_line('{"job": 7, "submit": 1795325400, "processors": 0}')
     Traceback (most recent call last):
-    ValueError: processors: Input should be greater than or equal to 1
+    ValueError: processors: expected a number greater than or equal to 1
     """
     try:
         fields = _OBJECT.validate_json(text)

@@ -5,7 +5,7 @@ from typing import Annotated, TypeVar
 
 from pydantic import Field, ValidationError
 
-from shadowtime.shared.errors import MAX_QUOTED_LENGTH, Unanswerable
+from shadowtime.shared.errors import MAX_QUOTED_LENGTH, Unanswerable, in_plain_words
 from shadowtime.shared.messages import Count, FrozenModel, Processors, Request, WaitBound, Whole
 from shadowtime.shared.quoting import quote
 
@@ -69,4 +69,4 @@ def read_as(model: type[Asked], parameters: Mapping[str, object]) -> Asked:
         raise Unanswerable(422, f"unknown parameter; known: {', '.join(model.model_fields)}", name)
     if first["type"] == "missing":
         raise Unanswerable(422, "is missing", name)
-    raise Unanswerable(422, f"{quote(str(first['input']), MAX_QUOTED_LENGTH)}: {first['msg'].lower()}", name)
+    raise Unanswerable(422, f"{quote(str(first['input']), MAX_QUOTED_LENGTH)}: {in_plain_words(first)}", name)

@@ -464,4 +464,9 @@ def _error_of(error: Exception) -> StoreError | StateAltered:
     """Return the error to raise for an error of Redis."""
     if isinstance(error, ResponseError) and any(kind in str(error) for kind in WRONG_TYPES):
         return StateAltered(reason_of(error))
+    if isinstance(error, AuthenticationError) or "HELLO" in str(error):
+        return StoreError(
+            "Redis cannot be used: it asks for a user and a password, and accepts none of the settings; run this in "
+            "the checkout of `make stack`, or set SHADOWTIME_ACCESS to its folder .stack/access"
+        )
     return StoreError(f"Redis cannot be used: {reason_of(error)}")

@@ -123,8 +123,8 @@ def test_what_was_done_to_the_log_is_done(log: shadowtime.Workload) -> None:
         ({"mode": "shut"}, "mode 'shut' is not one of closed, recorded"),
         ({"seed": -1}, "--seed -1"),
         ({"speedup": "amdahl"}, "--speedup 'amdahl'"),
-        ({"seed": 1.5}, "ClusterOpened.seed: Input should be a valid integer"),
-        ({"capacity": {0: 10**30}}, "CapacityChanged.processors: Input should be less than or equal to 2147483647"),
+        ({"seed": 1.5}, "ClusterOpened.seed: expected a whole number"),
+        ({"capacity": {0: 10**30}}, "CapacityChanged.processors: expected a number less than or equal to 2147483647"),
     ],
 )
 def test_errors_name_the_culprit(log: shadowtime.Workload, arguments: dict[str, str], reason: str) -> None:

@@ -73,7 +73,7 @@ def run(folder: Path, out: str, *arguments: str) -> "subprocess.CompletedProcess
 def whole(folder: Path) -> "subprocess.CompletedProcess[str]":
     """The campaign, carried out in one process, with everything that it can write."""
     written = ["--report", "page.html", "--csv", "rows.csv", "--latex", "tables.tex"]
-    done = run(folder, "whole", "--jobs", "1", *written)
+    done = run(folder, "whole", "--workers", "1", *written)
     assert done.returncode == 0, done.stderr
     return done
 
@@ -128,7 +128,9 @@ def test_what_is_done_is_not_done_again(folder: Path, whole: "subprocess.Complet
 
 
 @pytest.mark.parametrize(
-    "how", [("--jobs", "2"), pytest.param(("--on", "dask", "--jobs", "2"), marks=pytest.mark.nightly)], ids=" ".join
+    "how",
+    [("--workers", "2"), pytest.param(("--on", "dask", "--workers", "2"), marks=pytest.mark.nightly)],
+    ids=" ".join,
 )
 def test_the_same_bytes_however_it_is_carried_out(
     folder: Path, whole: "subprocess.CompletedProcess[str]", how: Sequence[str]
@@ -161,7 +163,7 @@ def wait_until(condition: Callable[[], object]) -> None:
 def begun(folder: Path, out: str) -> "tuple[subprocess.Popen[str], str]":
     """Start the campaign, and wait until it has done a cell."""
     mark = uuid4().hex
-    call = command("campaign", "small.toml", "--out", out, "--jobs", "2")
+    call = command("campaign", "small.toml", "--out", out, "--workers", "2")
     process = subprocess.Popen(call, cwd=folder, env=environment(mark), stderr=subprocess.PIPE, text=True)
     wait_until(lambda: len(list((folder / out / "cells").glob("*.parquet"))) >= 1)
     return process, mark
@@ -177,7 +179,7 @@ def test_killed_in_the_middle_it_goes_on_to_the_same_bytes(
     written = {path: path.stat().st_mtime_ns for path in (folder / "killed" / "cells").glob("*.parquet")}
     assert 0 < len(written) < CELLS
     assert not (folder / "killed" / "table.parquet").exists()
-    done = run(folder, "killed", "--jobs", "2")
+    done = run(folder, "killed", "--workers", "2")
     assert done.returncode == 0, done.stderr
     assert f"{CELLS} cells, {len(written)} of them done before" in done.stderr
     assert {path: path.stat().st_mtime_ns for path in written} == written
@@ -219,7 +221,7 @@ def test_a_worker_that_finds_another_file_says_so(folder: Path, whole: "subproce
     [
         (["campaign", "nope.toml"], "nope.toml: cannot be read: No such file or directory"),
         (["campaign", "small.toml", "--on", "grid"], "--on 'grid': expected cores, dask or dask=ADDRESS"),
-        (["campaign", "small.toml", "--jobs", "0"], "--jobs"),
+        (["campaign", "small.toml", "--workers", "0"], "--workers"),
         (["campaign", "small.toml", "--csv", "a", "--latex", "a"], "two results have the same path: a, a"),
         (["campaign", "small.toml", "--csv", "small.swf.gz"], "small.swf.gz is an input; write the result"),
         (["campaign", "small.toml", "--csv", "small.toml"], "small.toml is an input; write the result"),
@@ -247,7 +249,7 @@ def test_a_mistake_is_one_line(folder: Path, arguments: list[str], told: str) ->
 
 @pytest.mark.nightly
 def test_of_the_first_jobs_alone_no_figures_of_a_paper_are_shown(folder: Path) -> None:
-    done = run(folder, "first", "--first", "20", "--jobs", "2")
+    done = run(folder, "first", "--first", "20", "--workers", "2")
     assert done.returncode == 0, done.stderr
     assert "20 jobs on 16 processors" in done.stdout
     assert "(12)" not in done.stdout

@@ -138,8 +138,8 @@ def test_finding_01_recorded_jobs_that_end_too_late_are_named(
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        (["--capacity", f"{MAX_TIME + 1}:4"], "--capacity '2199023255553:4': time: Input should be less"),
-        (["--capacity", "0:99999999999"], "--capacity '0:99999999999': processors: Input should be less"),
+        (["--capacity", f"{MAX_TIME + 1}:4"], "--capacity '2199023255553:4': time: expected a number less"),
+        (["--capacity", "0:99999999999"], "--capacity '0:99999999999': processors: expected a number less"),
         (["--capacity", "9" * 5_000], "… (5000 characters, sha256 "),
         (["--policy", "x" * 100_000], "… (100000 characters, sha256 "),
         (["--policy", "easy:runtime=templates(set=\0)"], "templates \ufffd: embedded null byte"),

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import orjson
 import pytest
 
@@ -191,3 +192,14 @@ def test_decisions_that_are_none_are_rejected(monkeypatch: pytest.MonkeyPatch, d
     monkeypatch.setattr("shadowtime.services.scheduler.policies.fcfs.Fcfs.schedule", lambda *_: decisions)
     with pytest.raises(ReplayError, match="was rejected: scheduler failed: TypeError"):
         plan_of(workload_of(job(1)), "fcfs").replay().run_to_end()
+
+
+def test_an_error_of_a_plug_in_is_the_cause_and_names_its_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    def schedule(*_: Any) -> Any:
+        return np.array([1]) @ np.ones((2, 2))  # numpy raises; this line is the culprit
+
+    monkeypatch.setattr("shadowtime.services.scheduler.policies.fcfs.Fcfs.schedule", schedule)
+    line = schedule.__code__.co_firstlineno + 1
+    with pytest.raises(ReplayError, match=rf"ValueError: .* \(test_embedded.py:{line}\)") as raised:
+        plan_of(workload_of(job(1)), "fcfs").replay().run_to_end()
+    assert isinstance(raised.value.__cause__, ValueError)
