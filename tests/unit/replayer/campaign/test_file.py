@@ -38,6 +38,11 @@ from tests.support.small_logs import job, write_log
         (GOOD + "[paper.KTH]\neasy = { cost = 1 }\n", "paper.KTH.easy.cost: unknown column; known: "),
         (GOOD + f"seeds = [{'9' * 5_000}]\n", "Exceeds the limit (4300 digits)"),
         (GOOD + f"seeds = {'[' * 5_000}\n", "maximum recursion depth exceeded"),
+        (GOOD + 'sizes = "used"\n', "sizes: Input should be 'requested' or 'allocated'; found 'used'"),
+        (
+            GOOD.replace('"KTH"', '{ log = "KTH", months = [0] }'),
+            "logs.0.months.0: Input should be greater than or equal to 1; found '0'",
+        ),
         (GOOD + f"jobs = {2**70}\n", "jobs: Input should be less than or equal to 16777216"),
     ],
 )
