@@ -130,9 +130,14 @@ def workload_of(log: CampaignLog) -> Workload:
         raise TraceError(
             f"{path} differs from the campaign's file: SHA-256 {digest[:12]}…, expected {log.sha256[:12]}…"
         )
-    trace = read_trace(path)
-    options = {"oversized": log.filter, "requests": log.requests, "sizes": log.sizes, "limit": log.jobs}
-    return prepare(trace, log.processors, **options)
+    return prepare(
+        read_trace(path),
+        log.processors,
+        oversized=log.filter,
+        requests=log.requests,
+        sizes=log.sizes,
+        limit=log.jobs,
+    )
 
 
 MONTH = 30 * 86_400
