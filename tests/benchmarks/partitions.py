@@ -94,7 +94,7 @@ def place(usable: Flags, idle: Flags, within: FlagTable) -> int:
     """Return the usable partition that blocks the fewest idle ones; -1 if there is none."""
     best, least = -1, 1 << 30
     for part in np.flatnonzero(usable):
-        blocked = np.count_nonzero(within[part] & idle)
+        blocked = int(np.count_nonzero(within[part] & idle))
         if blocked < least:
             best, least = int(part), blocked
     return best
