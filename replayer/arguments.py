@@ -13,7 +13,7 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from shadowtime.replayer.io import MIN_FACTOR, Pace
 from shadowtime.replayer.logs import AS_READ, Workload, format_of, prepare, read_trace
-from shadowtime.replayer.options import Oversized, Requests
+from shadowtime.replayer.options import Oversized, Requests, Sizes
 from shadowtime.replayer.simulation import SOURCES
 from shadowtime.services.catalogue import DEFAULTS, Configuration, canonical, configure
 from shadowtime.shared.accounting import Reading
@@ -44,6 +44,7 @@ class Preparation:
     jobs: int | None = None
     reading: Reading = AS_READ
     in_pieces: bool = False
+    sizes: Sizes = "requested"
 
 
 def reading_of(
@@ -107,6 +108,7 @@ def _prepared(
     options: dict[str, Any] = {
         "oversized": preparation.oversized,
         "requests": preparation.requests,
+        "sizes": preparation.sizes,
         "limit": preparation.jobs,
         "recorded": recorded,
     }

@@ -4,6 +4,7 @@ from typing import Literal
 
 Oversized = Literal["drop", "align"]
 Requests = Literal["as-logged", "actual", "doubled"]
+Sizes = Literal["requested", "allocated"]
 Transport = Literal["embedded", "kafka"]
 YesNo = Literal["yes", "no"]
 

@@ -11,7 +11,7 @@ from shadowtime.replayer.api.result import Result
 from shadowtime.replayer.arguments import configurations, parse_speedup, parse_wait_bound
 from shadowtime.replayer.comparison import RunPlan
 from shadowtime.replayer.logs import BUNDLED, Workload, prepare, read_trace
-from shadowtime.replayer.options import Oversized, Requests
+from shadowtime.replayer.options import Oversized, Requests, Sizes
 from shadowtime.replayer.simulation import SOURCES, JobTraits
 from shadowtime.services.catalogue import REGISTRIES, canonical
 from shadowtime.services.wait_bound import upper_rank
@@ -30,6 +30,7 @@ def read_log(
     *,
     jobs: int | None = None,
     requests: Requests = "as-logged",
+    sizes: Sizes = "requested",
     oversized: Oversized = "drop",
     recorded: bool = False,
     columns: Mapping[str, str] | None = None,
@@ -49,6 +50,8 @@ def read_log(
         Keep only this number of jobs, the earliest submitted.
     requests
         `as-logged`, `actual` (each job requests its run time) or `doubled`.
+    sizes
+        Whether a job takes the processors that it requested, or those that it was `allocated` (SWF field 5).
     oversized
         Whether jobs larger than the machine are left out (`drop`) or cut to its size (`align`).
     recorded
@@ -71,7 +74,8 @@ def read_log(
     """
     reading = Reading(columns or {}, time_zone, None if pools is None else Path(pools))
     trace = read_trace(Path(path), reading)
-    return prepare(trace, processors, oversized=oversized, requests=requests, limit=jobs, recorded=recorded)
+    options: dict[str, Any] = {"oversized": oversized, "requests": requests, "sizes": sizes}
+    return prepare(trace, processors, **options, limit=jobs, recorded=recorded)
 
 
 def replay(

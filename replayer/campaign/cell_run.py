@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from shadowtime.replayer.campaign.grid import Cell
-from shadowtime.replayer.campaign.logs import perturbed, workload_of
+from shadowtime.replayer.campaign.logs import month_of, perturbed, workload_of
 from shadowtime.replayer.comparison import JobTimes, RunPlan, RunRecord, RunResult, carry_out, wait_bound_rows
 from shadowtime.replayer.logs import Workload
 from shadowtime.replayer.report import by_user
@@ -93,6 +93,49 @@ class Delays:
         return values
 
 
+# The jobs of a log, and the ratios of run time to request in groups of similar jobs (Tang 2013, Tables 1 and 2).
+
+SIMILAR: dict[str, tuple[str, ...]] = {
+    "all": (),
+    "project": ("group_id",),
+    "user": ("user_id",),
+    "user+project": ("user_id", "group_id"),
+    "user+project+request": ("user_id", "group_id", "requested_time"),
+}
+"""Columns with equal values in a group of similar jobs."""
+
+LEAST_OF_GROUP = 10
+"""Fewest jobs of a group that counts (Tang 2013, section 4.1)."""
+
+
+def workload_figures(workload: Workload) -> Iterator[tuple[str, float | int | None]]:
+    """Yield figures of the jobs as logged. R is the share of its request that a job ran, at most 1. Times in seconds.
+
+    `workload.groups.KEY` counts the groups of similar jobs; `workload.ratio_std.KEY` is the mean of the standard
+    deviations of R in these groups.
+    """
+    ran = workload.columns["run_time"] >= 0
+    columns = {name: column[ran] for name, column in workload.columns.items()}
+    for name, column in (("users", "user_id"), ("projects", "group_id")):
+        yield f"workload.{name}", len(np.unique(columns[column][columns[column] >= 0])) or None
+    yield "workload.mean_run_time", float(columns["run_time"].mean())
+    yield "workload.mean_requested_time", float(columns["requested_time"].mean())
+    ratio = np.minimum(columns["run_time"] / columns["requested_time"], 1.0)
+    yield "workload.ratio.mean", float(ratio.mean())
+    yield "workload.ratio.median", float(np.median(ratio))
+    yield "workload.ratio.above_0.8", float((ratio > 0.8).mean())
+    yield "workload.ratio.below_0.2", float((ratio < 0.2).mean())
+    for key, names in SIMILAR.items():
+        rows = np.stack([np.zeros(len(ratio), dtype=np.int64), *(columns[name] for name in names)])
+        _, group, count = np.unique(rows, axis=1, return_inverse=True, return_counts=True)
+        group = group.ravel()
+        means = np.bincount(group, ratio) / count
+        variances = np.bincount(group, (ratio - means[group]) ** 2) / count
+        large = count >= LEAST_OF_GROUP
+        yield f"workload.groups.{key}", int(large.sum())
+        yield f"workload.ratio_std.{key}", float(np.sqrt(variances[large]).mean()) if large.any() else None
+
+
 Figures = dict[str, Any]
 
 
@@ -118,7 +161,7 @@ def carry_out_cell(cell: Cell) -> CellResult:
                 "this worker has another version of Shadowtime, or of a plug-in, than the campaign; "
                 "install the same versions"
             )
-        workload = perturbed(workload_of(cell.log), cell.copy)
+        workload = perturbed(month_of(workload_of(cell.log), cell.month), cell.copy)
         chosen, log = cell.configuration, cell.log
         plan = RunPlan(
             cell.label, log.cluster, workload, chosen, cell.mode, cell.wait_bound, cell.seed, traits=cell.traits
@@ -137,9 +180,11 @@ def carry_out_cell(cell: Cell) -> CellResult:
         "mode": cell.mode,
         "seed": cell.seed,
         "copy": cell.copy,
+        "month": cell.month,
         "decisions_sha256": record.decisions_sha256,
         **dict(figures(result)),
         **delays.figures(),
+        **dict(workload_figures(workload)),
         "users.longest_mean_wait": max(by_user(record.jobs.wait, record.jobs.user_id), default=None),
         "elapsed_seconds": result.elapsed_seconds,
         "cpu_seconds": result.cpu_seconds,

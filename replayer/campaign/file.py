@@ -9,7 +9,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from shadowtime.replayer.arguments import parse_speedup
 from shadowtime.replayer.campaign.columns import DEFAULT_COLUMNS, Column
-from shadowtime.replayer.options import Oversized, Requests
+from shadowtime.replayer.options import Oversized, Requests, Sizes
 from shadowtime.replayer.simulation import SOURCES
 from shadowtime.services.catalogue import canonical, configure
 from shadowtime.shared.bounds import MAX_INTEGER, MAX_LINES
@@ -45,10 +45,15 @@ class _Table(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
+MAX_MONTHS = 1_000
+"""Months of a log that a campaign can name."""
+
+
 class LogEntry(_Table):
     """A log of the grid, by its archive name or its file. Unset fields default to the campaign's.
 
-    An `optional` log is left out where its file is missing, with a message.
+    An `optional` log is left out where its file is missing, with a message. `months` are numbers from 1 of months of 30
+    days since the first submission: each of these months is replayed by itself, from an empty machine.
     """
 
     log: str
@@ -57,6 +62,8 @@ class LogEntry(_Table):
     jobs: Annotated[int, Field(ge=1, le=MAX_LINES)] | None = None
     filter: Oversized | None = None
     requests: Requests | None = None
+    sizes: Sizes | None = None
+    months: tuple[Annotated[int, Field(ge=1, le=MAX_MONTHS)], ...] = ()
 
     @property
     def name(self) -> str:
@@ -66,7 +73,8 @@ class LogEntry(_Table):
     @property
     def called(self) -> str:
         """Heading of the log's table."""
-        return self.label or (self.name if self.requests is None else f"{self.name}, requests {self.requests}")
+        chosen = {"requests": self.requests, "sizes": self.sizes}
+        return self.label or ", ".join([self.name, *(f"{key} {value}" for key, value in chosen.items() if value)])
 
 
 class PolicyEntry(_Table):
@@ -109,6 +117,7 @@ class Campaign(_Table):
     jobs: Annotated[int, Field(ge=1, le=MAX_LINES)] | None = None
     filter: Oversized = "drop"
     requests: Requests = "as-logged"
+    sizes: Sizes = "requested"
     restartable: bool = True
     moldable: bool = True
     speedup: Annotated[str, _checked(parse_speedup)] = "constant"

@@ -57,12 +57,14 @@ class Cell:
     seed: int
     copy: int
     keeps_jobs: bool = False
+    month: int = 0
 
     @property
     def name(self) -> str:
         """Name of the cell in messages."""
         draw = f", copy {self.copy}" if self.copy else ""
-        return f"{self.log.label}, {self.label}, seed {self.seed}{draw}"
+        month = f", month {self.month}" if self.month else ""
+        return f"{self.log.label}{month}, {self.label}, seed {self.seed}{draw}"
 
     @cached_property
     def digest(self) -> str:
@@ -75,8 +77,10 @@ class Cell:
             "processors": log.processors,
             "filter": log.filter,
             "requests": log.requests,
+            "sizes": log.sizes,
             "jobs": log.jobs,
             "copy": self.copy,
+            "month": self.month,
             **self.configuration._asdict(),
             "wait_bound": self.wait_bound,
             "mode": self.mode,
@@ -102,7 +106,7 @@ class Cell:
 
 
 def grid_of(campaign: Campaign, logs: Sequence[CampaignLog]) -> list[Cell]:
-    """Return the cells of a campaign in the order of its tables: by log, row, copy and seed.
+    """Return the cells of a campaign in the order of its tables: by log, row, copy, seed and month.
 
     Raises
     ------
@@ -117,13 +121,14 @@ def grid_of(campaign: Campaign, logs: Sequence[CampaignLog]) -> list[Cell]:
 
     traits = JobTraits(campaign.restartable, campaign.moldable, parse_speedup(campaign.speedup))
     cells = [
-        Cell(label, log, configuration, wait_bound, campaign.mode, traits, seed, copy, campaign.keep_jobs and first)
+        Cell(label, log, configuration, wait_bound, campaign.mode, traits, seed, copy, keeps, month)
         for trace in logs
         for label, entry, configuration, wait_bound in _rows(campaign)
         for log in [trace if entry.requests is None else replace(trace, requests=entry.requests)]
         for copy in range(campaign.copies + 1)
         for seed in (entry.seeds or campaign.seeds)
-        for first in [copy == 0 and seed == (entry.seeds or campaign.seeds)[0]]
+        for month in (log.months or (0,))
+        for keeps in [campaign.keep_jobs and (copy, seed, month) == (0, (entry.seeds or campaign.seeds)[0], 0)]
     ]
     require_different("cell", ((cell.name, cell.digest) for cell in cells))
     return cells

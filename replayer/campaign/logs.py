@@ -12,7 +12,7 @@ import numpy as np
 from shadowtime.replayer.arguments import split_size
 from shadowtime.replayer.campaign.file import Campaign, LogEntry
 from shadowtime.replayer.logs import Workload, prepare, read_trace
-from shadowtime.replayer.options import Oversized, Requests
+from shadowtime.replayer.options import Oversized, Requests, Sizes
 from shadowtime.shared.chance import key_of, uniform
 from shadowtime.shared.cli import say
 from shadowtime.shared.errors import TraceError
@@ -52,6 +52,8 @@ class CampaignLog:
     filter: Oversized
     requests: Requests
     jobs: int | None
+    sizes: Sizes = "requested"
+    months: tuple[int, ...] = ()
 
 
 def find_logs(campaign: Campaign, folder: Path, first: int | None = None) -> list[CampaignLog]:
@@ -88,6 +90,8 @@ def _find(entry: LogEntry, campaign: Campaign, folder: Path, first: int | None) 
         entry.filter or campaign.filter,
         entry.requests or campaign.requests,
         first or entry.jobs or campaign.jobs,
+        entry.sizes or campaign.sizes,
+        () if first else entry.months,
     )
 
 
@@ -126,7 +130,39 @@ def workload_of(log: CampaignLog) -> Workload:
         raise TraceError(
             f"{path} differs from the campaign's file: SHA-256 {digest[:12]}…, expected {log.sha256[:12]}…"
         )
-    return prepare(read_trace(path), log.processors, oversized=log.filter, requests=log.requests, limit=log.jobs)
+    return prepare(
+        read_trace(path),
+        log.processors,
+        oversized=log.filter,
+        requests=log.requests,
+        sizes=log.sizes,
+        limit=log.jobs,
+    )
+
+
+MONTH = 30 * 86_400
+"""Length of a month in seconds."""
+
+
+def month_of(workload: Workload, month: int) -> Workload:
+    """Return the jobs that were submitted in a month since the first submission, counted from 1; 0 is the whole log.
+
+    Raises
+    ------
+    TraceError
+        If no job was submitted in this month.
+    """
+    if not month:
+        return workload
+    submitted = workload.columns["submit_time"]
+    months = (submitted - submitted[0]) // MONTH + 1
+    rows = months == month
+    if not rows.any():
+        raise TraceError(f"{workload.name}: no job in month {month}; expected one of 1 to {months[-1]}")
+    columns, unused = (
+        {name: column[rows] for name, column in part.items()} for part in (workload.columns, workload.unused)
+    )
+    return replace(workload, columns=columns, unused=unused)
 
 
 # Perturbed copies of a log: every submission is moved a little. The replay of a copy is one random draw of the scores.

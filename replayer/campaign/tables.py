@@ -22,7 +22,10 @@ MARK = "≠"
 
 
 class Figure(NamedTuple):
-    """A mean over seeds and copies. `half` is half its 95 % interval, hidden if 0; `paper` is the published figure."""
+    """A mean over seeds, copies and months. `half` is half its 95 % interval, hidden if 0.
+
+    `paper` is the published figure.
+    """
 
     mean: float | None
     half: float | None = None
@@ -77,7 +80,8 @@ def tables_of(campaign: Campaign, cells: Sequence[Cell], rows: Sequence[Figures]
 
 def _title(log: str, by_label: Mapping[str, Sequence[Figures]]) -> str:
     draws = next(iter(by_label.values()))
-    processors, jobs = draws[0]["processors"], draws[0]["jobs"]
+    processors, first = draws[0]["processors"], (draws[0]["seed"], draws[0]["copy"])
+    jobs = sum(row["jobs"] for row in draws if (row["seed"], row["copy"]) == first)  # of all months
     return f"{log}: {jobs:,} jobs on {processors:,} processors"
 
 
@@ -109,12 +113,12 @@ def figure_of(column: Column, draws: Sequence[Figures], star: str, by_label: Map
     """Return the mean of a column over draws, with half of its 95 % interval if there are several draws.
 
     Seeds of one copy share the submissions of the copy, so they are not independent. With several copies, a draw is the
-    mean over the seeds of a copy.
+    mean over the seeds of a copy. The same holds for months. A share of another row is taken month by month.
 
     Parameters
     ----------
     draws
-        The figures of the cells of one label: one for each seed and copy.
+        The figures of the cells of one label: one for each seed, copy and month.
     star
         Text that replaces the `*` in the column's key.
     by_label
@@ -124,20 +128,25 @@ def figure_of(column: Column, draws: Sequence[Figures], star: str, by_label: Map
     Figure(mean=2.0, half=12.706204736174694, paper=None)
     """
     key = column.key.replace("*", star)
-    base = 1.0
-    if column.of is not None:
-        others = [value for row in by_label.get(column.of, ()) if (value := row.get(key)) is not None]
-        base = fmean(others) if others else 0.0
-    figures = [(row["copy"], value * column.factor) for row in draws if (value := row.get(key)) is not None]
-    if not figures or not base:
+    bases: dict[int, list[float]] = {}
+    for row in by_label.get(column.of, ()) if column.of is not None else ():
+        if (value := row.get(key)) is not None:
+            bases.setdefault(row.get("month", 0), []).append(value)
+    figures: dict[tuple[int, int], list[float]] = {}
+    for row in draws:
+        month = row.get("month", 0)
+        base = fmean(bases.get(month, [0.0])) if column.of is not None else 1.0
+        if base and (value := row.get(key)) is not None:
+            figures.setdefault((row["copy"], month), []).append(value * column.factor / base)
+
+    if not figures:
         return Figure(None)
-    values = [value for _, value in figures]
-    mean = fmean(values) / base
-    if len(copies := dict.fromkeys(copy for copy, _ in figures)) > 1:
-        values = [fmean(value for copy, value in figures if copy == number) for number in copies]
+    of_draws = [*figures.values()]
+    values = of_draws[0] if len(of_draws) == 1 else list(map(fmean, of_draws))
+    mean = fmean(values)
     if len(values) < 2:
         return Figure(mean)
-    spread = stdev(values) / base / len(values) ** 0.5
+    spread = stdev(values) / len(values) ** 0.5
     from scipy.special import stdtrit  # here: the import is slow, and other commands do not need it
 
     return Figure(mean, float(stdtrit(len(values) - 1, 0.975)) * spread)
@@ -158,8 +167,9 @@ def heading(name: str, unit: str) -> str:
 def remarks_of(campaign: Campaign) -> list[str]:
     """Return explanations of the figures: the intervals and the numbers in parentheses."""
     remarks = []
-    if campaign.copies or any(len(policy.seeds or campaign.seeds) > 1 for policy in campaign.policies):
-        remarks.append("±: half of the 95 % interval of the mean over seeds and copies.")
+    seeds = any(len(policy.seeds or campaign.seeds) > 1 for policy in campaign.policies)
+    if campaign.copies or seeds or any(log.months for log in campaign.logs):
+        remarks.append("±: half of the 95 % interval of the mean over seeds, copies and months.")
     if campaign.paper:
         remarks.append(f"In parentheses: the paper's. {MARK}: ours differs by more than {NEAR:.0%}.")
     return remarks

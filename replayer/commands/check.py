@@ -70,7 +70,7 @@ def told_of(trace: "Trace", size: int | None) -> dict[str, Any]:
     submit, zero = columns["submit_time"], trace.unix_start_time
     span = int(submit[0]), int(submit[-1])
     ran = columns["run_time"] > 0
-    work = float((processors_of_jobs(columns)[ran] * columns["run_time"][ran].astype(float)).sum())
+    work = float((processors_of_jobs(columns, "allocated")[ran] * columns["run_time"][ran].astype(float)).sum())
     return {
         "log": trace.name,
         "processors": processors,

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from shadowtime.replayer.options import Oversized, Requests
+from shadowtime.replayer.options import Oversized, Requests, Sizes
 from shadowtime.shared.cli import application, lasting_imports, run_app, say
 
 
@@ -20,6 +20,9 @@ def check_schedule(
     ],
     policy: Annotated[str, typer.Option(metavar="SPEC", help="The policy that the schedule is to be of.")] = "easy",
     requests: Annotated[Requests, typer.Option(help="Rewrite requested times.")] = "as-logged",
+    sizes: Annotated[Sizes, typer.Option(help="Whether jobs take the processors requested or those they got.")] = (
+        "requested"
+    ),
     filter_: Annotated[
         Oversized, typer.Option("--filter", help="What to do with jobs larger than the machine.")
     ] = "drop",
@@ -44,7 +47,7 @@ def check_schedule(
         from shadowtime.replayer.simulation import Machine
         from shadowtime.services.catalogue import configure, spelled_out
 
-    cluster = read_cluster(log, Preparation(processors, filter_, requests, jobs), say, Machine.name)
+    cluster = read_cluster(log, Preparation(processors, filter_, requests, jobs, sizes=sizes), say, Machine.name)
     theirs = read_starts(schedule, cluster.workload)
     plan = RunPlan(policy, cluster.name, cluster.workload, configure(policy))
     ours = starts_of(plan)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from shadowtime.replayer.options import Oversized, Requests
+from shadowtime.replayer.options import Oversized, Requests, Sizes
 from shadowtime.replayer.reading_options import Columns, NamesFile, NamesKey, Pools, TimeZone
 from shadowtime.shared.cli import application, lasting_imports, run_app, say
 from shadowtime.shared.errors import SettingsError
@@ -39,6 +39,9 @@ def convert(
         Path | None, typer.Option("--output", "-o", metavar="OUT", help="The same, as an option.")
     ] = None,
     requests: Annotated[Requests, typer.Option(help="Rewrite requested times.")] = "as-logged",
+    sizes: Annotated[Sizes, typer.Option(help="Whether jobs take the processors requested or those they got.")] = (
+        "requested"
+    ),
     filter_: Annotated[
         Oversized, typer.Option("--filter", help="What to do with jobs larger than the machine.")
     ] = "drop",
@@ -75,16 +78,18 @@ def convert(
 
     require_places([output, names], [split_size(log)[0]])
     reading = reading_of(columns, time_zone, pools, names, names_key)
-    workload = read_cluster(log, Preparation(processors, filter_, requests, jobs, reading), say, Machine.name).workload
+    preparation = Preparation(processors, filter_, requests, jobs, reading, sizes=sizes)
+    workload = read_cluster(log, preparation, say, Machine.name).workload
     require_parquet(output)
     if output.name.endswith(TABLES):
         with result_file(output) as file:
             write_columns(file, output, {name: column.tolist() for name, column in workload.columns.items()})
     else:
-        note = f"requests {requests}, larger jobs {filter_}{'' if jobs is None else f', the first {jobs} jobs'}"
-        sizes = dict.fromkeys(("allocated_processors", "requested_processors"), workload.columns["processors"])
+        part = "" if jobs is None else f", the first {jobs} jobs"
+        note = f"requests {requests}, sizes {sizes}, larger jobs {filter_}{part}"
+        processors_of = dict.fromkeys(("allocated_processors", "requested_processors"), workload.columns["processors"])
         statuses = np.array([as_standard(status) for status in workload.columns["status"].tolist()], dtype=np.int64)
-        table = table_of({**workload.columns, **workload.unused, **sizes, "status": statuses})
+        table = table_of({**workload.columns, **workload.unused, **processors_of, "status": statuses})
         header = header_of(workload, note)
         if names is not None:
             known = read_names(names, None).of

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from shadowtime.replayer.options import Oversized, Requests, Transport, YesNo
+from shadowtime.replayer.options import Oversized, Requests, Sizes, Transport, YesNo
 from shadowtime.replayer.reading_options import Columns, NamesFile, NamesKey, Pools, TimeZone
 from shadowtime.shared.cli import lasting_imports
 
@@ -65,6 +65,9 @@ class Options:
     ] = None
     speed: Annotated[str, typer.Option(metavar="max|FACTOR", help="Trace seconds per second of real time.")] = "max"
     requests: Annotated[Requests, typer.Option(help="Rewrite requested times.")] = "as-logged"
+    sizes: Annotated[Sizes, typer.Option(help="Whether jobs take the processors requested or those they got.")] = (
+        "requested"
+    )
     filter_: Annotated[Oversized, typer.Option("--filter", help="What to do with jobs larger than the machine.")] = (
         "drop"
     )

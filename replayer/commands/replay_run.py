@@ -65,7 +65,15 @@ def compare_logs(options: Options) -> None:
     reading = reading_of(options.columns, options.time_zone, options.pools, options.names, options.names_key)
     clusters = read_clusters(
         logs,
-        Preparation(options.processors, options.filter_, options.requests, options.jobs, reading, options.in_pieces),
+        Preparation(
+            options.processors,
+            options.filter_,
+            options.requests,
+            options.jobs,
+            reading,
+            options.in_pieces,
+            options.sizes,
+        ),
         say,
         options.mode,
     )
@@ -100,6 +108,7 @@ def compare_logs(options: Options) -> None:
         by_cluster = in_parts(results, len(clusters))
         rewritten = {
             "requests": options.requests,
+            "sizes": options.sizes,
             "filter": options.filter_,
             "transport": options.transport,
             "speed": options.speed,

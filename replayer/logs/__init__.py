@@ -15,10 +15,9 @@ if TYPE_CHECKING:
         lacks_of,
         oddities_of,
         overlaps,
-        processors_of_jobs,
     )
     from shadowtime.replayer.logs.swf import FIELDS, table_of, write_jobs, write_swf
     from shadowtime.replayer.logs.trace import BUNDLED, Trace
-    from shadowtime.replayer.logs.workload import YEAR_2000, Workload, prepare
+    from shadowtime.replayer.logs.workload import YEAR_2000, Workload, prepare, processors_of_jobs
 
 __getattr__ = lazy_exports(__name__)

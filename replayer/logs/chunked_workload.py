@@ -12,7 +12,7 @@ import numpy as np
 from shadowtime.replayer.logs.swf import FIELDS, SwfBlock, notes_on, read_pieces
 from shadowtime.replayer.logs.trace import Trace, trace_name
 from shadowtime.replayer.logs.workload import Workload, machine_of, none_left, selected
-from shadowtime.replayer.options import Oversized, Requests
+from shadowtime.replayer.options import Oversized, Requests, Sizes
 from shadowtime.shared.bounds import MAX_TIME
 from shadowtime.shared.cluster import Job
 from shadowtime.shared.errors import TraceError
@@ -91,6 +91,7 @@ def read_in_pieces(
     *,
     oversized: Oversized = "drop",
     requests: Requests = "as-logged",
+    sizes: Sizes = "requested",
     limit: int | None = None,
     recorded: bool = False,
 ) -> tuple[LongWorkload, tuple[str, ...]]:
@@ -102,7 +103,7 @@ def read_in_pieces(
     ----------
     path
         A log in the Standard Workload Format, with jobs sorted and numbered by submit time.
-    processors, oversized, requests, limit, recorded
+    processors, oversized, requests, sizes, limit, recorded
         As in `prepare`.
 
     Raises
@@ -119,7 +120,7 @@ def read_in_pieces(
     >>> len(long), long.processors, next(long.jobs_from(4999)).job_number, notes
     (5000, 128, 5000, ())
     """
-    read = partial(_pieces, path, processors, oversized, requests, limit, recorded=recorded)
+    read = partial(_pieces, path, processors, oversized, requests, sizes, limit, recorded=recorded)
     skipped: Counter[str] = Counter()
     jobs = aligned = longer = 0
     for piece, block in read():
@@ -149,6 +150,7 @@ def _pieces(
     processors: int | None,
     oversized: Oversized,
     requests: Requests,
+    sizes: Sizes,
     limit: int | None,
     *,
     recorded: bool,
@@ -161,7 +163,7 @@ def _pieces(
         _require_order(path, piece, last)
         last = piece.table[-1:]
         trace = Trace(trace_name(path), header, piece.table)
-        block = selected(trace, machine_of(trace, processors), oversized, requests, limit, recorded=recorded)
+        block = selected(trace, machine_of(trace, processors), oversized, requests, sizes, limit, recorded=recorded)
         yield piece, block
         if limit is not None:
             limit -= len(block)

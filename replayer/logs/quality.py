@@ -7,7 +7,7 @@ import numpy as np
 
 from shadowtime.replayer.logs.swf import FIELDS
 from shadowtime.replayer.logs.trace import Trace
-from shadowtime.replayer.logs.workload import Workload
+from shadowtime.replayer.logs.workload import Workload, processors_of_jobs
 from shadowtime.shared.kernels import Flags, Integers
 
 # Processors in use by concurrent jobs.
@@ -73,8 +73,17 @@ class Oddity(NamedTuple):
 LACKS: tuple[tuple[str, str, str], ...] = (
     ("wait_time", "waits", "only a closed replay is possible, and no bound can be held against what happened"),
     ("requested_time", "requested times", "its jobs are left out: nothing could be planned"),
-    ("user_id", "users", "no predictor knows a user's record, and nobody is told whether some user is worse off"),
-    ("group_id", "accounts or groups", "adjustments by project take all jobs for one project's"),
+    (
+        "user_id",
+        "users",
+        "predictions and adjustments by user take all jobs for one user's, and nobody is told whether some user is "
+        "worse off",
+    ),
+    (
+        "group_id",
+        "accounts or groups",
+        "adjustments leave the project out of their keys; those by project alone take all jobs for one project's",
+    ),
     ("executable_number", "programs or job names", "similar jobs are found by user, size and request alone"),
     ("queue_number", "queues or partitions", "waits are bounded over all jobs, not by queue"),
     ("status", "how jobs ended", "every end counts as one by itself"),
@@ -118,12 +127,6 @@ def columns_of(trace: Trace) -> dict[str, Integers]:
     return columns | dict(trace.more)
 
 
-def processors_of_jobs(columns: Columns) -> Integers:
-    """Return the processors of each job: allocated ones if known, else requested ones."""
-    allocated = columns["allocated_processors"]
-    return np.where(allocated > 0, allocated, columns["requested_processors"])
-
-
 def oddities_of(trace: Trace, processors: int) -> list[Oddity]:
     """Return the oddities of a log on a machine with this number of processors. O(jobs log jobs)."""
     columns = columns_of(trace)
@@ -142,9 +145,7 @@ def _of_rows(what: str, columns: Columns, rows: Flags, tell: Callable[[int], str
 
 def _impossible(columns: Columns, processors: int) -> Iterator[Oddity]:
     run_time, wait, requested = columns["run_time"], columns["wait_time"], columns["requested_time"]
-    size = np.where(
-        columns["requested_processors"] > 0, columns["requested_processors"], columns["allocated_processors"]
-    )
+    size = processors_of_jobs(columns, "requested")
     ran = run_time > 0
     yield from _of_rows(
         "larger than the machine", columns, size > processors, lambda row: f"{size[row]} of {processors} processors"
@@ -173,7 +174,7 @@ def _impossible(columns: Columns, processors: int) -> Iterator[Oddity]:
 def overlaps(columns: Columns, processors: int) -> Iterator[Oddity]:
     """Yield an oddity of starts at which more processors were in use than the machine has, as recorded."""
     ran = np.flatnonzero((columns["wait_time"] >= 0) & (columns["run_time"] > 0))
-    size = processors_of_jobs(columns)
+    size = processors_of_jobs(columns, "allocated")
     start = columns["submit_time"][ran] + columns["wait_time"][ran]
     end = start + columns["run_time"][ran] + np.maximum(_of(columns, "suspended")[ran], 0)
     held = processors_in_use(start, end, size[ran])

@@ -9,7 +9,7 @@ import numpy as np
 
 from shadowtime.replayer.logs.swf import FIELDS
 from shadowtime.replayer.logs.trace import Trace
-from shadowtime.replayer.options import Oversized, Requests
+from shadowtime.replayer.options import Oversized, Requests, Sizes
 from shadowtime.shared.bounds import MAX_DURATION, MAX_INTEGER
 from shadowtime.shared.cluster import OF_ANY_LOG, Job, job_of
 from shadowtime.shared.errors import SettingsError, TraceError
@@ -99,6 +99,7 @@ def prepare(
     *,
     oversized: Oversized = "drop",
     requests: Requests = "as-logged",
+    sizes: Sizes = "requested",
     limit: int | None = None,
     recorded: bool = False,
 ) -> Workload:
@@ -116,6 +117,8 @@ def prepare(
         `actual`: each job requests its run time. `doubled`: each job requests twice its requested time, for the same
         work. Both first cut the run time at the original request, as the machine does in any case
         (docs/algorithms.md#end-at-the-limit).
+    sizes : {"requested", "allocated"}
+        Whether a job takes the processors that it requested or those that it got. If one is unknown, it is the other.
     limit : int, optional
         Keep this many jobs, the earliest submitted.
     recorded
@@ -143,10 +146,22 @@ def prepare(
     docs/algorithms.md#jobs-left-out (aligning: Nissimov 2007, section 5).
     """
     machine = machine_of(trace, processors)
-    workload = selected(trace, machine, oversized, requests, limit, recorded=recorded)
+    workload = selected(trace, machine, oversized, requests, sizes, limit, recorded=recorded)
     if not len(workload):
         raise none_left(workload)
     return workload
+
+
+def processors_of_jobs(columns: Mapping[str, Integers], sizes: Sizes) -> Integers:
+    """Return the processors of each job: the requested or the allocated ones if known, else the others.
+
+    >>> columns = {"requested_processors": np.array([64, -1]), "allocated_processors": np.array([256, 4])}
+    >>> processors_of_jobs(columns, "requested").tolist(), processors_of_jobs(columns, "allocated").tolist()
+    ([64, 4], [256, 4])
+    """
+    requested, allocated = columns["requested_processors"], columns["allocated_processors"]
+    first, other = (requested, allocated) if sizes == "requested" else (allocated, requested)
+    return np.where(first > 0, first, other)
 
 
 def none_left(workload: Workload) -> TraceError:
@@ -174,10 +189,18 @@ def machine_of(trace: Trace, processors: int | None) -> int:
 
 
 def selected(
-    trace: Trace, machine: int, oversized: Oversized, requests: Requests, limit: int | None, *, recorded: bool
+    trace: Trace,
+    machine: int,
+    oversized: Oversized,
+    requests: Requests,
+    sizes: Sizes,
+    limit: int | None,
+    *,
+    recorded: bool,
 ) -> Workload:
     """Return the jobs of a trace that can be replayed, as `prepare` does. Raise no error if no job is left."""
-    for option, value, known in (("oversized", oversized, Oversized), ("requests", requests, Requests)):
+    options = ("oversized", oversized, Oversized), ("requests", requests, Requests), ("sizes", sizes, Sizes)
+    for option, value, known in options:
         if value not in get_args(known):
             msg = f"{option} {value!r}: not one of {', '.join(get_args(known))}"
             raise SettingsError(msg)
@@ -186,8 +209,7 @@ def selected(
         msg = f"jobs {limit}: a replay needs at least 1"
         raise SettingsError(msg)
     logged = dict(zip(FIELDS, trace.table.T, strict=True)) | dict(trace.more)
-    requested = logged["requested_processors"]
-    size = np.where(requested > 0, requested, logged["allocated_processors"])
+    size = processors_of_jobs(logged, sizes)
     run_time, requested_time = logged["run_time"], logged["requested_time"]
     pools = trace.pools
     if pools is None:

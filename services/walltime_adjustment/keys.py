@@ -26,15 +26,15 @@ class Traits(NamedTuple):
         """Return the traits of a job with a request."""
         return cls(job.user_id, job.group_id, requested_time)
 
-    def key(self, name: str) -> Key | None:
-        """Return the values of a key, or None if the job lacks one of them.
+    def key(self, name: str) -> Key:
+        """Return the values of a key. A value that the job lacks is None: the job shares it with all that lack it, too.
 
-        >>> Traits(user=7, project=None, request=3600).key("user+request")
-        (7, 3600)
-        >>> Traits(user=7, project=None, request=3600).key("project")
+        So a log without projects has the groups of the same key without the project.
+
+        >>> Traits(user=7, project=None, request=3600).key("user+project+request")
+        (7, None, 3600)
         """
-        values = VALUES[name](self)
-        return None if None in values else values
+        return VALUES[name](self)
 
 
 VALUES: dict[str, Callable[[Traits], Key]] = {
@@ -50,10 +50,10 @@ KEYS = tuple(VALUES)
 
 
 def coarser(name: str) -> list[str]:
-    """Return the key and its coarser keys, finest first. Each lacks the last part of the key before it.
+    """Return the key and its coarser keys, finest first. All have the first part of the key.
 
     >>> coarser("user+project+request")
-    ['user+project+request', 'user+project', 'user']
+    ['user+project+request', 'user+request', 'user+project', 'user']
     """
     parts = name.split("+")
-    return ["+".join(parts[:length]) for length in range(len(parts), 0, -1)]
+    return [key for key in reversed(KEYS) if parts[0] in key.split("+") and {*key.split("+")} <= {*parts}]

@@ -10,7 +10,7 @@ from shadowtime.shared.spec import SpecSettings
 class AdjustmentSettings(SpecSettings):
     """Settings of every scheme that adjusts."""
 
-    threshold: float = Field(0.5, gt=0, le=1, description="no request is cut below this share of itself")
+    threshold: float = Field(0.5, ge=0, le=1, description="no request is cut below this share of itself; 0: no limit")
     minimum: int = Field(10, ge=1, le=10_000, description="ended jobs that a key needs")
     rank: Literal["nearest", "cobalt"] = Field(
         "nearest", description="the percentile of n ratios: the nearest rank, or the index of the Cobalt scheduler"

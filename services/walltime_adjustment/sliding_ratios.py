@@ -143,11 +143,10 @@ class SlidingRatios:
         self._next_expiry = min(self._next_expiry, time + self._windows[0])
         for name, likes in self._likes.items():
             key = job.key(name)
-            if key is not None:
-                like = likes.get(key)
-                if like is None:
-                    like = likes[key] = LikeJobs(len(self._windows))
-                like.add(number, ratio)
+            like = likes.get(key)
+            if like is None:
+                like = likes[key] = LikeJobs(len(self._windows))
+            like.add(number, ratio)
 
     def is_current(self, now: int) -> bool:
         """Return whether nothing has aged out of any window since the last event."""
@@ -167,8 +166,7 @@ class SlidingRatios:
 
     def sample(self, name: str, window: int, job: Traits, now: int) -> SortedRatios:
         """Return the ratios of similar jobs within a window that ends now. They are valid until the next change."""
-        key = job.key(name)
-        like = None if key is None else self._likes[name].get(key)
+        like = self._likes[name].get(job.key(name))
         return NOTHING if like is None else SortedRatios(like.since(window, self._before + self._begin(window, now)))
 
     def _begin(self, window: int, now: int) -> int:
@@ -183,8 +181,8 @@ class SlidingRatios:
             self._aged += 1
             for name, likes in self._likes.items():
                 key = job.key(name)
-                like = None if key is None else likes.get(key)
-                if key is None or like is None:
+                like = likes.get(key)
+                if like is None:
                     continue
                 if like.numbers[-1] < self._before + oldest:
                     del likes[key]

@@ -71,7 +71,9 @@ class StartDistributionScores(FrozenModel):
 class PolicyScores(FrozenModel):
     """The results of the jobs of a run; times in seconds, shares in 0 to 1. None where there is nothing to average.
 
-    `wasted_processor_seconds` saturates: `MAX_INTEGER` means that or more.
+    `mean_slowdown` has no lower limit of the run time but 1 s. `weighted_mean_wait` weights a wait with the score of
+    WFP, `wait_weighted_mean_wait` with the wait itself. `wasted_processor_seconds` saturates: `MAX_INTEGER` means that
+    or more.
     """
 
     jobs: Count
@@ -81,8 +83,10 @@ class PolicyScores(FrozenModel):
     zero_wait_share: Finite | None = None
     mean_bounded_slowdown: Finite | None = None
     mean_bounded_slowdown_unclamped: Finite | None = None
+    mean_slowdown: Finite | None = None
     mean_response: Finite | None = None
     weighted_mean_wait: Finite | None = None
+    wait_weighted_mean_wait: Finite | None = None
     utilization: Finite | None = None
     makespan: Count
     ended_at_limit: Count

@@ -1,4 +1,4 @@
-"""Bounded slowdown."""
+"""Slowdown, bounded and plain."""
 
 RUN_TIME_FLOOR = 10
 """Smallest run time in seconds. A shorter job counts as if it had run this long."""
@@ -22,3 +22,14 @@ def unclamped_slowdown(wait: int, run_time: int) -> float:
     0.3
     """
     return (wait + run_time) / max(run_time, RUN_TIME_FLOOR)
+
+
+def slowdown(wait: int, run_time: int) -> float:
+    """Return the response time over the run time, without a bound (Tang 2013, section 6.1). Times are in seconds.
+
+    A job that ran for less than a second counts as if it had run for 1 s.
+
+    >>> slowdown(wait=27, run_time=3)
+    10.0
+    """
+    return (wait + run_time) / max(run_time, 1)

@@ -1,28 +1,23 @@
-"""Adjusted requests: how accurate each scheme is on a recorded log, and what each month gains by them.
+"""Adjusted requests: how accurate each scheme is on a recorded log.
 
-`python -m tests.benchmarks.adjusted_requests accuracy|months [LOG…]`
+`python -m tests.benchmarks.adjusted_requests [LOG…]`
 """
 
 import json
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
-from enum import StrEnum
 from functools import partial
 from itertools import islice, product
 from typing import Annotated, Any
 
-import numpy as np
 import orjson
 import typer
 
-from shadowtime.replayer.comparison.plan import RunPlan, carry_out
 from shadowtime.replayer.logs.workload import Workload
 from shadowtime.replayer.simulation.recorded import Recorded
-from shadowtime.services.catalogue import configure
 from shadowtime.services.scoreboard.scores.request_accuracy import WalltimeAccuracy
 from shadowtime.services.walltime_adjustment.handler import ADJUSTERS, Adjuster
-from shadowtime.services.walltime_adjustment.keys import KEYS, MONTH, WINDOWS
+from shadowtime.services.walltime_adjustment.keys import KEYS, WINDOWS
 from shadowtime.services.walltime_adjustment.percentile import Percentile
 from shadowtime.shared.cli.command_line import application, run_app
 from shadowtime.shared.messages.envelope import JobEnded, JobSubmitted
@@ -30,8 +25,6 @@ from shadowtime.shared.spec import parse
 from tests.benchmarks.logs import HELP, METAVAR, log
 
 PERCENTILES = (50, 70, 80, 85, 90, 95, 100)
-LEVELS = (95, 85, 70)
-USES = {"regular": "running=yes", "selective": "running=no"}
 
 
 def family(key: str, window: str, fallback: str) -> dict[str, Percentile]:
@@ -87,44 +80,6 @@ def accuracy(trace: str) -> Iterator[dict[str, Any]]:
             yield {"trace": name, "scheme": spec} | scores
 
 
-def months_of(workload: Workload) -> Iterator[Workload]:
-    """Yield the jobs of each 30 days as a log of their own."""
-    submitted = workload.columns["submit_time"]
-    months = (submitted - submitted[0]) // MONTH
-    for month in np.unique(months):
-        rows = months == month
-        yield replace(
-            workload,
-            name=f"{workload.name}/{month + 1}",
-            columns={name: column[rows] for name, column in workload.columns.items()},
-        )
-
-
-def months(trace: str, key: str) -> Iterator[dict[str, Any]]:
-    """Yield what EASY in order of submission and by WFP make of each month, by level and use of adjusted requests."""
-    name, workload = log(trace)
-    spec = "percentile(key={},fallback=coarser,percentile={})"
-    schemes = {f"p{level}": spec.format(key, level) for level in LEVELS} | {"auto": "auto"}
-    pairs = {"none": ("", "none")} | {
-        f"{use}, {name}": (f":{switch}", scheme) for name, scheme in schemes.items() for use, switch in USES.items()
-    }
-    for part in months_of(workload):
-        for policy, (label, (keys, adjustment)) in product(("easy", "wfp"), pairs.items()):
-            scores = carry_out(
-                RunPlan(label, name, part, configure(policy + keys, adjustment=adjustment))
-            ).scores.policy
-            yield {
-                "trace": part.name,
-                "policy": policy,
-                "adjustment": label,
-                "jobs": len(part),
-                "mean_wait": scores.mean_wait,
-                "mean_bounded_slowdown": scores.mean_bounded_slowdown,
-                "weighted_mean_wait": scores.weighted_mean_wait,
-                "max_wait": scores.max_wait,
-            }
-
-
 def cost(spec: str) -> list[dict[str, Any]]:
     """Return microseconds for each event and the size of the state, at 10,000 jobs and at all of HPC2N."""
     rows = []
@@ -149,23 +104,13 @@ def cost(spec: str) -> list[dict[str, Any]]:
 BENCHMARKS = {f"adjustment-cost-{name}": partial(cost, name) for name in ("percentile", "auto")}
 
 
-class Table(StrEnum):
-    """What can be tabulated."""
-
-    ACCURACY = "accuracy"
-    MONTHS = "months"
-
-
 def main(
-    table: Table,
     traces: Annotated[list[str] | None, typer.Argument(metavar=f"[{METAVAR}]…", help=HELP)] = None,
-    key: Annotated[str, typer.Option(help="Key of the schemes that are scheduled by.")] = "user+project+request",
 ) -> None:
-    """Print one JSON line per scheme, or per month and schedule."""
+    """Print one JSON line per scheme."""
     chosen: Sequence[str] = traces or ("KTH", "SDSC-SP2", "CTC")
     for trace in chosen:
-        rows = accuracy(trace) if table is Table.ACCURACY else months(trace, key)
-        for row in rows:
+        for row in accuracy(trace):
             print(json.dumps(row), flush=True)
 
 

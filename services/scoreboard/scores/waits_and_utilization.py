@@ -41,7 +41,8 @@ SUBMIT, START, END, PROCESSORS, REQUESTED, RUN_TIME = range(6)
 def add_jobs(jobs: IntegerTable, sums: Floats) -> None:
     """Add jobs, one after another, to `sums` in place. O(jobs). `sums` has the entries of `WaitScores.FLOATS`.
 
-    The formulas are those of `geometric_term`, `bounded_slowdown`, `unclamped_slowdown` and `wfp_priority`.
+    The formulas are those of `geometric_term`, `bounded_slowdown`, `unclamped_slowdown`, `wfp_priority` and
+    `slowdown`. The last sum is that of squared waits.
     """
     for job in range(len(jobs)):
         wait = jobs[job, START] - jobs[job, SUBMIT]
@@ -52,12 +53,22 @@ def add_jobs(jobs: IntegerTable, sums: Floats) -> None:
         priority = math.pow(wait / jobs[job, REQUESTED], 3.0) * jobs[job, PROCESSORS]
         sums[3] += priority
         sums[4] += priority * wait
+        sums[5] += (jobs[job, END] - jobs[job, SUBMIT]) / max(jobs[job, RUN_TIME], 1)
+        sums[6] += float(wait) * float(wait)
 
 
 class WaitScores(Batched):
     """Running sums over ended jobs; memory is constant. Whole numbers are summed exactly."""
 
-    FLOATS = ("log_wait", "slowdown", "slowdown_unclamped", "priority", "prioritised_wait")
+    FLOATS = (
+        "log_wait",
+        "slowdown",
+        "slowdown_unclamped",
+        "priority",
+        "prioritised_wait",
+        "slowdown_unbounded",
+        "squared_wait",
+    )
 
     def __init__(self) -> None:
         super().__init__()
@@ -71,6 +82,8 @@ class WaitScores(Batched):
         self.slowdown_unclamped = 0.0
         self.priority = 0.0
         self.prioritised_wait = 0.0
+        self.slowdown_unbounded = 0.0
+        self.squared_wait = 0.0
         self.processor_seconds = 0
         self.first_submit: int | None = None
         self.last_end = 0
@@ -129,8 +142,10 @@ class WaitScores(Batched):
             "zero_wait_share": self.zero_waits / jobs if jobs else None,
             "mean_bounded_slowdown": self.slowdown / jobs if jobs else None,
             "mean_bounded_slowdown_unclamped": self.slowdown_unclamped / jobs if jobs else None,
+            "mean_slowdown": self.slowdown_unbounded / jobs if jobs else None,
             "mean_response": self.response / jobs if jobs else None,
             "weighted_mean_wait": self.prioritised_wait / self.priority if self.priority else None,
+            "wait_weighted_mean_wait": self.squared_wait / self.wait if self.wait else None,
             "utilization": self.processor_seconds / capacity if capacity else None,
             "makespan": makespan,
         }

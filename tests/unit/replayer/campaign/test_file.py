@@ -39,6 +39,11 @@ from tests.support.small_logs import job, write_log
         (GOOD + f"seeds = [{'9' * 5_000}]\n", "Exceeds the limit (4300 digits)"),
         (GOOD + f"seeds = {'[' * 5_000}\n", "maximum recursion depth exceeded"),
         (GOOD + f"jobs = {2**70}\n", "jobs: expected a number less than or equal to 16777216"),
+        (GOOD + 'sizes = "used"\n', "sizes: expected 'requested' or 'allocated'; found 'used'"),
+        (
+            GOOD.replace('"KTH"', '{ log = "KTH", months = [0] }'),
+            "logs.0.months.0: expected a number greater than or equal to 1; found '0'",
+        ),
     ],
 )
 def test_what_is_wrong_is_named(tmp_path: Path, text: str, told: str) -> None:

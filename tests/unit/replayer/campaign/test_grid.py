@@ -16,6 +16,23 @@ policies = ["easy", { label = "ceiling", spec = "easy", requests = "actual" }]
 """
 
 
+def test_months_are_replayed_each_by_itself(tmp_path: Path) -> None:
+    write_swf(tmp_path / "small.swf", *generate(jobs=50, processors=8, seed=1, load=4.0))
+    log = '{ log = "small.swf@8", months = [1, 3], sizes = "allocated" }'
+    (tmp_path / "months.toml").write_text(FILE.replace('"small.swf@8"', log) + "keep_jobs = true")
+    campaign = read_campaign(tmp_path / "months.toml")
+    cells = grid_of(campaign, find_logs(campaign, tmp_path))
+    assert [(cell.label, cell.month, cell.keeps_jobs) for cell in cells] == [
+        ("easy", 1, False),
+        ("easy", 3, False),
+        ("ceiling", 1, False),
+        ("ceiling", 3, False),
+    ]
+    assert cells[1].name == "small@8, sizes allocated, month 3, easy, seed 0"
+    assert len({cell.digest for cell in cells}) == 4
+    assert [cell.month for cell in grid_of(campaign, find_logs(campaign, tmp_path, first=20))] == [0, 0]
+
+
 def test_a_policy_may_know_what_others_do_not(tmp_path: Path) -> None:
     write_swf(tmp_path / "small.swf", *generate(jobs=50, processors=8, seed=1, load=4.0))
     (tmp_path / "ceilings.toml").write_text(FILE)

@@ -1,11 +1,22 @@
-"""Perturbed copies: the same jobs, moved by up to a minute, in order, and always the same."""
+"""Parts and perturbed copies of a log: its months; the same jobs, moved by up to a minute, always the same."""
 
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
-from shadowtime.replayer.campaign.logs import MAX_SHIFT, perturbed
-from tests.support.small_logs import generated
+from shadowtime.replayer.campaign.logs import MAX_SHIFT, MONTH, month_of, perturbed
+from shadowtime.shared.errors import TraceError
+from tests.support.small_logs import generated, job, workload_of
+
+
+def test_a_month_has_thirty_days_from_the_first_submission() -> None:
+    log = workload_of(*(job(number, 50 + time) for number, time in enumerate((0, MONTH - 1, MONTH, 3 * MONTH), 1)))
+    months = [month_of(log, month).columns["job_number"].tolist() for month in (1, 2, 4)]
+    assert months == [[1, 2], [3], [4]]
+    assert month_of(log, 0) is log
+    with pytest.raises(TraceError, match="small: no job in month 3; expected one of 1 to 4"):
+        month_of(log, 3)
 
 
 def test_submissions_are_moved_by_up_to_a_minute_and_nothing_else() -> None:

@@ -19,6 +19,15 @@ def test_seeds_without_copies_are_draws() -> None:
     assert figure.half is not None
 
 
+def test_a_share_is_taken_month_by_month() -> None:
+    """Tang 2013 averages what each month gained: a month of long waits counts no more than another."""
+    base = [{"copy": 0, "month": month, "mean_wait": wait} for month, wait in ((1, 10.0), (2, 1000.0), (3, 0.0))]
+    ours = [{"copy": 0, "month": month, "mean_wait": wait} for month, wait in ((1, 5.0), (2, 1000.0), (3, 0.0))]
+    figure = figure_of(Column(key="mean_wait", of="easy"), ours, "", {"easy": base})
+    assert figure.mean == 75.0
+    assert figure.half is not None
+
+
 def test_a_star_stands_for_what_any_draw_has() -> None:
     campaign = Campaign.model_validate({"name": "c", "title": "t", "logs": ["KTH"], "columns": ["slowdown.*"]})
     draws = [{"copy": 0, "slowdown.SN": 1.0}, {"copy": 1, "slowdown.SN": 1.0, "slowdown.LW": 2.0}]

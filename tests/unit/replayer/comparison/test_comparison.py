@@ -46,8 +46,10 @@ POLICY = [
     "zero_wait_share",
     "mean_bounded_slowdown",
     "mean_bounded_slowdown_unclamped",
+    "mean_slowdown",
     "mean_response",
     "weighted_mean_wait",
+    "wait_weighted_mean_wait",
     "utilization",
     "makespan",
     "ended_at_limit",
@@ -187,6 +189,8 @@ def test_scores_by_hand() -> None:
     assert row["geometric_mean_wait"] == pytest.approx((10 * 60 * 10) ** (1 / 3))
     assert row["mean_bounded_slowdown"] == pytest.approx((1 + 100 / 40 + 1) / 3)
     assert row["mean_bounded_slowdown_unclamped"] == pytest.approx((1 + 100 / 40 + 0.5) / 3)
+    assert row["mean_slowdown"] == pytest.approx((1 + 100 / 40 + 1) / 3)
+    assert row["wait_weighted_mean_wait"] == pytest.approx(60)
     assert row["mean_response"] == pytest.approx((60 + 100 + 5) / 3)
     assert row["weighted_mean_wait"] == pytest.approx(60)  # the others have waited for nothing
     assert row["makespan"] == 100

@@ -63,8 +63,8 @@ def test_it_is_replayed_as_if_read_whole(path: Path, mode: str, limit: int | Non
 
 
 def test_options_are_those_of_a_whole_log(path: Path) -> None:
-    whole = prepare(read_swf(path), 64, oversized="align", requests="doubled")
-    long, _ = read_in_pieces(path, 64, oversized="align", requests="doubled")
+    whole = prepare(read_swf(path), 64, oversized="align", requests="doubled", sizes="allocated")
+    long, _ = read_in_pieces(path, 64, oversized="align", requests="doubled", sizes="allocated")
     assert (long.aligned, long.processors, long.name) == (whole.aligned, 64, whole.name)
     assert long.aligned > 0
     assert list(long) == list(whole)

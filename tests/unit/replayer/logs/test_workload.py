@@ -6,7 +6,7 @@ import pytest
 from shadowtime.replayer.logs.swf import FIELDS, read_swf
 from shadowtime.replayer.logs.trace import BUNDLED, Trace
 from shadowtime.replayer.logs.workload import Workload, prepare
-from shadowtime.replayer.options import Oversized, Requests
+from shadowtime.replayer.options import Oversized, Requests, Sizes
 from shadowtime.shared.errors import SettingsError, TraceError
 
 
@@ -77,6 +77,20 @@ def test_requests(requests: Requests, times: list[tuple[int, int]]) -> None:
     assert np.array_equal(trace.table, before)
 
 
+@pytest.mark.parametrize(("sizes", "processors"), [("requested", [4, 4, 3]), ("allocated", [8, 4, 3])])
+def test_sizes(sizes: Sizes, processors: list[int]) -> None:
+    """Intrepid gave every job a whole partition: requested work is two thirds of allocated work."""
+    only_allocated = {"requested_processors": -1, "allocated_processors": 3}
+    trace = trace_of({"allocated_processors": 8}, {"allocated_processors": -1}, only_allocated)
+    assert [job.processors for job in prepare(trace, sizes=sizes)] == processors
+
+
+def test_a_job_that_got_more_than_the_machine_has_is_left_out() -> None:
+    trace = trace_of({"allocated_processors": 12}, {})
+    assert numbers(prepare(trace)) == [1, 2]
+    assert prepare(trace, sizes="allocated").skipped == {"larger than the machine": 1}
+
+
 def test_limit_counts_the_jobs_that_are_kept() -> None:
     trace = trace_of({}, {"run_time": 0}, {}, {})
     assert numbers(prepare(trace, limit=2)) == [1, 3]
@@ -130,6 +144,9 @@ def test_unknown_options() -> None:
     requests: Requests = "halved"  # type: ignore[assignment]
     with pytest.raises(SettingsError, match="requests 'halved': not one of as-logged, actual, doubled"):
         prepare(trace_of({}), requests=requests)
+    sizes: Sizes = "used"  # type: ignore[assignment]
+    with pytest.raises(SettingsError, match="sizes 'used': not one of requested, allocated"):
+        prepare(trace_of({}), sizes=sizes)
 
 
 def test_bundled_log_is_replayed_whole() -> None:

@@ -13,7 +13,7 @@ from shadowtime.services.scoreboard.scores.run_time_errors import RunTimeErrors
 from shadowtime.services.scoreboard.scores.waits_and_utilization import WaitScores, geometric_term, wfp_priority
 from shadowtime.shared.bounds import MAX_DURATION, MAX_PROCESSORS
 from shadowtime.shared.messages.predictions import accuracy, adjustment_class
-from shadowtime.shared.statistics.slowdown import bounded_slowdown, unclamped_slowdown
+from shadowtime.shared.statistics.slowdown import bounded_slowdown, slowdown, unclamped_slowdown
 
 seconds = st.integers(0, 50) | st.integers(0, 10**6)
 jobs = st.lists(
@@ -44,16 +44,17 @@ def test_where_a_batch_ends_does_not_matter_to_a_bit(rows: list[Any], batch: int
 @given(rows=jobs)
 def test_a_batch_is_one_after_another_as_the_functions_have_it(rows: list[Any]) -> None:
     waits, accuracies, _ = fed(rows, 512)
-    sums, classes = [0.0] * 7, dict.fromkeys(("none", "over", "under", "bad"), 0)
+    sums, classes = [0.0] * 9, dict.fromkeys(("none", "over", "under", "bad"), 0)
     for _, wait, run_time, processors, requested in rows:
         priority = wfp_priority(wait, requested, processors)
         slowdowns = bounded_slowdown(wait, run_time), unclamped_slowdown(wait, run_time)
+        plain = slowdown(wait, run_time), float(wait) ** 2
         near = accuracy(run_time, min(requested, processors)), accuracy(run_time, requested)
-        for at, term in enumerate((geometric_term(wait), *slowdowns, priority, priority * wait, *near)):
+        for at, term in enumerate((geometric_term(wait), *slowdowns, priority, priority * wait, *plain, *near)):
             sums[at] += term
         classes[adjustment_class(run_time, requested, min(requested, processors))] += 1
-    assert [waits[name] for name in WaitScores.FLOATS] == sums[:5]
-    assert [accuracies["accuracy"], accuracies["accuracy_requested"]] == sums[5:]
+    assert [waits[name] for name in WaitScores.FLOATS] == sums[:7]
+    assert [accuracies["accuracy"], accuracies["accuracy_requested"]] == sums[7:]
     assert dict(accuracies["classes"]) == {name: count for name, count in classes.items() if count}
 
 

@@ -23,6 +23,7 @@ from shadowtime.shared.messages.envelope import (
 )
 from shadowtime.shared.messages.predictions import RunTimePrediction, WalltimeAdjustment
 from shadowtime.shared.messages.scores import Scores
+from shadowtime.shared.statistics.slowdown import slowdown
 from shadowtime.testing.examples import examples
 
 MACHINE = 64
@@ -160,8 +161,10 @@ def test_policy_scores_are_their_definitions(jobs: list[Logged]) -> None:
         "zero_wait_share": waits.count(0) / len(jobs) if jobs else None,
         "mean_bounded_slowdown": mean([max(each, 1.0) for each in slowdowns]),
         "mean_bounded_slowdown_unclamped": mean(slowdowns),
+        "mean_slowdown": mean([slowdown(wait, job.run_time) for wait, job in zip(waits, jobs, strict=True)]),
         "mean_response": mean([float(wait + job.run_time) for wait, job in zip(waits, jobs, strict=True)]),
         "weighted_mean_wait": weighted / sum(weights) if any(weights) else None,
+        "wait_weighted_mean_wait": sum(wait * wait for wait in waits) / sum(waits) if any(waits) else None,
         "utilization": work / (MACHINE * makespan) if makespan else None,
         "makespan": makespan,
         "killed": len(cut_short),

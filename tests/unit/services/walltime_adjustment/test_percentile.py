@@ -98,9 +98,7 @@ def test_it_equals_the_batch_at_every_prefix(
             ratios = [
                 share
                 for time, other, share in record
-                if None not in asked
-                and [getattr(other, fields[part]) for part in name.split("+")] == asked
-                and time > now - seconds
+                if [getattr(other, fields[part]) for part in name.split("+")] == asked and time > now - seconds
             ]
             most = max(most, len(ratios))
             if len(ratios) >= minimum:
@@ -131,6 +129,10 @@ def test_the_key_that_answered_is_told() -> None:
     answer = adjuster.predict_one(job(requested_time=1000))
     assert answer is not None
     assert (answer.key, answer.observations) == ("user+project", 18)
+    learn(adjuster, [700], job(requested_time=1000, group_id=4))
+    answer = adjuster.predict_one(job(requested_time=1000))
+    assert answer is not None
+    assert (answer.key, answer.observations) == ("user+request", 10)
     assert scheme("key=user+project+request").predict_one(job()) == WalltimeAdjustment(
         adjusted_time=1000, observations=0
     )
@@ -163,6 +165,40 @@ def test_runs_of_no_time_cut_to_the_threshold() -> None:
     assert answer.adjusted_time == 1
 
 
+def test_without_a_threshold_the_percentile_is_followed() -> None:
+    adjuster = scheme("threshold=0")
+    learn(adjuster, [10] * 20, job())
+    answer = adjuster.predict_one(job())
+    assert answer is not None
+    assert answer.adjusted_time == 10
+    learn(adjuster, [0] * 200, job())
+    answer = adjuster.predict_one(job())
+    assert answer is not None
+    assert answer.adjusted_time == 1
+
+
+@pytest.mark.parametrize(
+    ("key", "same_as"),
+    [
+        ("user+project+request", "user+request"),
+        ("user+project", "user"),
+        ("project+request", "request"),
+        ("project", ""),
+    ],
+)
+def test_a_log_without_projects_has_the_other_parts_of_the_key(key: str, same_as: str) -> None:
+    """CTC and Intrepid have no groups: no request of theirs was adjusted by a key with a project."""
+    adjuster, like = scheme(f"key={key}"), job(group_id=None)
+    learn(adjuster, [900] * 20, like)
+    for part, other in (("user", job(group_id=None, user_id=8)), ("request", job(requested_time=2000, group_id=None))):
+        answer = adjuster.predict_one(other)
+        assert answer is not None
+        assert (answer.observations == 0) == (part in same_as.split("+"))
+    answer = adjuster.predict_one(like)
+    assert answer is not None
+    assert (answer.observations, answer.adjusted_time) == (20, 900)
+
+
 def test_a_flood_of_keys_keeps_only_its_window() -> None:
     adjuster, of_two_windows = scheme("window=1m"), 0
     for user in range(10_000):
@@ -174,7 +210,7 @@ def test_a_flood_of_keys_keeps_only_its_window() -> None:
 
 
 @pytest.mark.parametrize(
-    "keys", ["percentile=0", "percentile=101", "threshold=0", "minimum=0", "window=4m", "key=queue", "rank=linear"]
+    "keys", ["percentile=0", "percentile=101", "threshold=-0.1", "minimum=0", "window=4m", "key=queue", "rank=linear"]
 )
 def test_settings_out_of_range_are_refused_by_name(keys: str) -> None:
     with pytest.raises(SettingsError, match=keys.partition("=")[0]):

@@ -19,7 +19,7 @@ STEPS = st.lists(
 
 
 def job(user: int) -> Traits:
-    return Traits(user=user, project=None, request=60)
+    return Traits(user=user, project=user, request=60)
 
 
 @given(steps=STEPS, restart=st.integers(0, 60))
