@@ -51,6 +51,20 @@ class Plugins(UserDict[str, Of]):
         """Return the names of the usable plug-ins."""
         return [name for name in self if name not in self._own]
 
+    def register(self, name: str, plug_in: Of) -> None:
+        """Add an object of this process alone. One that was registered under the same name is replaced.
+
+        Raises
+        ------
+        SettingsError
+            If the name is taken, or the object is unusable.
+        """
+        if name in self._own or name in self._entry_points():
+            raise SettingsError(f"{self._kind} {quote(name)} exists already; give yours another `name`")
+        if wrong := self._wrong(plug_in, name):
+            raise SettingsError(f"{self._kind} {quote(name)} is not a valid {self._kind}: {wrong}")
+        self.data[name] = plug_in
+
     def errors(self) -> list[str]:
         """Return the faults of installed plug-ins, one line for each that is unusable."""
         loaded = [self._load(name) for name in sorted(self._entry_points())]
@@ -155,7 +169,7 @@ class Classes(Plugins[type[Of]]):
         settings: type[Any] | None = None,
     ) -> None:
         super().__init__(kind, {plug_in.name: plug_in for plug_in in own}, group, self._wrong_class)
-        self._base, self._settings = base, settings
+        self.base, self.settings = base, settings
 
     def _wrong_class(self, loaded: Any, name: str) -> str | None:
         if not isinstance(loaded, type):
@@ -163,11 +177,11 @@ class Classes(Plugins[type[Of]]):
         if getattr(loaded, "name", None) != name:
             return f"its `name` is not {name!r}"
         settings: Any = getattr(loaded, "Settings", None)
-        if self._settings is not None and not (isinstance(settings, type) and issubclass(settings, self._settings)):
-            return f"its `Settings` is not a subclass of {self._settings.__name__}"
-        if self._settings is not None:
+        if self.settings is not None and not (isinstance(settings, type) and issubclass(settings, self.settings)):
+            return f"its `Settings` is not a subclass of {self.settings.__name__}"
+        if self.settings is not None:
             settings.model_rebuild()  # raises now, not at the first use, if the settings are faulty
-        lacking = [name for name in dir(self._base) if name[0] != "_" and not hasattr(loaded, name)]
+        lacking = [name for name in dir(self.base) if name[0] != "_" and not hasattr(loaded, name)]
         return f"it has no {', '.join(lacking)}" if lacking else None
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from shadowtime.replayer.api.own import spec_of
 from shadowtime.replayer.api.result import Result
 from shadowtime.replayer.arguments import configurations, parse_speedup, parse_wait_bound
 from shadowtime.replayer.comparison import RunPlan
@@ -80,11 +81,11 @@ def read_log(
 
 def replay(
     log: Log = BUNDLED,
-    policy: str = "easy",
+    policy: Any = "easy",
     *,
-    runtime: str | None = None,
-    adjustment: str | None = None,
-    wait_bound: str | None = None,
+    runtime: Any = None,
+    adjustment: Any = None,
+    wait_bound: Any = None,
     mode: str = "closed",
     seed: int = 0,
     capacity: Mapping[int, int] | None = None,
@@ -99,7 +100,9 @@ def replay(
     log
         A workload from `read_log`, or the path of a log.
     policy, runtime, adjustment, wait_bound
-        SPECs, as on the command line (docs/reference/specs.md).
+        SPECs, as on the command line (docs/reference/specs.md), or classes or objects of your own. A policy may be a
+        function, too: it gets `(now, queue, running, free)` and returns the rows of the queue to start
+        (docs/plugins.md).
     mode
         `closed`: jobs start as decided. `recorded`: jobs start as in the log, and decisions are only advice.
     seed
@@ -122,15 +125,21 @@ def replay(
     >>> result = replay(read_log(jobs=300), "easy")
     >>> result.scores.policy.jobs
     300
+    >>> def in_order(now, queue, running, free):
+    ...     return [row for row, taken in enumerate(queue.processors.cumsum()) if taken <= free]
+    >>> replay(read_log(jobs=300), in_order).scores.policy == replay(read_log(jobs=300), "fcfs").scores.policy
+    True
     """
     if mode not in SOURCES:
         raise SettingsError(f"mode {mode!r} is not one of {', '.join(SOURCES)}")
     require_seed(seed)
+    others = {"runtime": runtime, "adjustment": adjustment, "wait-bound": wait_bound}
+    specs = {kind: [spec_of(kind, own)] for kind, own in others.items() if own is not None}
     ((label, configuration),) = configurations(
-        mode, [policy], [runtime] if runtime else None, [adjustment] if adjustment else None
+        mode, [spec_of("policy", policy)], specs.get("runtime"), specs.get("adjustment")
     )
     workload = log if isinstance(log, Workload) else read_log(log, recorded=not SOURCES[mode].closed_loop)
-    bound = parse_wait_bound([wait_bound] if wait_bound else None, mode)
+    bound = parse_wait_bound(specs.get("wait-bound"), mode)
     traits = JobTraits(restartable, moldable, parse_speedup(speedup))
     try:
         changes = tuple(CapacityChanged(time=time, processors=size) for time, size in sorted((capacity or {}).items()))

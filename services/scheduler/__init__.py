@@ -4,7 +4,7 @@ from shadowtime.services.scheduler.explain import Explaining, Following
 from shadowtime.services.scheduler.handler import Scheduler
 from shadowtime.services.scheduler.ordering import ORDERS, WaitingColumns, steady
 from shadowtime.services.scheduler.policies import Easy
-from shadowtime.services.scheduler.policy import FITS_NOW, Output, Policy, start
+from shadowtime.services.scheduler.policy import FITS_NOW, Output, Policy, start, start_heads
 from shadowtime.services.scheduler.pool_scheduler import PoolScheduler
 from shadowtime.services.scheduler.probabilistic import delay_bound, delay_probability
 from shadowtime.services.scheduler.registry import BEST, POLICIES

@@ -1,0 +1,130 @@
+"""Policies and predictors of a notebook or a script: classes, objects and functions that no distribution provides."""
+
+import re
+from collections.abc import Callable, Sequence
+from copy import deepcopy
+from inspect import Parameter, isfunction, signature
+from typing import Any
+
+import numpy as np
+
+from shadowtime.services.catalogue import REGISTRIES
+from shadowtime.services.scheduler import Output, Policy, Queue, Running, start_heads
+from shadowtime.shared.errors import SettingsError
+from shadowtime.shared.kernels import Integers
+from shadowtime.shared.spec import SpecSettings
+
+PolicyFunction = Callable[[int, Queue, Running, int], Sequence[int]]
+"""A policy as a function: it returns the rows of the queue to start, in their order."""
+
+
+def spec_of(kind: str, own: Any) -> str:
+    """Return the SPEC of a policy or predictor: a text as it is, the name of anything else, which is registered.
+
+    Parameters
+    ----------
+    kind
+        `policy`, `runtime`, `adjustment` or `wait-bound`.
+    own
+        A SPEC, a class, an object, or a function as a policy (`PolicyFunction`). An object is copied for each replay.
+
+    Raises
+    ------
+    SettingsError
+        If the name belongs to another policy or predictor, or a method is missing.
+
+    Examples
+    --------
+    >>> spec_of("policy", "easy:forecast=yes")
+    'easy:forecast=yes'
+    >>> def first_only(now, queue, running, free):
+    ...     return [0] if queue.processors[0] <= free else []
+    >>> spec_of("policy", first_only)
+    'first-only'
+    """
+    if isinstance(own, str):
+        return own
+    if kind == "policy" and isfunction(own):
+        own = type(own.__name__, (FunctionPolicy,), {"function": staticmethod(own)})
+    classes = REGISTRIES[kind].classes
+    of = own if isinstance(own, type) else type(own)
+    needed = ("schedule",) if kind == "policy" else ("predict_one", "learn_one")
+    if lacking := [name for name in needed if getattr(of, name, None) in (None, getattr(classes.base, name, None))]:
+        raise SettingsError(f"{kind} {of.__name__}: it needs a method {' and '.join(lacking)}")
+    made = _configurable(own, classes.base, classes.settings or SpecSettings)
+    classes.register(made.name, made)
+    return str(made.name)
+
+
+def _configurable(own: Any, base: Any, settings: type[SpecSettings]) -> type[Any]:
+    """Return a class that is made from settings alone, has a name, and has the methods of `base` that `own` lacks."""
+    of: Any = own if isinstance(own, type) else type(own)
+    whole: Any = of if base in of.__mro__ else type(of.__name__, (of, base), {})
+    begins = of.__init__ if of.__init__ not in (object.__init__, base.__init__) else None
+
+    def make(_: type[Any], chosen: SpecSettings) -> Any:
+        if of is own:
+            made = whole.__new__(whole)
+            if begins is not None:
+                begins(made, *([chosen] if _takes_settings(begins) else []))
+        else:
+            made = deepcopy(own)
+            made.__class__ = whole
+        if not hasattr(made, "settings"):
+            made.settings = chosen
+        return made
+
+    names = {"name": getattr(own, "name", None) or _name_of(of), "Settings": getattr(of, "Settings", settings)}
+    return type(of.__name__, (whole,), names | {"__new__": make, "__doc__": of.__doc__})
+
+
+def _takes_settings(begins: Callable[..., None]) -> bool:
+    """Return whether a constructor needs an argument besides the object."""
+    _, *others = signature(begins).parameters.values()
+    return any(other.default is Parameter.empty and other.kind <= Parameter.POSITIONAL_OR_KEYWORD for other in others)
+
+
+def _name_of(of: type[Any]) -> str:
+    """Return the name of a class as a SPEC has it.
+
+    >>> _name_of(type("LongestFirst", (), {})), _name_of(type("longest_first", (), {}))
+    ('longest-first', 'longest-first')
+    """
+    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", of.__name__).replace("_", "-").lower()
+    return re.sub(r"[^a-z0-9-]", "", words).strip("-") or "function"
+
+
+class FunctionPolicy(Policy):
+    """A policy that asks a function which rows of the queue to start."""
+
+    function: PolicyFunction
+
+    def schedule(self, now: int, queue: Queue, running: Running, free: int) -> Sequence[Output]:
+        """Return the starts of the rows that the function returned; raise `SettingsError` if they cannot start."""
+        rows = _rows(type(self).__name__, self.function(now, queue, running, free), len(queue))
+        needed = int(queue.processors[rows].sum())
+        if needed > max(free, 0) and len(rows):
+            raise SettingsError(f"{type(self).__name__} starts jobs on {needed} processors, and {free} are free")
+        return start_heads(queue, rows.tolist(), len(rows))
+
+
+def _rows(name: str, returned: Any, jobs: int) -> Integers:
+    """Return the rows that a function returned; raise `SettingsError` if they are no rows of the queue.
+
+    >>> _rows("mine", [2, 0], 3), _rows("mine", np.array([True, False, True]), 3)
+    (array([2, 0]), array([0, 2]))
+    >>> _rows("mine", [3], 3)
+    Traceback (most recent call last):
+    shadowtime.shared.errors.SettingsError: mine: expected rows 0 to 2 of the queue, each once; found [3]
+    """
+    rows = np.atleast_1d(np.asarray(() if returned is None else returned))
+    if rows.dtype == np.bool_ and rows.shape == (jobs,):
+        rows = np.flatnonzero(rows)
+    if not rows.size:
+        return np.empty(0, dtype=np.int64)
+    whole = rows.ndim == 1 and np.issubdtype(rows.dtype, np.integer)
+    if not whole or rows.min() < 0 or rows.max() >= jobs or len(np.unique(rows)) < len(rows):
+        raise SettingsError(
+            f"{name}: expected rows 0 to {jobs - 1} of the queue, each once; found {rows.tolist()!s:.60}"
+        )
+    return rows.astype(np.int64)

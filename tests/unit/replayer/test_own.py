@@ -1,0 +1,128 @@
+"""A policy or predictor of a notebook is replayed like an installed one, and its mistakes are named."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import shadowtime
+from shadowtime.replayer.api.own import spec_of
+from shadowtime.services.catalogue import REGISTRIES
+from shadowtime.services.scheduler import Policy, start
+from shadowtime.services.scheduler.policy import FITS_NOW
+from shadowtime.shared.errors import ReplayError, SettingsError
+from shadowtime.shared.messages import JobSubmitted, RunTimePrediction
+
+LOG = shadowtime.read_log(jobs=200)
+
+
+def waits(policy: Any, **options: Any) -> list[int]:
+    return shadowtime.replay(LOG, policy, **options).jobs["wait"].tolist()
+
+
+def in_order(now: int, queue: Any, running: Any, free: int) -> Any:
+    return np.cumsum(queue.processors) <= free
+
+
+class InOrder:
+    """No name, no base class, no settings."""
+
+    def schedule(self, now: int, queue: Any, running: Any, free: int) -> Any:
+        rows = np.flatnonzero(np.cumsum(queue.processors) <= free)
+        return [start(queue, int(row), FITS_NOW) for row in rows]
+
+
+class Counting(Policy):
+    """Has state of its own, made without settings."""
+
+    name = "counting"
+
+    def __init__(self, most: int = 10_000) -> None:
+        self.most, self.passes = most, 0
+
+    def schedule(self, now: int, queue: Any, running: Any, free: int) -> Any:
+        self.passes += 1
+        assert self.passes < self.most, "used twice"
+        return InOrder.schedule(self, now, queue, running, free)  # type: ignore[arg-type]
+
+
+COUNTING: Any = Counting
+
+
+@pytest.mark.parametrize("policy", [in_order, InOrder, InOrder(), COUNTING, COUNTING(5_000)], ids=str)
+def test_a_policy_of_ones_own_decides(policy: Any) -> None:
+    assert waits(policy) == waits("fcfs")
+    assert waits(policy) == waits("fcfs")  # an object begins anew
+
+
+class Half:
+    """Predict half of the request."""
+
+    def predict_one(self, x: JobSubmitted) -> RunTimePrediction:
+        return RunTimePrediction(point=max(1.0, (x.requested_time or 2) / 2), observations=1)
+
+    def learn_one(self, x: JobSubmitted, y: int) -> None:
+        pass
+
+    def snapshot(self) -> Any:
+        return None
+
+    def restore(self, state: Any) -> None:
+        pass
+
+
+def test_a_predictor_of_ones_own_predicts() -> None:
+    for own in (Half, Half()):
+        result = shadowtime.replay(LOG, "easy", runtime=own)
+        assert str(result.configuration.runtime) == "half"
+        assert waits("easy", runtime=own) != waits("easy")
+
+
+def test_a_class_that_is_written_anew_replaces_the_old_one() -> None:
+    def mine(now: int, queue: Any, running: Any, free: int) -> Any:
+        return []
+
+    first = spec_of("policy", mine)
+    mine_too = in_order
+    renamed = type("Mine", (InOrder,), {})
+    assert spec_of("policy", renamed) == first == "mine"
+    assert waits("mine") == waits(mine_too)
+
+
+@pytest.mark.parametrize(
+    ("rows", "reason"),
+    [
+        ([0, 0], "expected rows 0 to 0 of the queue, each once; found \\[0, 0\\]"),
+        ([5], "found \\[5\\]"),
+        (["a"], "found \\['a'\\]"),
+        ([0.0], "found \\[0.0\\]"),
+    ],
+)
+def test_rows_that_are_none_are_named(rows: Any, reason: str) -> None:
+    with pytest.raises(ReplayError, match=f"broken: .*{reason}"):
+        shadowtime.replay(LOG, _broken(rows))
+
+
+def _broken(rows: Any) -> Any:
+    def broken(now: int, queue: Any, running: Any, free: int) -> Any:
+        return rows
+
+    return broken
+
+
+def test_jobs_that_do_not_fit_are_named() -> None:
+    def greedy(now: int, queue: Any, running: Any, free: int) -> Any:
+        return range(len(queue))
+
+    with pytest.raises(ReplayError, match=r"greedy starts jobs on \d+ processors, and \d+ are free"):
+        shadowtime.replay(LOG, greedy)
+
+
+def test_a_name_that_is_taken_is_refused() -> None:
+    with pytest.raises(SettingsError, match="policy 'easy' exists already; give yours another `name`"):
+        spec_of("policy", type("Easy", (InOrder,), {}))
+    with pytest.raises(SettingsError, match="runtime Nothing: it needs a method predict_one and learn_one"):
+        spec_of("runtime", type("Nothing", (), {}))
+    with pytest.raises(SettingsError, match="policy int: it needs a method schedule"):
+        spec_of("policy", 5)
+    assert "easy" in REGISTRIES["policy"].classes
