@@ -81,6 +81,7 @@ if TYPE_CHECKING:
         Histogram,
         Probability,
         RunTimePrediction,
+        RunTimeRevision,
         WaitBound,
         WaitForecast,
         WalltimeAdjustment,
