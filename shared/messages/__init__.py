@@ -111,6 +111,7 @@ if TYPE_CHECKING:
         PairedStartScores,
         PolicyScores,
         PortfolioScores,
+        PredictionWorkloadScores,
         ProbabilityBin,
         ProbabilityScores,
         Reliability,
@@ -121,6 +122,7 @@ if TYPE_CHECKING:
         StartProbabilityScores,
         WaitBoundScores,
         WaitForecastScores,
+        WorkloadErrors,
     )
     from shadowtime.shared.messages.speedup import SpeedUp, ratio, reshaped_time
 
