@@ -5,7 +5,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from shadowtime.services.runtime_distribution.revisable import Group, Revisable
-from shadowtime.shared.bounds import MAX_LIVE_JOBS, MAX_REVISIONS
+from shadowtime.shared.bounds import MAX_REVISIONS
 from shadowtime.shared.messages import JobSubmitted, RunTimePrediction, RunTimeRevision, construct_unchecked, moment
 from shadowtime.shared.spec import Price
 from shadowtime.shared.stages import JobsInSystem
@@ -13,8 +13,8 @@ from shadowtime.shared.stages import JobsInSystem
 WORK = 200_000_000
 """Maximum number of steps of the predictions that are made anew at one event. Further jobs follow at the next event."""
 
-PRICE = Price(memory=1_500 * MAX_LIVE_JOBS, storing=500 * MAX_LIVE_JOBS, steps=WORK)
-"""Upper limit of memory and work for the jobs in the system, beside the predictor itself."""
+PRICE = Price(steps=WORK)
+"""Upper limit of the work beside that of the predictor. The memory of live jobs is not part of a price."""
 
 
 class AskedJob(NamedTuple):

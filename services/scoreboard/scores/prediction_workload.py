@@ -1,5 +1,6 @@
 """Errors of run-time predictions over all predictions that are made of the jobs in the system, not one for each job."""
 
+from array import array
 from typing import Any
 
 from shadowtime.shared.bounds import saturated
@@ -8,27 +9,29 @@ from shadowtime.shared.messages import PredictionWorkloadScores, RunTimeRevision
 MAX_CHANGES = 64
 """Changes of a job's prediction that are stored until the job ends. Beyond this number, two neighbours are merged."""
 
-Counted = tuple[float, int, int, int]
-"""A predicted run time in seconds; and how often it was in use: at submissions of jobs, at passes while the job waited,
-and at passes while it ran."""
+COLUMNS = 4
+"""Numbers that are stored of each prediction of a job: the predicted run time in seconds; and how often it was in use,
+at submissions of jobs, at passes while the job waited, and at passes while it ran."""
 
 Error = tuple[int, float]
 """Number of predictions, and the sum of their absolute errors in seconds."""
 
 
-def merged(counted: list[Counted]) -> list[Counted]:
+def merged(counted: "array[float]") -> "array[float]":
     """Return predictions in which each pair of neighbours is merged into its mean, weighted by use.
 
-    >>> merged([(60.0, 1, 2, 0), (80.0, 0, 1, 0), (300.0, 0, 0, 4)])
-    [(65.0, 1, 3, 0), (300.0, 0, 0, 4)]
+    >>> merged(array("d", [60, 1, 2, 0, 80, 0, 1, 0, 300, 0, 0, 4])).tolist()
+    [65.0, 1.0, 3.0, 0.0, 300.0, 0.0, 0.0, 4.0]
     """
-    pairs = []
-    for at in range(0, len(counted) - 1, 2):
-        (point, *uses), (after, *later) = counted[at : at + 2]
-        total = sum(uses) + sum(later)
-        mean = (point * sum(uses) + after * sum(later)) / total
-        pairs.append((mean, *(a + b for a, b in zip(uses, later, strict=True))))
-    return pairs + counted[len(counted) - len(counted) % 2 :]
+    fewer = array("d")
+    for at in range(0, len(counted), 2 * COLUMNS):
+        point, *uses = counted[at : at + COLUMNS]
+        if after := counted[at + COLUMNS : at + 2 * COLUMNS]:
+            total = sum(uses) + sum(after[1:])
+            point += (after[0] - point) * sum(after[1:]) / total
+            uses = [use + more for use, more in zip(uses, after[1:], strict=True)]
+        fewer.extend((point, *uses))
+    return fewer
 
 
 class JobPredictions:
@@ -42,15 +45,15 @@ class JobPredictions:
 
     def __init__(self, assumed: float | None, submissions: int, passes: int) -> None:
         self.assumed, self.submissions, self.passes, self.runs = assumed, submissions, passes, False
-        self.counted: list[Counted] = []
+        self.counted = array("d")
 
     def count(self, submissions: int, passes: int) -> None:
         """Store the uses of the prediction up to these counts of the run."""
         used, passed = submissions - self.submissions, passes - self.passes
         self.submissions, self.passes = submissions, passes
         if self.assumed is not None and used + passed:
-            self.counted.append((self.assumed, used, 0 if self.runs else passed, passed if self.runs else 0))
-            if len(self.counted) > MAX_CHANGES:
+            self.counted.extend((self.assumed, used, 0 if self.runs else passed, passed if self.runs else 0))
+            if len(self.counted) > COLUMNS * MAX_CHANGES:
                 self.counted = merged(self.counted)
 
 
@@ -123,10 +126,12 @@ class PredictionWorkload:
         """Add the errors of all predictions of an ended job; its run time is in seconds."""
         job = self.jobs.pop(number)
         job.count(self.submissions, self.passes)
-        for assumed, *uses in job.counted:
+        for at in range(0, len(job.counted), COLUMNS):
+            assumed, *uses = job.counted[at : at + COLUMNS]
             error = abs(assumed - run_time)
             self.errors = [
-                (count + used, total + used * error) for (count, total), used in zip(self.errors, uses, strict=True)
+                (count + int(used), total + used * error)
+                for (count, total), used in zip(self.errors, uses, strict=True)
             ]
 
     def scores(self, mean_run_time: float | None) -> PredictionWorkloadScores | None:
@@ -148,7 +153,7 @@ class PredictionWorkload:
     def snapshot(self) -> Any:
         """Return the jobs and the sums as plain values."""
         jobs = [
-            [number, job.assumed, job.submissions, job.passes, job.runs, job.counted]
+            [number, job.assumed, job.submissions, job.passes, job.runs, job.counted.tolist()]
             for number, job in self.jobs.items()
         ]
         return {"jobs": jobs, "counts": [self.submissions, self.passes], "errors": self.errors}
@@ -160,4 +165,4 @@ class PredictionWorkload:
         self.jobs = {}
         for number, assumed, submissions, passes, runs, counted in state["jobs"]:
             job = self.jobs[number] = JobPredictions(assumed, submissions, passes)
-            job.runs, job.counted = runs, [tuple(row) for row in counted]
+            job.runs, job.counted = runs, array("d", counted)
