@@ -129,7 +129,7 @@ def revised(queue: Queue, row: tuple[int, ...], revision: RunTimeRevision) -> tu
     predicted_time = min(max(int(revision.point), 1), requested_time)
     _keep_fraction(queue, number, revision.point, predicted_time)
     histogram = revision.histogram
-    if (percentile := queue.percentiles.get(number)) is not None:
+    if histogram and (percentile := queue.percentiles.get(number)) is not None:
         adjustment = WalltimeAdjustment(adjusted_time=adjusted_time, observations=0, percentile=percentile)
         histogram = reweighted(histogram, requested_time, adjustment)
     slot = queue.histograms.replace(row[SLOT], histogram)
