@@ -7,8 +7,9 @@ from typing import Any, NamedTuple, TypeVar
 from pydantic import Field
 
 from shadowtime.services.runtime_distribution.revisable import Group, Outlook, Revisable, RunTimeSettings
-from shadowtime.shared.messages import JobSubmitted
+from shadowtime.shared.messages import JobSubmitted, RunTimePrediction
 from shadowtime.shared.spec import Price
+from shadowtime.shared.stages import Predictor
 
 UNKNOWN = -1
 
@@ -58,7 +59,7 @@ class RememberingSettings(RunTimeSettings):
         return Price(500 * self.history, 500 * self.history, steps=2_000 * self.history)
 
 
-class WindowedPredictor(Revisable):
+class WindowedPredictor(Revisable, Predictor[JobSubmitted, int, RunTimePrediction]):
     """A predictor that is a function of the last `history` ended jobs.
 
     A subclass adds the newest job and removes the oldest. Its predictions must not depend on removed jobs, because a

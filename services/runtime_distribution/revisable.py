@@ -1,8 +1,8 @@
 """Predictions that can be made anew: when what is learned, or the time that a job runs, can change a prediction."""
 
 import math
-from abc import abstractmethod
-from typing import Any, ClassVar, Literal, NamedTuple
+from abc import ABC, abstractmethod
+from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 from pydantic import Field
@@ -70,7 +70,7 @@ class Outlook(NamedTuple):
         return cls(None if prediction is None else prediction.point, groups, until, prediction)
 
 
-class Revisable(Predictor[JobSubmitted, int, RunTimePrediction]):
+class Revisable(ABC):
     """A predictor that tells which predictions an ended job changes, and when a job's own run time so far does.
 
     `outlook` is pure, as `predict_one` is.
@@ -138,15 +138,3 @@ class Conditioned(Revisable):
     def changed_by(self, x: JobSubmitted) -> tuple[Group, ...]:
         """Return no groups: every prediction may change."""
         return ()
-
-    def learn_one(self, x: JobSubmitted, y: int) -> None:
-        """Learn the run time `y` in seconds."""
-        self._predictor.learn_one(x, y)
-
-    def snapshot(self) -> Any:
-        """Return the whole state as plain values."""
-        return self._predictor.snapshot()
-
-    def restore(self, state: Any) -> None:
-        """Restore the state that `snapshot` returned."""
-        self._predictor.restore(state)

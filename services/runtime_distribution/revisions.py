@@ -128,18 +128,22 @@ class Revisions:
         job, elapsed = asked
         point, groups, until, prediction = self._predictor.outlook(job, elapsed or 0)
         self._set_groups(number, groups)
-        if elapsed is None or until is None:
-            self._due.pop(number, None)
-        else:
-            due = self._due[number] = now + until - elapsed
-            heapq.heappush(self._by_time, (due, number))
-
+        self._set_due(number, None if elapsed is None or until is None else now + until - elapsed)
         if point is None or not is_estimate(point, elapsed) or whole_seconds(point) == self._last[number]:
             return None
         self._last[number] = whole_seconds(point)
         prediction = prediction or self._predictor.predict_one(job, elapsed or 0)
         histogram = () if prediction is None else prediction.histogram
         return construct_unchecked(RunTimeRevision, job_number=number, point=point, histogram=histogram)
+
+    def _set_due(self, number: int, due: int | None) -> None:
+        if due is None:
+            self._due.pop(number, None)
+        elif self._due.get(number) != due:
+            self._due[number] = due
+            heapq.heappush(self._by_time, (due, number))
+        if len(self._by_time) > 2 * len(self._due) + 64:  # mostly former entries
+            self._by_time = sorted((due, number) for number, due in self._due.items())
 
     def _set_groups(self, number: int, groups: tuple[Group, ...]) -> None:
         before = self._groups.get(number, ())

@@ -20,7 +20,7 @@ from shadowtime.services.runtime_distribution.history import (
 from shadowtime.services.runtime_distribution.revisable import Group, Outlook, Revisable, RunTimeSettings, as_predicted
 from shadowtime.shared.messages import JobSubmitted, RunTimePrediction
 from shadowtime.shared.spec import Price
-from shadowtime.shared.stages import Passthrough
+from shadowtime.shared.stages import Passthrough, Predictor
 
 
 class Requested(Passthrough):
@@ -40,7 +40,7 @@ class OwnersSettings(RunTimeSettings):
 # The mean of the user's last two run times.
 
 
-class LastTwo(Revisable):
+class LastTwo(Revisable, Predictor[JobSubmitted, int, RunTimePrediction]):
     """Predict the mean run time of the two jobs of the same user that ended last.
 
     A user with fewer than two ended jobs gets no prediction. Memory is two numbers for each of at most `MAX_OWNERS`
@@ -99,7 +99,7 @@ class LastTwo(Revisable):
 # The longest run time so far in the job's queue.
 
 
-class QueueMaximum(Revisable):
+class QueueMaximum(Revisable, Predictor[JobSubmitted, int, RunTimePrediction]):
     """Predict the longest run time of all ended jobs of the same queue, a substitute for requests in logs without them.
 
     Jobs without a known queue form one queue. Memory is two numbers for each of at most `MAX_OWNERS` queues.

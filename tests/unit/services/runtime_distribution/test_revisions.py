@@ -176,7 +176,8 @@ class Counting(Conditioned):
 
 
 def test_only_jobs_of_a_changed_group_are_asked_about() -> None:
-    predictor = Counting(PREDICTORS.build(parse("last-two")))
+    inner = PREDICTORS.build(parse("last-two"))
+    predictor = Counting(inner)
     revisions, jobs = Revisions(predictor), JobsInSystem()
     for number in range(1, 101):
         jobs.submit(job(number, user=number % 10))
@@ -187,7 +188,7 @@ def test_only_jobs_of_a_changed_group_are_asked_about() -> None:
     assert predictor.asked == 100
     for run_time in (60, 120):
         revisions.learn(job(0, user=3))
-        predictor.learn_one(job(0, user=3), run_time)
+        inner.learn_one(job(0, user=3), run_time)
     assert [(each.job_number, each.point) for each in revisions.take(5, jobs) or ()] == [
         (number, 90.0) for number in range(3, 101, 10)
     ]
