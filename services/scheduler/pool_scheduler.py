@@ -170,7 +170,8 @@ class PoolScheduler:
 
     def revise(self, revisions: Sequence[RunTimeRevision]) -> None:
         """Take over predictions that were made anew, for jobs that wait or run in this pool."""
-        waiting, running = [], []
+        waiting: list[tuple[int, ...]] = []
+        running: list[tuple[int, ...]] = []
         for revision in revisions:
             if (row := self.queue.row(revision.job_number)) is not None:
                 waiting.append(revised(self.queue, row, revision))
