@@ -168,7 +168,7 @@ def specs() -> str:
         if option == "policy":
             parts.append(f"`best` is what the project recommends: `{BEST}`. Keys behind it replace those.\n")
         if common:
-            parts.append(f"Keys of all {'policies' if option == 'policy' else 'but `none`'}:\n")
+            parts.append(f"Keys of all {'policies' if option == 'policy' else f'but `{DEFAULTS[option]}`'}:\n")
             nested = [
                 (
                     f"`{option}`",

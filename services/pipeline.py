@@ -14,7 +14,7 @@ STAGES = chained(
         topics.JOBS,
         topics.RUNTIME_DISTRIBUTIONS,
         RuntimeDistribution,
-        ("run_time",),
+        ("run_time", "revisions"),
         price=RuntimeDistribution.price,
     ),
     Stage(

@@ -44,6 +44,9 @@ MAX_SPEC_DEPTH = 8
 MAX_KEYS = 64
 """Settings of one SPEC."""
 
+MAX_REVISIONS = 1_000
+"""Revised predictions of run times in one event. Further revisions follow in the next events."""
+
 MAX_BOUNDS = 32
 """Bounds on the wait of one job. One event also has at most this many shares of covered waits, and change points."""
 

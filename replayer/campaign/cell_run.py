@@ -204,6 +204,9 @@ def figures(result: RunResult) -> Iterator[tuple[str, float | int | None]]:
     parts: dict[str, Figures] = {"run_time": run_time, "adjustment": scores.adjustment.model_dump()}
     if scores.wait_forecast is not None:
         parts["wait_forecast"] = scores.wait_forecast.model_dump()
+    if scores.prediction_workload is not None:
+        for name, errors in scores.prediction_workload.model_dump().items():
+            parts[f"prediction_workload.{name}"] = errors
     if scores.calibration is not None:
         for name, table in scores.calibration.model_dump(exclude={"open_candidates"}, exclude_none=True).items():
             parts[f"calibration.{name}"] = {key: value for key, value in table.items() if key != "bins"}

@@ -5,7 +5,14 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from shadowtime.shared.messages import AdjustmentScores, PolicyScores, RunTimeScores, WaitForecastScores
+from shadowtime.shared.messages import (
+    AdjustmentScores,
+    PolicyScores,
+    PredictionWorkloadScores,
+    RunTimeScores,
+    WaitForecastScores,
+    WorkloadErrors,
+)
 
 Unit = Literal["s", "min", "h", "days", "%", ""]
 FACTORS: dict[Unit, float] = {"s": 1, "min": 1 / 60, "h": 1 / 3600, "days": 1 / 86_400, "%": 100, "": 1}
@@ -16,6 +23,11 @@ KEYS = {
     *(f"run_time.{name}" for name in {*RunTimeScores.model_fields, "error_share", "pit_distance"} - {"pit"}),
     *(f"adjustment.{name}" for name in AdjustmentScores.model_fields),
     *(f"wait_forecast.{name}" for name in WaitForecastScores.model_fields),
+    *(
+        f"prediction_workload.{workload}.{name}"
+        for workload in PredictionWorkloadScores.model_fields
+        for name in WorkloadErrors.model_fields
+    ),
 }
 FAMILIES = (
     "calibration.",

@@ -111,10 +111,13 @@ def as_json(
 
 
 def _run_time_row(result: RunResult) -> dict[str, Any]:
+    workload = result.scores.prediction_workload
     return {
         "policy": result.plan.label,
         "predictor": result.plan.configuration.runtime,
-    } | result.scores.run_time.model_dump()
+        **result.scores.run_time.model_dump(),
+        "prediction_workload": workload and workload.model_dump(),
+    }
 
 
 def _forecast_rows(results: Sequence[RunResult]) -> list[dict[str, Any]]:

@@ -10,9 +10,9 @@ from shadowtime.services.runtime_distribution.history import (
     RememberedJob,
     RememberingSettings,
     WindowedPredictor,
-    as_predicted,
     remembered,
 )
+from shadowtime.services.runtime_distribution.revisable import Group, Outlook, as_predicted
 from shadowtime.shared.kernels import Floats, kernel
 from shadowtime.shared.messages import JobSubmitted, RunTimePrediction
 
@@ -113,32 +113,44 @@ class DowneyRunTimes(WindowedPredictor):
     def __init__(self, settings: RememberingSettings) -> None:
         super().__init__(settings.history)
         self._logarithms: dict[int, Logarithms] = {}  # by queue
+        self._fits: dict[int, tuple[float, float]] = {}
+        """The result of `fit` by queue, computed on demand. It follows from the logarithms."""
 
     @abstractmethod
     def lifetime(self, beta0: float, beta1: float, age: float) -> float | None:
         """Return the predicted total run time in seconds of a job of this age, or None if the model does not apply."""
 
     def predict_one(self, x: JobSubmitted, elapsed: int = 0) -> RunTimePrediction | None:
-        """Return the prediction for a job that has run for `elapsed` seconds, or None if the model does not apply.
-
-        The stage asks at submission, with `elapsed` 0.
-        """
-        logarithms = self._logarithms.get(remembered(x).queue_number)
+        """Return the prediction for a job that has run for `elapsed` seconds, or None if the model does not apply."""
+        queue = remembered(x).queue_number
+        logarithms = self._logarithms.get(queue)
         if logarithms is None:
             return None
-        remaining = self.lifetime(*fit(logarithms, self.omitted), float(elapsed))
+        if queue not in self._fits:
+            self._fits[queue] = fit(logarithms, self.omitted)
+        remaining = self.lifetime(*self._fits[queue], float(elapsed))
         if remaining is None:
             return None
         return RunTimePrediction(point=as_predicted(remaining, x, elapsed), observations=len(logarithms))
 
+    def outlook(self, x: JobSubmitted, elapsed: int) -> Outlook:
+        """Return the prediction, which depends on the jobs of the queue, and changes with every second of a run."""
+        return super().outlook(x, elapsed)._replace(until=elapsed + 1)
+
+    def groups_of(self, job: RememberedJob) -> tuple[Group, ...]:
+        """Return the queue as a group."""
+        return ((job.queue_number,),)
+
     def add(self, job: RememberedJob) -> None:
         """Add the newest job."""
+        self._fits.pop(job.queue_number, None)
         known = self._logarithms.get(job.queue_number, np.empty(0))
         logarithm = math.log(max(job.run_time, 1))
         self._logarithms[job.queue_number] = np.insert(known, np.searchsorted(known, logarithm), logarithm)
 
     def remove(self, job: RememberedJob) -> None:
         """Remove the oldest job."""
+        self._fits.pop(job.queue_number, None)
         known = self._logarithms[job.queue_number]
         left = np.delete(known, np.searchsorted(known, math.log(max(job.run_time, 1))))
         if len(left):

@@ -2,11 +2,12 @@
 
 from pydantic import Field
 
+from shadowtime.services.runtime_distribution.revisable import RunTimeSettings
 from shadowtime.services.runtime_distribution.weighted_jobs import BEYOND, SimilarJobs, Weighting, price_of_users
-from shadowtime.shared.spec import Price, SpecSettings
+from shadowtime.shared.spec import Price
 
 
-class EmpiricalSettings(SpecSettings):
+class EmpiricalSettings(RunTimeSettings):
     """Settings of `Empirical`."""
 
     window: int = Field(60, ge=1, le=1000, description="ended jobs that are remembered of each user")
@@ -58,7 +59,7 @@ class Empirical(SimilarJobs):
 LIKE = "weight of a job with another {0}; a job with the same {0} has weight 1"
 
 
-class EmpiricalRequestSettings(SpecSettings):
+class EmpiricalRequestSettings(RunTimeSettings):
     """Settings of `EmpiricalRequest`."""
 
     window: int = Field(60, ge=1, le=1000, description="ended jobs that are remembered of each user")

@@ -3,6 +3,7 @@
 The first template with enough jobs predicts.
 """
 
+import math
 from collections.abc import Iterable
 
 import numpy as np
@@ -12,14 +13,18 @@ from shadowtime.services.runtime_distribution.history import (
     RememberedJob,
     RememberingSettings,
     WindowedPredictor,
-    as_predicted,
     remembered,
 )
-from shadowtime.shared.kernels import Floats
+from shadowtime.services.runtime_distribution.revisable import Group, Outlook, as_predicted
+from shadowtime.shared.bounds import MAX_PROCESSORS
+from shadowtime.shared.kernels import Floats, IntegerCube, Integers, IntegerTable, kernel
 from shadowtime.shared.messages import JobSubmitted, RunTimePrediction
 
 MIN_VARIANCE = 1.0
 """Smallest variance in square seconds. It keeps equal run times from outweighing all others."""
+
+NEVER = 1 << 40
+"""Seconds beyond any run time."""
 
 MIN_ENDED = 2
 """Fewest ended jobs for a mean, and for the variance that weights it."""
@@ -41,8 +46,8 @@ class RangeSums:
 
     __slots__ = ("count", "processors", "run_times", "squares")
 
-    def __init__(self) -> None:
-        self.count = self.processors = self.run_times = self.squares = 0
+    def __init__(self, count: int = 0, processors: int = 0, run_times: int = 0, squares: int = 0) -> None:
+        self.count, self.processors, self.run_times, self.squares = count, processors, run_times, squares
 
     def add(self, job: RememberedJob, sign: int) -> None:
         """Add a job, or remove it with `sign` -1."""
@@ -65,6 +70,55 @@ def range_of(processors: int) -> int:
     [1, 2, 2, 3, 3, 4]
     """
     return processors.bit_length()
+
+
+RANGES = MAX_PROCESSORS.bit_length() + 1
+"""Number of ranges of processors."""
+
+
+@kernel
+def longer_than(
+    elapsed: int, user: int, executable: int, jobs: IntegerTable, count: int
+) -> tuple[IntegerCube, Integers]:
+    """Return the sums of the jobs that ran longer than `elapsed` seconds, by group and range of processors. O(count).
+
+    Parameters
+    ----------
+    jobs, count
+        Run time, processors, user and executable of the first `count` jobs, shape (4, at least `count`). Run times are
+        limited so that sums of squares do not overflow: with 20,000 jobs, to half a year.
+
+    Returns
+    -------
+    sums
+        The fields of `RangeSums` for the three groups of `keys_of`, shape (3, RANGES, 4).
+    least
+        Shortest of these run times in each group, `NEVER` if there is none; shape (3,).
+
+    >>> jobs = np.array([[60, 90, 700], [1, 4, 4], [7, 7, 8], [3, 3, 3]])
+    >>> sums, least = longer_than(60, 7, 3, jobs, 3)
+    >>> sums[:, 3].tolist(), least.tolist()
+    ([[1, 4, 90, 8100], [2, 8, 790, 498100], [2, 8, 790, 498100]], [90, 90, 90])
+    """
+    sums, least = np.zeros((3, RANGES, 4), np.int64), np.full(3, NEVER)
+    largest = int(math.sqrt(2.0**62 / max(count, 1)))
+    for job in range(count):
+        if jobs[0, job] <= elapsed:
+            continue
+        run_time, number, left = min(jobs[0, job], largest), 0, jobs[1, job]
+        while left > 0:
+            number += 1
+            left >>= 1
+        closest = 2 if jobs[3, job] != executable else 1 if jobs[2, job] != user else 0
+        for group in range(closest, 3):
+            row = sums[group, number]
+            row[0] += 1
+            row[1] += jobs[1, job]
+            row[2] += run_time
+            row[3] += run_time * run_time
+            least[group] = min(least[group], jobs[0, job])
+
+    return sums, least
 
 
 def weighted_fit(x: Floats, y: Floats, weights: Floats, degree: int) -> Floats:
@@ -112,45 +166,64 @@ class Gibbons(WindowedPredictor):
         super().__init__(settings.history)
         self._degree = settings.degree
         self._sums: dict[Key, dict[int, RangeSums]] = {}  # by key of a group (`keys_of`), and by range of processors
+        self._table: IntegerTable = np.zeros((4, 64), dtype=np.int64)
+        """The jobs of the window for `longer_than`: the newest replaces the oldest."""
+        self._next = 0
 
     def predict_one(self, x: JobSubmitted, elapsed: int = 0) -> RunTimePrediction | None:
         """Return the prediction of the first template with enough jobs, or None if no template has enough.
 
-        The stage asks at submission, with `elapsed` 0. For a job that has run for `elapsed` seconds, only jobs that ran
-        longer count; finding them is O(history).
+        For a job that has run for `elapsed` seconds, only jobs that ran longer count; finding them is O(history).
         """
+        return self.outlook(x, elapsed).prediction
+
+    def outlook(self, x: JobSubmitted, elapsed: int) -> Outlook:
+        """Return the prediction. It depends on the groups up to the one that predicts, and on their next run time."""
         job = remembered(x)
-        if elapsed:
-            among = Gibbons(GibbonsSettings(history=len(self.jobs) + 1, degree=self._degree))
-            for other in self.jobs:
-                if other.run_time > elapsed:
-                    among.add(other)
-            sums = among._sums
-        else:
-            sums = self._sums
+        keys = keys_of(job)
+        ranges_of, next_times = self._ranges(job, keys, elapsed)
+        for depth, ranges in enumerate(ranges_of, 1):
+            estimated = self._estimate(ranges, job.requested_processors)
+            if estimated is not None:
+                point, observations = as_predicted(estimated[0], x, elapsed), estimated[1]
+                prediction = RunTimePrediction(point=point, observations=observations)
+                return Outlook.of(prediction, keys[:depth], min(next_times[:depth]))
+        return Outlook.of(None, keys, min(next_times))
 
-        for key in keys_of(job):
-            ranges = sums.get(key, {})
-            own = ranges.get(range_of(job.requested_processors))
-            if own is not None and own.count >= MIN_ENDED:
-                return RunTimePrediction(
-                    point=as_predicted(own.run_times / own.count, x, elapsed), observations=own.count
-                )
+    def _ranges(
+        self, job: RememberedJob, keys: tuple[Key, ...], elapsed: int
+    ) -> tuple[list[dict[int, RangeSums]], list[int]]:
+        """Return the ranges of each group, from the jobs that ran longer than `elapsed`, and their least run time."""
+        if not elapsed:  # also jobs of 0 seconds, which no running job resembles
+            return [self._sums.get(key, {}) for key in keys], [1] * len(keys)
+        sums, least = longer_than(elapsed, job.user_id, job.executable_number, self._table, len(self.jobs))
+        ranges_of = [{number: RangeSums(*row) for number, row in enumerate(group) if row[0]} for group in sums.tolist()]
+        return ranges_of, least.tolist()
 
-            known = [
-                statistics for _, statistics in sorted(ranges.items()) if statistics.count >= MIN_ENDED
-            ]  # sorted: the rounding of the fit must not depend on the order of insertion
-            if len(known) > self._degree:
-                fit = weighted_fit(*_points(known), self._degree)
-                fitted = float(np.polyval(fit, job.requested_processors))
-                return RunTimePrediction(
-                    point=as_predicted(fitted, x, elapsed), observations=sum(statistics.count for statistics in known)
-                )
+    def _estimate(self, ranges: dict[int, RangeSums], processors: int) -> tuple[float, int] | None:
+        """Return the mean of the range, else the regression over all ranges, each with its number of jobs."""
+        own = ranges.get(range_of(processors))
+        if own is not None and own.count >= MIN_ENDED:
+            return own.run_times / own.count, own.count
+        known = [
+            statistics for _, statistics in sorted(ranges.items()) if statistics.count >= MIN_ENDED
+        ]  # sorted: the rounding of the fit must not depend on the order of insertion
+        if len(known) <= self._degree:
+            return None
+        fit = weighted_fit(*_points(known), self._degree)
+        return float(np.polyval(fit, processors)), sum(statistics.count for statistics in known)
 
-        return None
+    def groups_of(self, job: RememberedJob) -> tuple[Group, ...]:
+        """Return the keys of the job's three groups."""
+        return keys_of(job)
 
     def add(self, job: RememberedJob) -> None:
         """Add the newest job."""
+        slot = self._next = 0 if len(self.jobs) == 1 else self._next % self._history
+        if slot == self._table.shape[1]:
+            self._table = np.concatenate((self._table, np.zeros_like(self._table)), axis=1)
+        self._table[:, slot] = job.run_time, job.requested_processors, job.user_id, job.executable_number
+        self._next += 1
         for key in keys_of(job):
             self._sums.setdefault(key, {}).setdefault(range_of(job.requested_processors), RangeSums()).add(job, 1)
 

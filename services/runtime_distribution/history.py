@@ -6,9 +6,9 @@ from typing import Any, NamedTuple, TypeVar
 
 from pydantic import Field
 
-from shadowtime.shared.bounds import MAX_DURATION
+from shadowtime.services.runtime_distribution.revisable import Group, Outlook, Revisable, RunTimeSettings
 from shadowtime.shared.messages import JobSubmitted, RunTimePrediction
-from shadowtime.shared.spec import Price, SpecSettings
+from shadowtime.shared.spec import Price
 from shadowtime.shared.stages import Predictor
 
 UNKNOWN = -1
@@ -49,21 +49,7 @@ def remembered(job: JobSubmitted, run_time: int = UNKNOWN) -> RememberedJob:
     )
 
 
-def as_predicted(run_time: float, job: JobSubmitted, elapsed: int = 0) -> float:
-    """Return a run time limited to the possible values of a job that has run for `elapsed`; all times in seconds.
-
-    It is at most the request, but at least `elapsed` + 1 (docs/algorithms.md#limits-of-a-prediction).
-
-    >>> job = JobSubmitted(time=0, job_number=1, requested_processors=1, requested_time=60)
-    >>> as_predicted(0.5, job), as_predicted(90.0, job), as_predicted(50.0, job, elapsed=70)
-    (1.0, 60.0, 71.0)
-    """
-    if job.requested_time is not None:
-        run_time = min(run_time, float(job.requested_time))
-    return min(max(run_time, elapsed + 1.0), float(MAX_DURATION))
-
-
-class RememberingSettings(SpecSettings):
+class RememberingSettings(RunTimeSettings):
     """Settings of all predictors that store jobs."""
 
     history: int = Field(20_000, ge=1, le=200_000, description="ended jobs that are remembered, the last ones")
@@ -73,7 +59,7 @@ class RememberingSettings(SpecSettings):
         return Price(500 * self.history, 500 * self.history, steps=2_000 * self.history)
 
 
-class WindowedPredictor(Predictor[JobSubmitted, int, RunTimePrediction]):
+class WindowedPredictor(Revisable, Predictor[JobSubmitted, int, RunTimePrediction]):
     """A predictor that is a function of the last `history` ended jobs.
 
     A subclass adds the newest job and removes the oldest. Its predictions must not depend on removed jobs, because a
@@ -91,6 +77,19 @@ class WindowedPredictor(Predictor[JobSubmitted, int, RunTimePrediction]):
     @abstractmethod
     def remove(self, job: RememberedJob) -> None:
         """Remove the oldest job."""
+
+    @abstractmethod
+    def groups_of(self, job: RememberedJob) -> tuple[Group, ...]:
+        """Return the groups that the job changes when it is added or removed."""
+
+    def outlook(self, x: JobSubmitted, elapsed: int) -> Outlook:
+        """Return the point of a prediction that depends on the job's own groups alone, as the time passes."""
+        return Outlook.of(self.predict_one(x, elapsed), self.groups_of(remembered(x)))
+
+    def changed_by(self, x: JobSubmitted) -> tuple[Group, ...]:
+        """Return the groups of the job, and of the oldest job if the window is full."""
+        oldest = self.groups_of(self.jobs[0]) if len(self.jobs) == self._history else ()
+        return self.groups_of(remembered(x)) + oldest
 
     def learn_one(self, x: JobSubmitted, y: int) -> None:
         """Add a job with the run time `y` in seconds. Remove the oldest job if the window is full."""

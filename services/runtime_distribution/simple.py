@@ -2,7 +2,8 @@
 
 import math
 from array import array
-from bisect import bisect_left, insort
+from bisect import bisect_left, bisect_right, insort
+from collections.abc import Sequence
 from typing import Any, Literal
 
 from pydantic import Field
@@ -13,12 +14,12 @@ from shadowtime.services.runtime_distribution.history import (
     RememberedJob,
     RememberingSettings,
     WindowedPredictor,
-    as_predicted,
     lru_put,
     remembered,
 )
+from shadowtime.services.runtime_distribution.revisable import Group, Outlook, Revisable, RunTimeSettings, as_predicted
 from shadowtime.shared.messages import JobSubmitted, RunTimePrediction
-from shadowtime.shared.spec import Price, SpecSettings
+from shadowtime.shared.spec import Price
 from shadowtime.shared.stages import Passthrough, Predictor
 
 
@@ -28,7 +29,7 @@ class Requested(Passthrough):
     name = "requested"
 
 
-class OwnersSettings(SpecSettings):
+class OwnersSettings(RunTimeSettings):
     """Settings of predictors that store a few numbers of each user or queue. There are no keys."""
 
     def price(self) -> Price:
@@ -39,7 +40,7 @@ class OwnersSettings(SpecSettings):
 # The mean of the user's last two run times.
 
 
-class LastTwo(Predictor[JobSubmitted, int, RunTimePrediction]):
+class LastTwo(Revisable, Predictor[JobSubmitted, int, RunTimePrediction]):
     """Predict the mean run time of the two jobs of the same user that ended last.
 
     A user with fewer than two ended jobs gets no prediction. Memory is two numbers for each of at most `MAX_OWNERS`
@@ -66,15 +67,20 @@ class LastTwo(Predictor[JobSubmitted, int, RunTimePrediction]):
         del settings
         self._last: dict[int, tuple[int, ...]] = {}
 
-    def predict_one(self, x: JobSubmitted) -> RunTimePrediction | None:
+    def predict_one(self, x: JobSubmitted, elapsed: int = 0) -> RunTimePrediction | None:
         """Return the mean in seconds, at most the request, or None for a user with fewer than two ended jobs."""
         last = self._last.get(x.user_id, ()) if x.user_id is not None else ()
         if len(last) < 2:
             return None
-        mean = max(sum(last) / 2, 1.0)
-        return RunTimePrediction(
-            point=mean if x.requested_time is None else min(mean, x.requested_time), observations=2
-        )
+        return RunTimePrediction(point=as_predicted(sum(last) / 2, x, elapsed), observations=2)
+
+    def outlook(self, x: JobSubmitted, elapsed: int) -> Outlook:
+        """Return the prediction, which depends on the last jobs of the user."""
+        return Outlook.of(self.predict_one(x, elapsed), self.changed_by(x))
+
+    def changed_by(self, x: JobSubmitted) -> tuple[Group, ...]:
+        """Return the user as a group."""
+        return () if x.user_id is None else ((x.user_id,),)
 
     def learn_one(self, x: JobSubmitted, y: int) -> None:
         """Remember the run time `y` in seconds."""
@@ -93,7 +99,7 @@ class LastTwo(Predictor[JobSubmitted, int, RunTimePrediction]):
 # The longest run time so far in the job's queue.
 
 
-class QueueMaximum(Predictor[JobSubmitted, int, RunTimePrediction]):
+class QueueMaximum(Revisable, Predictor[JobSubmitted, int, RunTimePrediction]):
     """Predict the longest run time of all ended jobs of the same queue, a substitute for requests in logs without them.
 
     Jobs without a known queue form one queue. Memory is two numbers for each of at most `MAX_OWNERS` queues.
@@ -119,12 +125,20 @@ class QueueMaximum(Predictor[JobSubmitted, int, RunTimePrediction]):
         del settings
         self._longest: dict[int | None, tuple[int, int]] = {}  # by queue: run time and number of ended jobs
 
-    def predict_one(self, x: JobSubmitted) -> RunTimePrediction | None:
+    def predict_one(self, x: JobSubmitted, elapsed: int = 0) -> RunTimePrediction | None:
         """Return the maximum in seconds, at most the request, or None before a job of the queue has ended."""
         if x.queue_number not in self._longest:
             return None
         longest, ended = self._longest[x.queue_number]
-        return RunTimePrediction(point=as_predicted(longest, x), observations=ended)
+        return RunTimePrediction(point=as_predicted(longest, x, elapsed), observations=ended)
+
+    def outlook(self, x: JobSubmitted, elapsed: int) -> Outlook:
+        """Return the prediction, which depends on the jobs of the queue."""
+        return Outlook.of(self.predict_one(x, elapsed), self.changed_by(x))
+
+    def changed_by(self, x: JobSubmitted) -> tuple[Group, ...]:
+        """Return the queue as a group."""
+        return ((),) if x.queue_number is None else ((x.queue_number,),)
 
     def learn_one(self, x: JobSubmitted, y: int) -> None:
         """Record the run time `y` in seconds."""
@@ -205,14 +219,19 @@ class ClassMeanSigma(WindowedPredictor):
         self._class_of = settings.class_of
         self._sums: dict[Key, Sums] = {}
 
-    def predict_one(self, x: JobSubmitted) -> RunTimePrediction | None:
+    def predict_one(self, x: JobSubmitted, elapsed: int = 0) -> RunTimePrediction | None:
         """Return the prediction, at most the request, or None for a class with fewer than two ended jobs."""
         key = self._class_of(remembered(x))
         count, total, squares = NOTHING if key is None else self._sums.get(key, NOTHING)
         if count < MIN_ENDED:
             return None
         sigma = math.sqrt((count * squares - total * total) / (count * (count - 1)))
-        return RunTimePrediction(point=as_predicted(total / count + SIGMAS * sigma, x), observations=count)
+        return RunTimePrediction(point=as_predicted(total / count + SIGMAS * sigma, x, elapsed), observations=count)
+
+    def groups_of(self, job: RememberedJob) -> tuple[Group, ...]:
+        """Return the class of the job."""
+        key = self._class_of(job)
+        return () if key is None else (key,)
 
     def add(self, job: RememberedJob) -> None:
         """Add the newest job."""
@@ -267,14 +286,34 @@ class ClassP90(WindowedPredictor):
         self._class_of = settings.class_of
         self._run_times: dict[Key, array[int]] = {}
 
-    def predict_one(self, x: JobSubmitted) -> RunTimePrediction | None:
-        """Return the percentile in seconds, at most the request, or None for a class with fewer than two ended jobs."""
-        key = self._class_of(remembered(x))
-        run_times = () if key is None else self._run_times.get(key, ())
-        if len(run_times) < MIN_ENDED:
+    def predict_one(self, x: JobSubmitted, elapsed: int = 0) -> RunTimePrediction | None:
+        """Return the percentile in seconds, at most the request, or None for a class with fewer than two ended jobs.
+
+        For a job that has run for `elapsed` seconds, only jobs that ran longer count.
+        """
+        run_times, shorter = self._longer(x, elapsed)
+        count = len(run_times) - shorter
+        if count < MIN_ENDED:
             return None
-        percentile = run_times[math.ceil(SHARE * len(run_times)) - 1]
-        return RunTimePrediction(point=as_predicted(percentile, x), observations=len(run_times))
+        percentile = run_times[shorter + math.ceil(SHARE * count) - 1]
+        return RunTimePrediction(point=as_predicted(percentile, x, elapsed), observations=count)
+
+    def outlook(self, x: JobSubmitted, elapsed: int) -> Outlook:
+        """Return the prediction, which holds until the job has run for as long as the next job of its class."""
+        run_times, shorter = self._longer(x, elapsed)
+        until = max(run_times[shorter], elapsed + 1) if shorter < len(run_times) else None
+        return super().outlook(x, elapsed)._replace(until=until)
+
+    def groups_of(self, job: RememberedJob) -> tuple[Group, ...]:
+        """Return the class of the job."""
+        key = self._class_of(job)
+        return () if key is None else (key,)
+
+    def _longer(self, x: JobSubmitted, elapsed: int) -> tuple[Sequence[int], int]:
+        """Return the run times of the job's class in order, and the number of those not longer than `elapsed`."""
+        key = self._class_of(remembered(x))
+        run_times: Sequence[int] = () if key is None else self._run_times.get(key, ())
+        return run_times, bisect_right(run_times, elapsed) if elapsed else 0
 
     def add(self, job: RememberedJob) -> None:
         """Add the newest job."""

@@ -39,6 +39,7 @@ from shadowtime.shared.messages import (
     JobWithdrawn,
     Kill,
     RunTimePrediction,
+    RunTimeRevision,
     SchedulingPoint,
     Start,
     WaitForecast,
@@ -139,6 +140,25 @@ class Scheduler(StageHandler):
     def price(opened: ClusterOpened) -> Price:
         """Return the upper limit of memory and work for the policy of a run. The number of pools does not change it."""
         return POLICIES.price(parse(opened.policy))
+
+    def answer(self, envelope: Envelope, known: Any) -> Envelope:
+        """Take over the predictions that were made anew, then answer the event."""
+        if envelope.revisions:
+            self._revise(envelope.revisions)
+        return super().answer(envelope, known)
+
+    def _revise(self, revisions: Sequence[RunTimeRevision]) -> None:
+        by_pool: dict[PoolScheduler, list[RunTimeRevision]] = {}
+        for revision in revisions:
+            number = revision.job_number
+            if (blocked := self.blocked.get(number)) is not None:
+                made = blocked.run_time or RunTimePrediction(point=revision.point, observations=0)
+                made = made.replaced(point=revision.point, histogram=revision.histogram)
+                self.blocked[number] = blocked._replace(run_time=made)
+            elif (pool := self.places.get(number)) is not None:
+                by_pool.setdefault(pool, []).append(revision)
+        for pool, of_pool in by_pool.items():
+            pool.revise(of_pool)
 
     def on_submitted(self, envelope: Envelope, job: JobSubmitted) -> Envelope:
         """Queue the job in its pool, unless it is blocked."""

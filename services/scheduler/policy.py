@@ -32,8 +32,8 @@ Output = Decision | Evaluated | CutShort | Chosen | Again
 class Policy(Protocol):
     """A scheduling policy: deterministic, no clock, no I/O, no mutation of its arguments.
 
-    A policy may hold state. The state changes only in `observe`, `beside` and `schedule`. The snapshot contains the
-    whole state.
+    A policy may hold state. The state changes only in `observe`, `beside`, `note_revisions` and `schedule`. The
+    snapshot contains the whole state.
     """
 
     name: ClassVar[str]
@@ -90,6 +90,10 @@ class Policy(Protocol):
 
     def force_pass(self) -> None:
         """Make the next `schedule` a pass over the whole queue. Only policies with timed passes need this."""
+        return  # not abstract
+
+    def note_revisions(self) -> None:
+        """Note that planned times of waiting or running jobs have changed without an event. Most policies need not."""
         return  # not abstract
 
     def observe(self, event: Event) -> None:

@@ -21,6 +21,7 @@ from shadowtime.services.scheduler.tables import (
     Running,
     enqueue,
     forget,
+    revised,
 )
 from shadowtime.shared.kernels import Integers
 from shadowtime.shared.messages import (
@@ -38,6 +39,7 @@ from shadowtime.shared.messages import (
     JobWithdrawn,
     Kill,
     PoolCapacity,
+    RunTimeRevision,
     SchedulingPoint,
     Start,
     moment,
@@ -166,6 +168,23 @@ class PoolScheduler:
         self.observe(job)
         return envelope
 
+    def revise(self, revisions: Sequence[RunTimeRevision]) -> None:
+        """Take over predictions that were made anew, for jobs that wait or run in this pool."""
+        waiting: list[tuple[int, ...]] = []
+        running: list[tuple[int, ...]] = []
+        for revision in revisions:
+            if (row := self.queue.row(revision.job_number)) is not None:
+                waiting.append(revised(self.queue, row, revision))
+            elif (row := self.running.row(revision.job_number)) is not None:
+                running.append(revised(self.queue, row, revision))
+        if waiting:
+            self.queue.replace(waiting)
+        if running:
+            self.running.replace(running)
+        self.policy.note_revisions()
+        if self.forecaster is not None:
+            self.forecaster.forget()
+
     def withdraw(self, withdrawn: JobWithdrawn) -> None:
         """Take the job out of the queue."""
         forget(self.queue, self.queue.remove(withdrawn.job_number))
@@ -283,6 +302,7 @@ class PoolScheduler:
             "queue": self.queue.snapshot(),
             "fractions": list(self.queue.fractions.items()),
             "priorities": list(self.queue.priorities.items()),
+            "percentiles": list(self.queue.percentiles.items()),
             "running": self.running.snapshot(),
             "suspended": list(self.suspended.values()),
             "reshaped": list(self.reshaped.values()),
@@ -296,6 +316,7 @@ class PoolScheduler:
         self.histograms.restore(state["histograms"])
         self.queue.restore(state["queue"])
         self.queue.fractions, self.queue.priorities = dict(state["fractions"]), dict(state["priorities"])
+        self.queue.percentiles = dict(state["percentiles"])
         self.running.restore(state["running"])
         self.reshaped = {number: (number, *rest) for number, *rest in state["reshaped"]}
         self.suspended = {number: (number, *rest) for number, *rest in state["suspended"]}

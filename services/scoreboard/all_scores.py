@@ -10,6 +10,7 @@ from shadowtime.services.scoreboard.scores import (
     Capacity,
     ExpectedStarts,
     MemberRecord,
+    PredictionWorkload,
     RunTimeDistributionScores,
     RunTimeErrors,
     SaidProbabilities,
@@ -29,6 +30,7 @@ class Tally:
     def __init__(self) -> None:
         self.waits = WaitScores()
         self.run_times = RunTimeErrors()
+        self.workload = PredictionWorkload()
         self.distributions = RunTimeDistributionScores()
         self.accuracy = WalltimeAccuracy()
         self.calibration = Calibration()
@@ -73,6 +75,7 @@ class Tally:
     def scores(self) -> Scores:
         """Return the scores as of now."""
         self.waits.fold()
+        run_times = self.run_times.scores()
         return Scores(
             policy=PolicyScores(
                 **self.waits.summary(self.capacity.until(self.waits.last_end)),
@@ -81,7 +84,7 @@ class Tally:
                 wasted_processor_seconds=saturated(self.wasted_processor_seconds),
                 scheduling_points=self.scheduling_points,
             ),
-            run_time=self.run_times.scores().model_copy(update=self.distributions.summary()),
+            run_time=run_times.model_copy(update=self.distributions.summary()),
             adjustment=self.accuracy.scores(),
             calibration=self.calibration.scores(),
             wait_bounds=self.coverage.scores(),
@@ -92,6 +95,7 @@ class Tally:
             happenings=Happenings(**self.happenings) if self.happenings else None,
             expected_starts=self.expected.scores(),
             drifts=self.held.scores(),
+            prediction_workload=self.workload.scores(run_times.mean_run_time),
         )
 
     def snapshot(self) -> dict[str, Any]:
@@ -99,6 +103,7 @@ class Tally:
         return {
             "waits": self.waits.snapshot(),
             "run_times": self.run_times.snapshot(),
+            "workload": self.workload.snapshot(),
             "distributions": self.distributions.snapshot(),
             "accuracy": self.accuracy.snapshot(),
             "calibration": self.calibration.snapshot(),
@@ -121,6 +126,7 @@ class Tally:
         """Restore the state that `snapshot` returned."""
         self.waits.restore(state["waits"])
         self.run_times.restore(state["run_times"])
+        self.workload.restore(state["workload"])
         self.distributions.restore(state["distributions"])
         self.accuracy.restore(state["accuracy"])
         self.calibration.restore(state["calibration"])

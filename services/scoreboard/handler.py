@@ -46,6 +46,8 @@ class Scoreboard(StageHandler):
 
     def answer(self, envelope: Envelope, known: Any) -> Envelope:
         """Answer the event. Add the samples that were due before it; at the close, also the final sample."""
+        for revision in envelope.revisions or ():
+            self.tally.workload.revise(revision)
         sampling, time = self.sampling, envelope.event.time
         if sampling is None or isinstance(envelope.event, Rejected):
             return super().answer(envelope, known)
@@ -71,6 +73,7 @@ class Scoreboard(StageHandler):
             self.tally.happenings["told_late"] += 1
         if envelope.run_time is not None:
             self.predictions[job.job_number] = envelope.run_time
+        self.tally.workload.submit(job.job_number, assumed(envelope.run_time, job))
         if envelope.adjustment is not None:
             self.adjusted_times[job.job_number] = envelope.adjustment.adjusted_time
         if envelope.wait_bounds:
@@ -90,6 +93,7 @@ class Scoreboard(StageHandler):
         self.tally.happenings[withdrawn.reason] += 1
         self._count_late(withdrawn)
         self.predictions.pop(number, None)
+        self.tally.workload.withdraw(number)
         self.adjusted_times.pop(number, None)
         waited = moment(withdrawn) - job.since
         self.tally.held.withdraw(job, waited, self.tally.coverage)
@@ -106,6 +110,7 @@ class Scoreboard(StageHandler):
         self._count_late(changed)
         if envelope.run_time is not None:
             self.predictions[new.job_number] = envelope.run_time
+            self.tally.workload.replace(new.job_number, envelope.run_time.point)
         if envelope.adjustment is not None:
             self.adjusted_times[new.job_number] = envelope.adjustment.adjusted_time
         if self.sampling is not None:
@@ -151,6 +156,7 @@ class Scoreboard(StageHandler):
         """Record the start for the calibration."""
         if started.happened is not None:
             self._count_late(started)
+        self.tally.workload.start(started.job_number)
         self.tally.calibration.start(started.job_number)
         return envelope
 
@@ -188,12 +194,14 @@ class Scoreboard(StageHandler):
             self.tally.killed += 1
             self.tally.wasted_processor_seconds += started.processors * ended.run_time
         if ended.requeued:
+            self.tally.workload.requeue(ended.job_number)
             return self._with_drifts(envelope)
         self.tally.ended_at_limit += ended.outcome == "limit"
         prediction = self.predictions.pop(ended.job_number, None)
         adjusted_time = self.adjusted_times.pop(ended.job_number, submitted.requested_time)
         self.tally.end(submitted, ended, prediction, adjusted_time)
         run_time = ended.own_run_time
+        self.tally.workload.end(ended.job_number, run_time)
         requested_time = submitted.requested_time or max(run_time, 1)
         began, over = moment(started), moment(ended)
         processors, suspended = started.processors, job.stood_still(over)
@@ -215,6 +223,7 @@ class Scoreboard(StageHandler):
         if decided.chosen is not None:
             self.tally.members.decide(decided)
         self.tally.scheduling_points += 1
+        self.tally.workload.decide()
         if self.sampling is not None:
             self.sampling.decide(decided)
         return envelope
@@ -252,3 +261,8 @@ class Scoreboard(StageHandler):
         self.adjusted_times = dict(state["adjusted_times"])
         if self.sampling is not None:
             self.sampling.restore(state["sampling"])
+
+
+def assumed(prediction: RunTimePrediction | None, job: JobSubmitted) -> float | None:
+    """Return the predicted run time of a job in seconds, without a prediction its request; None if it has neither."""
+    return job.requested_time if prediction is None else prediction.point

@@ -1,8 +1,16 @@
 """The interface of bounds on waits."""
 
+from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
-from shadowtime.shared.messages import ChangePoint, Coverage, JobSubmitted, RunTimePrediction, WaitBound
+from shadowtime.shared.messages import (
+    ChangePoint,
+    Coverage,
+    JobSubmitted,
+    RunTimePrediction,
+    RunTimeRevision,
+    WaitBound,
+)
 from shadowtime.shared.stages import Passthrough, Predictor
 
 
@@ -21,6 +29,10 @@ class Bounder(Predictor[JobSubmitted, int, tuple[WaitBound, ...]], Protocol):
 
     def note_prediction(self, x: JobSubmitted, run_time: RunTimePrediction | None) -> None:
         """Record the predicted run time of the job whose bounds are asked for next. Most bounders ignore it."""
+        return  # not abstract
+
+    def note_revisions(self, revisions: Sequence[RunTimeRevision]) -> None:
+        """Record run times of jobs in the system that were predicted anew. Most bounders ignore them."""
         return  # not abstract
 
     def bounds_at(self, x: JobSubmitted, now: int, quantile: float, confidence: float) -> tuple[WaitBound, ...]:

@@ -1,5 +1,7 @@
 """The stage that adds bounds to every submission, learns from every wait, and publishes the coverage of the bounds."""
 
+from typing import Any
+
 from shadowtime.services.wait_bound.bounder import Bounder, Unbounded
 from shadowtime.services.wait_bound.futures import FuturesBound
 from shadowtime.services.wait_bound.groups import BmbpBounds
@@ -34,6 +36,12 @@ class WaitBounds(PredictingStage):
     def price(opened: ClusterOpened) -> Price:
         """Return the upper limit of memory and work for the wait bound of a run."""
         return BOUNDERS.price(parse(opened.wait_bound))
+
+    def answer(self, envelope: Envelope, known: Any) -> Envelope:
+        """Take over the run times that were predicted anew, then answer the event."""
+        if envelope.revisions:
+            self.predictor.note_revisions(envelope.revisions)
+        return super().answer(envelope, known)
 
     def on_submitted(self, envelope: Envelope, job: JobSubmitted) -> Envelope:
         """Add the bounds, which may use the predicted run time."""

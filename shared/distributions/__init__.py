@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         Masses,
         bin_of,
         cut_probability,
+        expected_run_time,
         mean_run_time,
         quantile_of,
     )

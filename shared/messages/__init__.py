@@ -81,6 +81,7 @@ if TYPE_CHECKING:
         Histogram,
         Probability,
         RunTimePrediction,
+        RunTimeRevision,
         WaitBound,
         WaitForecast,
         WalltimeAdjustment,
@@ -110,6 +111,7 @@ if TYPE_CHECKING:
         PairedStartScores,
         PolicyScores,
         PortfolioScores,
+        PredictionWorkloadScores,
         ProbabilityBin,
         ProbabilityScores,
         Reliability,
@@ -120,6 +122,7 @@ if TYPE_CHECKING:
         StartProbabilityScores,
         WaitBoundScores,
         WaitForecastScores,
+        WorkloadErrors,
     )
     from shadowtime.shared.messages.speedup import SpeedUp, ratio, reshaped_time
 

@@ -23,6 +23,7 @@ from shadowtime.shared.bounds import (
     MAX_LIVE_JOBS,
     MAX_NAME_LENGTH,
     MAX_POOLS,
+    MAX_REVISIONS,
     MAX_SAMPLES,
     MAX_TIME,
 )
@@ -59,6 +60,7 @@ from shadowtime.shared.messages.predictions import (
     ChangePoint,
     Coverage,
     RunTimePrediction,
+    RunTimeRevision,
     WaitBound,
     WaitForecast,
     WalltimeAdjustment,
@@ -225,6 +227,7 @@ class Envelope(FrozenModel):
     sequence: Count
     event: Annotated[Event, Field(discriminator="kind")]
     run_time: RunTimePrediction | None = None
+    revisions: Annotated[tuple[RunTimeRevision, ...], AtMost(MAX_REVISIONS)] | None = None
     adjustment: WalltimeAdjustment | None = None
     wait_bounds: Annotated[tuple[WaitBound, ...], OfBounds] = ()
     forecast: WaitForecast | None = None

@@ -161,6 +161,25 @@ class RunTimePrediction(FrozenModel):
         )
 
 
+class RunTimeRevision(FrozenModel):
+    """The prediction of a waiting or running job, made anew from what has been learned since its last prediction.
+
+    Parameters
+    ----------
+    job_number
+        The job.
+    point
+        Expected total run time in seconds, given the time that the job has run so far.
+    histogram
+        As in `RunTimePrediction`, not conditioned on the time that the job has run. Empty from a predictor that
+        predicts a point only.
+    """
+
+    job_number: Count
+    point: Time
+    histogram: Histogram = ()
+
+
 class WalltimeAdjustment(FrozenModel):
     """A requested time, adjusted by the history of ended jobs.
 

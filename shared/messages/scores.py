@@ -96,7 +96,7 @@ class PolicyScores(FrozenModel):
 
 
 class RunTimeScores(FrozenModel):
-    """The accuracy of a run-time predictor for the jobs that ended.
+    """The accuracy of a run-time predictor for the jobs that ended: one prediction for each job, at its submission.
 
     `predictions` counts the jobs with a prediction. Errors, and the share that was `under_predicted`, are over all
     `jobs`; the request replaces a missing prediction. The last three are over the jobs with a histogram: mean log score
@@ -113,6 +113,27 @@ class RunTimeScores(FrozenModel):
     log_score: Finite | None = None
     crps: Finite | None = None
     pit: Annotated[tuple[Finite, ...], AtMost(TENTHS)] = ()
+
+
+class WorkloadErrors(FrozenModel):
+    """The errors of many predictions of each job: their number, and the mean in seconds and of the mean run time."""
+
+    predictions: Count
+    mean_absolute_error: Finite | None = None
+    error_share: Finite | None = None
+
+
+class PredictionWorkloadScores(FrozenModel):
+    """Errors of run times over all predictions that are made, in which a job counts many times; see `RunTimeScores`.
+
+    At a `submissions`, all waiting and running jobs are predicted, to forecast the wait of the new job. At a pass, all
+    waiting and running jobs are predicted (`passes`), or only those that wait (`passes_waiting`). The prediction in use
+    counts: the last one that was made. The request replaces a missing prediction (Smith 1999, section 2.1.4).
+    """
+
+    submissions: WorkloadErrors
+    passes: WorkloadErrors
+    passes_waiting: WorkloadErrors
 
 
 class AdjustmentScores(FrozenModel):
@@ -299,7 +320,7 @@ class Scores(FrozenModel):
     `wait_forecast` for those that forecast, and `starts` for those that forecast quantiles. `cuts` is for distributions
     of run times, and `portfolio` for policies that switch between several configurations. `happenings` is for logs with
     such events, `expected_starts` for logs with forecasts of the site's own scheduler, and `drifts` for runs with
-    predictions.
+    predictions. `run_time` has one prediction for each job, `prediction_workload` one for each use of a prediction.
     """
 
     policy: PolicyScores
@@ -314,3 +335,4 @@ class Scores(FrozenModel):
     happenings: Happenings | None = None
     expected_starts: Annotated[tuple[ExpectedStartScores, ...], AtMost(MAX_EXPECTED_QUEUES + 1)] | None = None
     drifts: DriftScores | None = None
+    prediction_workload: PredictionWorkloadScores | None = None

@@ -80,6 +80,9 @@ RUN_TIMES = (
     *("downey-median:history=200000", "class-p90:history=200000", "class-mean-sigma:history=200000"),
     *("boosted:history=50000", "mixture"),
 )
+REMADE = tuple(f"{name}:predict=anew" for name in ("templates", "gibbons", "downey-median", "last-two", "hmm"))
+"""Also the templates' `running`, which goes through a category for each job."""
+REMADE += ("templates:predict=anew,history=200000,set=mean(key=queue,running=64);mean(running=64)",)
 ADJUSTMENTS = ("none", "auto", "percentile:key=user+project+request,window=12m,fallback=coarser")
 WAIT_BOUNDS = ("bmbp", "bmbp:history=50000", "futures:history=50000", "futures:history=50000,trees=yes", "none")
 
@@ -198,6 +201,22 @@ def learned(setting: str, stage: str, spec: str, jobs: int) -> Slowest:
     return slowest
 
 
+def remade(spec: str, jobs: int) -> Slowest:
+    """Tell of jobs that run and wait while others end, so that predictions are made anew at every event."""
+    slowest = Slowest("runtime_distribution", runtime=canonical("runtime", spec))
+    handler: Any = slowest.run.handler
+    for number in range(20_000):
+        handler.predictor.learn_one(job(number, 0, 1 + number % 64, user_id=1, queue_number=1), number * 7 % 90_000)
+    for number in range(2 * jobs):
+        slowest.tell(job(number, 0, 1 + number % 64, 60 + number * 7 % 900_000, user_id=1, queue_number=1))
+        if number < jobs:
+            slowest.tell(JobStarted(time=0, job_number=number, processors=1))
+    for number in range(20):
+        slowest.tell(JobEnded(time=60 * number, job_number=number, run_time=60 * number))
+        slowest.tell(SchedulingPoint(time=60 * number))
+    return slowest
+
+
 def fill(slowest: Slowest, spec: str) -> None:
     """Let a predictor know as many users as it keeps, each with as many jobs as it remembers of them."""
     handler: Any = slowest.run.handler
@@ -249,6 +268,8 @@ def cases() -> Iterator[tuple[str, Callable[[], Slowest]]]:
         yield f"scheduler {spec}", partial(crowded, spec, JOBS)
     for spec in RUN_TIMES:
         yield f"runtime_distribution {spec}", partial(learned, "runtime", "runtime_distribution", spec, ended(spec))
+    for spec in REMADE:
+        yield f"runtime_distribution {spec}", partial(remade, spec, JOBS)
     for spec in ADJUSTMENTS:
         yield f"walltime_adjustment {spec}", partial(learned, "adjustment", "walltime_adjustment", spec, ended(spec))
     for spec in WAIT_BOUNDS:

@@ -12,6 +12,7 @@ from shadowtime.services.runtime_distribution.ensembles.recalibration import Pit
 from shadowtime.services.runtime_distribution.ensembles.rows import ASKED, WIDTH, JobRows, KnownAtSubmission
 from shadowtime.services.runtime_distribution.ensembles.within_bins import spread, transformed_within
 from shadowtime.services.runtime_distribution.history import UNKNOWN, RememberedJob, remembered
+from shadowtime.services.runtime_distribution.revisable import RunTimeSettings
 from shadowtime.services.runtime_distribution.templates import TemplatesSettings
 from shadowtime.shared.distributions import (
     NOT_INSTALLED,
@@ -32,7 +33,7 @@ from shadowtime.shared.distributions import (
 from shadowtime.shared.formatting import DAY
 from shadowtime.shared.kernels import Floats, FloatTable, Integers
 from shadowtime.shared.messages import Event, JobEnded, JobStarted, JobSubmitted, JobWithdrawn, RunTimePrediction
-from shadowtime.shared.spec import Price, SpecSettings
+from shadowtime.shared.spec import Price
 from shadowtime.shared.stages import LastValue, Predictor
 
 # Parameters of LightGBM for the trees of `boosted`, beside the fixed ones of `shared.distributions.boosted_trees`.
@@ -68,7 +69,7 @@ LEAST = 1e-3
 """Smallest probability of an outcome from which trees start; smaller ones are raised to it."""
 
 
-class BoostedSettings(SpecSettings):
+class BoostedSettings(RunTimeSettings):
     """Settings of `Boosted`."""
 
     history: int = Field(20_000, ge=500, le=50_000, description="ended jobs that trees are grown on, the last ones")

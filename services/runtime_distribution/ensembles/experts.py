@@ -7,6 +7,7 @@ from pydantic import Field
 
 from shadowtime.services.runtime_distribution.history import MAX_OWNERS, lru_put
 from shadowtime.services.runtime_distribution.hmm import Hmm, HmmSettings
+from shadowtime.services.runtime_distribution.revisable import RunTimeSettings
 from shadowtime.services.runtime_distribution.weighted_jobs import (
     BEYOND,
     Jobs,
@@ -17,7 +18,7 @@ from shadowtime.services.runtime_distribution.weighted_jobs import (
 from shadowtime.shared.distributions import Masses, outcome_masses, outcome_of
 from shadowtime.shared.kernels import Floats, kernel
 from shadowtime.shared.messages import Event, JobEnded, JobSubmitted, JobWithdrawn, RunTimePrediction
-from shadowtime.shared.spec import Price, SpecSettings
+from shadowtime.shared.spec import Price
 from shadowtime.shared.stages import LastValue, Predictor
 
 # Weights of several predictors for a user's jobs, from their predictions for the jobs that ended.
@@ -139,7 +140,7 @@ EXPERTS: Final = (
 )
 
 
-class ExpertsSettings(SpecSettings):
+class ExpertsSettings(RunTimeSettings):
     """Settings of `Experts`."""
 
     window: int = Field(60, ge=1, le=1000, description="ended jobs that are remembered of each user")

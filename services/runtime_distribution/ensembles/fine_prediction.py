@@ -3,7 +3,7 @@
 from shadowtime.services.runtime_distribution.ensembles.experts import limit
 from shadowtime.services.runtime_distribution.ensembles.outcomes import bin_masses
 from shadowtime.services.runtime_distribution.ensembles.within_bins import gathered, quantiles_of
-from shadowtime.services.runtime_distribution.history import as_predicted
+from shadowtime.services.runtime_distribution.revisable import as_predicted
 from shadowtime.shared.distributions import LEVELS
 from shadowtime.shared.kernels import Floats
 from shadowtime.shared.messages import DIGITS, JobSubmitted, RunTimePrediction, published

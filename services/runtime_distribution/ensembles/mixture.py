@@ -29,6 +29,7 @@ from shadowtime.services.runtime_distribution.ensembles.within_bins import (
     transformed_within,
 )
 from shadowtime.services.runtime_distribution.hmm import Hmm
+from shadowtime.services.runtime_distribution.revisable import RunTimeSettings
 from shadowtime.services.runtime_distribution.templates import Templates
 from shadowtime.services.runtime_distribution.weighted_jobs import UserHistories, price_of_users
 from shadowtime.shared.distributions import outcome_of, packed_numbers, unpacked_numbers
@@ -69,7 +70,7 @@ def _mixed(kinds: str) -> str:
     return "+".join(names)
 
 
-class MixtureSettings(SpecSettings):
+class MixtureSettings(RunTimeSettings):
     """Settings of `Mixture`."""
 
     kinds: Annotated[str, AfterValidator(_mixed)] = Field(

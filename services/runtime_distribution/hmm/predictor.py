@@ -16,10 +16,11 @@ from shadowtime.services.runtime_distribution.hmm.filter import (
     propagate,
 )
 from shadowtime.services.runtime_distribution.hmm.learning import Method, learn, start, unlearned
+from shadowtime.services.runtime_distribution.revisable import RunTimeSettings
 from shadowtime.shared.distributions import BINS, bin_of, packed, unpacked
 from shadowtime.shared.kernels import Floats, Integers
 from shadowtime.shared.messages import Count, Event, JobEnded, JobStarted, JobSubmitted, JobWithdrawn, RunTimePrediction
-from shadowtime.shared.spec import Price, SpecSettings
+from shadowtime.shared.spec import Price
 from shadowtime.shared.stages import Predictor
 
 # Settings of `Hmm`, and its slices of time.
@@ -36,7 +37,7 @@ MAX_LEARNED: Final = 20_480
 can learn from 5 weeks, 16 from 80, 14 from 104."""
 
 
-class HmmSettings(SpecSettings):
+class HmmSettings(RunTimeSettings):
     """Settings of `Hmm`."""
 
     states: int = Field(16, ge=1, le=64, description="number of hidden states, each with a distribution of run times")

@@ -12,14 +12,16 @@ from shadowtime.services.runtime_distribution.history import (
     RememberedJob,
     RememberingSettings,
     WindowedPredictor,
-    as_predicted,
     remembered,
 )
+from shadowtime.services.runtime_distribution.revisable import Group, Outlook, as_predicted
 from shadowtime.services.runtime_distribution.templates.category_sums import (
     COUNT,
     EMPTY,
+    MAX_SAMPLES,
     NONE,
     RELATIVE,
+    RUNNING,
     insert,
     last_jobs,
     remove,
@@ -163,8 +165,7 @@ class Templates(WindowedPredictor):
 
         Return None if no category has an estimate.
 
-        The stage asks at submission, with `elapsed` 0. The histogram is not conditioned on `elapsed`: its readers do
-        that.
+        The histogram is not conditioned on `elapsed`: its readers do that.
         """
         estimates, like, (best, behind, value, reach) = self._surest(remembered(x), elapsed)
         if best == NONE:
@@ -178,6 +179,25 @@ class Templates(WindowedPredictor):
             histogram=published(masses),
             interval=(_span(value - reach), _span(max(value + reach, elapsed + 1.0))),
         )
+
+    @property
+    def steps(self) -> int:
+        """Upper limit of the work of one `outlook`: a template with `running` goes through the jobs of a category."""
+        return super().steps + 10 * int((self._rules[self._rules[:, RUNNING] > 0, MAX_SAMPLES]).sum())
+
+    def outlook(self, x: JobSubmitted, elapsed: int) -> Outlook:
+        """Return the estimate. It depends on the job's categories, and changes when a range of `running` has passed."""
+        job = remembered(x)
+        _, _, (best, _, value, _) = self._surest(job, elapsed)
+        point = None if best == NONE else as_predicted(value, x, elapsed)
+        ranges = self._rules[:, RUNNING]
+        until = int(min((elapsed // size + 1) * size for size in ranges[ranges > 0].tolist())) if ranges.any() else None
+        return Outlook(point, self.groups_of(job), until)
+
+    def groups_of(self, job: RememberedJob) -> tuple[Group, ...]:
+        """Return the job's category of each template that has one, as the template's number and the key."""
+        keys = enumerate(key(job) for key in self._settings)
+        return tuple((number, *key) for number, key in keys if key is not None)
 
     def point(self, x: JobSubmitted, job: RememberedJob) -> float | None:
         """Return the point of `predict_one` alone, or None if there is no estimate; `job` is `remembered(x)`."""

@@ -138,6 +138,10 @@ class Forecaster:
             within = self.calibrated.tell(job_number, now, within)
         return WaitForecast(wait=start - now, starts_within=within)
 
+    def forget(self) -> None:
+        """Drop cached results: run times are predicted anew."""
+        self.ahead.forget()
+
     def observe(self, event: Event) -> None:
         """Drop cached results, unless the event is a submission or a scheduling point. Learn from a start."""
         if not isinstance(event, JobSubmitted | SchedulingPoint):

@@ -227,6 +227,10 @@ class Conservative(Policy):
             )
         )
 
+    def note_revisions(self) -> None:
+        """Let jobs move to earlier starts at the next pass: a job ahead may be expected to end sooner now."""
+        self.freed = True
+
     def observe(self, event: Event) -> None:
         """Apply an event: record that processors became free, and drop the reservation of a job that left the queue."""
         self.shapes.observe(event)

@@ -1,6 +1,6 @@
 """The state of one pool as columns: waiting and running jobs, free resources."""
 
-from shadowtime.services.scheduler.tables.enqueue import enqueue, forget
+from shadowtime.services.scheduler.tables.enqueue import enqueue, forget, revised
 from shadowtime.services.scheduler.tables.expected_end import (
     CORRECTIONS,
     RunningJobs,

@@ -5,9 +5,19 @@ from collections.abc import Sequence
 import numpy as np
 
 from shadowtime.services.scheduler.settings import PolicySettings
-from shadowtime.services.scheduler.tables.job_table import NEVER, NUMBER, SLOT, Queue, planned_times
+from shadowtime.services.scheduler.tables.job_table import (
+    ADJUSTED,
+    NEVER,
+    NUMBER,
+    PREDICTED,
+    REQUESTED,
+    SLOT,
+    START,
+    Queue,
+    planned_times,
+)
 from shadowtime.shared.distributions import BINS, EDGES, bin_of
-from shadowtime.shared.messages import Envelope, JobSubmitted, WalltimeAdjustment
+from shadowtime.shared.messages import Envelope, JobSubmitted, RunTimeRevision, WalltimeAdjustment
 
 # Reweighting of a run-time distribution by the probability that jobs end by their adjusted requests.
 
@@ -85,17 +95,50 @@ def enqueue(
     histogram = () if prediction is None else prediction.histogram
     if settings.distribution == "prior":
         histogram = reweighted(histogram, requested_time, adjustment)
+        if adjustment is not None and adjustment.percentile is not None:
+            queue.percentiles[job.job_number] = adjustment.percentile
     times = planned_times(requested_time, prediction, adjustment)
-    if prediction is not None and (fraction := prediction.point - times.predicted_time) > 0 and fraction < 1:
-        queue.fractions[job.job_number] = fraction
+    if prediction is not None:
+        _keep_fraction(queue, job.job_number, prediction.point, times.predicted_time)
     if job.priority is not None:
         queue.priorities[job.job_number] = job.priority
     slot = queue.histograms.add(histogram)
     queue.add((job.job_number, job.since, job.requested_processors, *times, slot, *further))
 
 
+def _keep_fraction(queue: Queue, number: int, point: float, predicted_time: int) -> None:
+    fraction = point - predicted_time
+    if 0 < fraction < 1:
+        queue.fractions[number] = fraction
+    else:
+        queue.fractions.pop(number, None)
+
+
+def revised(queue: Queue, row: tuple[int, ...], revision: RunTimeRevision) -> tuple[int, ...]:
+    """Return the row of a waiting or running job with a prediction that was made anew.
+
+    The prediction counts as at least a second, at most the request, and at most the adjusted request where that
+    applies. The distribution of the job, and the fraction of a second of its prediction, change in place. O(bins).
+
+    >>> queue = Queue()
+    >>> queue.add((7, 0, 1, 60, 50, 30, 30, -1))
+    >>> revised(queue, queue.row(7), RunTimeRevision(job_number=7, point=55.5)), queue.fractions
+    ((7, 0, 1, 60, 50, 55, 50, -1), {7: 0.5})
+    """
+    number, requested_time, adjusted_time = row[NUMBER], row[REQUESTED], row[ADJUSTED]
+    predicted_time = min(max(int(revision.point), 1), requested_time)
+    _keep_fraction(queue, number, revision.point, predicted_time)
+    histogram = revision.histogram
+    if histogram and (percentile := queue.percentiles.get(number)) is not None:
+        adjustment = WalltimeAdjustment(adjusted_time=adjusted_time, observations=0, percentile=percentile)
+        histogram = reweighted(histogram, requested_time, adjustment)
+    slot = queue.histograms.replace(row[SLOT], histogram)
+    return (*row[:PREDICTED], predicted_time, min(predicted_time, adjusted_time), slot, *row[START:])
+
+
 def forget(queue: Queue, row: Sequence[int]) -> None:
-    """Drop a job's data outside its row: its histogram, its priority, and its prediction's fraction of a second."""
+    """Drop a job's data outside its row, such as its histogram, its priority and its prediction's fraction."""
     queue.histograms.remove(row[SLOT])
     queue.fractions.pop(row[NUMBER], None)
+    queue.percentiles.pop(row[NUMBER], None)
     queue.priorities.pop(row[NUMBER], None)

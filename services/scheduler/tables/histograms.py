@@ -35,7 +35,15 @@ class Histograms:
             return UNKNOWN
         if not self._free:
             self._grow()
-        slot = heapq.heappop(self._free)
+        return self._fill(heapq.heappop(self._free), histogram)
+
+    def replace(self, slot: int, histogram: tuple[float, ...]) -> int:
+        """Return the slot of a job with a new histogram: its own, unless it had none. An empty one changes nothing."""
+        if slot == UNKNOWN or not histogram:
+            return self.add(histogram) if slot == UNKNOWN else slot
+        return self._fill(slot, histogram)
+
+    def _fill(self, slot: int, histogram: tuple[float, ...]) -> int:
         self._used[slot] = histogram
         self.changes[slot] += 1
         self.masses[slot] = 0.0

@@ -1,5 +1,6 @@
 """The queue and the running jobs as columns of whole numbers, for compiled passes."""
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -51,6 +52,33 @@ def remove_row(table: IntegerTable, size: int, job_number: int) -> None:
         gap, after = table[column, at : size - 1], table[column, at + 1 : size]
         for row in range(len(gap)):  # over slices from 0 on, which compiles to a memory move
             gap[row] = after[row]
+
+
+# Replacement of rows whose jobs keep their place.
+
+
+@kernel
+def replace_rows(table: IntegerTable, size: int, rows: IntegerTable) -> None:
+    """Replace rows among the first `size` of a table by rows of the same jobs. O(rows * log size).
+
+    `rows` has a row for each job, shape (jobs, columns). Each job must be in the table, with the same submit time.
+
+    >>> import numpy as np
+    >>> table = np.array([[3, 4, 1], [10, 10, 20], [7, 7, 7]])
+    >>> replace_rows(table, 3, np.array([[4, 10, 9]]))
+    >>> table[2].tolist()
+    [7, 9, 7]
+    """
+    for job in range(len(rows)):
+        low, high = 0, size - 1
+        while low < high:
+            middle = (low + high) // 2
+            if (table[1, middle], table[0, middle]) < (rows[job, 1], rows[job, 0]):
+                low = middle + 1
+            else:
+                high = middle
+
+        table[:, low] = rows[job]
 
 
 # Planning times of a job, without and with its adjusted request.
@@ -197,6 +225,11 @@ class JobTable:
         self._least = None if row[SIZE] == self._least else self._least
         return row
 
+    def replace(self, rows: Sequence[tuple[int, ...]]) -> None:
+        """Replace the rows of jobs. They keep their job numbers, submit times and processors."""
+        replace_rows(self.table, self._size, np.array(rows))
+        self.rows.update((row[NUMBER], row) for row in rows)
+
     def row(self, job_number: int) -> tuple[int, ...] | None:
         """Return the row of a job, one number for each column; None if the job is not in this table."""
         return self.rows.get(job_number)
@@ -233,6 +266,8 @@ class Queue(JobTable):
         self._order_request = ADJUSTED if settings.adjust_queue else REQUESTED
         self.fractions: dict[int, float] = {}
         """Fractions of a second that `predicted_time` leaves out, by job number, for waiting and running jobs."""
+        self.percentiles: dict[int, int] = {}
+        """Percentiles of adjustments by job number, for waiting and running jobs, if they reweigh distributions."""
         self.priorities: dict[int, int] = {}
         """Priorities that the site gave to waiting and running jobs, by job number."""
 

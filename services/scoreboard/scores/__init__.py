@@ -5,6 +5,7 @@ from shadowtime.services.scoreboard.scores.bound_coverage import BoundKind, Wait
 from shadowtime.services.scoreboard.scores.capacity import Capacity
 from shadowtime.services.scoreboard.scores.event_probabilities import SaidProbabilities
 from shadowtime.services.scoreboard.scores.portfolio import MemberRecord
+from shadowtime.services.scoreboard.scores.prediction_workload import PredictionWorkload
 from shadowtime.services.scoreboard.scores.reliability import BINS, ReliabilityTable
 from shadowtime.services.scoreboard.scores.request_accuracy import WalltimeAccuracy
 from shadowtime.services.scoreboard.scores.run_time_distributions import RunTimeDistributionScores

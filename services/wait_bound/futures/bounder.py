@@ -1,5 +1,6 @@
 """A bound on the wait from simulated futures of the machine, calibrated by the waits of jobs with similar futures."""
 
+from collections.abc import Sequence
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -16,7 +17,15 @@ from shadowtime.services.wait_bound.groups import MAX_QUEUES
 from shadowtime.services.wait_bound.settings import HistorySettings
 from shadowtime.shared.distributions import NOT_INSTALLED, Rows, is_installed
 from shadowtime.shared.kernels import Floats
-from shadowtime.shared.messages import Event, JobStarted, JobSubmitted, JobWithdrawn, RunTimePrediction, WaitBound
+from shadowtime.shared.messages import (
+    Event,
+    JobStarted,
+    JobSubmitted,
+    JobWithdrawn,
+    RunTimePrediction,
+    RunTimeRevision,
+    WaitBound,
+)
 from shadowtime.shared.spec import Price
 from shadowtime.shared.stages import LastValue
 
@@ -105,6 +114,11 @@ class FuturesBound(Bounder):
     def note_prediction(self, x: JobSubmitted, run_time: RunTimePrediction | None) -> None:
         """Record the predicted run time of the job whose bounds are asked for next."""
         self._prediction = x.job_number, () if run_time is None else run_time.histogram
+
+    def note_revisions(self, revisions: Sequence[RunTimeRevision]) -> None:
+        """Record the distributions of jobs in the system that were predicted anew."""
+        for revision in revisions:
+            self.machine.jobs.revise(revision.job_number, revision.histogram)
 
     def predict_one(self, x: JobSubmitted) -> tuple[WaitBound, ...]:
         """Return the bounds at submission, that of the cluster first."""

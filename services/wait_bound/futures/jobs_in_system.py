@@ -56,10 +56,21 @@ class JobsThere:
         group = self._blocked if job.blocked else self._waiting
         row = group[job.job_number] = self._new_row()
         self._table[row, :USER] = job.job_number, job.requested_processors, limit, 0, 0, 0
-        self._masses[row, : len(histogram)] = histogram
         user, queue = (UNKNOWN if value is None else value for value in (job.user_id, job.queue_number))
-        expected = mean_run_time(self._masses[row], float(limit)) if any(histogram) else limit
-        self._table[row, USER:] = user, queue, job.since, int(expected)
+        self._table[row, USER:] = user, queue, job.since, limit
+        self._expect(row, histogram)
+
+    def revise(self, job_number: int, histogram: tuple[float, ...]) -> None:
+        """Replace the distribution of a job, if the new one has mass and the job is known."""
+        row = next((group[job_number] for group in self._groups if job_number in group), None)
+        if row is not None and any(histogram):
+            self._masses[row] = 0.0
+            self._expect(row, histogram)
+
+    def _expect(self, row: int, histogram: tuple[float, ...]) -> None:
+        self._masses[row, : len(histogram)] = histogram
+        if any(histogram):
+            self._table[row, EXPECTED] = int(mean_run_time(self._masses[row], float(self._table[row, REQUEST])))
 
     def withdraw(self, job_number: int) -> None:
         """Forget a waiting job."""

@@ -5,8 +5,11 @@ import json
 import pytest
 
 from shadowtime.services.catalogue import REGISTRIES
+from shadowtime.services.runtime_distribution.handler import RuntimeDistribution
+from shadowtime.services.runtime_distribution.revisions import WORK
 from shadowtime.services.runtime_distribution.templates import TemplatesSettings
 from shadowtime.shared.kernels.decorator import load_all
+from shadowtime.shared.messages.envelope import ClusterOpened
 from shadowtime.shared.spec import parse
 from shadowtime.shared.streaming.worker.context import SHARE
 from tests.benchmarks.worst_messages import cases, measured
@@ -33,6 +36,17 @@ def test_greater_keys_cost_more() -> None:
     assert price(parse("mixture")).memory > sum(price(parse(kind)).memory for kind in ("templates", "hmm", "experts"))
     bound = REGISTRIES["wait-bound"].price
     assert bound(parse("futures:trees=yes")).memory > bound(parse("futures")).memory
+
+
+@pytest.mark.parametrize("name", REGISTRIES["runtime"].classes.names())
+def test_predictions_made_anew_have_a_price(name: str) -> None:
+    if name == "requested":  # it has nothing to predict anew
+        return
+    once, anew = (
+        RuntimeDistribution.price(ClusterOpened(time=0, cluster="c", processors=1, runtime=f"{name}{keys}"))
+        for keys in ("", ":predict=anew")
+    )
+    assert (anew.memory, anew.steps - once.steps) == (once.memory, WORK)
 
 
 @pytest.mark.nightly

@@ -18,7 +18,10 @@ from shadowtime.services.pipeline import STAGES
 from shadowtime.shared.messages.envelope import Envelope
 
 STAGE_OF = {"runtime": "runtime_distribution", "adjustment": "walltime_adjustment", "wait-bound": "wait_bound"}
-WITH_KEYS = [("wait-bound", f"bmbp:publish={name}") for name in ("nodes", "ensemble", "conformal")]
+WITH_KEYS = [
+    *(("wait-bound", f"bmbp:publish={name}") for name in ("nodes", "ensemble", "conformal")),
+    *(("runtime", f"{name}:predict=anew") for name in ("templates", "gibbons", "downey-mean", "empirical")),
+]
 LISTED = [
     *((option, name) for option, each in REGISTRIES.items() for name in (*each.aliases, *each.classes)),
     *WITH_KEYS,

@@ -17,6 +17,7 @@ pytestmark = pytest.mark.nightly  # in `make test` test_chaos.py says the same, 
 
 JOBS = 150
 PROMISED = "conservative:speculate=expected,test_runs=yes,shape=greedy,runtime=empirical"
+ANEW = "easy-sjbf:forecast=yes,runtime=gibbons(predict=anew)"
 TUNED = "tuned:least=20,every=3600,runtime=empirical"
 
 
@@ -41,6 +42,7 @@ def assert_as_embedded(workers: Workers, run: str, folder: Path, *arguments: str
         pytest.param("best", "best", id="best"),
         pytest.param("replanned", REPLANNED, id="replanned"),
         pytest.param("promised", PROMISED, id="promised"),
+        pytest.param("anew", ANEW, id="anew"),
         pytest.param("tuned", TUNED, id="tuned"),
     ],
 )

@@ -43,9 +43,9 @@ class Lasting(LastTwo):
 
     name = "lasting"
 
-    def predict_one(self, x: JobSubmitted) -> Any:
+    def predict_one(self, x: JobSubmitted, elapsed: int = 0) -> Any:
         self.learn_one(x, 60)
-        return super().predict_one(x)
+        return super().predict_one(x, elapsed)
 
 
 class Boundless(LastTwo):
@@ -53,8 +53,8 @@ class Boundless(LastTwo):
 
     name = "boundless"
 
-    def predict_one(self, x: JobSubmitted) -> Any:
-        said = super().predict_one(x)
+    def predict_one(self, x: JobSubmitted, elapsed: int = 0) -> Any:
+        said = super().predict_one(x, elapsed)
         return said and said.model_copy(update={"point": said.point * 1000})
 
 

@@ -49,6 +49,14 @@ class TableOfJobs(RuleBasedStateMachine):
         assert self.table.remove(row[0]) == row
         self.rows.remove(row)
 
+    @precondition(lambda self: self.rows)
+    @rule(data=st.data(), predicted=st.integers(1, 60))
+    def replace(self, data: st.DataObject, predicted: int) -> None:
+        chosen = data.draw(st.lists(st.sampled_from(self.rows), min_size=1, unique=True))
+        rows = [(*row[:5], predicted, min(predicted, row[4]), row[7]) for row in chosen]
+        self.table.replace(rows)
+        self.rows = [row for row in self.rows if row not in chosen] + rows
+
     @rule()
     def restore(self) -> None:
         again = Queue()
