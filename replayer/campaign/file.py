@@ -69,14 +69,23 @@ class LogEntry(_Table):
         return self.label or (self.name if self.requests is None else f"{self.name}, requests {self.requests}")
 
 
+def of_seed(spec: str, seed: int) -> str:
+    """Return the SPEC of a policy with a seed of the grid.
+
+    >>> of_seed("easy:runtime=hmm(seed={seed})", 7)
+    'easy:runtime=hmm(seed=7)'
+    """
+    return spec.replace("{seed}", str(seed))
+
+
 class PolicyEntry(_Table):
     """A policy of the grid.
 
-    `seeds` replace the campaign's seeds: a policy without random draws needs only one. `requests` replace the requests
+    Each seed of the grid replaces `{seed}` in the SPEC, for components that have a seed of their own. `seeds` replace the campaign's seeds: a policy without random draws needs only one. `requests` replace the requests
     of the log, such as by exact run times, for a policy that shows the best possible result.
     """
 
-    spec: Annotated[str, _checked(configure)]
+    spec: Annotated[str, _checked(lambda text: configure(of_seed(text, 0)))]
     label: str | None = None
     requests: Requests | None = None
     seeds: tuple[Annotated[int, Field(ge=0, le=MAX_INTEGER)], ...] | None = None
@@ -90,7 +99,8 @@ class PolicyEntry(_Table):
 class Campaign(_Table):
     """A grid: every log under every policy, with every predictor, adjustment and bound, for every seed and copy.
 
-    `copies` counts perturbed copies in addition to the log itself. `paper` holds published figures to print next to
+    `copies` counts perturbed copies in addition to the log itself. With `total`, one more table has the geometric means
+    of shares and changes over all logs. `paper` holds published figures to print next to
     ours, by log, row and column. `reasons` explain, by log and row, why our figures of a row differ from the paper's.
     """
 
@@ -113,6 +123,7 @@ class Campaign(_Table):
     moldable: bool = True
     speedup: Annotated[str, _checked(parse_speedup)] = "constant"
     keep_jobs: bool = False
+    total: bool = False
     columns: Annotated[tuple[Annotated[Column, _named_by("key")], ...], Field(min_length=1)] = DEFAULT_COLUMNS
     paper: Mapping[str, Mapping[str, Mapping[str, float]]] = {}
     reasons: Mapping[str, Mapping[str, str]] = {}

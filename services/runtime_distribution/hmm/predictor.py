@@ -170,7 +170,7 @@ class Hmm(Predictor[JobSubmitted, int, RunTimePrediction]):
         """Count the run time `y` in seconds in the slice in which `x` arrived."""
         self._advance(x.time)
         slice_ = x.time // SLICE
-        if slice_ >= self._slices(len(self._counts))[0]:
+        if slice_ >= self._oldest(len(self._counts)):
             row, column = slice_ % len(self._counts), bin_of(float(y))
             self._counts[row, column] += self._counts[row, column] < MAX_COUNT
             self._ended += 1
@@ -193,9 +193,13 @@ class Hmm(Predictor[JobSubmitted, int, RunTimePrediction]):
             if not event.requeued:
                 self._arrived.pop(event.job_number, None)
 
+    def _oldest(self, count: int) -> int:
+        """Return the number of the oldest of the last `count` slices, or of the first slice of all."""
+        return max(self._now - count + 1, self._first or 0)
+
     def _slices(self, count: int) -> Integers:
         """Return the numbers of the last `count` slices, or of all slices since the first if they are fewer."""
-        return np.arange(max(self._now - count + 1, self._first or 0), self._now + 1)
+        return np.arange(self._oldest(count), self._now + 1)
 
     def _advance(self, time: int) -> None:
         """Advance to the slice of `time`, in seconds."""
