@@ -17,7 +17,7 @@ KEYS = {
     *(f"adjustment.{name}" for name in AdjustmentScores.model_fields),
     *(f"wait_forecast.{name}" for name in WaitForecastScores.model_fields),
 }
-FAMILIES = ("calibration.", "wait_bounds.", "slowdown.", "jobs_of_shape.", "guaranteed_to_actual.", "users.")
+FAMILIES = ("log.", "calibration.", "wait_bounds.", "slowdown.", "jobs_of_shape.", "guaranteed_to_actual.", "users.")
 """Prefixes of keys whose end depends on the log or the policy."""
 
 

@@ -9,6 +9,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from shadowtime.replayer.arguments import parse_speedup
 from shadowtime.replayer.campaign.columns import DEFAULT_COLUMNS, Column
+from shadowtime.replayer.logs import parse_put_back
 from shadowtime.replayer.options import Oversized, Requests
 from shadowtime.replayer.simulation import SOURCES
 from shadowtime.services.catalogue import canonical, configure
@@ -48,7 +49,8 @@ class _Table(BaseModel):
 class LogEntry(_Table):
     """A log of the grid, by its archive name or its file. Unset fields default to the campaign's.
 
-    An `optional` log is left out where its file is missing, with a message.
+    An `optional` log is left out where its file is missing, with a message. `put_back` describes jobs to generate that
+    the log lacks.
     """
 
     log: str
@@ -57,6 +59,7 @@ class LogEntry(_Table):
     jobs: Annotated[int, Field(ge=1, le=MAX_LINES)] | None = None
     filter: Oversized | None = None
     requests: Requests | None = None
+    put_back: Annotated[str, _checked(parse_put_back)] | None = None
 
     @property
     def name(self) -> str:

@@ -85,6 +85,8 @@ class Cell:
             "speedup": None if traits.speedup is None else traits.speedup.model_dump(),
             "seed": self.seed,
         }
+        if log.put_back is not None:
+            settings["put_back"] = log.put_back
         if plug_ins := [code for component in self._classes() if (code := code_of(component)) is not None]:
             settings["plug_ins"] = plug_ins
         return sha256(orjson.dumps(settings, option=orjson.OPT_SORT_KEYS)).hexdigest()

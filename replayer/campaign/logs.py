@@ -11,7 +11,7 @@ import numpy as np
 
 from shadowtime.replayer.arguments import split_size
 from shadowtime.replayer.campaign.file import Campaign, LogEntry
-from shadowtime.replayer.logs import Workload, prepare, read_trace
+from shadowtime.replayer.logs import Workload, parse_put_back, prepare, put_back, read_trace
 from shadowtime.replayer.options import Oversized, Requests
 from shadowtime.shared.chance import key_of, uniform
 from shadowtime.shared.cli import say
@@ -52,6 +52,7 @@ class CampaignLog:
     filter: Oversized
     requests: Requests
     jobs: int | None
+    put_back: str | None = None
 
 
 def find_logs(campaign: Campaign, folder: Path, first: int | None = None) -> list[CampaignLog]:
@@ -88,6 +89,7 @@ def _find(entry: LogEntry, campaign: Campaign, folder: Path, first: int | None) 
         entry.filter or campaign.filter,
         entry.requests or campaign.requests,
         first or entry.jobs or campaign.jobs,
+        entry.put_back,
     )
 
 
@@ -126,7 +128,10 @@ def workload_of(log: CampaignLog) -> Workload:
         raise TraceError(
             f"{path} differs from the campaign's file: SHA-256 {digest[:12]}…, expected {log.sha256[:12]}…"
         )
-    return prepare(read_trace(path), log.processors, oversized=log.filter, requests=log.requests, limit=log.jobs)
+    trace = read_trace(path)
+    if log.put_back is not None:
+        trace = put_back(trace, parse_put_back(log.put_back))
+    return prepare(trace, log.processors, oversized=log.filter, requests=log.requests, limit=log.jobs)
 
 
 # Perturbed copies of a log: every submission is moved a little. The replay of a copy is one random draw of the scores.
