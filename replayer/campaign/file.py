@@ -84,8 +84,9 @@ def of_seed(spec: str, seed: int) -> str:
 class PolicyEntry(_Table):
     """A policy of the grid.
 
-    Each seed of the grid replaces `{seed}` in the SPEC, for components that have a seed of their own. `seeds` replace the campaign's seeds: a policy without random draws needs only one. `requests` replace the requests
-    of the log, such as by exact run times, for a policy that shows the best possible result.
+    Each seed of the grid replaces `{seed}` in the SPEC, for components that have a seed of their own. `seeds` replace
+    the campaign's seeds: a policy without random draws needs only one. `requests` replace the requests of the log, such
+    as by exact run times, for a policy that shows the best possible result.
     """
 
     spec: Annotated[str, _checked(lambda text: configure(of_seed(text, 0)))]

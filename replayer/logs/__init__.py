@@ -10,7 +10,6 @@ if TYPE_CHECKING:
     from shadowtime.replayer.logs.formats import AS_READ, format_of, read_trace
     from shadowtime.replayer.logs.frame_files import require_parquet, write_columns
     from shadowtime.replayer.logs.other_schedule import read_starts, real_starts
-    from shadowtime.replayer.logs.put_back import PutBack, parse_put_back, put_back
     from shadowtime.replayer.logs.quality import (
         columns_of,
         columns_replayed,
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
         overlaps,
         processors_of_jobs,
     )
+    from shadowtime.replayer.logs.removed_jobs import PutBack, parse_put_back, put_back
     from shadowtime.replayer.logs.swf import FIELDS, table_of, write_jobs, write_swf
     from shadowtime.replayer.logs.trace import BUNDLED, Trace
     from shadowtime.replayer.logs.workload import YEAR_2000, Workload, prepare

@@ -4,7 +4,7 @@ import numpy as np
 
 from shadowtime.replayer.logs.quality import DAY, Columns
 from shadowtime.shared.distributions import Borders, shape_of
-from shadowtime.shared.kernels import Flags
+from shadowtime.shared.kernels import Flags, Floats, Integers
 
 SHAPES = ("SN", "SW", "LN", "LW")
 """Short and long, narrow and wide jobs, in the order of `shape_of`."""
@@ -13,8 +13,9 @@ SHAPES = ("SN", "SW", "LN", "LW")
 def described(columns: Columns) -> dict[str, float | None]:
     """Return the figures of a log. A figure without jobs is None. O(jobs).
 
-    Waits are those of the log. Overestimation is the requested time over the run time, of jobs that ran. Short and
-    narrow jobs request at most the median time and processors of all jobs.
+    Waits are those of the log. A figure `of_waiting` is over the jobs that ran and had waited, as in Table 1 of
+    Nissimov 2007. Overestimation is the requested time over the run time, of jobs that ran. Short and narrow jobs
+    request at most the median time and processors of all jobs.
 
     Parameters
     ----------
@@ -34,23 +35,25 @@ def described(columns: Columns) -> dict[str, float | None]:
     run_time, requested = columns["run_time"], columns["requested_time"]
     asked = columns["requested_processors"]
     processors = np.where(asked > 0, asked, columns["allocated_processors"])
-    ran, waited = run_time > 0, columns["wait_time"] >= 0
+    ran, waits = run_time > 0, columns["wait_time"]
     over = np.full(len(run_time), np.nan)
     over[ran] = requested[ran] / run_time[ran]
     known = ran & (requested > 0)
 
-    def mean(values: np.ndarray[tuple[int], np.dtype[np.generic]], rows: Flags) -> float | None:
+    def mean(values: Integers | Floats, rows: Flags) -> float | None:
         return float(values[rows].mean()) if rows.any() else None
 
-    def median(values: np.ndarray[tuple[int], np.dtype[np.generic]], rows: Flags) -> float | None:
+    def median(values: Integers | Floats, rows: Flags) -> float | None:
         return float(np.median(values[rows])) if rows.any() else None
 
     every = np.ones(len(run_time), dtype=np.bool_)
     figures: dict[str, float | None] = {
         "jobs": len(run_time),
         "days": float(np.ptp(columns["submit_time"])) / DAY if len(run_time) else None,
-        "mean_wait": mean(columns["wait_time"], waited),
+        "mean_wait": mean(waits, waits >= 0),
+        "mean_wait_of_waiting": mean(waits, ran & (waits > 0)),
         "mean_run_time": mean(np.maximum(run_time, 0), every),
+        "mean_run_time_of_waiting": mean(run_time, ran & (waits > 0)),
     }
     for name, values in (("processors", processors), ("requested_time", requested), ("overestimation", over)):
         rows = known if name == "overestimation" else values > 0

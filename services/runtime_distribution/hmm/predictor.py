@@ -31,9 +31,9 @@ DAY: Final = 96
 WEEK: Final = 7 * DAY
 """Number of slices in a week; `DAY` is the number in a day."""
 
-MAX_LEARNED: Final = 20_480
+MAX_LEARNED: Final = 40_960
 """Maximum of states² times weeks of history. It bounds the cost of learning, which happens within one event. 64 states
-can learn from 5 weeks, 16 from 80, 14 from 104."""
+can learn from 10 weeks, 16 from 160."""
 
 
 class HmmSettings(SpecSettings):
@@ -61,7 +61,7 @@ class HmmSettings(SpecSettings):
         allow_inf_nan=False,
         description="learn again when the distance of the last two models times sqrt(ended jobs) reaches this",
     )
-    history: int = Field(4, ge=2, le=104, description="weeks whose jobs are learned from")
+    history: int = Field(4, ge=2, le=160, description="weeks whose jobs are learned from")
     seed: Count = Field(0, description="of the random choice of the first states")
 
     @field_validator("history")
