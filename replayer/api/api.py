@@ -48,7 +48,8 @@ def read_log(
     jobs
         Keep only this number of jobs, the earliest submitted.
     requests
-        `as-logged`, `actual` (each job requests its run time) or `doubled`.
+        `as-logged`, `actual` (each job requests its run time), `at-least-run` (so do jobs that ran past their requests)
+        or `doubled`.
     oversized
         Whether jobs larger than the machine are left out (`drop`) or cut to its size (`align`).
     recorded
