@@ -12,7 +12,7 @@ import typer
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from shadowtime.replayer.io import MIN_FACTOR, Pace
-from shadowtime.replayer.logs import AS_READ, Workload, format_of, prepare, read_trace
+from shadowtime.replayer.logs import AS_READ, PutBack, Workload, format_of, prepare, put_back, read_trace
 from shadowtime.replayer.options import Oversized, Requests, Sizes
 from shadowtime.replayer.simulation import SOURCES
 from shadowtime.services.catalogue import DEFAULTS, Configuration, canonical, configure
@@ -45,6 +45,7 @@ class Preparation:
     reading: Reading = AS_READ
     in_pieces: bool = False
     sizes: Sizes = "requested"
+    put_back: PutBack | None = None
 
 
 def reading_of(
@@ -114,6 +115,8 @@ def _prepared(
     }
     if not preparation.in_pieces:
         trace = read_trace(path, preparation.reading)
+        if preparation.put_back is not None:
+            trace = put_back(trace, preparation.put_back)
         return prepare(trace, processors, **options), trace.notes
     from shadowtime.replayer.logs import read_in_pieces  # here: few logs are read in pieces
 

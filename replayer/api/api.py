@@ -50,7 +50,8 @@ def read_log(
     jobs
         Keep only this number of jobs, the earliest submitted.
     requests
-        `as-logged`, `actual` (each job requests its run time) or `doubled`.
+        `as-logged`, `actual` (each job requests its run time), `at-least-run` (so do jobs that ran past their requests)
+        or `doubled`.
     sizes
         Whether a job takes the processors that it requested, or those that it was `allocated` (SWF field 5).
     oversized

@@ -9,7 +9,7 @@ import numpy as np
 from shadowtime.replayer.campaign.grid import Cell
 from shadowtime.replayer.campaign.logs import month_of, perturbed, workload_of
 from shadowtime.replayer.comparison import JobTimes, RunPlan, RunRecord, RunResult, carry_out, wait_bound_rows
-from shadowtime.replayer.logs import Workload
+from shadowtime.replayer.logs import SHAPES, Workload, columns_replayed, described
 from shadowtime.replayer.report import by_user
 from shadowtime.shared.errors import ReplayError, ShadowtimeError
 from shadowtime.shared.messages import (
@@ -25,9 +25,6 @@ from shadowtime.shared.messages import (
 )
 
 # Slowdown by job shape, and promised delay against actual delay (Perković 2000).
-
-SHAPES = {"SN": (True, True), "SW": (True, False), "LN": (False, True), "LW": (False, False)}
-"""Shapes: (short, narrow) flags. Short and narrow mean at most the log's median requested time and processors."""
 
 SHARES = (15, 50, 85)
 
@@ -185,6 +182,7 @@ def carry_out_cell(cell: Cell) -> CellResult:
         **dict(figures(result)),
         **delays.figures(),
         **dict(workload_figures(workload)),
+        **{f"log.{name}": value for name, value in described(columns_replayed(workload)).items()},
         "users.longest_mean_wait": max(by_user(record.jobs.wait, record.jobs.user_id), default=None),
         "elapsed_seconds": result.elapsed_seconds,
         "cpu_seconds": result.cpu_seconds,

@@ -3,7 +3,7 @@
 import re
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from shadowtime.shared.messages import (
     AdjustmentScores,
@@ -30,6 +30,7 @@ KEYS = {
     ),
 }
 FAMILIES = (
+    "log.",
     "calibration.",
     "wait_bounds.",
     "slowdown.",
@@ -49,7 +50,10 @@ def _known(key: str) -> str:
 
 
 class Column(BaseModel):
-    """A column: a figure of the scores in a unit. With `of`, it is a share of the same figure in the row called `of`.
+    """A column: a figure of the scores in a unit.
+
+    With `of`, it is a share of the same figure in the row called `of`, in per cent. With `change_from`, it is the
+    difference from the figure of that row, in per cent of it and with its sign.
 
     One `*` in the key matches any text. Each matched text has a table row of its own.
     """
@@ -61,6 +65,18 @@ class Column(BaseModel):
     unit: Unit = ""
     digits: Annotated[int, Field(ge=0, le=6)] = 2
     of: str | None = None
+    change_from: str | None = None
+
+    @model_validator(mode="after")
+    def _has_one_base(self) -> "Column":
+        if self.of is not None and self.change_from is not None:
+            raise ValueError("of and change_from exclude each other; give one of them")
+        return self
+
+    @property
+    def base(self) -> str | None:
+        """Row whose figure is 100 %, if the column is relative to a row."""
+        return self.of if self.change_from is None else self.change_from
 
     @property
     def heading(self) -> str:
@@ -70,11 +86,13 @@ class Column(BaseModel):
     @property
     def factor(self) -> float:
         """Factor by which a figure of the scores is multiplied."""
-        return 100 if self.of is not None else FACTORS[self.unit]
+        return 100 if self.base is not None else FACTORS[self.unit]
 
     @property
     def shown_unit(self) -> str:
         """Unit that the heading shows after the name; may be empty."""
+        if self.change_from is not None:
+            return f"% from {self.change_from}"
         return f"% of {self.of}" if self.of is not None else self.unit
 
     def matches(self, key: str) -> str | None:

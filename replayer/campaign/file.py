@@ -9,6 +9,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from shadowtime.replayer.arguments import parse_speedup
 from shadowtime.replayer.campaign.columns import DEFAULT_COLUMNS, Column
+from shadowtime.replayer.logs import parse_put_back
 from shadowtime.replayer.options import Oversized, Requests, Sizes
 from shadowtime.replayer.simulation import SOURCES
 from shadowtime.services.catalogue import canonical, configure
@@ -53,7 +54,8 @@ class LogEntry(_Table):
     """A log of the grid, by its archive name or its file. Unset fields default to the campaign's.
 
     An `optional` log is left out where its file is missing, with a message. `months` are numbers from 1 of months of 30
-    days since the first submission: each of these months is replayed by itself, from an empty machine.
+    days since the first submission: each of these months is replayed by itself, from an empty machine. `put_back`
+    describes jobs to generate that the log lacks.
     """
 
     log: str
@@ -64,6 +66,7 @@ class LogEntry(_Table):
     requests: Requests | None = None
     sizes: Sizes | None = None
     months: tuple[Annotated[int, Field(ge=1, le=MAX_MONTHS)], ...] = ()
+    put_back: Annotated[str, _checked(parse_put_back)] | None = None
 
     @property
     def name(self) -> str:
@@ -77,14 +80,24 @@ class LogEntry(_Table):
         return self.label or ", ".join([self.name, *(f"{key} {value}" for key, value in chosen.items() if value)])
 
 
+def of_seed(spec: str, seed: int) -> str:
+    """Return the SPEC of a policy with a seed of the grid.
+
+    >>> of_seed("easy:runtime=hmm(seed={seed})", 7)
+    'easy:runtime=hmm(seed=7)'
+    """
+    return spec.replace("{seed}", str(seed))
+
+
 class PolicyEntry(_Table):
     """A policy of the grid.
 
-    `seeds` replace the campaign's seeds: a policy without random draws needs only one. `requests` replace the requests
-    of the log, such as by exact run times, for a policy that shows the best possible result.
+    Each seed of the grid replaces `{seed}` in the SPEC, for components that have a seed of their own. `seeds` replace
+    the campaign's seeds: a policy without random draws needs only one. `requests` replace the requests of the log, such
+    as by exact run times, for a policy that shows the best possible result.
     """
 
-    spec: Annotated[str, _checked(configure)]
+    spec: Annotated[str, _checked(lambda text: configure(of_seed(text, 0)))]
     label: str | None = None
     requests: Requests | None = None
     seeds: tuple[Annotated[int, Field(ge=0, le=MAX_INTEGER)], ...] | None = None
@@ -98,7 +111,8 @@ class PolicyEntry(_Table):
 class Campaign(_Table):
     """A grid: every log under every policy, with every predictor, adjustment and bound, for every seed and copy.
 
-    `copies` counts perturbed copies in addition to the log itself. `paper` holds published figures to print next to
+    `copies` counts perturbed copies in addition to the log itself. With `total`, one more table has the geometric means
+    of shares and changes over all logs. `paper` holds published figures to print next to
     ours, by log, row and column. `reasons` explain, by log and row, why our figures of a row differ from the paper's.
     """
 
@@ -122,6 +136,7 @@ class Campaign(_Table):
     moldable: bool = True
     speedup: Annotated[str, _checked(parse_speedup)] = "constant"
     keep_jobs: bool = False
+    total: bool = False
     columns: Annotated[tuple[Annotated[Column, _named_by("key")], ...], Field(min_length=1)] = DEFAULT_COLUMNS
     paper: Mapping[str, Mapping[str, Mapping[str, float]]] = {}
     reasons: Mapping[str, Mapping[str, str]] = {}

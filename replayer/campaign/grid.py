@@ -13,7 +13,7 @@ import orjson
 
 from shadowtime._version import __version__
 from shadowtime.replayer.arguments import parse_speedup, require_different
-from shadowtime.replayer.campaign.file import Campaign, PolicyEntry
+from shadowtime.replayer.campaign.file import Campaign, PolicyEntry, of_seed
 from shadowtime.replayer.campaign.logs import CampaignLog
 from shadowtime.replayer.simulation import SOURCES, JobTraits
 from shadowtime.services.catalogue import DEFAULTS, REGISTRIES, Configuration, canonical, configure
@@ -89,6 +89,8 @@ class Cell:
             "speedup": None if traits.speedup is None else traits.speedup.model_dump(),
             "seed": self.seed,
         }
+        if log.put_back is not None:
+            settings["put_back"] = log.put_back
         if plug_ins := [code for component in self._classes() if (code := code_of(component)) is not None]:
             settings["plug_ins"] = plug_ins
         return sha256(orjson.dumps(settings, option=orjson.OPT_SORT_KEYS)).hexdigest()
@@ -115,27 +117,33 @@ def grid_of(campaign: Campaign, logs: Sequence[CampaignLog]) -> list[Cell]:
     """
     labels = [label for label, *_ in _rows(campaign)]
     for column in campaign.columns:
-        if column.of is not None and column.of not in labels:
-            known = ", ".join(labels)
-            raise SettingsError(f"column {quote(column.heading)}: of: unknown row {quote(column.of)}; known: {known}")
+        if column.base is not None and column.base not in labels:
+            key, known = "of" if column.change_from is None else "change_from", ", ".join(labels)
+            raise SettingsError(
+                f"column {quote(column.heading)}: {key}: unknown row {quote(column.base)}; known: {known}"
+            )
 
     traits = JobTraits(campaign.restartable, campaign.moldable, parse_speedup(campaign.speedup))
     cells = [
         Cell(label, log, configuration, wait_bound, campaign.mode, traits, seed, copy, keeps, month)
         for trace in logs
-        for label, entry, configuration, wait_bound in _rows(campaign)
+        for label, entry, settings, wait_bound in _rows(campaign)
         for log in [trace if entry.requests is None else replace(trace, requests=entry.requests)]
         for copy in range(campaign.copies + 1)
         for seed in (entry.seeds or campaign.seeds)
         for month in (log.months or (0,))
+        for configuration in [configure(of_seed(entry.spec, seed), *settings)]
         for keeps in [campaign.keep_jobs and (copy, seed, month) == (0, (entry.seeds or campaign.seeds)[0], 0)]
     ]
     require_different("cell", ((cell.name, cell.digest) for cell in cells))
     return cells
 
 
-def _rows(campaign: Campaign) -> Iterator[tuple[str, PolicyEntry, Configuration, str]]:
-    """Yield the label, policy, configuration and wait bound of each table row. Labels name only what differs."""
+def _rows(campaign: Campaign) -> Iterator[tuple[str, PolicyEntry, tuple[str, str], str]]:
+    """Yield the label, policy, other SPECs and wait bound of each table row. Labels name only what differs.
+
+    The other SPECs are those of run-time predictor and adjustment.
+    """
     bounds = campaign.wait_bound or (DEFAULTS["wait-bound"] if SOURCES[campaign.mode].closed_loop else "bmbp",)
     runtimes, adjustments = campaign.runtime or (DEFAULTS["runtime"],), campaign.adjustment or (DEFAULTS["adjustment"],)
     settings = (runtimes, adjustments, bounds)
@@ -144,4 +152,4 @@ def _rows(campaign: Campaign) -> Iterator[tuple[str, PolicyEntry, Configuration,
         if len(campaign.policies) > 1 or not varied:
             varied.insert(0, entry.called)
         runtime, adjustment, bound = chosen
-        yield ", ".join(varied), entry, configure(entry.spec, runtime, adjustment), canonical("wait-bound", bound)
+        yield ", ".join(varied), entry, (runtime, adjustment), canonical("wait-bound", bound)

@@ -11,7 +11,7 @@ import numpy as np
 
 from shadowtime.replayer.arguments import split_size
 from shadowtime.replayer.campaign.file import Campaign, LogEntry
-from shadowtime.replayer.logs import Workload, prepare, read_trace
+from shadowtime.replayer.logs import Workload, parse_put_back, prepare, put_back, read_trace
 from shadowtime.replayer.options import Oversized, Requests, Sizes
 from shadowtime.shared.chance import key_of, uniform
 from shadowtime.shared.cli import say
@@ -54,6 +54,7 @@ class CampaignLog:
     jobs: int | None
     sizes: Sizes = "requested"
     months: tuple[int, ...] = ()
+    put_back: str | None = None
 
 
 def find_logs(campaign: Campaign, folder: Path, first: int | None = None) -> list[CampaignLog]:
@@ -92,6 +93,7 @@ def _find(entry: LogEntry, campaign: Campaign, folder: Path, first: int | None) 
         first or entry.jobs or campaign.jobs,
         entry.sizes or campaign.sizes,
         () if first else entry.months,
+        entry.put_back,
     )
 
 
@@ -130,8 +132,11 @@ def workload_of(log: CampaignLog) -> Workload:
         raise TraceError(
             f"{path} differs from the campaign's file: SHA-256 {digest[:12]}…, expected {log.sha256[:12]}…"
         )
+    trace = read_trace(path)
+    if log.put_back is not None:
+        trace = put_back(trace, parse_put_back(log.put_back))
     return prepare(
-        read_trace(path),
+        trace,
         log.processors,
         oversized=log.filter,
         requests=log.requests,

@@ -10,7 +10,15 @@ from shadowtime.replayer.campaign.columns import Column
 from shadowtime.replayer.campaign.file import Campaign
 from shadowtime.replayer.campaign.grid import Cell
 from shadowtime.replayer.campaign.store import Store
-from shadowtime.replayer.campaign.tables import LogTable, figure_of, heading, labels_of, reasons_of, remarks_of
+from shadowtime.replayer.campaign.tables import (
+    TOTAL,
+    LogTable,
+    figure_of,
+    heading,
+    labels_of,
+    reasons_of,
+    remarks_of,
+)
 from shadowtime.replayer.comparison import baseline_of
 from shadowtime.replayer.report import cell as shown
 from shadowtime.replayer.report import escape, figures, paired, table, tables, whole
@@ -27,11 +35,13 @@ def page(
     by_log: dict[str, list[tuple[Cell, Figures]]] = {}
     for cell, row in zip(cells, rows, strict=True):
         by_log.setdefault(cell.log.label, []).append((cell, row))
+    if campaign.total:
+        by_log[TOTAL] = []
     sections = [
         _section(campaign, place, of_cells, of_log, store)
         for place, (of_cells, of_log) in enumerate(zip(by_log.values(), of_logs, strict=True))
     ]
-    links = "".join(f'<li><a href="#log-{place}">{escape(log)}</a></li>' for place, log in enumerate(by_log))
+    links = "".join(f'<li><a href="#log-{place}">{escape(name)}</a></li>' for place, name in enumerate(by_log))
     remarks = "".join(f"<p class=note>{escape(remark)}</p>" for remark in remarks_of(campaign))
     contents = f'{links}<li><a href="#repeat">To repeat this</a></li>'
     return whole(campaign.title, contents, f"{remarks}{''.join(sections)}{_repeat(campaign, cells, rows)}")

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from statistics import fmean, stdev
+from statistics import fmean, geometric_mean, stdev
 from typing import NamedTuple
 
 from rich.console import Console
@@ -24,22 +24,27 @@ MARK = "≠"
 class Figure(NamedTuple):
     """A mean over seeds, copies and months. `half` is half its 95 % interval, hidden if 0.
 
-    `paper` is the published figure.
+    `paper` is the published figure. A `signed` figure is a change in per cent. It is near the paper's if the changed
+    values are.
     """
 
     mean: float | None
     half: float | None = None
     paper: float | None = None
+    signed: bool = False
 
     def text(self, digits: int) -> str:
         """Return the figure as text for a table, with `MARK` if it is far from the paper's.
 
         >>> Figure(1234.5, 6.78, 1200).text(1), Figure(7.0, paper=9.0).text(1), Figure(None).text(1)
         ('1,234.5 ± 6.8 (1,200)', '7.0 (9) ≠', '-')
+        >>> Figure(2.0, paper=-1.5, signed=True).text(1)
+        '+2.0 (-1.5)'
         """
-        mean = "-" if self.mean is None else f"{self.mean:,.{digits}f}"
+        sign = "+" if self.signed else ""
+        mean = "-" if self.mean is None else f"{self.mean:{sign},.{digits}f}"
         half = "" if not self.half else f" ± {self.half:,.{digits}f}"
-        paper = "" if self.paper is None else f" ({self.paper:,g})"
+        paper = "" if self.paper is None else f" ({self.paper:{sign},g})"
         return f"{mean}{half}{paper}{'' if self.near_paper(digits) else f' {MARK}'}"
 
     def near_paper(self, digits: int) -> bool:
@@ -50,7 +55,8 @@ class Figure(NamedTuple):
         """
         if self.mean is None or self.paper is None:
             return self.paper is None
-        return math.isclose(self.mean, self.paper, rel_tol=0, abs_tol=max(NEAR * abs(self.paper), 0.5 * 10**-digits))
+        size = abs(self.paper + 100 * self.signed)
+        return math.isclose(self.mean, self.paper, rel_tol=0, abs_tol=max(NEAR * size, 0.5 * 10**-digits))
 
 
 class Row(NamedTuple):
@@ -69,13 +75,14 @@ class LogTable(NamedTuple):
 
 
 def tables_of(campaign: Campaign, cells: Sequence[Cell], rows: Sequence[Figures]) -> list[LogTable]:
-    """Return a table for each log, in the order of the file."""
+    """Return a table for each log, in the order of the file, and the table over all logs if the file asks for it."""
     figures: dict[str, dict[str, list[Figures]]] = {}
     for cell, row in zip(cells, rows, strict=True):
         figures.setdefault(cell.log.label, {}).setdefault(cell.label, []).append(row)
-    return [
+    tables = [
         LogTable(_title(log, by_label), tuple(rows_of(campaign, by_label, log))) for log, by_label in figures.items()
     ]
+    return [*tables, total_of(campaign, figures)] if campaign.total else tables
 
 
 def _title(log: str, by_label: Mapping[str, Sequence[Figures]]) -> str:
@@ -125,31 +132,76 @@ def figure_of(column: Column, draws: Sequence[Figures], star: str, by_label: Map
         Draws of all labels, for a column that is a share of another row's figure.
 
     >>> figure_of(Column(key="mean_wait"), [{"mean_wait": 1.0, "copy": 0}, {"mean_wait": 3.0, "copy": 1}], "", {})
-    Figure(mean=2.0, half=12.706204736174694, paper=None)
+    Figure(mean=2.0, half=12.706204736174694, paper=None, signed=False)
     """
+    return _mean_of(column, draws_of(column, draws, star, by_label))
+
+
+def draws_of(
+    column: Column, draws: Sequence[Figures], star: str, by_label: Mapping[str, Sequence[Figures]]
+) -> list[float]:
+    """Return the figure of a column in each draw, as a share of the mean of the column's base. See `figure_of`."""
     key = column.key.replace("*", star)
     bases: dict[int, list[float]] = {}
-    for row in by_label.get(column.of, ()) if column.of is not None else ():
+    for row in by_label.get(column.base, ()) if column.base is not None else ():
         if (value := row.get(key)) is not None:
             bases.setdefault(row.get("month", 0), []).append(value)
     figures: dict[tuple[int, int], list[float]] = {}
     for row in draws:
         month = row.get("month", 0)
-        base = fmean(bases.get(month, [0.0])) if column.of is not None else 1.0
+        base = fmean(bases.get(month, [0.0])) if column.base is not None else 1.0
         if base and (value := row.get(key)) is not None:
             figures.setdefault((row["copy"], month), []).append(value * column.factor / base)
-
-    if not figures:
-        return Figure(None)
     of_draws = [*figures.values()]
-    values = of_draws[0] if len(of_draws) == 1 else list(map(fmean, of_draws))
-    mean = fmean(values)
+    return of_draws[0] if len(of_draws) == 1 else list(map(fmean, of_draws))
+
+
+def _mean_of(column: Column, values: Sequence[float]) -> Figure:
+    signed = column.change_from is not None
+    if not values:
+        return Figure(None, signed=signed)
+    mean = fmean(values) - 100 * signed
     if len(values) < 2:
-        return Figure(mean)
-    spread = stdev(values) / len(values) ** 0.5
+        return Figure(mean, signed=signed)
     from scipy.special import stdtrit  # here: the import is slow, and other commands do not need it
 
-    return Figure(mean, float(stdtrit(len(values) - 1, 0.975)) * spread)
+    spread = stdev(values) / len(values) ** 0.5
+    return Figure(mean, float(stdtrit(len(values) - 1, 0.975)) * spread, signed=signed)
+
+
+TOTAL = "Total"
+
+
+def total_of(campaign: Campaign, figures: Mapping[str, Mapping[str, Sequence[Figures]]]) -> LogTable:
+    """Return the table over all logs: the geometric means of shares and changes, each draw by itself.
+
+    A paper's figure is the geometric mean of its figures of the same logs.
+
+    Parameters
+    ----------
+    figures
+        The figures of all draws by log and label.
+    """
+    labels = list(dict.fromkeys(label for by_label in figures.values() for label in by_label))
+    rows = []
+    for label in labels:
+        over_logs = []
+        for column in campaign.columns:
+            by_log = [draws_of(column, by_label.get(label, ()), "", by_label) for by_label in figures.values()]
+            if column.base is None or not all(by_log):
+                by_log = []
+            elif len({len(values) for values in by_log}) > 1:
+                by_log = [[fmean(values)] for values in by_log]
+            figure = _mean_of(column, [geometric_mean(draw) for draw in zip(*by_log, strict=True)])
+            paper = [
+                campaign.paper.get(log, {}).get(label, {}).get(column.heading, math.nan) + 100 * figure.signed
+                for log in figures
+            ]
+            if by_log and all(share > 0 for share in paper):
+                figure = figure._replace(paper=round(geometric_mean(paper) - 100 * figure.signed, column.digits))
+            over_logs.append(figure)
+        rows.append(Row(label, tuple(over_logs)))
+    return LogTable(f"{TOTAL}: geometric means over {', '.join(figures)}", tuple(rows))
 
 
 # The tables of a campaign on a terminal, and as LaTeX.

@@ -11,6 +11,8 @@ from shadowtime.shared.errors import SettingsError
 from shadowtime.shared.quoting import one_line
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from shadowtime.replayer.logs import Trace
 
 COUNTED = {
@@ -31,6 +33,9 @@ def check(
     names: NamesFile = None,
     names_key: NamesKey = None,
     as_json: Annotated[bool, typer.Option("--json", help="Say it as one line of JSON.")] = False,
+    describe: Annotated[
+        bool, typer.Option("--describe", help="Also the means, medians and shapes by which papers describe a log.")
+    ] = False,
 ) -> None:
     """Report the contents of a log, its gaps with their consequences, and its oddities, each with a first example.
 
@@ -42,7 +47,7 @@ def check(
         import orjson
 
         from shadowtime.replayer.arguments import reading_of, split_size
-        from shadowtime.replayer.logs import read_trace
+        from shadowtime.replayer.logs import columns_of, described, read_trace
 
     path, size = split_size(log)
     if size is not None and pools is not None:
@@ -53,6 +58,8 @@ def check(
     for note in trace.notes:
         say(f"{trace.name}: {note}")
     facts = told_of(trace, size)
+    if describe:
+        facts["described"] = described(columns_of(trace))
     if as_json:
         typer.echo(orjson.dumps(facts).decode())
     else:
@@ -117,6 +124,8 @@ def _print(facts: dict[str, Any]) -> None:
             one_line(f"pool {pool['name']}: {has}" + (f", {pool['memory']:,} MiB" if "memory" in pool else ""))
         )
 
+    if "described" in facts:
+        console.print(_description(facts["described"]))
     lacks = Table("it does not tell", "therefore", box=None, pad_edge=False, title="Lacks", title_justify="left")
     for lack in facts["lacks"]:
         lacks.add_row(lack["what"], lack["therefore"])
@@ -127,6 +136,37 @@ def _print(facts: dict[str, Any]) -> None:
     for table, none in ((lacks, "It lacks nothing that Shadowtime uses."), (odd, "Nothing is odd about it.")):
         console.print()
         console.print(table if table.row_count else none)
+
+
+def _description(figures: dict[str, float | None]) -> "Table":
+    """Return the figures of `described` as a table, with a column for all jobs and one for each shape."""
+    from rich.table import Table
+
+    from shadowtime.replayer.logs import SHAPES
+
+    table = Table(*("", "all jobs", *SHAPES), box=None, pad_edge=False, title="Description", title_justify="left")
+    for column in table.columns[1:]:
+        column.justify = "right"
+    rows = (
+        ("jobs", "jobs", "jobs_of_shape"),
+        ("ran for no time", None, "not_run"),
+        ("days", "days", None),
+        ("mean wait, min", "mean_wait", None),
+        ("mean wait of jobs that waited, min", "mean_wait_of_waiting", None),
+        ("mean run time, min", "mean_run_time", None),
+        ("mean run time of jobs that waited, min", "mean_run_time_of_waiting", None),
+        ("mean requested time, min", "mean_requested_time", None),
+        ("median requested time, min", "median_requested_time", None),
+        ("mean processors", "mean_processors", None),
+        ("median processors", "median_processors", None),
+        ("mean overestimation", "mean_overestimation", "overestimation"),
+        ("median overestimation", "median_overestimation", None),
+    )
+    for name, key, by_shape in rows:
+        values = [figures.get(key or ""), *(figures.get(f"{by_shape}.{shape}") for shape in SHAPES)]
+        scale, digits = (60, 1) if name.endswith("min") else (1, 0 if "jobs" in name or "no time" in name else 2)
+        table.add_row(name, *("" if value is None else f"{value / scale:,.{digits}f}" for value in values))
+    return table
 
 
 app = application(check)

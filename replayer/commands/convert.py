@@ -49,6 +49,10 @@ def convert(
     processors: Annotated[
         int | None, typer.Option(metavar="N", min=1, help="Size of the machine; else the log's.")
     ] = None,
+    removed: Annotated[
+        str | None,
+        typer.Option("--put-back", metavar="KEYS", help="Generate jobs that the log lacks: first=N,last=N,user=N,…"),
+    ] = None,
     columns: Columns = None,
     time_zone: TimeZone = None,
     pools: Pools = None,
@@ -71,14 +75,22 @@ def convert(
 
         from shadowtime.replayer.arguments import Preparation, read_cluster, reading_of, split_size
         from shadowtime.replayer.comparison import as_standard
-        from shadowtime.replayer.logs import FIELDS, require_parquet, table_of, write_columns, write_swf
+        from shadowtime.replayer.logs import (
+            FIELDS,
+            parse_put_back,
+            require_parquet,
+            table_of,
+            write_columns,
+            write_swf,
+        )
         from shadowtime.replayer.simulation import Machine
         from shadowtime.shared.accounting import KINDS, read_names
         from shadowtime.shared.output import require_places, result_file
 
     require_places([output, names], [split_size(log)[0]])
     reading = reading_of(columns, time_zone, pools, names, names_key)
-    preparation = Preparation(processors, filter_, requests, jobs, reading, sizes=sizes)
+    lacking = None if removed is None else parse_put_back(removed)
+    preparation = Preparation(processors, filter_, requests, jobs, reading, sizes=sizes, put_back=lacking)
     workload = read_cluster(log, preparation, say, Machine.name).workload
     require_parquet(output)
     if output.name.endswith(TABLES):
@@ -87,6 +99,7 @@ def convert(
     else:
         part = "" if jobs is None else f", the first {jobs} jobs"
         note = f"requests {requests}, sizes {sizes}, larger jobs {filter_}{part}"
+        note += "" if removed is None else f", generated jobs put back by {removed}"
         processors_of = dict.fromkeys(("allocated_processors", "requested_processors"), workload.columns["processors"])
         statuses = np.array([as_standard(status) for status in workload.columns["status"].tolist()], dtype=np.int64)
         table = table_of({**workload.columns, **workload.unused, **processors_of, "status": statuses})

@@ -6,6 +6,7 @@ from shadowtime.shared.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from shadowtime.replayer.logs.chunked_workload import read_in_pieces
+    from shadowtime.replayer.logs.description import SHAPES, described
     from shadowtime.replayer.logs.formats import AS_READ, format_of, read_trace
     from shadowtime.replayer.logs.frame_files import require_parquet, write_columns
     from shadowtime.replayer.logs.other_schedule import read_starts, real_starts
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
         oddities_of,
         overlaps,
     )
+    from shadowtime.replayer.logs.removed_jobs import PutBack, parse_put_back, put_back
     from shadowtime.replayer.logs.swf import FIELDS, table_of, write_jobs, write_swf
     from shadowtime.replayer.logs.trace import BUNDLED, Trace
     from shadowtime.replayer.logs.workload import YEAR_2000, Workload, prepare, processors_of_jobs

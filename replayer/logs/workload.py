@@ -113,10 +113,11 @@ def prepare(
         Size of the machine; by default from the log.
     oversized : {"drop", "align"}
         Whether jobs larger than the machine are left out or cut to its size.
-    requests : {"as-logged", "actual", "doubled"}
+    requests : {"as-logged", "at-least-run", "actual", "doubled"}
         `actual`: each job requests its run time. `doubled`: each job requests twice its requested time, for the same
         work. Both first cut the run time at the original request, as the machine does in any case
-        (docs/algorithms.md#end-at-the-limit).
+        (docs/algorithms.md#end-at-the-limit). `at-least-run`: a job that ran past its request requests its run time,
+        so no run time is cut.
     sizes : {"requested", "allocated"}
         Whether a job takes the processors that it requested or those that it got. If one is unknown, it is the other.
     limit : int, optional
@@ -248,6 +249,8 @@ def selected(
 
     if requests == "actual":
         requested_time = np.where(left, requested_time, np.minimum(run_time, requested_time))
+    elif requests == "at-least-run":
+        requested_time = np.maximum(run_time, requested_time)
     elif requests == "doubled":
         run_time, requested_time = np.minimum(run_time, requested_time), np.minimum(2 * requested_time, MAX_DURATION)
 

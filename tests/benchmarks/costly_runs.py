@@ -41,7 +41,9 @@ PATIENCE = 60.0
 
 def jobs_of(choice: str) -> Iterator[Event]:
     """Yield the first events of an expensive run: jobs that start, and jobs that wait."""
-    named = configure("easy", "hmm:states=64,history=5,open=1344,threshold=0") if choice == "hmm" else configure(choice)
+    named = (
+        configure("easy", "hmm:states=64,history=10,open=1344,threshold=0") if choice == "hmm" else configure(choice)
+    )
     yield ClusterOpened(time=0, cluster="c", processors=JOBS_OF_EACH, **named._asdict())
     for number in range(2 * JOBS_OF_EACH):
         yield JobSubmitted(time=1, job_number=number, requested_processors=1, requested_time=10**6 + 7 * number)

@@ -74,8 +74,8 @@ FORECASTS = (
 
 RUN_TIMES = (
     *("requested", "last-two", "queue-maximum", "empirical:window=1000", "empirical-request:window=1000"),
-    *("hmm:states=64,history=5,open=1344,threshold=0", "hmm:states=14,history=104,open=1344,threshold=0"),
-    *("hmm:states=64,history=5,open=1344,threshold=0,learning=em", "experts:window=1000,hmm=yes"),
+    *("hmm:states=64,history=10,open=1344,threshold=0", "hmm:states=16,history=160,open=1344,threshold=0"),
+    *("hmm:states=64,history=10,open=1344,threshold=0,learning=em", "experts:window=1000,hmm=yes"),
     *("templates:history=200000", "gibbons:history=200000", "downey-mean:history=200000"),
     *("downey-median:history=200000", "class-p90:history=200000", "class-mean-sigma:history=200000"),
     *("boosted:history=50000", "mixture"),

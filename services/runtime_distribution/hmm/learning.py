@@ -133,15 +133,15 @@ def seeded(counts: Counts, emission: Floats, chance: Generator) -> Floats:
 def hard_pass(counts: Counts, model: Model) -> tuple[Model, Floats]:
     """Assign each slice to its likeliest state and count jobs; return the new model and its jobs (states, bins).
 
-    Transitions are counted between the likeliest filtered states of successive slices.
+    Transitions are counted by their expectation. A slice without jobs has no likeliest state: counted by one state for
+    each slice, nearly all such slices would fall to a single state, which chance chooses.
     """
     likeliest = log_likelihoods(counts, model.emission).argmax(axis=1)
     jobs = jobs_of_states(counts, np.eye(len(model.emission))[likeliest])
     emission = normalised(jobs + smoothing(counts))
-    path = forward(log_likelihoods(counts, emission), model.transition, start(len(model.emission))).argmax(axis=1)
-    steps = np.ones(model.transition.shape)
-    np.add.at(steps, (path[:-1], path[1:]), 1.0)
-    return Model(emission, normalised(steps)), jobs
+    filtered = forward(log_likelihoods(counts, emission), model.transition, start(len(emission)))
+    steps = smooth(filtered, model.transition)[1]
+    return Model(emission, normalised(steps + 1.0)), jobs
 
 
 def soft_pass(counts: Counts, model: Model) -> tuple[Model, Floats]:

@@ -32,9 +32,9 @@ DAY: Final = 96
 WEEK: Final = 7 * DAY
 """Number of slices in a week; `DAY` is the number in a day."""
 
-MAX_LEARNED: Final = 20_480
+MAX_LEARNED: Final = 40_960
 """Maximum of states² times weeks of history. It bounds the cost of learning, which happens within one event. 64 states
-can learn from 5 weeks, 16 from 80, 14 from 104."""
+can learn from 10 weeks, 16 from 160."""
 
 
 class HmmSettings(RunTimeSettings):
@@ -62,7 +62,7 @@ class HmmSettings(RunTimeSettings):
         allow_inf_nan=False,
         description="learn again when the distance of the last two models times sqrt(ended jobs) reaches this",
     )
-    history: int = Field(4, ge=2, le=104, description="weeks whose jobs are learned from")
+    history: int = Field(4, ge=2, le=160, description="weeks whose jobs are learned from")
     seed: Count = Field(0, description="of the random choice of the first states")
 
     @field_validator("history")
@@ -171,7 +171,7 @@ class Hmm(Predictor[JobSubmitted, int, RunTimePrediction]):
         """Count the run time `y` in seconds in the slice in which `x` arrived."""
         self._advance(x.time)
         slice_ = x.time // SLICE
-        if slice_ >= self._slices(len(self._counts))[0]:
+        if slice_ >= self._oldest(len(self._counts)):
             row, column = slice_ % len(self._counts), bin_of(float(y))
             self._counts[row, column] += self._counts[row, column] < MAX_COUNT
             self._ended += 1
@@ -194,9 +194,13 @@ class Hmm(Predictor[JobSubmitted, int, RunTimePrediction]):
             if not event.requeued:
                 self._arrived.pop(event.job_number, None)
 
+    def _oldest(self, count: int) -> int:
+        """Return the number of the oldest of the last `count` slices, or of the first slice of all."""
+        return max(self._now - count + 1, self._first or 0)
+
     def _slices(self, count: int) -> Integers:
         """Return the numbers of the last `count` slices, or of all slices since the first if they are fewer."""
-        return np.arange(max(self._now - count + 1, self._first or 0), self._now + 1)
+        return np.arange(self._oldest(count), self._now + 1)
 
     def _advance(self, time: int) -> None:
         """Advance to the slice of `time`, in seconds."""

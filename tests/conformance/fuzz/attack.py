@@ -118,7 +118,7 @@ def crowd(run: str, chance: Random, victims: Sequence[str], partitions: int) -> 
             )
         ).policy,
         runtime=chance.choice(
-            ("empirical", "hmm:states=64,history=5,threshold=0", "experts", "templates", "gibbons", "mixture")
+            ("empirical", "hmm:states=64,history=10,threshold=0", "experts", "templates", "gibbons", "mixture")
         ),
         adjustment=chance.choice(("none", "auto", "percentile:key=user+project+request,window=12m,fallback=coarser")),
         wait_bound=chance.choice(("bmbp", "bmbp:publish=ensemble", "bmbp:publish=conformal", "none")),

@@ -29,6 +29,17 @@ def test_what_is_asked_for_is_done(tmp_path: Path) -> None:
     assert list(prepare(read_swf(out))) == list(before)
 
 
+def test_jobs_put_back_are_in_the_log_which_says_so(tmp_path: Path) -> None:
+    log, out = tmp_path / "log.swf", tmp_path / "out.swf"
+    row = "{} {} 0 50 1 -1 -1 1 60 -1 1 3 -1 -1 -1 -1 -1 -1\n"
+    log.write_text("; MaxProcs: 4\n" + row.format(1, 0) + row.format(4, 900))
+    keys = "first=2,last=3,user=7,request=3600,run_time=60"
+    assert convert(log, out, "--put-back", keys)[0] == 0
+    jobs = list(prepare(read_swf(out)))
+    assert [(job.job_number, job.submit_time, job.user_id) for job in jobs[1:3]] == [(2, 300, 7), (3, 600, 7)]
+    assert f"generated jobs put back by {keys}" in read_swf(out).header["Conversion"]
+
+
 def test_every_field_of_the_log_is_kept(tmp_path: Path) -> None:
     log = tmp_path / "log.swf"
     log.write_bytes(b"; MaxProcs: 4\n1 0 7 5 2 3.0 99 2 5 98 1 2 3 4 5 6 -1 -1\n")

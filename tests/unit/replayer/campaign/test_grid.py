@@ -2,9 +2,11 @@
 
 from pathlib import Path
 
+import numpy as np
+
 from shadowtime.replayer.campaign.file import read_campaign
 from shadowtime.replayer.campaign.grid import grid_of
-from shadowtime.replayer.campaign.logs import find_logs
+from shadowtime.replayer.campaign.logs import find_logs, workload_of
 from shadowtime.replayer.logs.swf import write_swf
 from shadowtime.replayer.synthetic.generator import generate
 
@@ -41,3 +43,29 @@ def test_a_policy_may_know_what_others_do_not(tmp_path: Path) -> None:
     assert (plain.label, plain.log.requests) == ("easy", "as-logged")
     assert (ceiling.label, ceiling.log.requests) == ("ceiling", "actual")
     assert plain.digest != ceiling.digest
+
+
+def test_a_seed_of_the_grid_stands_in_the_spec(tmp_path: Path) -> None:
+    write_swf(tmp_path / "small.swf", *generate(jobs=50, processors=8, seed=1, load=4.0))
+    policy = '{ label = "HMM", spec = "probabilistic:runtime=hmm(seed={seed})", seeds = [3, 4] }'
+    text = FILE.replace('{ label = "ceiling", spec = "easy", requests = "actual" }', policy)
+    (tmp_path / "ceilings.toml").write_text(text)
+    campaign = read_campaign(tmp_path / "ceilings.toml")
+    _, *cells = grid_of(campaign, find_logs(campaign, tmp_path))
+    assert [cell.label for cell in cells] == ["HMM", "HMM"]
+    assert [f"seed={seed}" in cell.configuration.runtime for cell, seed in zip(cells, (3, 4), strict=True)] == [
+        True
+    ] * 2
+
+
+def test_jobs_put_back_make_another_cell(tmp_path: Path) -> None:
+    header, table = generate(jobs=50, processors=8, seed=1, load=4.0)
+    write_swf(tmp_path / "small.swf", header, np.delete(table, slice(10, 20), axis=0))
+    keys = "first=11,last=20,user=7,request=3600,run_time=60"
+    entry = f'{{ log = "small.swf@8", label = "whole", put_back = "{keys}" }}'
+    (tmp_path / "ceilings.toml").write_text(FILE.replace('"small.swf@8"', f'"small.swf@8", {entry}'))
+    campaign = read_campaign(tmp_path / "ceilings.toml")
+    logs = find_logs(campaign, tmp_path)
+    assert [len(workload_of(log)) for log in logs] == [40, 50]
+    cells = grid_of(campaign, logs)
+    assert len({cell.digest for cell in cells}) == len(cells) == 4

@@ -1,8 +1,19 @@
 """Tables of a campaign: intervals over what was drawn, rows of all that a star stands for, LaTeX that compiles."""
 
+import pytest
+
 from shadowtime.replayer.campaign.columns import Column
 from shadowtime.replayer.campaign.file import Campaign
-from shadowtime.replayer.campaign.tables import Figure, LogTable, Row, as_latex, figure_of, reasons_of, rows_of
+from shadowtime.replayer.campaign.tables import (
+    Figure,
+    LogTable,
+    Row,
+    as_latex,
+    figure_of,
+    reasons_of,
+    rows_of,
+    total_of,
+)
 
 
 def test_seeds_that_change_nothing_do_not_narrow_the_interval_over_copies() -> None:
@@ -58,3 +69,34 @@ def test_a_row_that_differs_from_the_paper_is_marked_and_explained() -> None:
     rows = tuple(rows_of(campaign, draws, "KTH"))
     assert [row.figures[0].text(1) for row in rows] == ["10.5 (10)", "10.6 (10) ≠", "1.0 (10) ≠"]
     assert reasons_of(campaign, LogTable("KTH", rows)) == ["≠ far: not explained", "≠ why: another log"]
+
+
+def test_a_change_has_its_sign_and_is_near_the_paper_if_what_changed_is() -> None:
+    column = Column(key="mean_wait", change_from="easy", digits=1)
+    assert (column.shown_unit, column.factor) == ("% from easy", 100)
+    by_label = {"easy": [{"copy": 0, "mean_wait": 200.0}]}
+    figure = figure_of(column, [{"copy": 0, "mean_wait": wait} for wait in (190.0, 200.0)], "", by_label)
+    assert figure.text(1) == "-2.5 ± 31.8"
+    assert Figure(-2.5, paper=2.0, signed=True).text(1) == "-2.5 (+2)"
+    assert Figure(-2.5, paper=3.0, signed=True).text(1) == "-2.5 (+3) ≠"
+
+
+def test_the_total_is_the_geometric_mean_over_logs_of_each_draw() -> None:
+    campaign = Campaign.model_validate(
+        {
+            "name": "c",
+            "title": "t",
+            "logs": ["KTH", "CTC"],
+            "total": True,
+            "columns": ["mean_wait", {"key": "mean_wait", "name": "change", "change_from": "easy", "digits": 1}],
+            "paper": {"KTH": {"best": {"change": -50.0}}, "CTC": {"best": {"change": 100.0}}},
+        }
+    )
+    figures = {
+        log: {"easy": [{"copy": 0, "mean_wait": 1.0}], "best": [{"copy": 0, "mean_wait": wait} for wait in waits]}
+        for log, waits in {"KTH": (0.5, 2.0), "CTC": (2.0, 8.0)}.items()
+    }
+    easy, best = total_of(campaign, figures).rows
+    assert [figure.mean for figure in easy.figures] == [None, pytest.approx(0.0)]
+    assert best.figures[1].mean == pytest.approx(150.0)  # the changes of the draws are 0 and 300 %
+    assert (best.figures[1].paper, easy.figures[1].paper) == (0.0, None)

@@ -65,6 +65,7 @@ def test_align_cuts_larger_jobs_to_the_machine() -> None:
     ("requests", "times"),
     [
         ("as-logged", [(60, 600), (900, 600)]),
+        ("at-least-run", [(60, 600), (900, 900)]),
         ("actual", [(60, 60), (900, 600)]),
         ("doubled", [(60, 1200), (600, 1200)]),
     ],
@@ -142,7 +143,7 @@ def test_unknown_options() -> None:
     with pytest.raises(SettingsError, match="oversized 'cut': not one of drop, align"):
         prepare(trace_of({}), oversized=oversized)
     requests: Requests = "halved"  # type: ignore[assignment]
-    with pytest.raises(SettingsError, match="requests 'halved': not one of as-logged, actual, doubled"):
+    with pytest.raises(SettingsError, match="requests 'halved': not one of as-logged, at-least-run, actual, doubled"):
         prepare(trace_of({}), requests=requests)
     sizes: Sizes = "used"  # type: ignore[assignment]
     with pytest.raises(SettingsError, match="sizes 'used': not one of requested, allocated"):

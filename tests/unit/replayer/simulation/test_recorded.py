@@ -80,7 +80,7 @@ def test_run_times_stay_beyond_the_request() -> None:
     assert (started.limit, ended.time, ended.run_time, ended.outcome) == (50, 100, 100, "completed")
 
 
-@pytest.mark.parametrize("requests", ["actual", "doubled"])
+@pytest.mark.parametrize("requests", ["at-least-run", "actual", "doubled"])
 def test_rewritten_requests_leave_the_waits(requests: Requests) -> None:
     events = told(Recorded(workload_of(job(1, 0, wait_time=7), requests=requests)))
     assert [brief(each) for each in events if isinstance(each, JobStarted | JobEnded)] == [

@@ -261,8 +261,9 @@ def test_a_damaged_snapshot_is_refused(key: str) -> None:
         ("hmm:threshold=nan", "threshold=nan: expected a finite number"),
         ("hmm:threshold=-1", "threshold=-1: expected a number greater than or equal to 0"),
         ("hmm:history=1", "history=1: expected a number greater than or equal to 2"),
-        ("hmm:states=64,history=6", "history=6: states=64 allows a history of at most 5 weeks"),
-        ("hmm:states=16,history=104", "history=104: states=16 allows a history of at most 80 weeks"),
+        ("hmm:history=161", "history=161: expected a number less than or equal to 160"),
+        ("hmm:states=64,history=11", "history=11: states=64 allows a history of at most 10 weeks"),
+        ("hmm:states=17,history=160", "history=160: states=17 allows a history of at most 141 weeks"),
         ("hmm:seed=-1", "seed=-1: expected a number greater than or equal to 0"),
         ("hmm:window=3", "run-time predictor 'hmm' has no key 'window'; known keys: states, state, learning, evidence"),
     ],
@@ -275,10 +276,10 @@ def test_a_wrong_key_is_named_with_what_would_be_right(spec: str, message: str) 
 
 def test_finding_10_the_largest_keys_are_bounded_together() -> None:
     """64 states and 104 weeks took 7.1 s for one submission."""
-    for states in (1, 14, 16, 64):
-        weeks = min(MAX_LEARNED // states**2, 104)
+    for states in (1, 16, 17, 64):
+        weeks = min(MAX_LEARNED // states**2, 160)
         assert HmmSettings(states=states, history=weeks).history == weeks
-        if weeks < 104:
+        if weeks < 160:
             with pytest.raises(ValidationError, match=f"at most {weeks} weeks"):
                 HmmSettings(states=states, history=weeks + 1)
 
