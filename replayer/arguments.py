@@ -44,6 +44,7 @@ class Preparation:
     jobs: int | None = None
     reading: Reading = AS_READ
     in_pieces: bool = False
+    load: float = 1.0
 
 
 def reading_of(
@@ -108,6 +109,7 @@ def _prepared(
         "oversized": preparation.oversized,
         "requests": preparation.requests,
         "limit": preparation.jobs,
+        "load": preparation.load,
         "recorded": recorded,
     }
     if not preparation.in_pieces:

@@ -3,7 +3,7 @@
 from typing import Literal
 
 Oversized = Literal["drop", "align"]
-Requests = Literal["as-logged", "actual", "doubled"]
+Requests = Literal["as-logged", "actual", "doubled", "queue-maximum"]
 Transport = Literal["embedded", "kafka"]
 YesNo = Literal["yes", "no"]
 

@@ -31,6 +31,7 @@ def read_log(
     jobs: int | None = None,
     requests: Requests = "as-logged",
     oversized: Oversized = "drop",
+    load: float = 1.0,
     recorded: bool = False,
     columns: Mapping[str, str] | None = None,
     time_zone: str | None = None,
@@ -48,9 +49,12 @@ def read_log(
     jobs
         Keep only this number of jobs, the earliest submitted.
     requests
-        `as-logged`, `actual` (each job requests its run time) or `doubled`.
+        `as-logged`, `actual` (each job requests its run time), `doubled`, or `queue-maximum` (the longest run time of
+        the job's queue over the whole log, which looks ahead).
     oversized
         Whether jobs larger than the machine are left out (`drop`) or cut to its size (`align`).
+    load
+        Divide the gaps between submissions by this factor, for a closed replay.
     recorded
         Whether the replay is recorded. Then jobs of accounting files that never started are kept.
     columns, time_zone, pools
@@ -71,7 +75,7 @@ def read_log(
     """
     reading = Reading(columns or {}, time_zone, None if pools is None else Path(pools))
     trace = read_trace(Path(path), reading)
-    return prepare(trace, processors, oversized=oversized, requests=requests, limit=jobs, recorded=recorded)
+    return prepare(trace, processors, oversized=oversized, requests=requests, limit=jobs, load=load, recorded=recorded)
 
 
 def replay(

@@ -9,6 +9,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from shadowtime.replayer.arguments import parse_speedup
 from shadowtime.replayer.campaign.columns import DEFAULT_COLUMNS, Column
+from shadowtime.replayer.logs import MAX_LOAD, MIN_LOAD
 from shadowtime.replayer.options import Oversized, Requests
 from shadowtime.replayer.simulation import SOURCES
 from shadowtime.services.catalogue import canonical, configure
@@ -45,6 +46,9 @@ class _Table(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
+Load = Annotated[float, Field(ge=MIN_LOAD, le=MAX_LOAD)]
+
+
 class LogEntry(_Table):
     """A log of the grid, by its archive name or its file. Unset fields default to the campaign's.
 
@@ -57,6 +61,7 @@ class LogEntry(_Table):
     jobs: Annotated[int, Field(ge=1, le=MAX_LINES)] | None = None
     filter: Oversized | None = None
     requests: Requests | None = None
+    load: Load | None = None
 
     @property
     def name(self) -> str:
@@ -66,7 +71,8 @@ class LogEntry(_Table):
     @property
     def called(self) -> str:
         """Heading of the log's table."""
-        return self.label or (self.name if self.requests is None else f"{self.name}, requests {self.requests}")
+        chosen = {"requests": self.requests, "load": self.load}
+        return self.label or ", ".join([self.name, *(f"{key} {value}" for key, value in chosen.items() if value)])
 
 
 class PolicyEntry(_Table):
@@ -109,6 +115,7 @@ class Campaign(_Table):
     jobs: Annotated[int, Field(ge=1, le=MAX_LINES)] | None = None
     filter: Oversized = "drop"
     requests: Requests = "as-logged"
+    load: Load = 1.0
     restartable: bool = True
     moldable: bool = True
     speedup: Annotated[str, _checked(parse_speedup)] = "constant"
@@ -127,6 +134,10 @@ class Campaign(_Table):
             if twice := {name for name in names if names.count(name) > 1}:
                 raise ValueError(f"{what}: the name {quote(min(twice))} is used twice; give each a unique name")
 
+        if not SOURCES[self.mode].closed_loop and any((trace.load or self.load) != 1 for trace in self.logs):
+            raise ValueError(
+                f"load: jobs start as recorded in {self.mode} mode, so submissions cannot move; leave it out"
+            )
         known = {trace.called for trace in self.logs}
         for key, by_log in (("paper", self.paper), ("reasons", self.reasons)):
             if strange := by_log.keys() - known:

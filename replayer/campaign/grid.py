@@ -76,6 +76,7 @@ class Cell:
             "filter": log.filter,
             "requests": log.requests,
             "jobs": log.jobs,
+            "load": log.load,
             "copy": self.copy,
             **self.configuration._asdict(),
             "wait_bound": self.wait_bound,

@@ -52,6 +52,7 @@ class CampaignLog:
     filter: Oversized
     requests: Requests
     jobs: int | None
+    load: float = 1.0
 
 
 def find_logs(campaign: Campaign, folder: Path, first: int | None = None) -> list[CampaignLog]:
@@ -88,6 +89,7 @@ def _find(entry: LogEntry, campaign: Campaign, folder: Path, first: int | None) 
         entry.filter or campaign.filter,
         entry.requests or campaign.requests,
         first or entry.jobs or campaign.jobs,
+        load=entry.load or campaign.load,
     )
 
 
@@ -126,7 +128,14 @@ def workload_of(log: CampaignLog) -> Workload:
         raise TraceError(
             f"{path} differs from the campaign's file: SHA-256 {digest[:12]}…, expected {log.sha256[:12]}…"
         )
-    return prepare(read_trace(path), log.processors, oversized=log.filter, requests=log.requests, limit=log.jobs)
+    return prepare(
+        read_trace(path),
+        log.processors,
+        oversized=log.filter,
+        requests=log.requests,
+        limit=log.jobs,
+        load=log.load,
+    )
 
 
 # Perturbed copies of a log: every submission is moved a little. The replay of a copy is one random draw of the scores.

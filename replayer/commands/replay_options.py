@@ -65,6 +65,9 @@ class Options:
     ] = None
     speed: Annotated[str, typer.Option(metavar="max|FACTOR", help="Trace seconds per second of real time.")] = "max"
     requests: Annotated[Requests, typer.Option(help="Rewrite requested times.")] = "as-logged"
+    load: Annotated[
+        float, typer.Option(metavar="FACTOR", help="Divide the gaps between submissions by this; 2: twice as fast.")
+    ] = 1.0
     filter_: Annotated[Oversized, typer.Option("--filter", help="What to do with jobs larger than the machine.")] = (
         "drop"
     )

@@ -65,7 +65,15 @@ def compare_logs(options: Options) -> None:
     reading = reading_of(options.columns, options.time_zone, options.pools, options.names, options.names_key)
     clusters = read_clusters(
         logs,
-        Preparation(options.processors, options.filter_, options.requests, options.jobs, reading, options.in_pieces),
+        Preparation(
+            options.processors,
+            options.filter_,
+            options.requests,
+            options.jobs,
+            reading,
+            options.in_pieces,
+            load=options.load,
+        ),
         say,
         options.mode,
     )
@@ -101,6 +109,7 @@ def compare_logs(options: Options) -> None:
         rewritten = {
             "requests": options.requests,
             "filter": options.filter_,
+            "load": f"{options.load:g}",
             "transport": options.transport,
             "speed": options.speed,
         }

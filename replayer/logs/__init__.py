@@ -19,6 +19,6 @@ if TYPE_CHECKING:
     )
     from shadowtime.replayer.logs.swf import FIELDS, table_of, write_jobs, write_swf
     from shadowtime.replayer.logs.trace import BUNDLED, Trace
-    from shadowtime.replayer.logs.workload import YEAR_2000, Workload, prepare
+    from shadowtime.replayer.logs.workload import MAX_LOAD, MIN_LOAD, YEAR_2000, Workload, prepare
 
 __getattr__ = lazy_exports(__name__)

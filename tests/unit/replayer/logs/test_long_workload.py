@@ -15,7 +15,7 @@ from shadowtime.replayer.logs.trace import BUNDLED
 from shadowtime.replayer.logs.workload import Workload, prepare
 from shadowtime.services.catalogue import configure
 from shadowtime.shared.accounting import text_file as log_file
-from shadowtime.shared.errors import TraceError
+from shadowtime.shared.errors import SettingsError, TraceError
 from shadowtime.shared.messages.envelope import Envelope
 from shadowtime.testing.examples import examples
 
@@ -63,8 +63,8 @@ def test_it_is_replayed_as_if_read_whole(path: Path, mode: str, limit: int | Non
 
 
 def test_options_are_those_of_a_whole_log(path: Path) -> None:
-    whole = prepare(read_swf(path), 64, oversized="align", requests="doubled")
-    long, _ = read_in_pieces(path, 64, oversized="align", requests="doubled")
+    whole = prepare(read_swf(path), 64, oversized="align", requests="doubled", load=2)
+    long, _ = read_in_pieces(path, 64, oversized="align", requests="doubled", load=2)
     assert (long.aligned, long.processors, long.name) == (whole.aligned, 64, whole.name)
     assert long.aligned > 0
     assert list(long) == list(whole)
@@ -104,6 +104,8 @@ def test_who_needs_it_whole_is_told_so(path: Path) -> None:
     for use in (lambda: long.columns["run_time"], lambda: len(long.columns), lambda: list(long.columns)):
         with pytest.raises(TraceError, match=r"^log is read in pieces, but this needs the whole log"):
             use()
+    with pytest.raises(SettingsError, match=r"^requests queue-maximum: needs the whole log at once"):
+        read_in_pieces(path, requests="queue-maximum")
 
 
 @pytest.mark.parametrize(
