@@ -52,7 +52,8 @@ Load = Annotated[float, Field(ge=MIN_LOAD, le=MAX_LOAD)]
 class LogEntry(_Table):
     """A log of the grid, by its archive name or its file. Unset fields default to the campaign's.
 
-    An `optional` log is left out where its file is missing, with a message.
+    An `optional` log is left out where its file is missing, with a message. `completed` keeps only the jobs that
+    completed (status 1) and ran for a time between these two, in seconds: the part of a log that a paper had.
     """
 
     log: str
@@ -62,6 +63,7 @@ class LogEntry(_Table):
     filter: Oversized | None = None
     requests: Requests | None = None
     load: Load | None = None
+    completed: tuple[Annotated[int, Field(ge=1)], Annotated[int, Field(ge=1, le=MAX_INTEGER)]] | None = None
 
     @property
     def name(self) -> str:

@@ -86,6 +86,8 @@ class Cell:
             "speedup": None if traits.speedup is None else traits.speedup.model_dump(),
             "seed": self.seed,
         }
+        if log.completed is not None:
+            settings["completed"] = log.completed
         if plug_ins := [code for component in self._classes() if (code := code_of(component)) is not None]:
             settings["plug_ins"] = plug_ins
         return sha256(orjson.dumps(settings, option=orjson.OPT_SORT_KEYS)).hexdigest()

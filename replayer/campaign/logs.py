@@ -11,7 +11,7 @@ import numpy as np
 
 from shadowtime.replayer.arguments import split_size
 from shadowtime.replayer.campaign.file import Campaign, LogEntry
-from shadowtime.replayer.logs import Workload, prepare, read_trace
+from shadowtime.replayer.logs import FIELDS, Workload, prepare, read_trace
 from shadowtime.replayer.options import Oversized, Requests
 from shadowtime.shared.chance import key_of, uniform
 from shadowtime.shared.cli import say
@@ -40,6 +40,10 @@ ARCHIVE = {
 """Logs of the Parallel Workloads Archive, and one of LUMOS, by their names in campaigns."""
 
 
+COMPLETED = 1
+"""Status of a job that completed, in the Standard Workload Format."""
+
+
 @dataclass(frozen=True)
 class CampaignLog:
     """A log file and the settings to prepare it. `cluster` is part of the key of seeded random numbers."""
@@ -53,6 +57,7 @@ class CampaignLog:
     requests: Requests
     jobs: int | None
     load: float = 1.0
+    completed: tuple[int, int] | None = None
 
 
 def find_logs(campaign: Campaign, folder: Path, first: int | None = None) -> list[CampaignLog]:
@@ -90,6 +95,7 @@ def _find(entry: LogEntry, campaign: Campaign, folder: Path, first: int | None) 
         entry.requests or campaign.requests,
         first or entry.jobs or campaign.jobs,
         load=entry.load or campaign.load,
+        completed=entry.completed,
     )
 
 
@@ -128,8 +134,14 @@ def workload_of(log: CampaignLog) -> Workload:
         raise TraceError(
             f"{path} differs from the campaign's file: SHA-256 {digest[:12]}…, expected {log.sha256[:12]}…"
         )
+    trace = read_trace(path)
+    if log.completed is not None:
+        status, run_time = (trace.table[:, FIELDS.index(name)] for name in ("status", "run_time"))
+        shortest, longest = log.completed
+        kept = (status == COMPLETED) & (run_time >= shortest) & (run_time <= longest)
+        trace = replace(trace, table=trace.table[kept])
     return prepare(
-        read_trace(path),
+        trace,
         log.processors,
         oversized=log.filter,
         requests=log.requests,
