@@ -46,6 +46,7 @@ class Preparation:
     in_pieces: bool = False
     sizes: Sizes = "requested"
     put_back: PutBack | None = None
+    load: float = 1.0
 
 
 def reading_of(
@@ -111,6 +112,7 @@ def _prepared(
         "requests": preparation.requests,
         "sizes": preparation.sizes,
         "limit": preparation.jobs,
+        "load": preparation.load,
         "recorded": recorded,
     }
     if not preparation.in_pieces:

@@ -3,8 +3,11 @@
 from typing import Literal
 
 Oversized = Literal["drop", "align"]
-Requests = Literal["as-logged", "at-least-run", "actual", "doubled"]
+Requests = Literal["as-logged", "at-least-run", "actual", "doubled", "queue-maximum"]
 Sizes = Literal["requested", "allocated"]
+Purpose = Literal["waits", "schedule"]
+"""What run times are predicted for: to forecast waits, or to decide by them."""
+
 Transport = Literal["embedded", "kafka"]
 YesNo = Literal["yes", "no"]
 

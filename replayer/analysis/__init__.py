@@ -9,6 +9,6 @@ if TYPE_CHECKING:
     from shadowtime.replayer.analysis.slurm_fit import fit, policy_of
     from shadowtime.replayer.analysis.slurm_site import toml_of, write_site
     from shadowtime.replayer.analysis.start_accuracy import met_by, met_table
-    from shadowtime.replayer.analysis.template_search import write_templates
+    from shadowtime.replayer.analysis.template_search import SearchOptions, searches_of, write_templates
 
 __getattr__ = lazy_exports(__name__)

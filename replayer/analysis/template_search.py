@@ -1,20 +1,25 @@
-"""Search for the template set that predicts the run times of a log best."""
+"""Search for the template sets that predict the run times of a log best, for each policy and purpose."""
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple, get_args
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from shadowtime.replayer.arguments import Preparation, read_cluster
+from shadowtime.replayer.arguments import Preparation, read_cluster, require_different, split_size
+from shadowtime.replayer.comparison import RunPlan, carry_out
 from shadowtime.replayer.logs import Workload
+from shadowtime.replayer.options import Purpose, Requests
 from shadowtime.replayer.simulation import Recorded, submission
+from shadowtime.services.catalogue import configure
 from shadowtime.services.runtime_distribution import (
     ELITE,
     ENDED,
-    SUBMITTED,
+    PREDICTED,
     Genes,
     TemplateErrors,
     TemplatesSettings,
@@ -24,26 +29,114 @@ from shadowtime.services.runtime_distribution import (
 from shadowtime.shared.cli import messages, say
 from shadowtime.shared.errors import SettingsError, TraceError
 from shadowtime.shared.formatting import percent
-from shadowtime.shared.messages import JobEnded, JobSubmitted
+from shadowtime.shared.messages import Decided, Envelope, JobEnded, JobStarted, JobSubmitted
 from shadowtime.shared.output import result_file
 
 MIN_JOBS = 100
 """Minimum number of jobs. In a shorter log, too few jobs end before others are submitted."""
 
 
-def events_of(workload: Workload) -> Iterator[tuple[int, int]]:
-    """Yield recorded submissions and ends, each with the row of its job in the workload."""
+Happening = tuple[int, int, int]
+"""`PREDICTED` or `ENDED`, the row of a job in the workload, and for how many seconds it has run."""
+
+
+def events_of(workload: Workload) -> Iterator[Happening]:
+    """Yield recorded submissions, at which jobs are predicted, and ends."""
     numbers = {int(job_number): row for row, job_number in enumerate(workload.columns["job_number"])}
     for events in iter(Recorded(workload).next_instant, ()):
         for event in events:
             if isinstance(event, JobSubmitted):
-                yield SUBMITTED, numbers[event.job_number]
+                yield PREDICTED, numbers[event.job_number], 0
             elif isinstance(event, JobEnded):
-                yield ENDED, numbers[event.job_number]
+                yield ENDED, numbers[event.job_number], event.run_time
 
 
-def errors_on(workload: Workload, pool: ThreadPoolExecutor, settings: TemplatesSettings) -> TemplateErrors:
+# The predictions that a policy makes of the jobs in the system.
+
+MAX_PREDICTIONS = 50_000
+"""Predictions that a search is scored on. Of more, it takes every second, fourth, eighth, …"""
+
+PURPOSES: tuple[Purpose, ...] = get_args(Purpose)
+
+
+class PredictionsMade:
+    """An observer that lists the predictions made under a policy, and the ends that are learned from.
+
+    To forecast waits, all running and waiting jobs are predicted at each submission. To decide, they are predicted at
+    each pass. `lwf` then needs only the waiting jobs.
+
+    Parameters
+    ----------
+    workload
+        The jobs of the replay.
+    policy
+        Name of the policy.
+    purpose
+        What jobs are predicted for.
+
+    References
+    ----------
+    docs/algorithms.md#template-search (Smith 1999, section 2.1.4).
+    """
+
+    def __init__(self, workload: Workload, policy: str, purpose: Purpose) -> None:
+        self._rows = {int(job_number): row for row, job_number in enumerate(workload.columns["job_number"])}
+        self._purpose, self._of_running = purpose, purpose == "waits" or policy != "lwf"
+        self._waiting: dict[int, None] = {}
+        self._started: dict[int, int] = {}
+        self._seen, self._stride = 0, 1
+        self.happenings: list[Happening] = []
+
+    def __call__(self, envelope: Envelope) -> None:
+        """Note what an event says, and the predictions that it takes."""
+        event = envelope.event
+        if isinstance(event, JobSubmitted):
+            self._waiting[self._rows[event.job_number]] = None
+            if self._purpose == "waits":
+                self._predict(event.time)
+        elif isinstance(event, Decided):
+            if self._purpose == "schedule":
+                self._predict(event.time)
+        elif isinstance(event, JobStarted):
+            row = self._rows[event.job_number]
+            del self._waiting[row]
+            self._started[row] = event.time
+        elif isinstance(event, JobEnded):
+            row = self._rows[event.job_number]
+            del self._started[row]
+            if event.requeued:
+                self._waiting[row] = None
+            else:
+                self.happenings.append((ENDED, row, event.run_time))
+
+    def _predict(self, now: int) -> None:
+        """Add every `_stride`-th prediction. Once there are too many, drop half of them."""
+        running = list(self._started.items()) if self._of_running else []
+        jobs = [*((row, now - started) for row, started in running), *((row, 0) for row in self._waiting)]
+        self.happenings += [(PREDICTED, *jobs[at]) for at in range(-self._seen % self._stride, len(jobs), self._stride)]
+        self._seen += len(jobs)
+        if len(self.happenings) > len(self._rows) + 2 * MAX_PREDICTIONS:
+            predictions = iter(range(len(self.happenings)))
+            self.happenings = [each for each in self.happenings if each[0] == ENDED or next(predictions) % 2 == 0]
+            self._stride *= 2
+
+
+def predictions_made(workload: Workload, policy: str, purpose: Purpose) -> list[Happening]:
+    """Return the predictions that a replay under a policy makes, and the ends of jobs. It decides by requests."""
+    made = PredictionsMade(workload, policy, purpose)
+    carry_out(RunPlan(policy, workload.name, workload, configure(policy, "requested")), [made])
+    return made.happenings
+
+
+def errors_on(
+    workload: Workload,
+    pool: ThreadPoolExecutor,
+    settings: TemplatesSettings,
+    happenings: Sequence[Happening] | None = None,
+) -> TemplateErrors:
     """Return the error function of template sets on a workload. It runs on the threads of a pool.
+
+    By default, each job is predicted once, at its submission as recorded.
 
     Raises
     ------
@@ -52,53 +145,125 @@ def errors_on(workload: Workload, pool: ThreadPoolExecutor, settings: TemplatesS
     """
     if len(workload) < MIN_JOBS:
         raise TraceError(f"{workload.name}: {len(workload)} jobs are too few; a search needs at least {MIN_JOBS}")
-    jobs, events = [remembered(submission(job), job.run_time) for job in workload], list(events_of(workload))
-    if all(kind == SUBMITTED for kind, _ in events[: len(jobs)]):
+    events = list(events_of(workload)) if happenings is None else happenings
+    run_times = {row: run_time for kind, row, run_time in events if kind == ENDED}
+    jobs = [remembered(submission(job), run_times.get(row, job.run_time)) for row, job in enumerate(workload)]
+    if all(kind == PREDICTED for kind, *_ in events[: len(jobs)]):
         raise TraceError(f"{workload.name}: nothing to learn from: no job ends before the last is submitted")
     return TemplateErrors(jobs, events, settings, pool.map)
 
 
-def write_templates(
-    trace: str, output: Path, jobs: int, population: int, generations: int, seed: int, workers: int
-) -> None:
-    """Search a log, and write the best template set to a file.
+@dataclass(frozen=True)
+class SearchOptions:
+    """Options of a search: jobs of each log, sets in a generation, generations, seed, threads, and requests."""
+
+    jobs: int = 10_000
+    population: int = 40
+    generations: int = 30
+    seed: int = 0
+    workers: int = 0
+    requests: Requests = "as-logged"
+
+    def require_in_range(self) -> None:
+        """Raise `SettingsError` if a number is out of its range."""
+        for option, low in (("population", 2 * ELITE), ("generations", 1), ("seed", 0), ("workers", 0)):
+            if (value := getattr(self, option)) < low:
+                raise SettingsError(f"--{option} {value}: expected at least {low}")
+        if self.population % 2:
+            raise SettingsError(f"--population {self.population}: expected an even number")
+
+
+class Search(NamedTuple):
+    """One search: for the predictions that a policy makes for a purpose, or for one prediction of each job."""
+
+    trace: str
+    policy: str | None = None
+    purpose: Purpose = "waits"
+
+    @property
+    def file(self) -> str:
+        """Name of the result file if there are several searches."""
+        name = Path(split_size(self.trace)[0]).name.removesuffix(".gz").removesuffix(".swf")
+        return "-".join([name, *([self.policy, self.purpose] if self.policy else [])]) + ".templates"
+
+
+def searches_of(traces: Sequence[str], policies: Sequence[str], purposes: Sequence[str]) -> list[Search]:
+    """Return every search. `fcfs` decides without predictions, so it is searched only to forecast waits.
 
     Raises
     ------
     SettingsError
-        If a number is out of its range.
-    TraceError
-        If the log has too few jobs, or none to learn from.
+        If a policy is unknown or has keys, a purpose is unknown, or no search is left.
     """
-    for option, value, low in (
-        ("population", population, 2 * ELITE),
-        ("generations", generations, 1),
-        ("seed", seed, 0),
-        ("workers", workers, 0),
-    ):
-        if value < low:
-            raise SettingsError(f"--{option} {value}: expected at least {low}")
+    for policy in policies:
+        configure(policy)
+        if not policy.replace("-", "").isalnum():
+            raise SettingsError(f"--policy {policy}: expected a name without keys")
+    if strange := set(purposes) - set(PURPOSES):
+        raise SettingsError(f"--for {min(strange)}: expected {' or '.join(PURPOSES)}")
+    if purposes and not policies:
+        raise SettingsError("--for needs --policy: the policy whose predictions count")
+    searches = [
+        Search(trace, policy, purpose)
+        for trace in traces
+        for policy in policies
+        for purpose in PURPOSES
+        if purpose in (purposes or PURPOSES)
+        if (policy, purpose) != ("fcfs", "schedule")
+    ]
+    if policies and not searches:
+        raise SettingsError("--policy fcfs --for schedule: fcfs decides without predictions; leave one of them out")
+    return searches or [Search(trace) for trace in traces]
 
-    if population % 2:
-        raise SettingsError(f"--population {population}: expected an even number")
-    cluster = read_cluster(trace, Preparation(jobs=jobs), say, "recorded")
+
+def write_templates(searches: Sequence[Search], output: Path, options: SearchOptions) -> None:
+    """Carry out searches, and write the best template set of each: to a file, or to files in a folder if several.
+
+    Raises
+    ------
+    SettingsError
+        If a number is out of its range, or two searches would write the same file.
+    TraceError
+        If a log has too few jobs, or none to learn from.
+    """
+    options.require_in_range()
+    if len(searches) == 1:
+        write_found(searches[0], output, options)
+        return
+    require_different("search", ((each.file, each.file) for each in searches))
+    if output.exists() and not output.is_dir():
+        raise SettingsError(f"-o {output}: {len(searches)} searches need a folder, but this is a file")
+    output.mkdir(parents=True, exist_ok=True)
+    for each in searches:
+        write_found(each, output / each.file, options)
+
+
+def write_found(one: Search, output: Path, options: SearchOptions) -> None:
+    """Carry out one search, and write the best template set to a file. Raise as `write_templates` does."""
+    preparation = Preparation(jobs=options.jobs, requests=options.requests)
+    cluster = read_cluster(one.trace, preparation, say, "closed" if one.policy else "recorded")
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with (
         result_file(output) as file,
-        ThreadPoolExecutor(workers or os.cpu_count()) as pool,
+        ThreadPoolExecutor(options.workers or os.cpu_count()) as pool,
         Progress(*columns, console=messages, transient=True, disable=not sys.stderr.isatty()) as progress,
     ):
-        errors = errors_on(cluster.workload, pool, TemplatesSettings())
-        task = progress.add_task("error", total=generations)
-        for best in search(Genes(errors.characteristics), errors, population, generations, seed):
+        made = None if one.policy is None else predictions_made(cluster.workload, one.policy, one.purpose)
+        errors = errors_on(cluster.workload, pool, TemplatesSettings(), made)
+        task = progress.add_task("error", total=options.generations)
+        genes = Genes(errors.characteristics)
+        for best in search(genes, errors, options.population, options.generations, options.seed):
             progress.update(task, completed=best.number, description=f"error {percent(best.error)}")
+        chosen = "" if one.policy is None else f"--policy {one.policy} --for {one.purpose} "
+        requests = "" if options.requests == "as-logged" else f"--requests {options.requests} "
         lines = [
             f"# {cluster.name}, first {len(cluster.workload):,} jobs: "
             f"error {percent(best.error)} of the mean run time;",
-            f"# shadowtime search-templates --jobs {jobs} --population {population} "
-            f"--generations {generations} --seed {seed}",
+            f"# shadowtime search-templates {chosen}{requests}--jobs {options.jobs} --population {options.population} "
+            f"--generations {options.generations} --seed {options.seed}",
             *map(str, best.templates),
         ]
         file.write("".join(f"{line}\n" for line in lines).encode())
 
-    say(f"{cluster.name}: error {percent(best.error)} of the mean run time, {len(best.templates)} templates")
+    name = cluster.name if one.policy is None else f"{cluster.name}, {one.policy}, {one.purpose}"
+    say(f"{name}: error {percent(best.error)} of the mean run time, {len(best.templates)} templates")

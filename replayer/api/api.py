@@ -33,6 +33,7 @@ def read_log(
     requests: Requests = "as-logged",
     sizes: Sizes = "requested",
     oversized: Oversized = "drop",
+    load: float = 1.0,
     recorded: bool = False,
     columns: Mapping[str, str] | None = None,
     time_zone: str | None = None,
@@ -50,12 +51,15 @@ def read_log(
     jobs
         Keep only this number of jobs, the earliest submitted.
     requests
-        `as-logged`, `actual` (each job requests its run time), `at-least-run` (so do jobs that ran past their requests)
-        or `doubled`.
+        `as-logged`, `actual` (each job requests its run time), `at-least-run` (so do jobs that ran past their
+        requests), `doubled`, or `queue-maximum` (the longest run time of the job's queue over the whole log, which
+        looks ahead).
     sizes
         Whether a job takes the processors that it requested, or those that it was `allocated` (SWF field 5).
     oversized
         Whether jobs larger than the machine are left out (`drop`) or cut to its size (`align`).
+    load
+        Divide the gaps between submissions by this factor, for a closed replay.
     recorded
         Whether the replay is recorded. Then jobs of accounting files that never started are kept.
     columns, time_zone, pools
@@ -76,7 +80,7 @@ def read_log(
     """
     reading = Reading(columns or {}, time_zone, None if pools is None else Path(pools))
     trace = read_trace(Path(path), reading)
-    options: dict[str, Any] = {"oversized": oversized, "requests": requests, "sizes": sizes}
+    options: dict[str, Any] = {"oversized": oversized, "requests": requests, "sizes": sizes, "load": load}
     return prepare(trace, processors, **options, limit=jobs, recorded=recorded)
 
 

@@ -9,7 +9,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from shadowtime.replayer.arguments import parse_speedup
 from shadowtime.replayer.campaign.columns import DEFAULT_COLUMNS, Column
-from shadowtime.replayer.logs import parse_put_back
+from shadowtime.replayer.logs import MAX_LOAD, MIN_LOAD, parse_put_back
 from shadowtime.replayer.options import Oversized, Requests, Sizes
 from shadowtime.replayer.simulation import SOURCES
 from shadowtime.services.catalogue import canonical, configure
@@ -49,13 +49,16 @@ class _Table(BaseModel):
 MAX_MONTHS = 1_000
 """Months of a log that a campaign can name."""
 
+Load = Annotated[float, Field(ge=MIN_LOAD, le=MAX_LOAD)]
+
 
 class LogEntry(_Table):
     """A log of the grid, by its archive name or its file. Unset fields default to the campaign's.
 
     An `optional` log is left out where its file is missing, with a message. `months` are numbers from 1 of months of 30
     days since the first submission: each of these months is replayed by itself, from an empty machine. `put_back`
-    describes jobs to generate that the log lacks.
+    describes jobs to generate that the log lacks. `completed` keeps only the jobs that completed (status 1) and ran for
+    a time between these two, in seconds: the part of a log that a paper had.
     """
 
     log: str
@@ -67,6 +70,8 @@ class LogEntry(_Table):
     sizes: Sizes | None = None
     months: tuple[Annotated[int, Field(ge=1, le=MAX_MONTHS)], ...] = ()
     put_back: Annotated[str, _checked(parse_put_back)] | None = None
+    load: Load | None = None
+    completed: tuple[Annotated[int, Field(ge=1)], Annotated[int, Field(ge=1, le=MAX_INTEGER)]] | None = None
 
     @property
     def name(self) -> str:
@@ -76,7 +81,7 @@ class LogEntry(_Table):
     @property
     def called(self) -> str:
         """Heading of the log's table."""
-        chosen = {"requests": self.requests, "sizes": self.sizes}
+        chosen = {"requests": self.requests, "sizes": self.sizes, "load": self.load}
         return self.label or ", ".join([self.name, *(f"{key} {value}" for key, value in chosen.items() if value)])
 
 
@@ -132,6 +137,7 @@ class Campaign(_Table):
     filter: Oversized = "drop"
     requests: Requests = "as-logged"
     sizes: Sizes = "requested"
+    load: Load = 1.0
     restartable: bool = True
     moldable: bool = True
     speedup: Annotated[str, _checked(parse_speedup)] = "constant"
@@ -151,6 +157,10 @@ class Campaign(_Table):
             if twice := {name for name in names if names.count(name) > 1}:
                 raise ValueError(f"{what}: the name {quote(min(twice))} is used twice; give each a unique name")
 
+        if not SOURCES[self.mode].closed_loop and any((trace.load or self.load) != 1 for trace in self.logs):
+            raise ValueError(
+                f"load: jobs start as recorded in {self.mode} mode, so submissions cannot move; leave it out"
+            )
         known = {trace.called for trace in self.logs}
         for key, by_log in (("paper", self.paper), ("reasons", self.reasons)):
             if strange := by_log.keys() - known:

@@ -79,6 +79,7 @@ class Cell:
             "requests": log.requests,
             "sizes": log.sizes,
             "jobs": log.jobs,
+            "load": log.load,
             "copy": self.copy,
             "month": self.month,
             **self.configuration._asdict(),
@@ -91,6 +92,8 @@ class Cell:
         }
         if log.put_back is not None:
             settings["put_back"] = log.put_back
+        if log.completed is not None:
+            settings["completed"] = log.completed
         if plug_ins := [code for component in self._classes() if (code := code_of(component)) is not None]:
             settings["plug_ins"] = plug_ins
         return sha256(orjson.dumps(settings, option=orjson.OPT_SORT_KEYS)).hexdigest()

@@ -11,7 +11,7 @@ import numpy as np
 
 from shadowtime.replayer.arguments import split_size
 from shadowtime.replayer.campaign.file import Campaign, LogEntry
-from shadowtime.replayer.logs import Workload, parse_put_back, prepare, put_back, read_trace
+from shadowtime.replayer.logs import FIELDS, Workload, parse_put_back, prepare, put_back, read_trace
 from shadowtime.replayer.options import Oversized, Requests, Sizes
 from shadowtime.shared.chance import key_of, uniform
 from shadowtime.shared.cli import say
@@ -40,6 +40,10 @@ ARCHIVE = {
 """Logs of the Parallel Workloads Archive, and one of LUMOS, by their names in campaigns."""
 
 
+COMPLETED = 1
+"""Status of a job that completed, in the Standard Workload Format."""
+
+
 @dataclass(frozen=True)
 class CampaignLog:
     """A log file and the settings to prepare it. `cluster` is part of the key of seeded random numbers."""
@@ -55,6 +59,8 @@ class CampaignLog:
     sizes: Sizes = "requested"
     months: tuple[int, ...] = ()
     put_back: str | None = None
+    load: float = 1.0
+    completed: tuple[int, int] | None = None
 
 
 def find_logs(campaign: Campaign, folder: Path, first: int | None = None) -> list[CampaignLog]:
@@ -94,6 +100,8 @@ def _find(entry: LogEntry, campaign: Campaign, folder: Path, first: int | None) 
         entry.sizes or campaign.sizes,
         () if first else entry.months,
         entry.put_back,
+        entry.load or campaign.load,
+        entry.completed,
     )
 
 
@@ -135,6 +143,11 @@ def workload_of(log: CampaignLog) -> Workload:
     trace = read_trace(path)
     if log.put_back is not None:
         trace = put_back(trace, parse_put_back(log.put_back))
+    if log.completed is not None:
+        status, run_time = (trace.table[:, FIELDS.index(name)] for name in ("status", "run_time"))
+        shortest, longest = log.completed
+        kept = (status == COMPLETED) & (run_time >= shortest) & (run_time <= longest)
+        trace = replace(trace, table=trace.table[kept])
     return prepare(
         trace,
         log.processors,
@@ -142,6 +155,7 @@ def workload_of(log: CampaignLog) -> Workload:
         requests=log.requests,
         sizes=log.sizes,
         limit=log.jobs,
+        load=log.load,
     )
 
 

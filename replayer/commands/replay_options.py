@@ -68,6 +68,9 @@ class Options:
     sizes: Annotated[Sizes, typer.Option(help="Whether jobs take the processors requested or those they got.")] = (
         "requested"
     )
+    load: Annotated[
+        float, typer.Option(metavar="FACTOR", help="Divide the gaps between submissions by this; 2: twice as fast.")
+    ] = 1.0
     filter_: Annotated[Oversized, typer.Option("--filter", help="What to do with jobs larger than the machine.")] = (
         "drop"
     )

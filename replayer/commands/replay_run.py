@@ -72,7 +72,8 @@ def compare_logs(options: Options) -> None:
             options.jobs,
             reading,
             options.in_pieces,
-            options.sizes,
+            sizes=options.sizes,
+            load=options.load,
         ),
         say,
         options.mode,
@@ -110,6 +111,7 @@ def compare_logs(options: Options) -> None:
             "requests": options.requests,
             "sizes": options.sizes,
             "filter": options.filter_,
+            "load": f"{options.load:g}",
             "transport": options.transport,
             "speed": options.speed,
         }

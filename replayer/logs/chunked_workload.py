@@ -11,11 +11,11 @@ import numpy as np
 
 from shadowtime.replayer.logs.swf import FIELDS, SwfBlock, notes_on, read_pieces
 from shadowtime.replayer.logs.trace import Trace, trace_name
-from shadowtime.replayer.logs.workload import Workload, machine_of, none_left, selected
+from shadowtime.replayer.logs.workload import Workload, at_load, machine_of, none_left, selected
 from shadowtime.replayer.options import Oversized, Requests, Sizes
 from shadowtime.shared.bounds import MAX_TIME
 from shadowtime.shared.cluster import Job
-from shadowtime.shared.errors import TraceError
+from shadowtime.shared.errors import SettingsError, TraceError
 from shadowtime.shared.kernels import Integers
 
 SUBMIT_TIME = FIELDS.index("submit_time")
@@ -93,6 +93,7 @@ def read_in_pieces(
     requests: Requests = "as-logged",
     sizes: Sizes = "requested",
     limit: int | None = None,
+    load: float = 1.0,
     recorded: bool = False,
 ) -> tuple[LongWorkload, tuple[str, ...]]:
     """Return the jobs of a log that can be replayed, and remarks for the user.
@@ -103,15 +104,15 @@ def read_in_pieces(
     ----------
     path
         A log in the Standard Workload Format, with jobs sorted and numbered by submit time.
-    processors, oversized, requests, sizes, limit, recorded
-        As in `prepare`.
+    processors, oversized, requests, sizes, limit, load, recorded
+        As in `prepare`. In pieces, jobs without a request are always left out.
 
     Raises
     ------
     TraceError
         As in `read_swf` and `prepare`, or if a job is out of order. The error names the line.
     SettingsError
-        As in `prepare`.
+        As in `prepare`, or for requests by the maxima of queues, which take the whole log.
 
     Examples
     --------
@@ -120,7 +121,9 @@ def read_in_pieces(
     >>> len(long), long.processors, next(long.jobs_from(4999)).job_number, notes
     (5000, 128, 5000, ())
     """
-    read = partial(_pieces, path, processors, oversized, requests, sizes, limit, recorded=recorded)
+    if requests == "queue-maximum":
+        raise SettingsError(f"requests {requests}: needs the whole log at once; leave out --in-pieces")
+    read = partial(_pieces, path, processors, oversized, requests, sizes, limit, load, recorded=recorded)
     skipped: Counter[str] = Counter()
     jobs = aligned = longer = 0
     for piece, block in read():
@@ -152,6 +155,7 @@ def _pieces(
     requests: Requests,
     sizes: Sizes,
     limit: int | None,
+    load: float,
     *,
     recorded: bool,
 ) -> Iterator[tuple[SwfBlock, Workload]]:
@@ -164,7 +168,7 @@ def _pieces(
         last = piece.table[-1:]
         trace = Trace(trace_name(path), header, piece.table)
         block = selected(trace, machine_of(trace, processors), oversized, requests, sizes, limit, recorded=recorded)
-        yield piece, block
+        yield piece, at_load(block, load, recorded=recorded)
         if limit is not None:
             limit -= len(block)
             if not limit:

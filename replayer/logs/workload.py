@@ -1,7 +1,7 @@
 """The jobs of a log that a replay uses, on a machine of a given size."""
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from types import MappingProxyType
 from typing import Any, ClassVar, get_args
 
@@ -11,7 +11,7 @@ from shadowtime.replayer.logs.swf import FIELDS
 from shadowtime.replayer.logs.trace import Trace
 from shadowtime.replayer.options import Oversized, Requests, Sizes
 from shadowtime.shared.bounds import MAX_DURATION, MAX_INTEGER
-from shadowtime.shared.cluster import OF_ANY_LOG, Job, job_of
+from shadowtime.shared.cluster import OF_ANY_LOG, UNKNOWN, Job, job_of
 from shadowtime.shared.errors import SettingsError, TraceError
 from shadowtime.shared.kernels import Integers, IntegerTable
 from shadowtime.shared.messages import Pool
@@ -23,6 +23,9 @@ UNUSED = ("average_cpu_time", "used_memory", "requested_memory", "preceding_job_
 
 BLOCK = 512
 """Number of jobs that are converted to objects at a time during iteration."""
+
+INSTANTS = ("handed_in", "left_time")
+"""Fields with instants of a job other than its submission."""
 
 YEAR_2000 = 946_684_800
 """Unix time of 1 January 2000, the start of logs without a date: time series databases do not reach back to 1970."""
@@ -101,6 +104,7 @@ def prepare(
     requests: Requests = "as-logged",
     sizes: Sizes = "requested",
     limit: int | None = None,
+    load: float = 1.0,
     recorded: bool = False,
 ) -> Workload:
     """Return the jobs of a trace that can be replayed on a machine.
@@ -113,15 +117,19 @@ def prepare(
         Size of the machine; by default from the log.
     oversized : {"drop", "align"}
         Whether jobs larger than the machine are left out or cut to its size.
-    requests : {"as-logged", "at-least-run", "actual", "doubled"}
+    requests : {"as-logged", "at-least-run", "actual", "doubled", "queue-maximum"}
         `actual`: each job requests its run time. `doubled`: each job requests twice its requested time, for the same
         work. Both first cut the run time at the original request, as the machine does in any case
         (docs/algorithms.md#end-at-the-limit). `at-least-run`: a job that ran past its request requests its run time,
-        so no run time is cut.
+        so no run time is cut. `queue-maximum`: each job requests the longest run time of its queue over the whole log,
+        and jobs without a request are kept (Smith 1999, section 3). This looks ahead. Jobs of unknown queue form one
+        queue. In a log without any request, `actual` keeps all jobs, too.
     sizes : {"requested", "allocated"}
         Whether a job takes the processors that it requested or those that it got. If one is unknown, it is the other.
     limit : int, optional
         Keep this many jobs, the earliest submitted.
+    load : float
+        Divide the gaps between submissions by this factor: with 2, jobs come twice as fast (Smith 1999, section 4).
     recorded
         Whether jobs start as recorded. Then jobs of an accounting file that never started, or ran for less than a
         second, are kept. A closed replay drops them, because their run time under another schedule is unknown.
@@ -147,10 +155,48 @@ def prepare(
     docs/algorithms.md#jobs-left-out (aligning: Nissimov 2007, section 5).
     """
     machine = machine_of(trace, processors)
-    workload = selected(trace, machine, oversized, requests, sizes, limit, recorded=recorded)
+    without = not (trace.table[:, FIELDS.index("requested_time")] > 0).any()
+    keeps_all = requests == "queue-maximum" or (requests == "actual" and without)
+    workload = selected(trace, machine, oversized, requests, sizes, limit, recorded=recorded, keeps_all=keeps_all)
     if not len(workload):
         raise none_left(workload)
-    return workload
+    return at_load(workload, load, recorded=recorded)
+
+
+MIN_LOAD, MAX_LOAD = 0.01, 100.0
+"""Bounds of the factor that submissions are compressed by."""
+
+
+def at_load(workload: Workload, load: float, *, recorded: bool = False) -> Workload:
+    """Return the workload with the gaps between submissions divided by `load`. Times are rounded down to seconds.
+
+    The recorded waits become unknown.
+
+    Raises
+    ------
+    SettingsError
+        If the factor is out of its range, jobs start as recorded, or jobs have instants other than submissions.
+    """
+    if not MIN_LOAD <= load <= MAX_LOAD:
+        raise SettingsError(f"load {load:g}: expected a factor of {MIN_LOAD:g} to {MAX_LOAD:g}")
+    if load == 1:
+        return workload
+    if recorded:
+        raise SettingsError(f"load {load:g}: jobs start as recorded, so their submissions cannot move; leave this out")
+    instants = [name for name in INSTANTS if name in workload.columns]
+    if workload.resized is not None:
+        instants.append("size changes")
+    if instants:
+        raise SettingsError(
+            f"load {load:g}: jobs of {workload.name} have instants of their own ({', '.join(instants)}), which would "
+            "not move with their submissions; leave this out"
+        )
+    submitted = workload.columns["submit_time"]
+    moved = {
+        "submit_time": np.floor(submitted / load).astype(np.int64),
+        "wait_time": np.full(len(submitted), UNKNOWN),
+    }
+    return replace(workload, columns={**workload.columns, **moved})
 
 
 def processors_of_jobs(columns: Mapping[str, Integers], sizes: Sizes) -> Integers:
@@ -198,8 +244,12 @@ def selected(
     limit: int | None,
     *,
     recorded: bool,
+    keeps_all: bool = False,
 ) -> Workload:
-    """Return the jobs of a trace that can be replayed, as `prepare` does. Raise no error if no job is left."""
+    """Return the jobs of a trace that can be replayed, as `prepare` does. Raise no error if no job is left.
+
+    `keeps_all` keeps jobs without a request, for `requests` that do not need one.
+    """
     options = ("oversized", oversized, Oversized), ("requests", requests, Requests), ("sizes", sizes, Sizes)
     for option, value, known in options:
         if value not in get_args(known):
@@ -228,7 +278,7 @@ def selected(
         "no processors": size <= 0,
         "never started": left & (not has_more),
         "run time not positive": (run_time < (0 if has_more else 1)) & ~left,
-        "no request": requested_time <= 0,
+        "no request": (requested_time <= 0) & (not keeps_all),
         f"longer than {MAX_DURATION} s": np.maximum(run_time, bounded) > MAX_DURATION // 2,
     }
     for name in ("memory", "gpus"):
@@ -238,7 +288,8 @@ def selected(
 
     if oversized == "drop":
         reasons["larger than the machine"] = too_large
-    kept = np.flatnonzero(~np.logical_or.reduce(list(reasons.values())))[:limit]
+    usable = np.flatnonzero(~np.logical_or.reduce(list(reasons.values())))
+    kept = usable[:limit]
     seen = len(size) if limit is None or len(kept) < limit else int(kept[-1]) + 1
     uncounted = np.ones(seen, dtype=bool)
     skipped = {reason: count for reason, (count, _) in trace.left_out.items()}
@@ -248,11 +299,14 @@ def selected(
         uncounted &= ~applies[:seen]
 
     if requests == "actual":
-        requested_time = np.where(left, requested_time, np.minimum(run_time, requested_time))
+        most = run_time if keeps_all else requested_time
+        requested_time = np.where(left, requested_time, np.minimum(run_time, most))
     elif requests == "at-least-run":
         requested_time = np.maximum(run_time, requested_time)
     elif requests == "doubled":
         run_time, requested_time = np.minimum(run_time, requested_time), np.minimum(2 * requested_time, MAX_DURATION)
+    elif requests == "queue-maximum":
+        requested_time = longest_of_queue(logged["queue_number"], run_time, usable)
 
     logged |= {
         "processors": np.minimum(size, largest),
@@ -273,6 +327,18 @@ def selected(
         pools,
         trace.resized,
     )
+
+
+def longest_of_queue(queue_numbers: Integers, run_times: Integers, rows: Integers) -> Integers:
+    """Return the longest run time in seconds of each job's queue, of the jobs in these rows.
+
+    >>> longest_of_queue(np.array([1, 2, 1, 1]), np.array([5, 7, 60, 90]), np.array([0, 1, 2])).tolist()
+    [60, 7, 60, 60]
+    """
+    _, queues = np.unique(queue_numbers, return_inverse=True)
+    longest = np.zeros(len(queues), dtype=np.int64)
+    np.maximum.at(longest, queues[rows], run_times[rows])
+    return longest[queues]
 
 
 def _any(most: int | None) -> int:

@@ -69,10 +69,12 @@ def limits(document: Row) -> str:
             "following the decisions would have changed."
         )
     rewritten = settings.get("requests", "as-logged")
+    load = settings.get("load", "1")
+    pace = "" if load == "1" else f", at {load} times the load"
     asked = "" if rewritten == "as-logged" else f", with requests that nobody made ({rewritten})"
     return (
         "It does not show what other logs would give, or how users would react: this is one log and one draw of chance "
-        f"(seed {settings['seed']}), and users submit as they did, however long they wait{asked}."
+        f"(seed {settings['seed']}), and users submit as they did, however long they wait{pace}{asked}."
     )
 
 

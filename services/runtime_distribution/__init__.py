@@ -5,7 +5,7 @@ from shadowtime.services.runtime_distribution.history import remembered
 from shadowtime.services.runtime_distribution.templates import (
     ELITE,
     ENDED,
-    SUBMITTED,
+    PREDICTED,
     Genes,
     TemplateErrors,
     TemplatesSettings,

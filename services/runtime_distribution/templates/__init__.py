@@ -2,4 +2,4 @@
 
 from shadowtime.services.runtime_distribution.templates.predictor import Templates, TemplatesSettings
 from shadowtime.services.runtime_distribution.templates.search import ELITE, Genes, search
-from shadowtime.services.runtime_distribution.templates.search_errors import ENDED, SUBMITTED, TemplateErrors
+from shadowtime.services.runtime_distribution.templates.search_errors import ENDED, PREDICTED, TemplateErrors

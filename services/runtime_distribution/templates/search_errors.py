@@ -22,19 +22,21 @@ from shadowtime.services.runtime_distribution.templates.predictor import DESCRIB
 from shadowtime.services.runtime_distribution.templates.template import CHARACTERISTICS, Template
 from shadowtime.shared.kernels import Floats, FloatTable, Integers, IntegerTable, kernel
 
-ENDED, SUBMITTED = 0, 1
+ENDED, PREDICTED = 0, 1
+"""Kinds of events: a job has ended and is learned from, or a job is predicted."""
 
 
 @kernel
 def estimates(
     events: IntegerTable, categories: Integers, rules: IntegerTable, jobs: IntegerTable, history: int, quantiles: Floats
 ) -> FloatTable:
-    """Return the estimate of one template for each job at its submission, and the half-width of its interval.
+    """Return the estimate of one template for each prediction, and the half-width of its interval.
 
     Parameters
     ----------
     events
-        Shape (events, 2), in the order in which they happened: `SUBMITTED` or `ENDED`, and the index of the job.
+        Shape (events, 3), in the order in which they happened: `PREDICTED` or `ENDED`, the index of the job, and for
+        how many seconds it has run.
     categories
         The category of each job, or `NONE`; shape (jobs,).
     rules
@@ -49,15 +51,15 @@ def estimates(
     Returns
     -------
     numpy.ndarray
-        Shape (2, jobs), in seconds. The half-width is infinite if there is no estimate.
+        Shape (2, predictions), in seconds. The half-width is infinite if there is no estimate.
     """
-    results = np.empty((2, len(jobs)))
+    results = np.empty((2, int((events[:, 0] == PREDICTED).sum())))
     chains = np.full((1, 3, len(jobs)), NONE)
     sums = np.zeros((categories.max() + 1, len(EMPTY)), np.int64)
     sums[:, -2:] = NONE
     remembered = np.empty(len(jobs), np.int64)
-    ended = 0
-    for kind, job in events:
+    ended = predicted = 0
+    for kind, job, elapsed in events:
         own = categories[job : job + 1]
         if kind == ENDED:
             if ended >= history:
@@ -66,24 +68,26 @@ def estimates(
             ended += 1
             insert(job, own, rules, jobs, chains, sums)
         else:
-            _, _, results[0, job], results[1, job] = surest(own, jobs[job], 0, rules, jobs, chains, sums, quantiles)
+            _, _, value, reach = surest(own, jobs[job], elapsed, rules, jobs, chains, sums, quantiles)
+            results[0, predicted], results[1, predicted] = value, reach
+            predicted += 1
 
     return results
 
 
 class TemplateErrors:
-    """Mean absolute error of template sets on given jobs, as a share of the mean run time.
+    """Mean absolute error of template sets on given predictions, as a share of the mean run time of the jobs.
 
-    Each prediction equals the point of `Templates` with the same history and confidence. The setting `running` of a
-    template has no effect, because all predictions are at submission. The estimates of the templates of the last call
-    are cached.
+    Each prediction equals the point of `Templates` with the same history and confidence. The estimates of the templates
+    of the last call are cached.
 
     Parameters
     ----------
     jobs
         Known facts about each job; all have a request.
     events
-        Pairs of `SUBMITTED` or `ENDED` and the number of a job, counted from 0, in the order in which they happened.
+        `PREDICTED` or `ENDED`, the number of a job, counted from 0, and for how many seconds it has run, in the order
+        in which they happened.
     settings
         Its history and confidence are used.
     map_
@@ -93,7 +97,7 @@ class TemplateErrors:
     --------
     >>> from shadowtime.services.runtime_distribution.templates.template import templates_of
     >>> jobs = [RememberedJob(run_time, 100, 1, 7, -1, -1, -1, -1) for run_time in (40, 50, 45)]
-    >>> events = [(SUBMITTED, 0), (SUBMITTED, 1), (ENDED, 0), (ENDED, 1), (SUBMITTED, 2), (ENDED, 2)]
+    >>> events = [(PREDICTED, 0, 0), (PREDICTED, 1, 0), (ENDED, 0, 40), (ENDED, 1, 50), (PREDICTED, 2, 0)]
     >>> errors = TemplateErrors(jobs, events, TemplatesSettings())
     >>> errors([templates_of("mean(key=user)")])  # 60 and 50 seconds by the request, and nothing
     [0.8148148148148148]
@@ -102,7 +106,7 @@ class TemplateErrors:
     def __init__(
         self,
         jobs: Sequence[RememberedJob],
-        events: Sequence[tuple[int, int]],
+        events: Sequence[tuple[int, int, int]],
         settings: TemplatesSettings,
         map_: Callable[[Callable[[Template], Floats], Iterable[Template]], Iterable[Floats]] = map,
     ) -> None:
@@ -111,6 +115,7 @@ class TemplateErrors:
         self._codes = {name: np.unique(column, return_inverse=True)[1] for name, column in self._columns.items()}
         self._jobs = np.array([DESCRIBED(job) for job in jobs], np.int64)
         self._events = np.array(events, np.int64)
+        _, self._predicted, self._elapsed = self._events[self._events[:, 0] == PREDICTED].T
         self._history = settings.history
         self._quantiles = t_quantiles(settings.confidence, settings.history)
         self._map = map_
@@ -135,16 +140,17 @@ class TemplateErrors:
         return estimates(self._events, self._categories(template), rules, self._jobs, self._history, self._quantiles)
 
     def points(self, estimates: Sequence[Floats]) -> Floats:
-        """Return the prediction for each job from the estimates of a set. Without an estimate it is the request."""
+        """Return each prediction from the estimates of a set. Without an estimate it is the request."""
         values, reaches = np.array(estimates).transpose(1, 0, 2)
         narrowest = reaches.argmin(axis=0)[None]
         value, reach = (np.take_along_axis(array, narrowest, axis=0)[0] for array in (values, reaches))
-        limit = np.where(self._columns["requested_time"] == UNKNOWN, np.inf, self._columns["requested_time"])
-        return np.where(np.isinf(reach), limit, np.maximum(np.minimum(value, limit), 1.0))
+        requested = self._columns["requested_time"][self._predicted]
+        limit = np.where(requested == UNKNOWN, np.inf, requested)
+        return np.where(np.isinf(reach), limit, np.maximum(np.minimum(value, limit), self._elapsed + 1.0))
 
     def _error(self, estimates: Sequence[Floats]) -> float:
         run_times = self._columns["run_time"]
-        return float(np.abs(self.points(estimates) - run_times).sum() / run_times.sum())
+        return float(np.abs(self.points(estimates) - run_times[self._predicted]).mean() / run_times.mean())
 
     def _categories(self, template: Template) -> IntegerTable:
         """Return the category of each job as a number, or `NONE` if the job has none; shape (jobs,)."""

@@ -49,6 +49,8 @@ from tests.support.small_logs import job, write_log
             GOOD.replace('"KTH"', '{ log = "KTH", months = [0] }'),
             "logs.0.months.0: expected a number greater than or equal to 1; found '0'",
         ),
+        (GOOD + "load = 0\n", "load: expected a number greater than or equal to 0.01; found '0'"),
+        (GOOD + 'mode = "recorded"\nload = 2\n', "load: jobs start as recorded in recorded mode"),
     ],
 )
 def test_what_is_wrong_is_named(tmp_path: Path, text: str, told: str) -> None:
@@ -66,6 +68,14 @@ def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
 
 def some_log(label: str) -> CampaignLog:
     return CampaignLog(label, label, "/nowhere", "0" * 64, None, "drop", "as-logged", None)
+
+
+def test_a_log_at_another_load_is_another_cell(tmp_path: Path) -> None:
+    text = GOOD.replace('"KTH"', '"KTH", { log = "KTH", load = 2 }', 1)
+    (tmp_path / "KTH-SP2-1996-2.swf").write_text("")
+    campaign = read_campaign(write(tmp_path, text))
+    cells = grid_of(campaign, find_logs(campaign, tmp_path))
+    assert [(cell.log.label, cell.log.load) for cell in cells] == [("KTH", 1.0), ("KTH, load 2.0", 2.0)]
 
 
 def test_the_grid_is_logs_by_rows_by_copies_by_seeds(tmp_path: Path) -> None:

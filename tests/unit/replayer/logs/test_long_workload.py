@@ -2,6 +2,7 @@
 
 import pickle
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from shadowtime.replayer.logs.trace import BUNDLED
 from shadowtime.replayer.logs.workload import Workload, prepare
 from shadowtime.services.catalogue import configure
 from shadowtime.shared.accounting import text_file as log_file
-from shadowtime.shared.errors import TraceError
+from shadowtime.shared.errors import SettingsError, TraceError
 from shadowtime.shared.messages.envelope import Envelope
 from shadowtime.testing.examples import examples
 
@@ -63,8 +64,9 @@ def test_it_is_replayed_as_if_read_whole(path: Path, mode: str, limit: int | Non
 
 
 def test_options_are_those_of_a_whole_log(path: Path) -> None:
-    whole = prepare(read_swf(path), 64, oversized="align", requests="doubled", sizes="allocated")
-    long, _ = read_in_pieces(path, 64, oversized="align", requests="doubled", sizes="allocated")
+    options: dict[str, Any] = {"oversized": "align", "requests": "doubled", "sizes": "allocated", "load": 2}
+    whole = prepare(read_swf(path), 64, **options)
+    long, _ = read_in_pieces(path, 64, **options)
     assert (long.aligned, long.processors, long.name) == (whole.aligned, 64, whole.name)
     assert long.aligned > 0
     assert list(long) == list(whole)
@@ -104,6 +106,8 @@ def test_who_needs_it_whole_is_told_so(path: Path) -> None:
     for use in (lambda: long.columns["run_time"], lambda: len(long.columns), lambda: list(long.columns)):
         with pytest.raises(TraceError, match=r"^log is read in pieces, but this needs the whole log"):
             use()
+    with pytest.raises(SettingsError, match=r"^requests queue-maximum: needs the whole log at once"):
+        read_in_pieces(path, requests="queue-maximum")
 
 
 @pytest.mark.parametrize(

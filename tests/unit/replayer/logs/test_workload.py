@@ -1,5 +1,7 @@
 """Which jobs of a log a replay uses, and as what."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -90,6 +92,48 @@ def test_a_job_that_got_more_than_the_machine_has_is_left_out() -> None:
     trace = trace_of({"allocated_processors": 12}, {})
     assert numbers(prepare(trace)) == [1, 2]
     assert prepare(trace, sizes="allocated").skipped == {"larger than the machine": 1}
+
+
+def test_requests_by_the_maximum_of_the_queue_keep_all_jobs() -> None:
+    trace = trace_of(
+        {"queue_number": 1, "requested_time": -1},
+        {"queue_number": 1, "run_time": 900},
+        {"queue_number": 1, "run_time": 9000, "requested_processors": 11},
+        {"requested_time": -1, "run_time": 70},
+        {"requested_time": -1, "run_time": 80},
+    )
+    for limit in (None, 1):
+        workload = prepare(trace, requests="queue-maximum", limit=limit)
+        assert [(job.run_time, job.requested_time) for job in workload] == [(60, 900), (900, 900), (70, 80), (80, 80)][
+            :limit
+        ]
+
+
+def test_actual_requests_keep_all_jobs_only_of_a_log_without_requests() -> None:
+    assert [job.requested_time for job in prepare(trace_of({"requested_time": -1}), requests="actual")] == [60]
+    assert numbers(prepare(trace_of({"requested_time": -1}, {}), requests="actual")) == [2]
+
+
+def test_load_compresses_submissions() -> None:
+    trace = trace_of({"submit_time": 0}, {"submit_time": 7, "wait_time": 5}, {"submit_time": 100})
+    assert [(job.submit_time, job.run_time, job.wait_time) for job in prepare(trace, load=2)] == [
+        (0, 60, None),
+        (3, 60, None),
+        (50, 60, None),
+    ]
+    assert [job.submit_time for job in prepare(trace, load=0.5)] == [0, 14, 200]
+
+
+def test_load_is_refused_where_instants_would_stay() -> None:
+    trace = trace_of({})
+    with pytest.raises(SettingsError, match=r"^load 0: expected a factor of 0\.01 to 100$"):
+        prepare(trace, load=0)
+    with pytest.raises(SettingsError, match=r"^load 2: jobs start as recorded"):
+        prepare(trace, load=2, recorded=True)
+    for own in (replace(trace, more={"left_time": np.array([-1])}), replace(trace, resized=np.array([[1], [5], [2]]))):
+        with pytest.raises(SettingsError, match=r"^load 2: jobs of made have instants of their own \("):
+            prepare(own, load=2)
+        assert len(prepare(own)) == 1
 
 
 def test_limit_counts_the_jobs_that_are_kept() -> None:

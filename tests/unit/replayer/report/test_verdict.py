@@ -105,8 +105,9 @@ def test_a_recorded_log_tells_of_predictors_and_bounds() -> None:
 
 @pytest.mark.parametrize(("requests", "told"), [("as-logged", "waits."), ("actual", "nobody made (actual).")])
 def test_what_it_does_not_show(requests: str, told: str) -> None:
-    settings = {"obeyed": True, "seed": 3, "requests": requests}
+    settings = {"obeyed": True, "seed": 3, "requests": requests, "load": "2"}
     text = limits({"settings": settings})
+    assert "at 2 times the load" in text
     assert text.startswith("It does not show ")
     assert "(seed 3)" in text
     assert text.count(". ") == 0
