@@ -45,7 +45,7 @@ class Figure(NamedTuple):
         sign = "+" if self.signed else ""
         half = "" if not self.half else f" ± {self.half:,.{digits}f}"
         paper = "" if self.paper is None else f" ({self.paper:{sign},g})"
-        return f"{self.mean:{sign},.{digits}f}{half}{paper}{'' if self.near_paper(digits) else f' {MARK}'}"
+        return f"{self.mean:{sign}z,.{digits}f}{half}{paper}{'' if self.near_paper(digits) else f' {MARK}'}"
 
     def near_paper(self, digits: int) -> bool:
         """Return whether the figure, rounded as shown, is within `NEAR` of the paper's, or there is nothing to compare.
@@ -145,13 +145,12 @@ def draws_of(
     if column.base is not None:
         others = [value for row in by_label.get(column.base, ()) if (value := row.get(key)) is not None]
         base = fmean(others) if others else 0.0
-    figures = [(row["copy"], value * column.factor) for row in draws if (value := row.get(key)) is not None]
     if not base:
         return []
-    values = [value / base for _, value in figures]
+    figures = [(row["copy"], value / base * column.factor) for row in draws if (value := row.get(key)) is not None]
     if len(copies := dict.fromkeys(copy for copy, _ in figures)) > 1:
-        values = [fmean(value / base for copy, value in figures if copy == number) for number in copies]
-    return values
+        return [fmean(value for copy, value in figures if copy == number) for number in copies]
+    return [value for _, value in figures]
 
 
 def _mean_of(column: Column, values: Sequence[float]) -> Figure:
@@ -173,7 +172,7 @@ TOTAL = "Total"
 def total_of(campaign: Campaign, figures: Mapping[str, Mapping[str, Sequence[Figures]]]) -> LogTable:
     """Return the table over all logs: the geometric means of shares and changes, each draw by itself.
 
-    A paper's figure is the geometric mean of its figures of the same logs.
+    A paper's figure is the geometric mean of its figures of the same logs. The reasons are those of the logs.
 
     Parameters
     ----------
@@ -198,7 +197,8 @@ def total_of(campaign: Campaign, figures: Mapping[str, Mapping[str, Sequence[Fig
             if by_log and all(share > 0 for share in paper):
                 figure = figure._replace(paper=round(geometric_mean(paper) - 100 * figure.signed, column.digits))
             over_logs.append(figure)
-        rows.append(Row(label, tuple(over_logs)))
+        reasons = (campaign.reasons.get(log, {}).get(label) for log in figures)
+        rows.append(Row(label, tuple(over_logs), "; ".join(dict.fromkeys(filter(None, reasons))) or None))
     return LogTable(f"{TOTAL}: geometric means over {', '.join(figures)}", tuple(rows))
 
 
