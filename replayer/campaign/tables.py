@@ -42,7 +42,7 @@ class Figure(NamedTuple):
         '+2.0 (-1.5)'
         """
         sign = "+" if self.signed else ""
-        mean = "-" if self.mean is None else f"{self.mean:{sign},.{digits}f}"
+        mean = "-" if self.mean is None else f"{self.mean:{sign}z,.{digits}f}"
         half = "" if not self.half else f" ± {self.half:,.{digits}f}"
         paper = "" if self.paper is None else f" ({self.paper:{sign},g})"
         return f"{mean}{half}{paper}{'' if self.near_paper(digits) else f' {MARK}'}"
@@ -151,7 +151,7 @@ def draws_of(
         month = row.get("month", 0)
         base = fmean(bases.get(month, [0.0])) if column.base is not None else 1.0
         if base and (value := row.get(key)) is not None:
-            figures.setdefault((row["copy"], month), []).append(value * column.factor / base)
+            figures.setdefault((row["copy"], month), []).append(value / base * column.factor)
     of_draws = [*figures.values()]
     return of_draws[0] if len(of_draws) == 1 else list(map(fmean, of_draws))
 
@@ -175,7 +175,7 @@ TOTAL = "Total"
 def total_of(campaign: Campaign, figures: Mapping[str, Mapping[str, Sequence[Figures]]]) -> LogTable:
     """Return the table over all logs: the geometric means of shares and changes, each draw by itself.
 
-    A paper's figure is the geometric mean of its figures of the same logs.
+    A paper's figure is the geometric mean of its figures of the same logs. The reasons are those of the logs.
 
     Parameters
     ----------
@@ -200,7 +200,8 @@ def total_of(campaign: Campaign, figures: Mapping[str, Mapping[str, Sequence[Fig
             if by_log and all(share > 0 for share in paper):
                 figure = figure._replace(paper=round(geometric_mean(paper) - 100 * figure.signed, column.digits))
             over_logs.append(figure)
-        rows.append(Row(label, tuple(over_logs)))
+        reasons = (campaign.reasons.get(log, {}).get(label) for log in figures)
+        rows.append(Row(label, tuple(over_logs), "; ".join(dict.fromkeys(filter(None, reasons))) or None))
     return LogTable(f"{TOTAL}: geometric means over {', '.join(figures)}", tuple(rows))
 
 

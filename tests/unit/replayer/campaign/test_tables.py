@@ -90,6 +90,7 @@ def test_the_total_is_the_geometric_mean_over_logs_of_each_draw() -> None:
             "total": True,
             "columns": ["mean_wait", {"key": "mean_wait", "name": "change", "change_from": "easy", "digits": 1}],
             "paper": {"KTH": {"best": {"change": -50.0}}, "CTC": {"best": {"change": 100.0}}},
+            "reasons": {"KTH": {"best": "why"}, "CTC": {"best": "why"}},
         }
     )
     figures = {
@@ -100,3 +101,5 @@ def test_the_total_is_the_geometric_mean_over_logs_of_each_draw() -> None:
     assert [figure.mean for figure in easy.figures] == [None, pytest.approx(0.0)]
     assert best.figures[1].mean == pytest.approx(150.0)  # the changes of the draws are 0 and 300 %
     assert (best.figures[1].paper, easy.figures[1].paper) == (0.0, None)
+    assert (best.reason, easy.reason) == ("why", None)
+    assert easy.figures[1].text(1) == "+0.0"
