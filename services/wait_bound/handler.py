@@ -1,10 +1,21 @@
 """The stage that adds bounds to every submission, learns from every wait, and publishes the coverage of the bounds."""
 
+from typing import Any
+
 from shadowtime.services.wait_bound.bounder import Bounder, Unbounded
 from shadowtime.services.wait_bound.futures import FuturesBound
 from shadowtime.services.wait_bound.groups import BmbpBounds
 from shadowtime.shared.bounds import MAX_DURATION
-from shadowtime.shared.messages import ClusterOpened, Envelope, Event, JobChanged, JobSubmitted, WaitBound
+from shadowtime.shared.messages import (
+    ClusterOpened,
+    Envelope,
+    Event,
+    JobChanged,
+    JobSubmitted,
+    Side,
+    WaitBound,
+    WaitRanges,
+)
 from shadowtime.shared.spec import Price, Registry, parse
 from shadowtime.shared.stages import PredictingStage, RunningJob
 
@@ -35,6 +46,13 @@ class WaitBounds(PredictingStage):
         """Return the upper limit of memory and work for the wait bound of a run."""
         return BOUNDERS.price(parse(opened.wait_bound))
 
+    def answer(self, envelope: Envelope, known: Any) -> Envelope:
+        """Answer the event. Add the ranges of processors if the predictor, when it observed a submission, cut them."""
+        output = super().answer(envelope, known)
+        if type(envelope.event) is JobSubmitted and self.predictor.updates.wait_ranges is not None:
+            output = output.model_copy(update={"wait_ranges": self.predictor.updates.wait_ranges})
+        return output
+
     def on_submitted(self, envelope: Envelope, job: JobSubmitted) -> Envelope:
         """Add the bounds, which may use the predicted run time."""
         self.predictor.note_prediction(job, envelope.run_time)
@@ -43,9 +61,10 @@ class WaitBounds(PredictingStage):
     def on_wait(self, envelope: Envelope, job: JobSubmitted, wait: int) -> Envelope:
         """Learn the wait. Add the coverage and the change points that are due to be published."""
         self.predictor.learn_one(job, min(wait, MAX_DURATION))
-        if not any(self.predictor.updates):
+        updates = self.predictor.updates
+        if not any(updates):
             return envelope
-        return envelope.model_copy(update=self.predictor.updates._asdict())
+        return envelope.model_copy(update={"coverage": updates.coverage, "change_points": updates.change_points})
 
     def on_changed(self, envelope: Envelope, changed: JobChanged, old: JobSubmitted, new: JobSubmitted) -> Envelope:
         """Return the envelope as it is: a job keeps the bounds of its submission."""
@@ -58,6 +77,12 @@ class WaitBounds(PredictingStage):
         """
         return (changed,) if changed.queue_number is None else super().noticed(changed, new)[:1]
 
-    def bounds_at(self, job: JobSubmitted, quantile: float, confidence: float) -> tuple[WaitBound, ...]:
-        """Return the bounds for a job as if it were submitted now; empty in a run without bounds."""
-        return self.predictor.bounds_at(job, self.time, quantile, confidence)
+    def bounds_at(
+        self, job: JobSubmitted, quantile: float, confidence: float, side: Side = "upper"
+    ) -> tuple[WaitBound, ...]:
+        """Return the bounds for a job as if it were submitted now; empty in a run without bounds on this side."""
+        return self.predictor.sided_bounds_at(job, self.time, quantile, confidence, side)
+
+    def ranges_at(self, job: JobSubmitted) -> tuple[WaitRanges, ...]:
+        """Return the ranges of processors behind the bounds for a job; empty in a run without them."""
+        return self.predictor.ranges_at(job)
