@@ -5,8 +5,8 @@ largest number of clusters, then a table, then the choice.
 
 The rule of the choice, stated before the first measurement:
 
-1. A row is a clustered grouping (nodes, rtime, rnprod) of a log or of one of its queues with at least `MIN_ROWS` bounded
-   waits. It is short if its coverage is below 94.5 %, which the paper's tables would round to less than 95 %
+1. A row is a clustered grouping (nodes, rtime, rnprod) of a log, or of one of its queues, with at least `MIN_WAITS`
+   bounded waits. It is short if its coverage is below 94.5 %, which the paper's tables would round to less than 95 %
    (Brevik 2006, section 4.3).
 2. Of the candidates, those qualify whose number of short rows is at most one above the fewest of all candidates: one
    row more or less is chance.
@@ -27,6 +27,7 @@ import numpy as np
 import typer
 
 from shadowtime.replayer.logs.swf import FIELDS, read_swf
+from shadowtime.services.wait_bound.groups.bounders import waits_each
 from shadowtime.services.wait_bound.groups.group_bound import bound
 from shadowtime.services.wait_bound.groups.groupings import Grouping, groupings
 from shadowtime.services.wait_bound.settings import BoundSettings
@@ -44,7 +45,7 @@ LOGS = {
 """File and processors of each log. Mira is left out: its recorded starts overlap more nodes than there are."""
 
 CANDIDATES = (2, 3, 4, 5, 6, 8, 10, 15)
-MIN_ROWS = 1_000
+MIN_WAITS = 1_000
 SHORT = 0.945
 CLUSTERED = ("nodes", "rtime", "rnprod")
 
@@ -73,9 +74,9 @@ class Score:
 class Scope:
     """The groupings of the cluster or of a queue, as in `QueueBounds`, without what costs and does not matter here."""
 
-    def __init__(self, settings: BoundSettings, names: Sequence[str]) -> None:
-        self._settings = settings
-        self.groupings: list[Grouping] = [each for each in groupings(settings, settings.history) if each.name in names]
+    def __init__(self, settings: BoundSettings, names: Sequence[str], history: int) -> None:
+        self._recut, self._history = settings.recut, history
+        self.groupings: list[Grouping] = [each for each in groupings(settings, history) if each.name in names]
         self._known: list[tuple[tuple[int, ...], int]] = []
         self._open: dict[int, list[int | None]] = {}
         self._submissions = 0
@@ -85,8 +86,8 @@ class Scope:
         """Issue bounds, and recut the ranges when this is due."""
         self._open[job.job_number] = [bound(each.groups, each.at(job), 0.95, 0.95)[0] for each in self.groupings]
         self._submissions += 1
-        if self._submissions % self._settings.recut == 0 and self._known:
-            self._known = self._known[-self._settings.history :]
+        if self._submissions % self._recut == 0 and self._known:
+            self._known = self._known[-self._history :]
             values, waits = zip(*self._known, strict=True)
             table, of_waits = np.array(values), np.array(waits)
             for place, each in enumerate(self.groupings):
@@ -104,10 +105,17 @@ class Scope:
 def happenings(path: Path, processors: int, jobs: int | None) -> list[tuple[JobSubmitted, int | None]]:
     """Return the jobs of a log with a known wait, at their submission and at their start (with the wait), in order."""
     events = []
-    for row in read_swf(path).table[:jobs].tolist():
+    table = read_swf(path).table[:jobs]
+    asks = bool((table[:, FIELDS.index("requested_time")] > 0).any())  # as in a replay: then all jobs have to
+    for row in table.tolist():
         of = dict(zip(FIELDS, row, strict=True))
         size = of["requested_processors"] if of["requested_processors"] > 0 else of["allocated_processors"]
-        if of["wait_time"] < 0 or of["run_time"] <= 0 or not 0 < size <= processors:
+        if (
+            of["wait_time"] < 0
+            or of["run_time"] <= 0
+            or not 0 < size <= processors
+            or (asks and of["requested_time"] <= 0)
+        ):
             continue
         job = JobSubmitted(
             time=of["submit_time"],
@@ -125,7 +133,8 @@ def rows_of(name: str, events: Sequence[tuple[JobSubmitted, int | None]], most: 
     """Yield a row for each queue and clustered grouping, the whole cluster first."""
     settings = BoundSettings(clusters=f"1-{most}")
     names = ("plain", *CLUSTERED)
-    scopes: dict[int | None, Scope] = defaultdict(lambda: Scope(settings, names))
+    history = waits_each(settings, len({job.queue_number for job, _ in events} - {None}))
+    scopes: dict[int | None, Scope] = defaultdict(lambda: Scope(settings, names, history))
     for job, wait in events:
         for queue in {None, job.queue_number}:
             if wait is None:
@@ -138,7 +147,7 @@ def rows_of(name: str, events: Sequence[tuple[JobSubmitted, int | None]], most: 
         plain = scope.scores["plain"]
         for grouping in CLUSTERED:
             score = scope.scores[grouping]
-            if score.predictions >= MIN_ROWS:
+            if score.predictions >= MIN_WAITS:
                 yield {
                     "log": name,
                     "queue": "all" if queue is None else queue,
@@ -195,10 +204,11 @@ def main(
     found = candidates(rows)
     for each in found:
         print(json.dumps({"summary": each._asdict() | {"tighter": round(each.tighter, 3)}}))
+    names = dict.fromkeys(row["log"] for row in rows)
     without = {
-        name: choice(candidates([row for row in rows if row["log"] != name])) for name in {row["log"] for row in rows}
+        name: choice(candidates([row for row in rows if row["log"] != name])) for name in names if len(names) > 1
     }
-    print(json.dumps({"choice": choice(found), "without": without if len(without) > 1 else None}))
+    print(json.dumps({"choice": choice(found), "without": without}))
 
 
 if __name__ == "__main__":
