@@ -98,7 +98,7 @@ class BoundSettings(HistorySettings):
         "1-15", description=f"fewest and most ranges that follow the waits, in each grouping; at most {MAX_CLUSTERS}"
     )
     recut: int = Field(
-        1_000, ge=100, le=1_000_000, description="submissions after which the ranges that follow the waits are cut anew"
+        1_000, ge=1, le=1_000_000, description="submissions after which the ranges that follow the waits are cut anew"
     )
     minimum_end: int = Field(
         0,

@@ -206,7 +206,9 @@ class WaitBound(FrozenModel):
     bound
         Seconds. None if there is no bound; `reason` then says why. Also None if waits are bounded only from below.
     lower
-        Seconds; None if waits are not bounded from below.
+        Seconds; None if waits are not bounded from below, or `reason` says why there is none.
+    side
+        `lower` or `both` where waits are bounded from below; None for an upper bound.
     observations
         Number of waits behind it.
     starts_within
@@ -220,6 +222,7 @@ class WaitBound(FrozenModel):
     confidence: Annotated[float, Field(gt=0, lt=1)]
     bound: Seconds | None = None
     lower: Seconds | None = None
+    side: Side | None = None
     observations: Count = 0
     reason: Reasons | None = None
     starts_within: Annotated[tuple[tuple[Probability, Seconds], ...], AtMost(MAX_QUANTILES)] = ()

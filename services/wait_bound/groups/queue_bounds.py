@@ -214,6 +214,7 @@ class QueueBounds:
                         confidence=confidence,
                         bound=None if side == "lower" else answer.bound,
                         lower=answer.lower,
+                        side=None if side == "upper" else side,
                         observations=answer.observations,
                         reason=f"not enough history: {answer.observations} of {need[name]} waits"
                         if None in wanted

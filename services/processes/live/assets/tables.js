@@ -140,3 +140,11 @@ export function drawBounds(state) {
     style(held, each.covered !== null && each.covered < each.low ? "number late" : "number");
   });
 }
+
+export function drawRanges(state) {
+  show(find("ranges-section"), state.ranges.length > 0);
+  keyed(find("ranges"), state.ranges.map((each, at) => [at, each]), () => row(["", "queue"], ["", "ranges found"],
+    ["number", "waits"], ["", "site's own"], ["number", "waits"]), (line, each) => {
+    each.forEach((text, at) => say(line.children[at], text));
+  });
+}

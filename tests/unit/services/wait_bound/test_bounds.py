@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shadowtime.services.wait_bound.bounder import Updates
-from shadowtime.services.wait_bound.groups import bounders, queue_bounds
+from shadowtime.services.wait_bound.groups import bounders
 from shadowtime.services.wait_bound.groups.bounders import MAX_QUEUES, BmbpBounds
 from shadowtime.services.wait_bound.groups.queue_bounds import ALL, FIVE, QueueBounds
 from shadowtime.services.wait_bound.handler import BOUNDERS
@@ -43,8 +43,8 @@ def saved(bounder: BmbpBounds) -> Any:
     return orjson.loads(orjson.dumps(bounder.snapshot(), option=orjson.OPT_SERIALIZE_NUMPY))
 
 
-def filled(count: int = 400, queues: int = 2) -> BmbpBounds:
-    bounder = BmbpBounds(BoundSettings())
+def filled(count: int = 400, queues: int = 2, recut: int = 1_000) -> BmbpBounds:
+    bounder = BmbpBounds(BoundSettings(recut=recut))
     run(bounder, happenings(made(count, queues=queues)))
     return bounder
 
@@ -80,10 +80,9 @@ def test_before_any_job_there_is_no_bound_but_a_reason() -> None:
 
 
 @pytest.mark.parametrize("queue", [1, 2])
-def test_a_queue_is_bounded_as_if_it_were_a_cluster_of_its_own(monkeypatch: pytest.MonkeyPatch, queue: int) -> None:
-    monkeypatch.setattr(queue_bounds, "RECUT", 100)
+def test_a_queue_is_bounded_as_if_it_were_a_cluster_of_its_own(queue: int) -> None:
     jobs = made(600, queues=2)
-    together, alone = BmbpBounds(BoundSettings()), BmbpBounds(BoundSettings())
+    together, alone = BmbpBounds(BoundSettings(recut=100)), BmbpBounds(BoundSettings(recut=100))
     happen = happenings(jobs)
     results = dict(enumerate(run(together, happen)))
     for place, each in enumerate(happen):
@@ -102,10 +101,9 @@ def test_a_queue_is_bounded_as_if_it_were_a_cluster_of_its_own(monkeypatch: pyte
             ]
 
 
-def test_predictions_leave_no_trace(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_predictions_leave_no_trace() -> None:
     """Whether and how often anything is asked, the answers and the state are the same."""
-    monkeypatch.setattr(queue_bounds, "RECUT", 50)
-    asked, quiet = BmbpBounds(BoundSettings()), BmbpBounds(BoundSettings())
+    asked, quiet = BmbpBounds(BoundSettings(recut=50)), BmbpBounds(BoundSettings(recut=50))
     for place, each in enumerate(happenings(made(300, queues=2))):
         if each.wait is not None:
             quiet.learn_one(each.job, each.wait)
@@ -126,15 +124,13 @@ def test_predictions_leave_no_trace(monkeypatch: pytest.MonkeyPatch) -> None:
 @given(st.integers(0, 400))
 @examples(6)
 def test_a_restored_one_goes_on(cut: int) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(queue_bounds, "RECUT", 40)
-        happen = happenings(made(200, queues=2))
-        bounder, again = BmbpBounds(BoundSettings()), filled(100, queues=3)  # to be forgotten
-        run(bounder, happen[:cut])
-        again.restore(saved(bounder))
-        assert saved(again) == saved(bounder)
-        assert run(again, happen[cut:]) == run(bounder, happen[cut:])
-        assert saved(again) == saved(bounder)
+    happen = happenings(made(200, queues=2))
+    bounder, again = BmbpBounds(BoundSettings(recut=40)), filled(100, queues=3, recut=40)  # to be forgotten
+    run(bounder, happen[:cut])
+    again.restore(saved(bounder))
+    assert saved(again) == saved(bounder)
+    assert run(again, happen[cut:]) == run(bounder, happen[cut:])
+    assert saved(again) == saved(bounder)
 
 
 def test_restored_between_a_prediction_and_its_submission() -> None:
@@ -150,11 +146,10 @@ def test_restored_between_a_prediction_and_its_submission() -> None:
 @pytest.mark.few(5)
 @pytest.mark.parametrize("keys", ["", ",quantile=0.5,confidence=0.8"])
 @pytest.mark.parametrize("name", ALL)
-def test_a_published_bound_is_the_same_alone(monkeypatch: pytest.MonkeyPatch, name: str, keys: str) -> None:
+def test_a_published_bound_is_the_same_alone(name: str, keys: str) -> None:
     """Also its coverage, its change points and its bounds at another quantile."""
-    monkeypatch.setattr(queue_bounds, "RECUT", 150)
     happen = happenings(made(900, queues=1))
-    every, alone = (BOUNDERS.build(parse(f"bmbp:publish={publish}{keys}")) for publish in ("all", name))
+    every, alone = (BOUNDERS.build(parse(f"bmbp:publish={publish},recut=150{keys}")) for publish in ("all", name))
     assert isinstance(every, BmbpBounds)
     assert isinstance(alone, BmbpBounds)
     for among, own in zip(run(every, happen), run(alone, happen), strict=True):
@@ -249,7 +244,8 @@ def test_a_spec_that_is_none(spec: str, message: str) -> None:
 
 def test_a_spec_with_all_its_keys() -> None:
     assert str(BOUNDERS.canonical(parse("bmbp"))) == (
-        "bmbp(quantile=0.95,confidence=0.95,history=20000,gamma=0.05,publish=all)"
+        "bmbp(quantile=0.95,confidence=0.95,history=20000,side=upper,ends=4+16+64,clusters=1-15,recut=1000,minimum_end=0,"
+        "gamma=0.05,publish=all)"
     )
     assert str(BOUNDERS.canonical(parse("none"))) == "none"
 

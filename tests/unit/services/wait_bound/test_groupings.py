@@ -10,6 +10,7 @@ from numpy.random import PCG64, Generator
 from shadowtime.services.wait_bound.groups.clustering import cut
 from shadowtime.services.wait_bound.groups.group_bound import WaitGroup
 from shadowtime.services.wait_bound.groups.groupings import NO_REQUEST, Grouping, groupings, nodes, rnprod, rtime
+from shadowtime.services.wait_bound.settings import BoundSettings
 from shadowtime.shared.messages.base import MAX_DURATION
 from shadowtime.shared.messages.envelope import JobSubmitted
 from tests.unit.services.wait_bound.happenings import waits_of
@@ -22,7 +23,7 @@ def job(processors: int = 1, requested_time: int | None = 60) -> JobSubmitted:
 
 
 def made(name: str) -> Grouping:
-    return next(each for each in groupings(MAX_JOBS, KEEP) if each.name == name)
+    return next(each for each in groupings(BoundSettings(), MAX_JOBS) if each.name == name)
 
 
 def recut() -> tuple[Grouping, np.ndarray[tuple[int], np.dtype[np.int64]], np.ndarray[tuple[int], np.dtype[np.int64]]]:
@@ -35,9 +36,9 @@ def recut() -> tuple[Grouping, np.ndarray[tuple[int], np.dtype[np.int64]], np.nd
 
 
 def test_all_five() -> None:
-    five = groupings(MAX_JOBS, KEEP)
+    five = groupings(BoundSettings(), MAX_JOBS)
     assert [each.name for each in five] == ["plain", "static", "nodes", "rtime", "rnprod"]
-    assert [each.follows for each in five] == [False, False, True, True, True]
+    assert [each.cut is not None for each in five] == [False, False, True, True, True]
     assert [len(each.groups) for each in five] == [1, 4, 1, 1, 1]
     assert [each.value(job(6, 100)) for each in five] == [0, 6, 6, 100, 600]
 

@@ -16,7 +16,7 @@ from shadowtime.services.wait_bound.groups import queue_bounds
 from shadowtime.services.wait_bound.groups.clustering import cut
 from shadowtime.services.wait_bound.groups.group_bound import WaitGroup, bound
 from shadowtime.services.wait_bound.groups.groupings import NO_REQUEST
-from shadowtime.services.wait_bound.groups.queue_bounds import ALL, FIVE, RECUT, TABLE, CurrentBound, QueueBounds
+from shadowtime.services.wait_bound.groups.queue_bounds import ALL, FIVE, TABLE, CurrentBound, QueueBounds
 from shadowtime.services.wait_bound.settings import BoundSettings
 from shadowtime.shared.distributions import unpacked_numbers
 from shadowtime.shared.messages.envelope import JobSubmitted
@@ -52,7 +52,7 @@ def mirror_cluster_event(
     to.advance(each.time)
     if each.wait is not None:
         return to.reveal(each.job, each.wait)
-    found = to.find(each.job, each.time, settings.quantile, settings.confidence)
+    found = to.find(each.job, each.time, settings.quantile, settings.confidence, settings.side)
     to.submit(each.job, found)
     return found
 
@@ -123,10 +123,9 @@ def test_the_ensemble_is_one_of_the_five() -> None:
     assert all(found[len(FIVE)] in found[: len(FIVE)] for found in finds(results))
 
 
-def test_ranges_are_cut_after_so_many_submissions_from_what_was_revealed(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert RECUT == 1000
-    monkeypatch.setattr(queue_bounds, "RECUT", 250)
-    bounds, jobs, submissions = QueueBounds(None, KEYS), made(800, gap=600), 0
+def test_ranges_are_cut_after_so_many_submissions_from_what_was_revealed() -> None:
+    assert KEYS.recut == 1000
+    bounds, jobs, submissions = QueueBounds(None, BoundSettings(recut=250)), made(800, gap=600), 0
     revealed = list[tuple[int, int, int]]()
     several = 0
     for each in happenings(jobs):
@@ -148,23 +147,29 @@ def test_ranges_are_cut_after_so_many_submissions_from_what_was_revealed(monkeyp
     assert several > 0
 
 
-def test_nothing_is_cut_where_nothing_was_revealed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(queue_bounds, "RECUT", 5)
-    bounds = QueueBounds(None, KEYS)
+def test_nothing_is_cut_where_nothing_was_revealed() -> None:
+    bounds = QueueBounds(None, BoundSettings(recut=5))
     for job, _ in made(20):
-        bounds.submit(job, bounds.find(job, job.time, 0.95, 0.95))
+        assert not bounds.submit(job, bounds.find(job, job.time, 0.95, 0.95))
     assert [grouping.ends for grouping in bounds.groupings] == [[], [4, 16, 64], [], [], []]
 
 
-@pytest.mark.parametrize("settings", [KEYS, BoundSettings(quantile=0.5, confidence=0.8, history=150)])
+@pytest.mark.parametrize(
+    "settings",
+    [
+        BoundSettings(recut=100),
+        BoundSettings(recut=100, quantile=0.5, confidence=0.8, history=150),
+        BoundSettings(recut=100, side="both"),
+        BoundSettings(recut=100, side="lower", quantile=0.05, clusters="2-4"),
+    ],
+)
 @pytest.mark.parametrize("at_submission", [1, 99, 100, 101, 250, 300])
-def test_a_restored_one_goes_on(monkeypatch: pytest.MonkeyPatch, settings: BoundSettings, at_submission: int) -> None:
+def test_a_restored_one_goes_on(settings: BoundSettings, at_submission: int) -> None:
     """Also right before and after the ranges are cut anew, at each hundred."""
-    monkeypatch.setattr(queue_bounds, "RECUT", 100)
     jobs = made(420)
     bounds, again = QueueBounds(3, settings), QueueBounds(3, settings)
     for job, wait in made(150, seed=9):  # to be forgotten
-        again.submit(job, again.find(job, job.time, settings.quantile, settings.confidence))
+        again.submit(job, again.find(job, job.time, settings.quantile, settings.confidence, settings.side))
         again.reveal(job, wait)
     submissions, restored = 0, False
     for each in happenings(jobs):
@@ -183,16 +188,14 @@ def test_a_restored_one_goes_on(monkeypatch: pytest.MonkeyPatch, settings: Bound
 @given(st.integers(0, 600))
 @examples(15)
 def test_restored_anywhere(cut_at: int) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(queue_bounds, "RECUT", 60)
-        happen = happenings(made(300, seed=5))
-        bounds, again = QueueBounds(None, KEYS), QueueBounds(None, KEYS)
-        for each in happen[:cut_at]:
-            mirror_cluster_event(bounds, each)
-        again.restore(saved(bounds))
-        for each in happen[cut_at:]:
-            assert mirror_cluster_event(again, each) == mirror_cluster_event(bounds, each)
-        assert saved(again) == saved(bounds)
+    happen, keys = happenings(made(300, seed=5)), BoundSettings(recut=60)
+    bounds, again = QueueBounds(None, keys), QueueBounds(None, keys)
+    for each in happen[:cut_at]:
+        mirror_cluster_event(bounds, each)
+    again.restore(saved(bounds))
+    for each in happen[cut_at:]:
+        assert mirror_cluster_event(again, each) == mirror_cluster_event(bounds, each)
+    assert saved(again) == saved(bounds)
 
 
 def test_a_snapshot_stays() -> None:
