@@ -54,19 +54,11 @@ def document() -> dict[str, Any]:
             "503": _response("Redis cannot be used.", "Problem"),
         },
     }
+    paths = {"/bound": bound, "/bounds": offers, "/advice": advice, "/why": why, "/health": health}
     return {
         "openapi": "3.1.0",
         "info": {"title": "Shadowtime", "version": "1", "description": "Waits of jobs, live: bounds, advice, and why."},
-        "paths": {
-            path: {"get": operation}
-            for path, operation in {
-                "/bound": bound,
-                "/bounds": offers,
-                "/advice": advice,
-                "/why": why,
-                "/health": health,
-            }.items()
-        },
+        "paths": {path: {"get": operation} for path, operation in paths.items()},
         "components": {"schemas": schemas},
     }
 

@@ -69,7 +69,7 @@ def overview(view: LiveView) -> dict[str, Any]:
             for last_bound in view.last_bounds
         ],
         "sizes": _by_size(view),
-        "ranges": range_rows(view.ranges.values())[:MAX_RANGES],
+        "ranges": [list(row) for row in range_rows(view.ranges.values())[:MAX_RANGES]],
     }
 
 

@@ -149,6 +149,7 @@ function drawRun(state, clock) {
   drawDecisions(state, clock);
   drawSizes(state, clock);
   drawBounds(state);
+  drawRanges(state);
 }
 
 function about(state) {
