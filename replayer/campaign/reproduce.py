@@ -28,14 +28,19 @@ def reproduce(
     """Reproduce a table of a paper, with the paper's figures next to ours where they are of the same log."""
     with lasting_imports():
         from shadowtime.replayer.campaign.file import read_campaign
+        from shadowtime.replayer.campaign.studies import STUDIES, carry_out_study
     known = {path.stem: path for path in sorted(CAMPAIGNS.glob("*.toml"))}
     if name is None:
-        for table, path in known.items():
-            typer.echo(f"{table:24}{read_campaign(path).title}")
+        titles = {table: read_campaign(path).title for table, path in known.items()}
+        for table, title in sorted((titles | {key: study.title for key, study in STUDIES.items()}).items()):
+            typer.echo(f"{table:24}{title}")
         return
 
+    if name in STUDIES:
+        carry_out_study(STUDIES[name], logs, first, report)
+        return
     if name not in known:
-        raise SettingsError(f"unknown campaign {quote(name)}; known: {', '.join(known)}")
+        raise SettingsError(f"unknown campaign {quote(name)}; known: {', '.join(sorted((*known, *STUDIES)))}")
     chosen = read_campaign(known[name])
     with lasting_imports():
         from shadowtime.replayer.campaign.run import How, run_campaign

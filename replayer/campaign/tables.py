@@ -22,22 +22,27 @@ MARK = "≠"
 
 
 class Figure(NamedTuple):
-    """A mean over seeds and copies. `half` is half its 95 % interval, hidden if 0; `paper` is the published figure."""
+    """A mean over seeds and copies. `half` is half its 95 % interval, hidden if 0; `paper` is the published figure.
+
+    `bold` says whether the paper prints its figure in bold.
+    """
 
     mean: float | None
     half: float | None = None
     paper: float | None = None
+    bold: bool = False
 
     def text(self, digits: int) -> str:
         """Return the figure as text for a table, with `MARK` if it is far from the paper's.
 
-        >>> Figure(1234.5, 6.78, 1200).text(1), Figure(7.0, paper=9.0).text(1), Figure(None).text(1)
-        ('1,234.5 ± 6.8 (1,200)', '7.0 (9) ≠', '-')
+        >>> Figure(1234.5, 6.78, 1200).text(1), Figure(7.0, paper=9.0).text(1), Figure(None, paper=1, bold=True).text(1)
+        ('1,234.5 ± 6.8 (1,200)', '7.0 (9) ≠', '- (**1**)')
         """
+        bold = "**" if self.bold else ""
+        paper = "" if self.paper is None else f" ({bold}{self.paper:,g}{bold})"
         if self.mean is None:
-            return "-"
+            return f"-{paper}"
         half = "" if not self.half else f" ± {self.half:,.{digits}f}"
-        paper = "" if self.paper is None else f" ({self.paper:,g})"
         return f"{self.mean:,.{digits}f}{half}{paper}{'' if self.near_paper(digits) else f' {MARK}'}"
 
     def near_paper(self, digits: int) -> bool:
@@ -60,20 +65,50 @@ class Row(NamedTuple):
 
 
 class LogTable(NamedTuple):
-    """The rows of one log."""
+    """The rows of one log, and its footnote."""
 
     title: str
     rows: tuple[Row, ...]
+    note: str | None = None
 
 
 def tables_of(campaign: Campaign, cells: Sequence[Cell], rows: Sequence[Figures]) -> list[LogTable]:
-    """Return a table for each log, in the order of the file."""
+    """Return a table for each log, in the order of the file; for a log that is not here, with the paper's figures."""
     figures: dict[str, dict[str, list[Figures]]] = {}
     for cell, row in zip(cells, rows, strict=True):
         figures.setdefault(cell.log.label, {}).setdefault(cell.label, []).append(row)
-    return [
-        LogTable(_title(log, by_label), tuple(rows_of(campaign, by_label, log))) for log, by_label in figures.items()
-    ]
+    here = {
+        log: LogTable(_title(log, by_label), tuple(rows_of(campaign, by_label, log)), campaign.notes.get(log))
+        for log, by_label in figures.items()
+    }
+    missing = {
+        entry.called: LogTable(
+            f"{entry.called}: no log here, the paper's figures alone",
+            tuple(_of_paper(campaign, entry.called)),
+            campaign.notes.get(entry.called),
+        )
+        for entry in campaign.logs
+        if entry.called in campaign.paper and entry.called not in here
+    }
+    return [*here.values(), *missing.values()]
+
+
+def _of_paper(campaign: Campaign, log: str) -> Iterator[Row]:
+    """Yield the rows that the paper has for a log that is not here."""
+    for name in campaign.paper[log]:
+        yield Row(_label(campaign, log, name), tuple(_beside_paper(campaign, log, name, [Figure(None)])))
+
+
+def _label(campaign: Campaign, log: str, name: str) -> str:
+    return campaign.labels.get(log, {}).get(name, name)
+
+
+def _beside_paper(campaign: Campaign, log: str, name: str, figures: Sequence[Figure]) -> Iterator[Figure]:
+    """Yield a figure for each column with the paper's beside it; a single figure stands for all columns."""
+    published, bold = campaign.paper.get(log, {}).get(name, {}), campaign.bold.get(log, {}).get(name, ())
+    for column, figure in zip(campaign.columns, list(figures) * (len(campaign.columns) // len(figures)), strict=True):
+        heading = column.heading
+        yield figure._replace(paper=published.get(heading), bold=heading in bold)
 
 
 def _title(log: str, by_label: Mapping[str, Sequence[Figures]]) -> str:
@@ -84,7 +119,7 @@ def _title(log: str, by_label: Mapping[str, Sequence[Figures]]) -> str:
 
 def rows_of(campaign: Campaign, by_label: Mapping[str, Sequence[Figures]], log: str) -> Iterator[Row]:
     """Yield the rows of a log: one for each label and each text that a `*` matches in the keys of its figures."""
-    paper, reasons = campaign.paper.get(log, {}), campaign.reasons.get(log, {})
+    reasons = campaign.reasons.get(log, {})
     for label, draws in by_label.items():
         # Texts that `*` matches, in the order of the cells. A column without `*` adds the empty text.
         stars = dict.fromkeys(
@@ -95,14 +130,9 @@ def rows_of(campaign: Campaign, by_label: Mapping[str, Sequence[Figures]], log: 
         )
         for star in stars or [""]:
             name = " ".join(part for part in (label if len(by_label) > 1 or not star else "", star) if part)
-            published = paper.get(name, {})
+            figures = [figure_of(column, draws, star, by_label) for column in campaign.columns]
             yield Row(
-                name,
-                tuple(
-                    figure_of(column, draws, star, by_label)._replace(paper=published.get(column.heading))
-                    for column in campaign.columns
-                ),
-                reasons.get(name),
+                _label(campaign, log, name), tuple(_beside_paper(campaign, log, name, figures)), reasons.get(name)
             )
 
 
@@ -122,7 +152,7 @@ def figure_of(column: Column, draws: Sequence[Figures], star: str, by_label: Map
         Draws of all labels, for a column that is a share of another row's figure.
 
     >>> figure_of(Column(key="mean_wait"), [{"mean_wait": 1.0, "copy": 0}, {"mean_wait": 3.0, "copy": 1}], "", {})
-    Figure(mean=2.0, half=12.706204736174694, paper=None)
+    Figure(mean=2.0, half=12.706204736174694, paper=None, bold=False)
     """
     key = column.key.replace("*", star)
     base = 1.0
@@ -163,12 +193,15 @@ def remarks_of(campaign: Campaign) -> list[str]:
         remarks.append("±: half of the 95 % interval of the mean over seeds and copies.")
     if campaign.paper:
         remarks.append(f"In parentheses: the paper's. {MARK}: ours differs by more than {NEAR:.0%}.")
-    return remarks
+    if campaign.bold:
+        remarks.append("**: bold in the paper.")
+    return [*remarks, *campaign.remarks]
 
 
 def reasons_of(campaign: Campaign, table: LogTable) -> list[str]:
-    """Return a line for each row with a marked figure: why it differs from the paper's, or that this is not known."""
-    return [
+    """Return the footnote of a log, and a line for each row with a marked figure: why it differs, if that is known."""
+    footnote = [table.note] if table.note else []
+    return footnote + [
         f"{MARK} {row.label}: {row.reason or 'not explained'}"
         for row in table.rows
         if not all(
