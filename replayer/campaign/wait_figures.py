@@ -1,5 +1,6 @@
 """Figures 1 to 4 of Brevik 2006, and its artificial trace (section 3.5)."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
@@ -17,6 +18,15 @@ from shadowtime.services.pipeline import STAGES
 from shadowtime.services.wait_bound import BoundSettings, cut
 from shadowtime.shared.formatting import duration, percent
 from shadowtime.shared.kernels import Integers
+
+
+class Findings(NamedTuple):
+    """The result of a study: a table, notes below it, and figures as HTML."""
+
+    head: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    notes: Sequence[str]
+    drawn: str = ""
 
 
 class BoundFigure(NamedTuple):
@@ -41,20 +51,11 @@ FIGURES = (
 LOWER = 5
 """A bound is much lower than the plain one if it is at most this part of it."""
 
-HEAD = (
-    "figure",
-    "log, queue",
-    "bound",
-    "jobs",
-    "covered",
-    "median wait",
-    "median bound",
-    f"1/{LOWER} of plain or less",
-)
+HEAD = ("figure", "log, queue", "bound", "jobs", "covered", "median wait", "median bound", f"≤ plain / {LOWER}")
 
 
-def figures_1_to_4(folder: Path, first: int | None) -> tuple[object, ...]:
-    """Return the head, the rows, the notes and the drawings of the figures whose logs are in a folder."""
+def figures_1_to_4(folder: Path, first: int | None) -> Findings:
+    """Return the numbers and the drawings of the figures whose logs are in a folder."""
     entries = [LogEntry(log=log, optional=True) for log in dict.fromkeys(item.log for item in FIGURES)]
     campaign = Campaign(name="figures", title="", logs=tuple(entries), mode="recorded")
     rows: list[list[str]] = []
@@ -78,7 +79,7 @@ def figures_1_to_4(folder: Path, first: int | None) -> tuple[object, ...]:
             caption, picture = waits_and_bounds(name, bounded, clock_of(start))
             drawn += figure(name, caption, picture, table(list(HEAD), [[cell(None, text) for text in row]], name))
 
-    return HEAD, rows, notes, drawn
+    return Findings(HEAD, rows, notes, drawn)
 
 
 def _of_log(log: CampaignLog) -> list[tuple[BoundFigure, Integers, Integers, int | None]]:
@@ -110,8 +111,8 @@ PAPERS_ENDS = (39, 40, 100, 197, 300, 398, 492, 493)
 """Upper ends of the clusters that the paper recovered, but the last."""
 
 
-def artificial_trace() -> tuple[object, ...]:
-    """Return the head, the rows and the notes of the clusters recovered from artificial traces, one for each seed."""
+def artificial_trace() -> Findings:
+    """Return the clusters recovered from artificial traces, one for each seed."""
     least, most = BoundSettings().cluster_counts
     rows = [["paper", "9", f"{recovered(PAPERS_ENDS)} of 4", ", ".join(map(str, PAPERS_ENDS))]]
     for seed in range(SEEDS):
@@ -123,4 +124,4 @@ def artificial_trace() -> tuple[object, ...]:
         f"The waits differ by the intervals of requested time that end at {true} s. Recovered: an end within {NEAR} s.",
         f"The clusters are at least {least} and at most {most}. The paper's nine need nine or more.",
     ]
-    return ("seed", "clusters", "ends recovered", "ends"), rows, notes
+    return Findings(("seed", "clusters", "ends recovered", "ends"), rows, notes)
