@@ -1,8 +1,22 @@
 """Tables of a campaign: intervals over what was drawn, rows of all that a star stands for, LaTeX that compiles."""
 
+from types import SimpleNamespace
+from typing import cast
+
 from shadowtime.replayer.campaign.columns import Column
 from shadowtime.replayer.campaign.file import Campaign
-from shadowtime.replayer.campaign.tables import Figure, LogTable, Row, as_latex, figure_of, reasons_of, rows_of
+from shadowtime.replayer.campaign.grid import Cell
+from shadowtime.replayer.campaign.tables import (
+    Figure,
+    LogTable,
+    Row,
+    as_latex,
+    figure_of,
+    reasons_of,
+    remarks_of,
+    rows_of,
+    tables_of,
+)
 
 
 def test_seeds_that_change_nothing_do_not_narrow_the_interval_over_copies() -> None:
@@ -49,3 +63,26 @@ def test_a_row_that_differs_from_the_paper_is_marked_and_explained() -> None:
     rows = tuple(rows_of(campaign, draws, "KTH"))
     assert [row.figures[0].text(1) for row in rows] == ["10.5 (10)", "10.6 (10) ≠", "1.0 (10) ≠"]
     assert reasons_of(campaign, LogTable("KTH", rows)) == ["≠ far: not explained", "≠ why: another log"]
+
+
+def test_what_the_paper_prints_is_shown_also_for_a_log_that_is_not_here() -> None:
+    campaign = Campaign.model_validate(
+        {
+            "name": "c",
+            "title": "t",
+            "logs": ["KTH", {"log": "SDSC-DS", "optional": True}],
+            "columns": [{"key": "wait_bounds.*.plain.coverage", "name": "plain", "digits": 1}],
+            "paper": {"KTH": {"all": {"plain": 96.0}}, "SDSC-DS": {"high": {"plain": 95.1}}},
+            "bold": {"SDSC-DS": {"high": ["plain"]}},
+            "labels": {"SDSC-DS": {"high": "high*"}},
+            "notes": {"SDSC-DS": "another year"},
+            "remarks": ["*: short"],
+        }
+    )
+    cell = SimpleNamespace(log=SimpleNamespace(label="KTH"), label="easy")
+    row = {"wait_bounds.all.plain.coverage": 96.0, "copy": 0, "processors": 100, "jobs": 3}
+    here, missing = tables_of(campaign, [cast("Cell", cell)], [row])
+    assert [(row.label, row.figures[0].text(1)) for row in here.rows] == [("all", "96.0 (96)")]
+    assert [(row.label, row.figures[0].text(1)) for row in missing.rows] == [("high*", "- (**95.1**)")]
+    assert (here.note, reasons_of(campaign, missing)) == (None, ["another year"])
+    assert remarks_of(campaign)[1:] == ["**: bold in the paper.", "*: short"]

@@ -334,3 +334,65 @@ def test_finding_11_an_event_looks_at_its_own_queue_alone(monkeypatch: pytest.Mo
     bounder.observe(JobSubmitted(time=1, job_number=99, requested_processors=1, queue_number=7))
     bounder.observe(SchedulingPoint(time=2))
     assert advanced == [None, 7, None]
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ("bmbp:ends=4+4", "ends=4+4: expected ascending numbers; found '4+4'"),
+        ("bmbp:ends=0+4", "ends=0+4: expected fewer than 30 numbers, each from 1 to"),
+        ("bmbp:ends=4x", "ends=4x: expected whole numbers of processors joined by plus signs"),
+        ("bmbp:clusters=9", "clusters=9: expected the fewest and the most ranges, as in 1-15"),
+        ("bmbp:clusters=9-3", "clusters=9-3: expected 1 to 30 ranges, the fewest first"),
+        ("bmbp:clusters=1-31", "clusters=1-31: expected 1 to 30 ranges"),
+        ("bmbp:side=lower,publish=conformal", "side=lower: the conformal bound is an upper one"),
+        ("bmbp:side=lower,quantile=0.01,history=100", "history=100: side=lower needs at least 299 waits"),
+    ],
+)
+def test_ranges_and_sides_that_cannot_be(spec: str, message: str) -> None:
+    with pytest.raises(SettingsError) as refused:
+        BOUNDERS.build(parse(spec))
+    assert message in str(refused.value)
+
+
+def test_both_sides_of_a_quantile() -> None:
+    """Each has half of the error probability, so the sides are the bounds alone at the confidence 0.975."""
+    happen, asked = happenings(made(400, queues=1)), (job(queue_number=1), job().time, 0.5, 0.95)
+    both = BmbpBounds(BoundSettings(side="both", quantile=0.5))
+    run(both, happen)
+    told = both.predict_one(asked[0])
+    assert [each.grouping for each in told] == 2 * [*FIVE, "ensemble"]
+    assert {each.side for each in told} == {"both"}
+    assert all(each.lower is not None and each.bound is not None and each.lower <= each.bound for each in told)
+    upper, lower = (both.sided_bounds_at(*asked[:3], 0.975, side) for side in ("upper", "lower"))
+    assert [each.bound for each in told] == [each.bound for each in upper if each.grouping != "conformal"]
+    assert [each.lower for each in told] == [each.lower for each in lower]
+    assert all(each.bound is None and each.reason is None for each in lower)
+
+
+def test_bounds_from_below_are_held_by_waits_that_are_no_shorter() -> None:
+    bounder = BmbpBounds(BoundSettings(side="lower", quantile=0.05, publish="plain"))
+    shares = [
+        coverage
+        for said in run(bounder, happenings(made(900)))
+        if isinstance(said, Updates)
+        for coverage in said.coverage
+    ]
+    assert {each.quantile for each in shares} == {0.95}
+    assert shares[-1].low <= shares[-1].covered
+
+
+def test_ranges_are_published_with_the_submission_that_cuts_them() -> None:
+    bounder = BmbpBounds(BoundSettings(recut=100, ends="8"))
+    submissions = 0
+    for each in happenings(made(350, queues=1)):
+        mirror_cluster_event(bounder, each)
+        submissions += each.wait is None
+        ranges = bounder.updates.wait_ranges
+        assert (ranges is not None) == (each.wait is None and submissions % 100 == 0)
+        if ranges is not None:
+            assert [(its.grouping, its.queue) for its in ranges] == [
+                (name, queue) for queue in (None, 1) for name in ("static", "nodes")
+            ]
+            assert all(len(its.waits) == len(its.ends) + 1 for its in ranges)
+            assert ranges == bounder.ranges_at(job(queue_number=1))

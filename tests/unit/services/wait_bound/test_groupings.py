@@ -122,3 +122,16 @@ def test_every_value_is_in_the_one_range_that_spans_it(ends: list[int], processo
     within = [(low is None or low <= processors) and (high is None or processors <= high) for low, high in spans]
     assert within.count(True) == 1
     assert within.index(True) == grouping.at(job(processors))
+
+
+def test_ranges_of_a_site_and_limits_of_those_that_are_found() -> None:
+    settings = BoundSettings(ends="1+8", clusters="2-2", minimum_end=500)
+    plain, static, by_nodes, *_ = groupings(settings, MAX_JOBS)
+    assert (plain.ends, static.ends) == ([], [1, 8])
+    _, values, waits = recut()
+    by_nodes.recut(values, waits)
+    assert by_nodes.ends == cut(values, waits, least=2, most=2, minimum_end=500)
+    assert len(by_nodes.groups) == 2
+    assert min(len(waits[values <= by_nodes.ends[0]]), len(waits[values > by_nodes.ends[0]])) >= 500
+    with pytest.raises(TypeError, match="the ranges of grouping static are fixed"):
+        static.recut(values, waits)
