@@ -95,7 +95,7 @@ class BoundSettings(HistorySettings):
         "ranges that a site thinks of",
     )
     clusters: Annotated[str, AfterValidator(_from_to)] = Field(
-        "1-15", description=f"fewest and most ranges that follow the waits, in each grouping; at most {MAX_CLUSTERS}"
+        "1-5", description=f"fewest and most ranges that follow the waits, in each grouping; at most {MAX_CLUSTERS}"
     )
     recut: int = Field(
         1_000, ge=1, le=1_000_000, description="submissions after which the ranges that follow the waits are cut anew"
@@ -144,7 +144,5 @@ class BoundSettings(HistorySettings):
         """Return the price of the waits that the cluster and all queues remember in each grouping."""
         waits = max(MAX_WAITS, self.history)
         ranges = max(self.cluster_counts[1], len(self.range_ends) + 1)
-        borrowing = 1_000_000 * ranges**2
-        return Price(
-            memory=500 * waits + 65 * (50_000 + 6_000 * ranges), steps=5_000 * self.history + 200_000_000 + borrowing
-        )
+        borrowing = max(200_000_000, 900_000 * ranges**2)
+        return Price(memory=500 * waits + 65 * max(50_000, 3_000 * ranges), steps=5_000 * self.history + borrowing)

@@ -244,7 +244,7 @@ def test_a_spec_that_is_none(spec: str, message: str) -> None:
 
 def test_a_spec_with_all_its_keys() -> None:
     assert str(BOUNDERS.canonical(parse("bmbp"))) == (
-        "bmbp(quantile=0.95,confidence=0.95,history=20000,side=upper,ends=4+16+64,clusters=1-15,recut=1000,minimum_end=0,"
+        "bmbp(quantile=0.95,confidence=0.95,history=20000,side=upper,ends=4+16+64,clusters=1-5,recut=1000,minimum_end=0,"
         "gamma=0.05,publish=all)"
     )
     assert str(BOUNDERS.canonical(parse("none"))) == "none"
