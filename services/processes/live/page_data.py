@@ -63,6 +63,7 @@ def overview(view: LiveView) -> dict[str, Any]:
                 "grouping": last_bound.grouping,
                 "quantile": last_bound.quantile,
                 "bound": last_bound.bound,
+                "lower": last_bound.lower,
                 "reason": last_bound.reason,
             }
             | _covered(view, last_bound.grouping)

@@ -134,7 +134,8 @@ export function drawBounds(state) {
     ["number", "shall hold for"], ["number", "held for"]), (line, each) => {
     const [grouping, bound, shall, held] = line.children;
     say(grouping, each.grouping);
-    say(bound, each.bound === null ? `none: ${each.reason ?? "unknown"}` : duration(each.bound));
+    const least = each.lower === null ? "" : `at least ${duration(each.lower)}${each.bound === null ? "" : ", at most "}`;
+    say(bound, each.bound === null && !least ? `none: ${each.reason ?? "unknown"}` : `${least}${each.bound === null ? "" : duration(each.bound)}`);
     say(shall, percent(each.quantile));
     say(held, each.covered === null ? "–" : `${percent(each.covered)} of ${count(each.revealed)}`);
     style(held, each.covered !== null && each.covered < each.low ? "number late" : "number");

@@ -232,7 +232,10 @@ def test_no_requeued_or_unknown_job_breaks_it() -> None:
         ("bmbp:gamma=0", "wait bound 'bmbp': gamma=0: "),
         ("bmbp:history=99", "wait bound 'bmbp': history=99: "),
         ("bmbp:publish=five", "wait bound 'bmbp': publish=five: "),
-        ("bmbp:tau=0.5", "has no key 'tau'; known keys: quantile, confidence, history, side, ends, clusters, recut, minimum_end, gamma, publish"),
+        (
+            "bmbp:tau=0.5",
+            "has no key 'tau'; known keys: quantile, confidence, history, side, ends, clusters, recut, minimum_end, gamma, publish",
+        ),
         ("plain", "unknown wait bound 'plain'; known: bmbp, futures, none"),
     ],
 )
