@@ -234,7 +234,8 @@ def test_no_requeued_or_unknown_job_breaks_it() -> None:
         ("bmbp:publish=five", "wait bound 'bmbp': publish=five: "),
         (
             "bmbp:tau=0.5",
-            "has no key 'tau'; known keys: quantile, confidence, history, side, ends, clusters, recut, minimum_end, gamma, publish",
+            "has no key 'tau'; known keys: quantile, confidence, history, side, ends, clusters, recut, "
+            "minimum_end, gamma, publish",
         ),
         ("plain", "unknown wait bound 'plain'; known: bmbp, futures, none"),
     ],
