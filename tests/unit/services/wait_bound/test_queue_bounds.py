@@ -12,7 +12,6 @@ from numpy.random import PCG64, Generator
 
 from shadowtime.services.wait_bound.bounder import Updates
 from shadowtime.services.wait_bound.coverage_monitor import LiveCoverage
-from shadowtime.services.wait_bound.groups import queue_bounds
 from shadowtime.services.wait_bound.groups.clustering import cut
 from shadowtime.services.wait_bound.groups.group_bound import WaitGroup, bound
 from shadowtime.services.wait_bound.groups.groupings import NO_REQUEST
@@ -140,7 +139,11 @@ def test_ranges_are_cut_after_so_many_submissions_from_what_was_revealed() -> No
             assert ends == before
             continue
         sizes, requests, waits = np.array(revealed).T
-        assert ends == [[], [4, 16, 64], *(cut(values, waits) for values in (sizes, requests, sizes * requests))]
+        assert ends == [
+            [],
+            [4, 16, 64],
+            *(cut(values, waits, most=5) for values in (sizes, requests, sizes * requests)),
+        ]
         several += max(map(len, ends[2:]))
         # Jobs that were submitted before and start later are put into the new ranges.
         assert sum(len(group.history) for group in bounds.groupings[1].groups) <= len(revealed)
@@ -277,8 +280,7 @@ def test_at_another_quantile_there_is_no_conformal_bound() -> None:
     assert orjson.dumps(bounds.snapshot()) == before, "bounds change nothing"
 
 
-def test_waits_that_are_all_zero_are_bounded_by_zero(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(queue_bounds, "RECUT", 50)
+def test_waits_that_are_all_zero_are_bounded_by_zero() -> None:
     chance = Generator(PCG64([1]))
     jobs = [
         (
@@ -292,15 +294,14 @@ def test_waits_that_are_all_zero_are_bounded_by_zero(monkeypatch: pytest.MonkeyP
         )
         for number in range(300)
     ]
-    _, results = run(jobs)
+    _, results = run(jobs, BoundSettings(recut=50))
     assert {found.bound for each in list(finds(results))[60:] for found in each} == {0}
     assert change_points(results) == []
 
 
-def test_one_request_only_is_one_range(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(queue_bounds, "RECUT", 100)
+def test_one_request_only_is_one_range() -> None:
     jobs = [(job.model_copy(update={"requested_time": 3600}), wait) for job, wait in made(500, gap=3600)]
-    bounds, results = run(jobs)
+    bounds, results = run(jobs, BoundSettings(recut=100))
     assert bounds.groupings[FIVE.index("rtime")].ends == []
     assert bounds.groupings[FIVE.index("rnprod")].ends == [
         3600 * end for end in bounds.groupings[FIVE.index("nodes")].ends
@@ -334,23 +335,21 @@ def test_no_more_is_remembered_than_said() -> None:
     assert len(state["open"]) == len(state["conformal"]["open"]) == 0
 
 
-def test_huge_jobs_without_request_are_above_all_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(queue_bounds, "RECUT", 300)
+def test_huge_jobs_without_request_are_above_all_others() -> None:
     jobs = alike([10, 10, 90_000] * 100, requested_time=None)
     jobs = [
         (job.model_copy(update={"requested_processors": (1, 2, 2**23)[job.job_number % 3]}), wait) for job, wait in jobs
     ]
-    bounds, _ = run(jobs)
+    bounds, _ = run(jobs, BoundSettings(recut=300))
     rnprod = bounds.groupings[FIVE.index("rnprod")]
     assert all(end > 0 for end in rnprod.ends)
 
 
-def test_a_change_among_large_jobs_without_request_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(queue_bounds, "RECUT", 300)
+def test_a_change_among_large_jobs_without_request_is_told() -> None:
     jobs = alike([10, 20, 90_000] * 100 + [10**6 + each for each in range(90)], requested_time=None)
     jobs = [
         (job.model_copy(update={"requested_processors": (8192, 8193, 10_000)[job.job_number % 3]}), wait)
         for job, wait in jobs
     ]
-    _, results = run(jobs)
+    _, results = run(jobs, BoundSettings(recut=300))
     assert "rnprod" in {point.grouping for point in change_points(results)}

@@ -512,7 +512,7 @@ def test_a_table_of_ranges() -> None:
 
 
 @pytest.mark.parametrize(
-    ("side", "lower", "told"), [("upper", None, "1.0 h"), ("both", 60, "1 min to 1.0 h"), ("lower", 60, "1 min")]
+    ("side", "lower", "told"), [("upper", None, "1.0 h"), ("both", 60, "1.0 min to 1.0 h"), ("lower", 60, "1.0 min")]
 )
 def test_each_side_is_shown(side: Side, lower: int | None, told: str) -> None:
     bound = WaitBound(
