@@ -394,7 +394,7 @@ def test_ranges_are_published_with_the_submission_that_cuts_them() -> None:
     for each in happenings(made(350, queues=2)):
         mirror_cluster_event(bounder, each)
         scopes = dict.fromkeys((None, each.job.queue_number)) if each.wait is None else {}
-        submissions.update(scopes)
+        submissions.update(list(scopes))
         due = [queue for queue in scopes if submissions[queue] % 50 == 0]
         ranges = bounder.updates.wait_ranges
         assert [(its.grouping, its.queue) for its in ranges or ()] == [
