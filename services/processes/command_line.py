@@ -163,8 +163,8 @@ def ask(
     if several and (advise or job is not None or run is not None):
         raise SettingsError("several clusters or queues cannot be asked with --advice, --job or --run")
     question: dict[str, object] = {"job": job, "run": run, "processors": processors, "requested_time": requested_time}
-    question |= {"cluster": cluster, "queue": queue} if several else {}
-    question |= {} if several else {"cluster": (cluster or [None])[0], "queue": (queue or [None])[0]}
+    place = {"cluster": cluster, "queue": queue}
+    question |= place if several else {name: texts[0] if texts else None for name, texts in place.items()}
     question |= {"user": user}
     more = {"executable": executable, "group": group, "risk": risk, "moldable": "yes" if moldable else None}
     if not advise and (odd := next((name for name, value in more.items() if value is not None), None)):

@@ -87,7 +87,8 @@ class BoundSettings(HistorySettings):
 
     side: Side = Field(
         "upper",
-        description="side from which the quantile of the waits is bounded: from above, from below, or from both",
+        description="side from which the quantile of the waits is bounded: from above, from below, or from both; the "
+        "conformal bound is always from above",
     )
     ends: Annotated[str, AfterValidator(_ascending)] = Field(
         "4+16+64",
@@ -127,15 +128,18 @@ class BoundSettings(HistorySettings):
         return _range_ends(self.ends)
 
     @property
+    def published_side(self) -> Side:
+        """The side of the published bounds. The conformal bound has only one."""
+        return "upper" if self.publish == "conformal" else self.side
+
+    @property
     def cluster_counts(self) -> tuple[int, int]:
         """The fewest and the most ranges that follow the waits."""
         return _counts(self.clusters)
 
     @model_validator(mode="after")
     def _possible(self) -> "BoundSettings":
-        if self.side != "upper" and self.publish == "conformal":
-            raise ValueError(f"side={self.side}: the conformal bound is an upper one; publish another, or side=upper")
-        need = fewest_observations(self.quantile, self.confidence, self.side)
+        need = fewest_observations(self.quantile, self.confidence, self.published_side)
         if self.history < need:
             raise ValueError(f"history={self.history}: side={self.side} needs at least {need} waits")
         return self

@@ -64,7 +64,7 @@ class BmbpBounds(Bounder):
     def predict_one(self, x: JobSubmitted) -> tuple[WaitBound, ...]:
         """Return the bounds at submission, those of the cluster first."""
         settings = self._settings
-        return self._published(x, self._find(x), settings.quantile, settings.confidence, settings.side)
+        return self._published(x, self._find(x), settings.quantile, settings.confidence, settings.published_side)
 
     def bounds_at(self, x: JobSubmitted, now: int, quantile: float, confidence: float) -> tuple[WaitBound, ...]:
         """Return the bounds that a job would have now, in seconds, at any quantile and confidence."""
@@ -149,7 +149,7 @@ class BmbpBounds(Bounder):
         """Return the bounds of a job in each scope. They are computed once for its prediction and its observation."""
         if self._latest is None or self._latest[0] is not x:
             settings = self._settings
-            asked = x.time, settings.quantile, settings.confidence, settings.side
+            asked = x.time, settings.quantile, settings.confidence, settings.published_side
             results = [(scope, scope.find(x, *asked)) for scope in self._scopes(x)]
             self._latest = x, results
         return self._latest[1]

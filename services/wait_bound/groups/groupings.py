@@ -117,7 +117,7 @@ class Grouping:
 
 def fewest_waits(settings: BoundSettings) -> int:
     """Return the fewest waits that suffice for the configured bound and for the bounds that detect change points."""
-    need = fewest_observations(settings.quantile, settings.confidence, settings.side)
+    need = fewest_observations(settings.quantile, settings.confidence, settings.published_side)
     return max(need, minimum_history(DETECTING, DETECTING))
 
 

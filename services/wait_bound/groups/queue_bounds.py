@@ -148,7 +148,7 @@ class QueueBounds:
         self.queue = queue
         self._settings = settings
         self._most = settings.history if most is None else most
-        side = settings.side
+        side = settings.published_side
         known = ALL if side == "upper" else ALL[:-1]  # the conformal bound is an upper one
         self.published = known if settings.publish == "all" else (settings.publish,)
         self._computed = (*FIVE, "ensemble") if settings.publish == "ensemble" else self.published
@@ -228,9 +228,9 @@ class QueueBounds:
         """Store the bounds of a job until it starts. Recut the ranges when this is due; return whether they were."""
         settings = self._settings
         bounds = tuple(bound.bound for bound in results)
-        lower = () if settings.side == "upper" else tuple(bound.lower for bound in results)
+        lower = () if settings.published_side == "upper" else tuple(bound.lower for bound in results)
         detecting = bounds[: len(self.groupings)]
-        if (settings.quantile, one_sided(settings.confidence, settings.side)) != (DETECTING, DETECTING):
+        if (settings.quantile, one_sided(settings.confidence, settings.published_side)) != (DETECTING, DETECTING):
             detecting = tuple(
                 bound(grouping.groups, grouping.at(job), DETECTING, DETECTING)[0] for grouping in self.groupings
             )
@@ -299,7 +299,7 @@ class QueueBounds:
 
     def _cover(self, issued: Issued, wait: int) -> list[Coverage]:
         coverages = []
-        from_below = self._settings.side == "lower"
+        from_below = self._settings.published_side == "lower"
         for name, seconds in zip(self._computed, issued.lower if from_below else issued.bounds, strict=True):
             live = self._coverage.get(name)
             if live is None or seconds is None:

@@ -350,7 +350,6 @@ def test_finding_11_an_event_looks_at_its_own_queue_alone(monkeypatch: pytest.Mo
         ("bmbp:clusters=9", "clusters=9: expected the fewest and the most ranges, as in 1-15"),
         ("bmbp:clusters=9-3", "clusters=9-3: expected 1 to 30 ranges, the fewest first"),
         ("bmbp:clusters=1-31", "clusters=1-31: expected 1 to 30 ranges"),
-        ("bmbp:side=lower,publish=conformal", "side=lower: the conformal bound is an upper one"),
         ("bmbp:side=lower,quantile=0.01,history=100", "history=100: side=lower needs at least 299 waits"),
     ],
 )
