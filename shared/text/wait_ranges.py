@@ -13,8 +13,8 @@ class RangeRow(NamedTuple):
     """A row of a table of ranges, in the order of `HEADINGS`; the two halves of a row have no relation."""
 
     queue: str
-    found: str
-    found_waits: str
+    clustered: str
+    clustered_waits: str
     own: str
     own_waits: str
 
@@ -49,5 +49,5 @@ def range_rows(ranges: Iterable[WaitRanges]) -> list[RangeRow]:
     for queue, halves in sorted(scopes.items(), key=lambda scope: -1 if scope[0] is None else scope[0]):
         name = "all" if queue is None else str(queue)
         pairs = zip_longest(halves.get("nodes", ()), halves.get("static", ()), fillvalue=("", ""))
-        rows += [RangeRow("" if place else name, *found, *own) for place, (found, own) in enumerate(pairs)]
+        rows += [RangeRow("" if place else name, *left, *right) for place, (left, right) in enumerate(pairs)]
     return rows

@@ -126,8 +126,8 @@ def offers_table(question: OffersQuestion, offers: Offers) -> Table:
         table.add_column("why none")
     for offer in offers.offers:
         bound = offer.bound
-        told = ("none", "", "") if bound is None else (_wait(bound), _of(bound), str(bound.observations))
-        row = one_line(offer.cluster), "all" if offer.queue is None else str(offer.queue), *told
+        shown = ("none", "", "") if bound is None else (_wait(bound), _of(bound), str(bound.observations))
+        row = one_line(offer.cluster), "all" if offer.queue is None else str(offer.queue), *shown
         table.add_row(*row, offer.reason and one_line(offer.reason)) if explained else table.add_row(*row)
 
     return table

@@ -7,8 +7,7 @@ import pytest
 
 from shadowtime.replayer.campaign.logs import queue_names
 from shadowtime.replayer.campaign.reproduce import reproduce
-from shadowtime.replayer.campaign.studies import STUDIES, carry_out_study
-from shadowtime.replayer.campaign.wait_figures import artificial_trace
+from shadowtime.replayer.campaign.studies import STUDIES, artificial_trace, carry_out_study
 from shadowtime.replayer.logs.swf import FIELDS
 from shadowtime.replayer.synthetic.waits_by_interval import interval_waits, recovered
 from shadowtime.services.wait_bound.groups.clustering import cut
