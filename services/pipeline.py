@@ -30,7 +30,7 @@ STAGES = chained(
         topics.WALLTIME_ADJUSTMENTS,
         topics.WAIT_BOUNDS,
         WaitBounds,
-        ("wait_bounds", "coverage", "change_points"),
+        ("wait_bounds", "coverage", "change_points", "wait_ranges"),
         price=WaitBounds.price,
     ),
     Stage("scheduler", topics.WAIT_BOUNDS, topics.DECISIONS, Scheduler, ("forecast", "Decided"), price=Scheduler.price),

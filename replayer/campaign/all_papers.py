@@ -41,7 +41,7 @@ def agreement_of(campaign: Campaign, tables: Sequence[LogTable]) -> Agreement:
         for log_table in tables
         for row in log_table.rows
         for figure, column in zip(row.figures, campaign.columns, strict=True)
-        if figure.paper is not None
+        if figure.paper is not None and figure.mean is not None
     ]
     return Agreement(sum(near), len(near))
 

@@ -1,13 +1,14 @@
 """The replay of one cell, in a process of the pool or in a worker on another machine."""
 
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from shadowtime.replayer.campaign.grid import Cell
-from shadowtime.replayer.campaign.logs import month_of, perturbed, workload_of
+from shadowtime.replayer.campaign.logs import month_of, perturbed, queue_names, workload_of
 from shadowtime.replayer.comparison import JobTimes, RunPlan, RunRecord, RunResult, carry_out, wait_bound_rows
 from shadowtime.replayer.logs import SHAPES, Workload, columns_replayed, described
 from shadowtime.replayer.report import by_user
@@ -179,7 +180,7 @@ def carry_out_cell(cell: Cell) -> CellResult:
         "copy": cell.copy,
         "month": cell.month,
         "decisions_sha256": record.decisions_sha256,
-        **dict(figures(result)),
+        **dict(figures(result, queue_names(Path(log.path)))),
         **delays.figures(),
         **dict(workload_figures(workload)),
         **{f"log.{name}": value for name, value in described(columns_replayed(workload)).items()},
@@ -187,12 +188,16 @@ def carry_out_cell(cell: Cell) -> CellResult:
         "elapsed_seconds": result.elapsed_seconds,
         "cpu_seconds": result.cpu_seconds,
         "cpu_milliseconds_per_job": 1000 * result.cpu_seconds / max(len(workload), 1),
+        "wait_bound_milliseconds_per_job": 1000 * (result.wait_bound_seconds or 0.0) / max(len(workload), 1),
     }
     return CellResult(row, record.jobs if cell.keeps_jobs else None)
 
 
-def figures(result: RunResult) -> Iterator[tuple[str, float | int | None]]:
-    """Yield the scores of a replay by key: `mean_wait`, `run_time.crps`, `wait_bounds.all.plain.coverage`."""
+def figures(result: RunResult, queues: Mapping[int, str]) -> Iterator[tuple[str, float | int | None]]:
+    """Yield the scores of a replay by key: `mean_wait`, `run_time.crps`, `wait_bounds.all.plain.coverage`.
+
+    `queues` has the names of queues by number, which replace the numbers in the keys.
+    """
     scores = result.scores
     yield from scores.policy.model_dump().items()
     run_time = scores.run_time.model_dump(exclude={"pit"})
@@ -212,7 +217,8 @@ def figures(result: RunResult) -> Iterator[tuple[str, float | int | None]]:
     for row in rows:
         other = "" if row["quantile"] == rows[0]["quantile"] else f" {row['quantile']:g}"
         names = ("coverage", "over_rms", "ratio_to_plain", "predictions", "without", "windows", "windows_within")
-        parts[f"wait_bounds.{row['queue']}.{row['grouping']}{other}"] = {key: row[key] for key in names}
+        queue = queues.get(row["queue"], row["queue"])
+        parts[f"wait_bounds.{queue}.{row['grouping']}{other}"] = {key: row[key] for key in names}
 
     for part, part_scores in parts.items():
         yield from ((f"{part}.{key}", value) for key, value in part_scores.items())

@@ -117,8 +117,10 @@ class Campaign(_Table):
     """A grid: every log under every policy, with every predictor, adjustment and bound, for every seed and copy.
 
     `copies` counts perturbed copies in addition to the log itself. With `total`, one more table has the geometric means
-    of shares and changes over all logs. `paper` holds published figures to print next to
-    ours, by log, row and column. `reasons` explain, by log and row, why our figures of a row differ from the paper's.
+    of shares and changes over all logs. `paper` holds published figures to print next to ours, by log, row and column.
+    `bold` names, by log and row, the columns that the paper prints in bold. `labels` are shown in the place of rows, by
+    log and row. `reasons` explain, by log and row, why our figures of a row differ from the paper's. `notes` are
+    footnotes of logs, `remarks` of all tables.
     """
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=100)]
@@ -145,7 +147,11 @@ class Campaign(_Table):
     total: bool = False
     columns: Annotated[tuple[Annotated[Column, _named_by("key")], ...], Field(min_length=1)] = DEFAULT_COLUMNS
     paper: Mapping[str, Mapping[str, Mapping[str, float]]] = {}
+    bold: Mapping[str, Mapping[str, tuple[str, ...]]] = {}
+    labels: Mapping[str, Mapping[str, str]] = {}
     reasons: Mapping[str, Mapping[str, str]] = {}
+    notes: Mapping[str, str] = {}
+    remarks: tuple[str, ...] = ()
 
     @model_validator(mode="after")
     def _names_what_there_is(self) -> "Campaign":
@@ -162,19 +168,21 @@ class Campaign(_Table):
                 f"load: jobs start as recorded in {self.mode} mode, so submissions cannot move; leave it out"
             )
         known = {trace.called for trace in self.logs}
-        for key, by_log in (("paper", self.paper), ("reasons", self.reasons)):
+        of_rows = {"reasons": self.reasons, "bold": self.bold, "labels": self.labels}
+        for key, by_log in {"paper": self.paper, "notes": self.notes, **of_rows}.items():
             if strange := by_log.keys() - known:
                 raise ValueError(f"{key}.{min(strange)}: unknown log; known: {', '.join(sorted(known))}")
-        for log, reasons in self.reasons.items():
-            if strange := reasons.keys() - self.paper.get(log, {}).keys():
-                raise ValueError(f"reasons.{log}.{min(strange)}: the row has no figures under paper.{log}")
+        for key, of_row in of_rows.items():
+            for log, rows in of_row.items():
+                if strange := rows.keys() - self.paper.get(log, {}).keys():
+                    raise ValueError(f"{key}.{log}.{min(strange)}: the row has no figures under paper.{log}")
 
         headings = {column.heading for column in self.columns}
-        for log, rows in self.paper.items():
-            for row, figures in rows.items():
-                if strange := figures.keys() - headings:
+        for key, by_column in (("paper", self.paper), ("bold", self.bold)):
+            for log, row, columns in ((log, *item) for log, rows in by_column.items() for item in rows.items()):
+                if strange := set(columns) - headings:
                     raise ValueError(
-                        f"paper.{log}.{row}.{min(strange)}: unknown column; known: {', '.join(sorted(headings))}"
+                        f"{key}.{log}.{row}.{min(strange)}: unknown column; known: {', '.join(sorted(headings))}"
                     )
 
         return self

@@ -1,6 +1,7 @@
 """The logs of a campaign: found by name in a folder, identified by the digest of their bytes."""
 
 import os
+import re
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from hashlib import file_digest
@@ -13,6 +14,7 @@ from shadowtime.replayer.arguments import split_size
 from shadowtime.replayer.campaign.file import Campaign, LogEntry
 from shadowtime.replayer.logs import FIELDS, Workload, parse_put_back, prepare, put_back, read_trace
 from shadowtime.replayer.options import Oversized, Requests, Sizes
+from shadowtime.shared.accounting import lines_of
 from shadowtime.shared.chance import key_of, uniform
 from shadowtime.shared.cli import say
 from shadowtime.shared.errors import TraceError
@@ -182,6 +184,22 @@ def month_of(workload: Workload, month: int) -> Workload:
         {name: column[rows] for name, column in part.items()} for part in (workload.columns, workload.unused)
     )
     return replace(workload, columns=columns, unused=unused)
+
+
+QUEUE = re.compile(r";\s*Queue:\s*(\d{1,9})\s+([A-Za-z][\w-]*)\s*$")
+"""A line of a header in the Standard Workload Format that names a queue."""
+
+
+def queue_names(path: Path) -> dict[int, str]:
+    """Return the names of queues in the header of a log, by number. Names that occur twice are left out."""
+    names: dict[int, str] = {}
+    for lines in lines_of(path):
+        for line in lines:
+            if not line.startswith(b";"):
+                return {number: name for number, name in names.items() if list(names.values()).count(name) == 1}
+            if match := QUEUE.match(line.decode(errors="replace").rstrip()):
+                names[int(match[1])] = match[2]
+    return names
 
 
 # Perturbed copies of a log: every submission is moved a little. The replay of a copy is one random draw of the scores.

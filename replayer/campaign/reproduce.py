@@ -34,16 +34,21 @@ def reproduce(
     """Reproduce a table of a paper, with the paper's figures next to ours where they are of the same log."""
     with lasting_imports():
         from shadowtime.replayer.campaign.file import read_campaign
+        from shadowtime.replayer.campaign.studies import STUDIES, carry_out_study
     known = {path.stem: path for path in sorted(CAMPAIGNS.glob("*.toml"))}
     if every and name is not None:
         raise SettingsError(f"{quote(name)} and --all exclude each other: name one table, or none")
     if name is None and not every:
-        for table, path in known.items():
-            typer.echo(f"{table:24}{read_campaign(path).title}")
+        titles = {table: read_campaign(path).title for table, path in known.items()}
+        for table, title in sorted((titles | {key: study.title for key, study in STUDIES.items()}).items()):
+            typer.echo(f"{table:24}{title}")
         return
 
+    if name in STUDIES:
+        carry_out_study(STUDIES[name], logs, first, report)
+        return
     if name is not None and name not in known:
-        raise SettingsError(f"unknown campaign {quote(name)}; known: {', '.join(known)}")
+        raise SettingsError(f"unknown campaign {quote(name)}; known: {', '.join(sorted((*known, *STUDIES)))}")
     with lasting_imports():
         from shadowtime.replayer.campaign.all_papers import reproduce_all
         from shadowtime.replayer.campaign.run import How, run_campaign

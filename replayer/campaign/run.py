@@ -108,7 +108,7 @@ def replayed(campaign: Campaign, how: How) -> Replayed:
         If a log is missing, a cell cannot be replayed, or a file cannot be written.
     """
     if how.first is not None:  # the paper's figures are of whole logs
-        campaign = campaign.model_copy(update={"paper": {}, "reasons": {}})
+        campaign = campaign.model_copy(update={key: {} for key in ("paper", "bold", "labels", "reasons", "notes")})
     logs = find_logs(campaign, how.logs, how.first)
     require_places((how.report, how.csv, how.latex), (how.file, *(log.path for log in logs)))
     cells = grid_of(campaign, logs)

@@ -15,7 +15,7 @@ from shadowtime.replayer.comparison import JobTimes
 from shadowtime.shared.errors import OutputError
 from shadowtime.shared.output import result_file
 
-MEASURED = ("elapsed_seconds", "cpu_seconds", "cpu_milliseconds_per_job")
+MEASURED = ("elapsed_seconds", "cpu_seconds", "cpu_milliseconds_per_job", "wait_bound_milliseconds_per_job")
 """Measured times. The table of all cells omits them, so that it is reproducible. The files of cells have them."""
 
 PROOF = b"sha256"

@@ -24,37 +24,38 @@ MARK = "≠"
 class Figure(NamedTuple):
     """A mean over seeds, copies and months. `half` is half its 95 % interval, hidden if 0.
 
-    `paper` is the published figure. A `signed` figure is a change in per cent. It is near the paper's if the changed
-    values are.
+    `paper` is the published figure, `bold` whether the paper prints it in bold. A `signed` figure is a change in per
+    cent. It is near the paper's if the changed values are.
     """
 
     mean: float | None
     half: float | None = None
     paper: float | None = None
     signed: bool = False
+    bold: bool = False
 
     def text(self, digits: int) -> str:
         """Return the figure as text for a table, with `MARK` if it is far from the paper's.
 
-        >>> Figure(1234.5, 6.78, 1200).text(1), Figure(7.0, paper=9.0).text(1), Figure(None).text(1)
-        ('1,234.5 ± 6.8 (1,200)', '7.0 (9) ≠', '-')
+        >>> Figure(1234.5, 6.78, 1200).text(1), Figure(7.0, paper=9.0).text(1), Figure(None, paper=1, bold=True).text(1)
+        ('1,234.5 ± 6.8 (1,200)', '7.0 (9) ≠', '- (**1**)')
         >>> Figure(2.0, paper=-1.5, signed=True).text(1)
         '+2.0 (-1.5)'
         """
-        sign = "+" if self.signed else ""
+        sign, bold = "+" if self.signed else "", "**" if self.bold else ""
         mean = "-" if self.mean is None else f"{self.mean:{sign}z,.{digits}f}"
         half = "" if not self.half else f" ± {self.half:,.{digits}f}"
-        paper = "" if self.paper is None else f" ({self.paper:{sign},g})"
+        paper = "" if self.paper is None else f" ({bold}{self.paper:{sign},g}{bold})"
         return f"{mean}{half}{paper}{'' if self.near_paper(digits) else f' {MARK}'}"
 
     def near_paper(self, digits: int) -> bool:
-        """Return whether the figure, rounded as shown, is within `NEAR` of the paper's, or the paper has none.
+        """Return whether the figure, rounded as shown, is within `NEAR` of the paper's, or one is missing.
 
-        >>> Figure(1.04, paper=1.0).near_paper(1), Figure(None, paper=1.0).near_paper(1), Figure(None).near_paper(1)
-        (True, False, True)
+        >>> Figure(1.04, paper=1.0).near_paper(1), Figure(None, paper=1.0).near_paper(1)
+        (True, True)
         """
         if self.mean is None or self.paper is None:
-            return self.paper is None
+            return True
         size = abs(self.paper + 100 * self.signed)
         return math.isclose(self.mean, self.paper, rel_tol=0, abs_tol=max(NEAR * size, 0.5 * 10**-digits))
 
@@ -68,21 +69,54 @@ class Row(NamedTuple):
 
 
 class LogTable(NamedTuple):
-    """The rows of one log."""
+    """The rows of one log, and its footnote."""
 
     title: str
     rows: tuple[Row, ...]
+    note: str | None = None
 
 
 def tables_of(campaign: Campaign, cells: Sequence[Cell], rows: Sequence[Figures]) -> list[LogTable]:
-    """Return a table for each log, in the order of the file, and the table over all logs if the file asks for it."""
+    """Return a table for each log, in the order of the file, and the table over all logs if the file asks for it.
+
+    A log that is not here has a table with the paper's figures.
+    """
     figures: dict[str, dict[str, list[Figures]]] = {}
     for cell, row in zip(cells, rows, strict=True):
         figures.setdefault(cell.log.label, {}).setdefault(cell.label, []).append(row)
-    tables = [
-        LogTable(_title(log, by_label), tuple(rows_of(campaign, by_label, log))) for log, by_label in figures.items()
-    ]
-    return [*tables, total_of(campaign, figures)] if campaign.total else tables
+    here = {
+        log: LogTable(_title(log, by_label), tuple(rows_of(campaign, by_label, log)), campaign.notes.get(log))
+        for log, by_label in figures.items()
+    }
+    missing = {
+        entry.called: LogTable(
+            f"{entry.called}: no log here, the paper's figures alone",
+            tuple(_of_paper(campaign, entry.called)),
+            campaign.notes.get(entry.called),
+        )
+        for entry in campaign.logs
+        if entry.called in campaign.paper and entry.called not in here
+    }
+    total = [total_of(campaign, figures)] if campaign.total else []
+    return [*here.values(), *missing.values(), *total]
+
+
+def _of_paper(campaign: Campaign, log: str) -> Iterator[Row]:
+    """Yield the rows that the paper has for a log that is not here."""
+    for name in campaign.paper[log]:
+        yield Row(_label(campaign, log, name), tuple(_beside_paper(campaign, log, name, [Figure(None)])))
+
+
+def _label(campaign: Campaign, log: str, name: str) -> str:
+    return campaign.labels.get(log, {}).get(name, name)
+
+
+def _beside_paper(campaign: Campaign, log: str, name: str, figures: Sequence[Figure]) -> Iterator[Figure]:
+    """Yield a figure for each column with the paper's beside it; a single figure stands for all columns."""
+    published, bold = campaign.paper.get(log, {}).get(name, {}), campaign.bold.get(log, {}).get(name, ())
+    for column, figure in zip(campaign.columns, list(figures) * (len(campaign.columns) // len(figures)), strict=True):
+        heading = column.heading
+        yield figure._replace(paper=published.get(heading), bold=heading in bold)
 
 
 def _title(log: str, by_label: Mapping[str, Sequence[Figures]]) -> str:
@@ -94,7 +128,7 @@ def _title(log: str, by_label: Mapping[str, Sequence[Figures]]) -> str:
 
 def rows_of(campaign: Campaign, by_label: Mapping[str, Sequence[Figures]], log: str) -> Iterator[Row]:
     """Yield the rows of a log: one for each label and each text that a `*` matches in the keys of its figures."""
-    paper, reasons = campaign.paper.get(log, {}), campaign.reasons.get(log, {})
+    reasons = campaign.reasons.get(log, {})
     for label, draws in by_label.items():
         # Texts that `*` matches, in the order of the cells. A column without `*` adds the empty text.
         stars = dict.fromkeys(
@@ -105,14 +139,9 @@ def rows_of(campaign: Campaign, by_label: Mapping[str, Sequence[Figures]], log: 
         )
         for star in stars or [""]:
             name = " ".join(part for part in (label if len(by_label) > 1 or not star else "", star) if part)
-            published = paper.get(name, {})
+            figures = [figure_of(column, draws, star, by_label) for column in campaign.columns]
             yield Row(
-                name,
-                tuple(
-                    figure_of(column, draws, star, by_label)._replace(paper=published.get(column.heading))
-                    for column in campaign.columns
-                ),
-                reasons.get(name),
+                _label(campaign, log, name), tuple(_beside_paper(campaign, log, name, figures)), reasons.get(name)
             )
 
 
@@ -132,7 +161,7 @@ def figure_of(column: Column, draws: Sequence[Figures], star: str, by_label: Map
         Draws of all labels, for a column that is a share of another row's figure.
 
     >>> figure_of(Column(key="mean_wait"), [{"mean_wait": 1.0, "copy": 0}, {"mean_wait": 3.0, "copy": 1}], "", {})
-    Figure(mean=2.0, half=12.706204736174694, paper=None, signed=False)
+    Figure(mean=2.0, half=12.706204736174694, paper=None, signed=False, bold=False)
     """
     return _mean_of(column, draws_of(column, draws, star, by_label))
 
@@ -225,12 +254,15 @@ def remarks_of(campaign: Campaign) -> list[str]:
         remarks.append("±: half of the 95 % interval of the mean over seeds, copies and months.")
     if campaign.paper:
         remarks.append(f"In parentheses: the paper's. {MARK}: ours differs by more than {NEAR:.0%}.")
-    return remarks
+    if campaign.bold:
+        remarks.append("**: bold in the paper.")
+    return [*remarks, *campaign.remarks]
 
 
 def reasons_of(campaign: Campaign, table: LogTable) -> list[str]:
-    """Return a line for each row with a marked figure: why it differs from the paper's, or that this is not known."""
-    return [
+    """Return the footnote of a log, and a line for each row with a marked figure: why it differs, if that is known."""
+    footnote = [table.note] if table.note else []
+    return footnote + [
         f"{MARK} {row.label}: {row.reason or 'not explained'}"
         for row in table.rows
         if not all(

@@ -17,6 +17,6 @@ if TYPE_CHECKING:
     from shadowtime.replayer.comparison.records import DecisionLog, Schedule, as_standard
     from shadowtime.replayer.comparison.rows import result_columns, write_schedule
     from shadowtime.replayer.comparison.run_record import EndedJobs, JobTimes, RunRecord
-    from shadowtime.replayer.comparison.wait_coverage import coverage_told
+    from shadowtime.replayer.comparison.wait_coverage import BoundedWaits, coverage_told
 
 __getattr__ = lazy_exports(__name__)

@@ -218,10 +218,11 @@ def wait_bound_rows(result: RunResult) -> list[dict[str, Any]]:
     `coverage_low` and `coverage_high` are a 95 % interval of the coverage, for the whole cluster only.
     """
     scores, seconds = result.scores.wait_bounds, result.wait_bound_seconds
-    plain = {(score.queue, score.quantile): score.over_rms for score in scores if score.grouping == "plain"}
+    plain = {(score.grouping, score.queue, score.quantile): score.over_rms for score in scores}
     rows = []
     for score in scores:
-        over_rms = plain.get((score.queue, score.quantile))
+        _, *lower = score.grouping.partition(" (lower)")
+        over_rms = plain.get(("".join(["plain", *lower]), score.queue, score.quantile))
         interval = result.coverage.get(score.grouping) if score.queue is None else None
         rows.append(
             {

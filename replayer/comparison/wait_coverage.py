@@ -7,16 +7,22 @@ from typing import Any
 import numpy as np
 
 from shadowtime.shared.kernels import Integers
-from shadowtime.shared.messages import Envelope, JobEnded, JobStarted, JobSubmitted, JobWithdrawn, moment
+from shadowtime.shared.messages import Envelope, JobEnded, JobStarted, JobSubmitted, JobWithdrawn, WaitRanges, moment
 from shadowtime.shared.statistics import Interval, mean_over_time
 
 NO_BOUND = -1
 
 
 class BoundedWaits:
-    """An observer that records the submit time, wait and whole-cluster bounds of each job with a known wait."""
+    """An observer that records the submit time, wait and bounds of each job with a known wait.
 
-    def __init__(self) -> None:
+    `queue` is the queue of the bounds; None for those of the whole cluster.
+    """
+
+    def __init__(self, queue: int | None = None) -> None:
+        self._queue = queue
+        self.ranges: dict[tuple[str, int | None], WaitRanges] = {}
+        """The latest ranges of processors of each grouping, for the cluster and for each queue."""
         self._groupings: dict[str, int] = {}
         self._started: dict[int, int] = {}
         self._open: dict[int, tuple[int, list[int]]] = {}
@@ -25,10 +31,16 @@ class BoundedWaits:
     def __call__(self, envelope: Envelope) -> None:
         """Record the event of an envelope."""
         event = envelope.event
+        for ranges in envelope.wait_ranges or ():
+            self.ranges[ranges.grouping, ranges.queue] = ranges
         if isinstance(event, JobSubmitted) and envelope.wait_bounds:
             bounds = {
-                wait_bound.grouping: wait_bound.bound for wait_bound in envelope.wait_bounds if wait_bound.queue is None
+                wait_bound.grouping: wait_bound.bound
+                for wait_bound in envelope.wait_bounds
+                if wait_bound.queue == self._queue
             }
+            if not bounds:
+                return
             if not self._groupings:
                 self._groupings = {grouping: place for place, grouping in enumerate(bounds)}
             of_groupings = [bounds.get(grouping) for grouping in self._groupings]
@@ -70,9 +82,9 @@ class BoundedWaits:
 
 
 def coverage_told(rows: Iterable[Mapping[str, Any]]) -> str:
-    """Return a sentence on bounds that cover fewer waits than stated, and whether the deficit may be chance.
+    """Return sentences on bounds that cover fewer waits than stated, and whether the deficit may be chance.
 
-    The sentence is empty if no row has a confidence interval.
+    Rows without a confidence interval, as those of queues, count too. The result is empty if no row has a coverage.
 
     Parameters
     ----------
@@ -85,16 +97,23 @@ def coverage_told(rows: Iterable[Mapping[str, Any]]) -> str:
     >>> coverage_told([row])
     'Below the 95 % that is stated, which may be chance: plain.'
     """
-    known = [row for row in rows if row["coverage_high"] is not None]
+    known = [row for row in rows if row["coverage"] is not None]
     if not known:
         return ""
-    stated = f"the {100 * known[0]['quantile']:g} % that is stated"
-    below = [row for row in known if row["coverage"] < row["quantile"]]
-    surely = [row["grouping"] for row in below if row["coverage_high"] < row["quantile"]]
-    perhaps = [row["grouping"] for row in below if row["grouping"] not in surely]
-    notes = [f"Below {stated}: {', '.join(surely)}."] if surely else []
-    if len(perhaps) == len(known) > 1:
+    quantiles = dict.fromkeys(row["quantile"] for row in known)
+    stated = f"the {' or '.join(f'{100 * quantile:g}' for quantile in quantiles)} % that is stated"
+    below: dict[str, list[str]] = {"": [], ", which may be chance": [], ", without an interval": []}
+    for row in known:
+        if row["coverage"] < row["quantile"]:
+            high = row["coverage_high"]
+            kind = (
+                ", without an interval" if high is None else "" if high < row["quantile"] else ", which may be chance"
+            )
+            queue = row.get("queue", "all")
+            of_queue = "" if queue == "all" else f" of queue {queue} ({100 * row['coverage']:.1f} %)"
+            below[kind].append(f"{row['grouping']}{of_queue}")
+
+    if len(below[", which may be chance"]) == len(known) > 1:
         return f"All are below {stated}, which may be chance."
-    if perhaps:
-        notes.append(f"Below {stated}, which may be chance: {', '.join(perhaps)}.")
+    notes = [f"Below {stated}{kind}: {', '.join(names)}." for kind, names in below.items() if names]
     return " ".join(notes) or f"All cover {stated}."

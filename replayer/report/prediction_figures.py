@@ -1,6 +1,6 @@
 """The figures of predictions, each with the numbers behind it as a table."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -107,23 +107,38 @@ def bounds_over_time(run: RunRecord, policy: str, charts: int) -> str:
     for grouping, rows in run.bounded_waits.by_grouping().items():
         if not len(rows):
             continue
-        shown = rows[:: -(-len(rows) // most)]
-        first, last, longest = int(rows[0, 0]), int(rows[-1, 0]), max(10, int(rows[:, 1:].max()))
         title = f"{grouping} under {policy}" if policy else grouping
-        chart = Chart(f"Waits and their bounds over time, grouping {title}; the numbers follow as a table")
-        x, y = linear(first, last, chart.left, chart.right), logarithmic(1, longest, chart.bottom, chart.top)
-        dates = [(at, clock(int(at))) for at in np.linspace(first, last, 7)[1:-1:2].tolist()]
-        chart.axes(Axis(x, dates, "submission"), Axis(y, time_marks(1, longest), "wait"))
-        places = [x(at) for at in shown[:, 0].tolist()]
-        chart.cloud(zip(places, map(y, shown[:, 1].tolist()), strict=True), "waited")
-        chart.cloud(zip(places, map(y, shown[:, 2].tolist()), strict=True), "bounded")
-        caption = f"{len(rows):,} waits and the bounds that were issued at submission" + (
-            "." if len(shown) == len(rows) else f"; {len(shown):,} of them are drawn, evenly."
-        )
-        picture = legend([("cloud waited", "wait"), ("cloud bounded", "bound")]) + chart.svg()
+        caption, picture = waits_and_bounds(f"grouping {title}", rows, clock, most)
         figures.append(figure(title, caption, picture, _bounds_by_month(run, rows)))
 
     return "".join(figures)
+
+
+def waits_and_bounds(what: str, rows: Integers, clock: Callable[[int], str], most: int = MAX_DOTS) -> tuple[str, str]:
+    """Return the caption and the picture of waits and their bounds over time, in a logarithmic scale.
+
+    Parameters
+    ----------
+    rows
+        Submit time, wait and bound of each job in seconds, by submit time; shape (jobs, 3), with a job or more.
+    clock
+        Function that returns a time in words.
+    most
+        Maximum number of drawn jobs.
+    """
+    shown = rows[:: -(-len(rows) // most)]
+    first, last, longest = int(rows[0, 0]), int(rows[-1, 0]), max(10, int(rows[:, 1:].max()))
+    chart = Chart(f"Waits and their bounds over time, {what}; the numbers follow as a table")
+    x, y = linear(first, last, chart.left, chart.right), logarithmic(1, longest, chart.bottom, chart.top)
+    dates = [(at, clock(int(at))) for at in np.linspace(first, last, 7)[1:-1:2].tolist()]
+    chart.axes(Axis(x, dates, "submission"), Axis(y, time_marks(1, longest), "wait"))
+    places = [x(at) for at in shown[:, 0].tolist()]
+    chart.cloud(zip(places, map(y, shown[:, 1].tolist()), strict=True), "waited")
+    chart.cloud(zip(places, map(y, shown[:, 2].tolist()), strict=True), "bounded")
+    caption = f"{len(rows):,} waits and the bounds that were issued at submission" + (
+        "." if len(shown) == len(rows) else f"; {len(shown):,} of them are drawn, evenly."
+    )
+    return caption, legend([("cloud waited", "wait"), ("cloud bounded", "bound")]) + chart.svg()
 
 
 def _bounds_by_month(run: RunRecord, rows: Integers) -> str:

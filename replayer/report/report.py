@@ -170,7 +170,8 @@ def _bounds(document: Mapping[str, Any], runs: Sequence[RunRecord]) -> str:
     charts = sum(len(run.bounded_waits.by_grouping()) for run in runs)
     names = [run.plan.label if len(runs) > 1 else "" for run in runs]
     drawn = [prediction_figures.bounds_over_time(run, name, charts) for run, name in zip(runs, names, strict=True)]
-    return _part("Bounds on waits", tables.wait_bounds(rows)) + _grid("".join(drawn))
+    ranges = "".join(tables.wait_ranges(run.bounded_waits.ranges.values()) for run in runs[:1])
+    return _part("Bounds on waits", tables.wait_bounds(rows) + ranges) + _grid("".join(drawn))
 
 
 def _figures(rows: Sequence[Mapping[str, Any]], runs: Sequence[RunRecord], base: int) -> list[str]:

@@ -1,6 +1,6 @@
 """The tables of the report, made from the `--json` document."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -9,8 +9,9 @@ from shadowtime.replayer.report.charts import numbered, series
 from shadowtime.replayer.report.markup import bars, cell, escape, table
 from shadowtime.replayer.report.statistics import PairedDifferences
 from shadowtime.shared.formatting import duration, percent, signed_duration, work
+from shadowtime.shared.messages import WaitRanges
 from shadowtime.shared.statistics import Interval
-from shadowtime.shared.text import TableColumn, Values, numbers, shares, times
+from shadowtime.shared.text import HEADINGS, TableColumn, Values, numbers, range_rows, shares, times
 
 COLUMNS: Mapping[str, Callable[[Values], TableColumn]] = {
     "mean_wait": partial(times, "mean wait"),
@@ -194,6 +195,16 @@ def wait_bounds(rows: Sequence[Row]) -> str:
         + coverage_told(rows)
     )
     return table(["bounds", "covered", "over", "to plain", "jobs with one"], body, "Bounds on waits", caption)
+
+
+def wait_ranges(ranges: Iterable[WaitRanges]) -> str:
+    """Return the ranges of processors that were found in the waits, beside the site's own; empty without ranges."""
+    body = [list(map(escape, row)) for row in range_rows(ranges)]
+    caption = (
+        "Processors of jobs: the ranges with similar waits, as they were cut last, and those that the site thinks of. "
+        "With each range, the number of waits that it remembered then."
+    )
+    return table([*HEADINGS], body, "Ranges of processors", caption) if body else ""
 
 
 def _between(low: float | None, high: float | None) -> str:

@@ -115,14 +115,17 @@ def rebuild_stage(
 @app.command(context_settings=TAKES_SETTINGS, epilog=SEE_SETTINGS)
 def ask(
     context: typer.Context,
-    cluster: Annotated[str | None, typer.Option(metavar="NAME", help="The cluster.")] = None,
+    cluster: Annotated[list[str] | None, typer.Option(metavar="NAME", help="The cluster; repeatable.")] = None,
     processors: Annotated[str | None, typer.Option(metavar="P", help="Processors that the job requests.")] = None,
     requested_time: Annotated[str | None, typer.Option(metavar="S", help="Seconds that the job requests.")] = None,
-    queue: Annotated[str | None, typer.Option(metavar="N", help="Number of the queue that it enters.")] = None,
+    queue: Annotated[
+        list[str] | None, typer.Option(metavar="N", help="Number of the queue that it enters; repeatable.")
+    ] = None,
     user: Annotated[str | None, typer.Option(metavar="N", help="Number of the user who submits it.")] = None,
     job: Annotated[str | None, typer.Option(metavar="N", help="Why does this job wait, of those that wait?")] = None,
     quantile: Annotated[str, typer.Option(metavar="Q", help="Share of such jobs that wait no longer.")] = "0.95",
     confidence: Annotated[str, typer.Option(metavar="C", help="Probability with which that many do.")] = "0.95",
+    side: Annotated[str, typer.Option(metavar="SIDE", help="Bound that wait from: upper, lower, both.")] = "upper",
     run: Annotated[str | None, typer.Option(metavar="NAME", help="A run; else the latest that bounds waits.")] = None,
     advise: Annotated[
         bool, typer.Option("--advice", help="How long it would run, when it would start, and what else to ask for.")
@@ -140,11 +143,12 @@ def ask(
     """Answer from Redis how long a new job would wait at most, what it should request, or why a job waits.
 
     No worker is involved. With --job, --cluster and --run select the job; options that describe a new job do not apply.
+    With several clusters or queues, the answer is a table of them, the shortest wait first.
     """
     with lasting_imports():
         import asyncio
 
-        from shadowtime.services.processes.ask import advise_once, bound_once, explain_once, serve
+        from shadowtime.services.processes.ask import advise_once, bound_once, explain_once, offers_once, serve
         from shadowtime.shared.errors import Unanswerable
         from shadowtime.shared.streaming import read_settings
 
@@ -155,15 +159,20 @@ def ask(
         return
 
     start_logging(settings.log_format, "ask", logging.WARNING)
-    question = {"cluster": cluster, "job": job, "run": run, "processors": processors, "requested_time": requested_time}
-    question |= {"queue": queue, "user": user}
+    several = max(len(cluster or ()), len(queue or ())) > 1
+    if several and (advise or job is not None or run is not None):
+        raise SettingsError("several clusters or queues cannot be asked with --advice, --job or --run")
+    question: dict[str, object] = {"job": job, "run": run, "processors": processors, "requested_time": requested_time}
+    place = {"cluster": cluster, "queue": queue}
+    question |= place if several else {name: texts[0] if texts else None for name, texts in place.items()}
+    question |= {"user": user}
     more = {"executable": executable, "group": group, "risk": risk, "moldable": "yes" if moldable else None}
     if not advise and (odd := next((name for name, value in more.items() if value is not None), None)):
         raise SettingsError(f"--{odd} needs --advice")
     if job is None:
-        question |= more if advise else {"quantile": quantile, "confidence": confidence}
+        question |= more if advise else {"quantile": quantile, "confidence": confidence, "side": side}
     known = {name: value for name, value in question.items() if value is not None}
-    once = explain_once if job is not None else advise_once if advise else bound_once
+    once = explain_once if job is not None else advise_once if advise else offers_once if several else bound_once
     try:
         answer = asyncio.run(once(settings, known))
     except Unanswerable as error:

@@ -2,5 +2,6 @@
 
 from shadowtime.services.wait_bound.binomial import lower_rank, two_sided_ranks, upper_rank
 from shadowtime.services.wait_bound.bounder import Bounder
+from shadowtime.services.wait_bound.groups import cut
 from shadowtime.services.wait_bound.handler import BOUNDERS, WaitBounds
 from shadowtime.services.wait_bound.settings import BoundSettings

@@ -5,6 +5,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from shadowtime.shared.kernels import kernel
+from shadowtime.shared.messages import Side
 
 # Quantiles of the binomial distribution as ranks of observations.
 
@@ -65,6 +66,28 @@ def minimum_history(quantile: float, confidence: float) -> int:
     return least
 
 
+def one_sided(confidence: float, side: Side) -> float:
+    """Return the confidence of each side of a bound: of two sides, each has half of the error probability.
+
+    >>> one_sided(0.95, "upper"), one_sided(0.95, "both")
+    (0.95, 0.975)
+    """
+    return (1 + confidence) / 2 if side == "both" else confidence
+
+
+def fewest_observations(quantile: float, confidence: float, side: Side) -> int:
+    """Return the fewest observations that bound `quantile` on a side, or on both sides.
+
+    >>> [fewest_observations(0.95, 0.95, side) for side in ("upper", "lower", "both")]
+    [59, 1, 72]
+    """
+    tail = one_sided(confidence, side)
+    return max(
+        minimum_history(quantile, tail) if side != "lower" else 1,
+        minimum_history(round(1 - quantile, 12), tail) if side != "upper" else 1,
+    )
+
+
 @lru_cache(maxsize=1 << 16)
 def upper_rank(count: int, quantile: float, confidence: float) -> int | None:
     """Return the rank of the observation that bounds `quantile` from above with `confidence`, 1 for the smallest.
@@ -111,5 +134,5 @@ def two_sided_ranks(count: int, quantile: float, confidence: float) -> Ranks:
     >>> two_sided_ranks(100, 0.5, 0.95)
     Ranks(lower=40, upper=61)
     """
-    tail = (1 + confidence) / 2
+    tail = one_sided(confidence, "both")
     return Ranks(lower_rank(count, quantile, tail), upper_rank(count, quantile, tail))

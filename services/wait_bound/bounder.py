@@ -9,23 +9,26 @@ from shadowtime.shared.messages import (
     JobSubmitted,
     RunTimePrediction,
     RunTimeRevision,
+    Side,
     WaitBound,
+    WaitRanges,
 )
 from shadowtime.shared.stages import Passthrough, Predictor
 
 
 class Updates(NamedTuple):
-    """Messages to publish after a wait was learned."""
+    """Messages to publish after a wait was learned, or after a submission was observed (`wait_ranges`)."""
 
     coverage: tuple[Coverage, ...] = ()
     change_points: tuple[ChangePoint, ...] = ()
+    wait_ranges: tuple[WaitRanges, ...] | None = None
 
 
 class Bounder(Predictor[JobSubmitted, int, tuple[WaitBound, ...]], Protocol):
     """A predictor of bounds on waits, also for jobs that have not been submitted."""
 
     updates: Updates = Updates()
-    """Messages to publish after the last learned wait."""
+    """Messages to publish after the last learned wait or observed submission."""
 
     def note_prediction(self, x: JobSubmitted, run_time: RunTimePrediction | None) -> None:
         """Record the predicted run time of the job whose bounds are asked for next. Most bounders ignore it."""
@@ -38,6 +41,16 @@ class Bounder(Predictor[JobSubmitted, int, tuple[WaitBound, ...]], Protocol):
     def bounds_at(self, x: JobSubmitted, now: int, quantile: float, confidence: float) -> tuple[WaitBound, ...]:
         """Return the bounds that a job would have now, in seconds, at any quantile and confidence; pure."""
         ...
+
+    def sided_bounds_at(
+        self, x: JobSubmitted, now: int, quantile: float, confidence: float, side: Side
+    ) -> tuple[WaitBound, ...]:
+        """Return the bounds of a side that a job would have now; empty if the bounder has none on this side; pure."""
+        return self.bounds_at(x, now, quantile, confidence) if side == "upper" else ()
+
+    def ranges_at(self, x: JobSubmitted) -> tuple[WaitRanges, ...]:
+        """Return the ranges of processors behind the bounds that a job would have; most bounders have none; pure."""
+        return ()
 
 
 # No bound on the wait.

@@ -6,7 +6,16 @@ from shadowtime.services.wait_bound.bounder import Bounder, Unbounded
 from shadowtime.services.wait_bound.futures import FuturesBound
 from shadowtime.services.wait_bound.groups import BmbpBounds
 from shadowtime.shared.bounds import MAX_DURATION
-from shadowtime.shared.messages import ClusterOpened, Envelope, Event, JobChanged, JobSubmitted, WaitBound
+from shadowtime.shared.messages import (
+    ClusterOpened,
+    Envelope,
+    Event,
+    JobChanged,
+    JobSubmitted,
+    Side,
+    WaitBound,
+    WaitRanges,
+)
 from shadowtime.shared.spec import Price, Registry, parse
 from shadowtime.shared.stages import PredictingStage, RunningJob
 
@@ -38,10 +47,16 @@ class WaitBounds(PredictingStage):
         return BOUNDERS.price(parse(opened.wait_bound))
 
     def answer(self, envelope: Envelope, known: Any) -> Envelope:
-        """Take over the run times that were predicted anew, then answer the event."""
+        """Take over the run times that were predicted anew, then answer the event.
+
+        Add the ranges of processors if the predictor, when it observed a submission, cut them.
+        """
         if envelope.revisions:
             self.predictor.note_revisions(envelope.revisions)
-        return super().answer(envelope, known)
+        output = super().answer(envelope, known)
+        if type(envelope.event) is JobSubmitted and self.predictor.updates.wait_ranges is not None:
+            output = output.model_copy(update={"wait_ranges": self.predictor.updates.wait_ranges})
+        return output
 
     def on_submitted(self, envelope: Envelope, job: JobSubmitted) -> Envelope:
         """Add the bounds, which may use the predicted run time."""
@@ -51,9 +66,10 @@ class WaitBounds(PredictingStage):
     def on_wait(self, envelope: Envelope, job: JobSubmitted, wait: int) -> Envelope:
         """Learn the wait. Add the coverage and the change points that are due to be published."""
         self.predictor.learn_one(job, min(wait, MAX_DURATION))
-        if not any(self.predictor.updates):
+        updates = self.predictor.updates
+        if not any(updates):
             return envelope
-        return envelope.model_copy(update=self.predictor.updates._asdict())
+        return envelope.model_copy(update={"coverage": updates.coverage, "change_points": updates.change_points})
 
     def on_changed(self, envelope: Envelope, changed: JobChanged, old: JobSubmitted, new: JobSubmitted) -> Envelope:
         """Return the envelope as it is: a job keeps the bounds of its submission."""
@@ -66,6 +82,12 @@ class WaitBounds(PredictingStage):
         """
         return (changed,) if changed.queue_number is None else super().noticed(changed, new)[:1]
 
-    def bounds_at(self, job: JobSubmitted, quantile: float, confidence: float) -> tuple[WaitBound, ...]:
-        """Return the bounds for a job as if it were submitted now; empty in a run without bounds."""
-        return self.predictor.bounds_at(job, self.time, quantile, confidence)
+    def bounds_at(
+        self, job: JobSubmitted, quantile: float, confidence: float, side: Side = "upper"
+    ) -> tuple[WaitBound, ...]:
+        """Return the bounds for a job as if it were submitted now; empty in a run without bounds on this side."""
+        return self.predictor.sided_bounds_at(job, self.time, quantile, confidence, side)
+
+    def ranges_at(self, job: JobSubmitted) -> tuple[WaitRanges, ...]:
+        """Return the ranges of processors behind the bounds for a job; empty in a run without them."""
+        return self.predictor.ranges_at(job)

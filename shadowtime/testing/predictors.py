@@ -2,14 +2,14 @@
 
 from collections.abc import Callable, Iterator
 from itertools import islice
-from typing import Any, ClassVar
+from typing import Any, ClassVar, get_args
 
 import orjson
 from numpy.random import PCG64, Generator
 
 from shadowtime.services.catalogue import REGISTRIES
 from shadowtime.services.wait_bound import BOUNDERS
-from shadowtime.shared.messages import JobEnded, JobSubmitted, RunTimePrediction, WaitBound, WalltimeAdjustment
+from shadowtime.shared.messages import JobEnded, JobSubmitted, RunTimePrediction, Side, WaitBound, WalltimeAdjustment
 from shadowtime.shared.spec import Registry, parse
 from shadowtime.shared.stages import Predictor
 from shadowtime.testing.pipeline import InPipeline
@@ -243,5 +243,10 @@ class Bounders(Predictors):
                 check_range(job, bounds)
                 assert {(bound.quantile, bound.confidence) for bound in bounds} <= {(quantile, confidence)}
                 assert bounder.bounds_at(job, job.time, quantile, confidence) == bounds
+                assert bounder.sided_bounds_at(job, job.time, quantile, confidence, "upper") == bounds
+                for side in get_args(Side)[1:]:
+                    sided = bounder.sided_bounds_at(job, job.time, quantile, confidence, side)
+                    assert {bound.side for bound in sided} <= {side}
+            bounder.ranges_at(job)
 
         assert orjson.dumps(bounder.snapshot(), option=orjson.OPT_SERIALIZE_NUMPY) == before

@@ -63,6 +63,7 @@ from shadowtime.shared.messages.predictions import (
     RunTimeRevision,
     WaitBound,
     WaitForecast,
+    WaitRanges,
     WalltimeAdjustment,
 )
 from shadowtime.shared.messages.samples import Sample
@@ -233,6 +234,7 @@ class Envelope(FrozenModel):
     forecast: WaitForecast | None = None
     coverage: Annotated[tuple[Coverage, ...], OfBounds] = ()
     change_points: Annotated[tuple[ChangePoint, ...], OfBounds] = ()
+    wait_ranges: Annotated[tuple[WaitRanges, ...], OfBounds] | None = None
     scores: Scores | None = None
     samples: Annotated[tuple[Sample, ...], AtMost(MAX_SAMPLES)] | None = None
     drifts: Annotated[tuple[Drift, ...], AtMost(MAX_DRIFTS)] | None = None

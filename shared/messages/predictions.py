@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import AfterValidator, Field
 
-from shadowtime.shared.bounds import MAX_DURATION, MAX_QUANTILES
+from shadowtime.shared.bounds import MAX_BOUNDS, MAX_DURATION, MAX_QUANTILES
 from shadowtime.shared.distributions import BINS, LEVELS, Masses, limit_outcomes, mean_run_time, outcome_masses
 from shadowtime.shared.kernels import Floats
 from shadowtime.shared.messages.base import AtMost, Count, FrozenModel, Name, Reasons, Request, Seconds, Whole
@@ -204,8 +204,15 @@ class WalltimeAdjustment(FrozenModel):
     outcome: AdjustmentClass | None = None
 
 
+Side = Literal["upper", "lower", "both"]
+"""Side from which a quantile of waits is bounded."""
+
+
 class WaitBound(FrozenModel):
     """With `confidence`, at least a share `quantile` of such jobs wait no longer than `bound`.
+
+    Where waits are bounded from below, at most a share `quantile` of such jobs wait no longer than `lower`. With both,
+    the quantile lies between the two with `confidence`.
 
     Parameters
     ----------
@@ -216,7 +223,11 @@ class WaitBound(FrozenModel):
     quantile, confidence
         In 0 to 1. A conformal bound has no confidence of its own. Its field has the confidence of the other bounds.
     bound
-        Seconds. None if there is no bound; `reason` then says why.
+        Seconds. None if there is no bound; `reason` then says why. Also None if waits are bounded only from below.
+    lower
+        Seconds; None if waits are not bounded from below, or `reason` says why there is none.
+    side
+        `lower` or `both` where waits are bounded from below; None for an upper bound.
     observations
         Number of waits behind it.
     starts_within
@@ -229,6 +240,8 @@ class WaitBound(FrozenModel):
     quantile: Annotated[float, Field(gt=0, lt=1)]
     confidence: Annotated[float, Field(gt=0, lt=1)]
     bound: Seconds | None = None
+    lower: Seconds | None = None
+    side: Side | None = None
     observations: Count = 0
     reason: Reasons | None = None
     starts_within: Annotated[tuple[tuple[Probability, Seconds], ...], AtMost(MAX_QUANTILES)] = ()
@@ -305,6 +318,25 @@ class Coverage(FrozenModel):
     covered: Probability
     low: Probability
     high: Probability
+
+
+class WaitRanges(FrozenModel):
+    """The ranges into which a grouping divides jobs by their processors, reported when ranges are cut anew.
+
+    Parameters
+    ----------
+    grouping, queue
+        Those of the bounds: `static` has the site's own ranges, `nodes` those that were found in the waits.
+    ends
+        Upper end of each range but the last, ascending.
+    waits
+        Number of waits that each range remembers.
+    """
+
+    grouping: Name
+    queue: Whole | None = None
+    ends: Annotated[tuple[Whole, ...], AtMost(MAX_BOUNDS)] = ()
+    waits: Annotated[tuple[Count, ...], AtMost(MAX_BOUNDS)]
 
 
 class ChangePoint(FrozenModel):

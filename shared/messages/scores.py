@@ -192,6 +192,9 @@ class WaitBoundScores(FrozenModel):
     none. `over_rms` is the root mean square, in seconds, of bound less wait where the bound held (Brevik 2006, section
     3.2). `windows` counts the disjoint windows of 1,000 scored jobs, `windows_within` those with a coverage within two
     hundredths of the quantile.
+
+    Bounds from below have rows of their own, with a grouping that ends in "(lower)". Their quantile is the share of
+    waits that are to be no shorter, and `over_rms` is of wait less bound.
     """
 
     grouping: Name

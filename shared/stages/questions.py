@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol, runtime_checkable
 
-from shadowtime.shared.messages import JobSubmitted, RunTimePrediction, WaitBound
+from shadowtime.shared.messages import JobSubmitted, RunTimePrediction, Side, WaitBound, WaitRanges
 
 
 class AdvisedStart(NamedTuple):
@@ -39,6 +39,12 @@ class ForecastsStarts(Protocol):
 class BoundsWaits(Protocol):
     """Questions to a stage that bounds waits."""
 
-    def bounds_at(self, job: JobSubmitted, quantile: float, confidence: float) -> tuple[WaitBound, ...]:
-        """Return the bounds that a job would have if it were submitted now."""
+    def bounds_at(
+        self, job: JobSubmitted, quantile: float, confidence: float, side: Side = "upper"
+    ) -> tuple[WaitBound, ...]:
+        """Return the bounds that a job would have if it were submitted now; empty if there are none on this side."""
+        ...
+
+    def ranges_at(self, job: JobSubmitted) -> tuple[WaitRanges, ...]:
+        """Return the ranges of processors behind these bounds; empty if they have none."""
         ...

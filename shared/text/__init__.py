@@ -10,5 +10,6 @@ if TYPE_CHECKING:
     from shadowtime.shared.text.events import ADJUSTED, ENDS, LEFT, Sentence, chosen, sentences
     from shadowtime.shared.text.explanations import brief_of, reasons_of, sentences_of
     from shadowtime.shared.text.reasons import UNKNOWN, RunContext, describe_reason, procs
+    from shadowtime.shared.text.wait_ranges import HEADINGS, range_rows
 
 __getattr__ = lazy_exports(__name__)

@@ -136,9 +136,11 @@ def bounded(bound: WaitBound) -> str:
     'waits at most 2.0 h (plain, 95 %)'
     """
     scope = bound.grouping if bound.queue is None else f"{bound.grouping}, queue {bound.queue}"
-    if bound.bound is None:
+    if bound.reason is not None or bound.bound is bound.lower is None:
         return f"no bound ({plain(scope)}: {plain(bound.reason or 'unknown')})"
-    return f"waits at most {duration(bound.bound)} ({plain(scope)}, {percent(bound.quantile, '.4g')})"
+    limits = [f"at least {duration(bound.lower)}"] if bound.lower is not None else []
+    limits += [f"at most {duration(bound.bound)}"] if bound.bound is not None else []
+    return f"waits {' and '.join(limits)} ({plain(scope)}, {percent(bound.quantile, '.4g')})"
 
 
 def _decisions(decided: Decided, log: RunContext) -> Iterator[Sentence]:

@@ -20,7 +20,7 @@ SHORT = re.compile(rf"\b(?!{MONTH}\b)([A-Z][\w'-]+ (?:19|20)\d\d[a-z]?)\b")
 
 OUTSIDE = (
     r"\b[Ss]pec(?:ification)? (?:G?\d|section)",
-    r"\bP[0-5]\b(?!-(?:table|figure))",
+    r"\bP[0-5]\b(?!-(?:table|figure|section))",
     r"\.\./shared\b",
     r"\banchors,",
     r"\b(?:spec|anchors|orders|design|review|style|PAPERS)\.md\b",

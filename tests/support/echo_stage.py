@@ -1,7 +1,7 @@
 """A stage that answers with what it was asked."""
 
 from shadowtime.shared.messages.envelope import JobSubmitted
-from shadowtime.shared.messages.predictions import WaitBound
+from shadowtime.shared.messages.predictions import Side, WaitBound, WaitRanges
 from shadowtime.shared.stages.handler import StageHandler
 from shadowtime.shared.stages.stage import Stage
 
@@ -9,7 +9,9 @@ from shadowtime.shared.stages.stage import Stage
 class Echo(StageHandler):
     """Answers with what it was asked: a bound of one second for each processor and each second of the request."""
 
-    def bounds_at(self, job: JobSubmitted, quantile: float, confidence: float) -> tuple[WaitBound, ...]:
+    def bounds_at(
+        self, job: JobSubmitted, quantile: float, confidence: float, side: Side = "upper"
+    ) -> tuple[WaitBound, ...]:
         assert (job.job_number, job.time) == (0, self.time)
         if self.opened.wait_bound == "none":
             return ()
@@ -19,6 +21,9 @@ class Echo(StageHandler):
         return (
             WaitBound(grouping="plain", queue=job.queue_number, quantile=quantile, confidence=confidence, bound=bound),
         )
+
+    def ranges_at(self, job: JobSubmitted) -> tuple[WaitRanges, ...]:
+        return ()
 
 
 STAGE = Stage("wait_bound", "in", "out", Echo)

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import NamedTuple, TypeVar
 
-from shadowtime.services.processes.ask.questions import Answer, Question
+from shadowtime.services.processes.ask.questions import Answer, Offer, Offers, OffersQuestion, Question
 from shadowtime.shared.errors import SnapshotMismatch, Unanswerable
-from shadowtime.shared.messages import Envelope, JobSubmitted, Rejected
+from shadowtime.shared.messages import Envelope, JobSubmitted, Rejected, WaitBound
 from shadowtime.shared.quoting import quote
 from shadowtime.shared.stages import BoundsWaits, Stage, StageRun
 from shadowtime.shared.streaming import Position, RunFollower, RunReader
@@ -60,6 +60,27 @@ class Answers:
         """
         async with self._turn:
             return await self._answer(question)
+
+    async def offers(self, question: OffersQuestion) -> Offers:
+        """Return the bound of each cluster and queue in the question, the shortest wait first.
+
+        Raises
+        ------
+        StoreError, SnapshotMismatch
+            If the stored state cannot be read.
+        """
+        offers = [await self._offer(asked) for asked in question.questions]
+        return Offers(offers=tuple(sorted(offers, key=_wait)))
+
+    async def _offer(self, question: Question) -> Offer:
+        offer = Offer(cluster=question.cluster, queue=question.queue)
+        try:
+            answer = await self.answer(question)
+        except Unanswerable as error:
+            return offer.model_copy(update={"reason": str(error)})
+        bound = _shown(answer.bounds, question.queue)
+        reason = answer.bounds[0].reason if bound is None else None
+        return offer.model_copy(update={"run": answer.run, "time": answer.time, "bound": bound, "reason": reason})
 
     async def _answer(self, question: Question) -> Answer:
         if question.run is None:
@@ -225,8 +246,28 @@ def _answer(question: Question, run: str, state: StageRun) -> Answer | None:
     )
     if not isinstance(handler, BoundsWaits):
         raise TypeError(f"stage {state.stage.name} does not bound waits")
-    bounds = handler.bounds_at(job, question.quantile, question.confidence)
-    return Answer(cluster=cluster, run=run, sequence=state.sequence, time=handler.time, bounds=bounds)
+    bounds = handler.bounds_at(job, question.quantile, question.confidence, question.side)
+    if not bounds and question.side != "upper":
+        reason = f"run {quote(run)} bounds waits by {quote(handler.opened.wait_bound)}, only from above"
+        raise Unanswerable(409, reason, "side")
+    ranges = handler.ranges_at(job)
+    return Answer(cluster=cluster, run=run, sequence=state.sequence, time=handler.time, bounds=bounds, ranges=ranges)
+
+
+def _shown(bounds: Sequence[WaitBound], queue: int | None) -> WaitBound | None:
+    """Return the bound to show for a queue: of the queue rather than the cluster, of the ensemble rather than others.
+
+    None if there is no bound.
+    """
+    known = [bound for bound in bounds if bound.reason is None]
+    return min(known, key=lambda bound: (bound.queue != queue, bound.grouping != "ensemble"), default=None)
+
+
+def _wait(offer: Offer) -> tuple[bool, int]:
+    """Return the sort key of an offer: its wait; offers without a bound come last."""
+    if offer.bound is None:
+        return True, 0
+    return False, (offer.bound.bound if offer.bound.bound is not None else offer.bound.lower) or 0
 
 
 def _listed(names: Sequence[str]) -> str:

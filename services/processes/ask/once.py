@@ -4,11 +4,13 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from typing import Any, NamedTuple
 
+from rich.console import Group
+
 from shadowtime.services.pipeline import EXPLAINED, STAGES
 from shadowtime.services.processes.ask.advice import AdviceQuestion, Advising
 from shadowtime.services.processes.ask.answers import MAX_FOLLOWED, Answers
-from shadowtime.services.processes.ask.questions import read_as, read_question
-from shadowtime.services.processes.ask.tables import advice_table, answer_table
+from shadowtime.services.processes.ask.questions import OffersQuestion, read_as, read_question
+from shadowtime.services.processes.ask.tables import advice_table, answer_table, offers_table, ranges_table
 from shadowtime.services.processes.ask.why import Explanations, JobQuestion, why_text
 from shadowtime.shared.streaming import RedisReader, Settings, reading
 
@@ -43,7 +45,16 @@ async def bound_once(settings: Settings, parameters: Mapping[str, object]) -> Pr
     question = read_question(parameters)
     async with reading(settings, STAGE.name) as reader:
         answer = await Answers(STAGE, reader).answer(question)
-    return PrintedAnswer(answer.model_dump_json(), answer_table(question, answer))
+    tables = [answer_table(question, answer), *([ranges_table(answer)] if answer.ranges else [])]
+    return PrintedAnswer(answer.model_dump_json(), Group(*tables))
+
+
+async def offers_once(settings: Settings, parameters: Mapping[str, object]) -> PrintedAnswer:
+    """Return the bounds of several clusters and queues. Raise the same errors as `Answers.offers`."""
+    question = read_as(OffersQuestion, parameters)
+    async with reading(settings, STAGE.name) as reader:
+        offers = await Answers(STAGE, reader).offers(question)
+    return PrintedAnswer(offers.model_dump_json(), offers_table(question, offers))
 
 
 async def advise_once(settings: Settings, parameters: Mapping[str, object]) -> PrintedAnswer:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from shadowtime.services.processes.ask.advice import Advice, AdviceQuestion
-from shadowtime.services.processes.ask.questions import Answer, Problem, Question
+from shadowtime.services.processes.ask.questions import Answer, Offers, OffersQuestion, Problem, Question
 from shadowtime.services.processes.ask.why import JobQuestion, Why
 from shadowtime.shared.messages import FrozenModel
 
@@ -18,7 +18,7 @@ def document() -> dict[str, Any]:
     ['cluster', 'processors']
     """
     schemas: dict[str, Any] = {}
-    for model in (Answer, Advice, Why, Problem):
+    for model in (Answer, Offers, Advice, Why, Problem):
         schema = model.model_json_schema(ref_template=TEMPLATE, mode="serialization")
         schemas |= schema.pop("$defs", {}) | {model.__name__: schema}
     problems = {
@@ -35,6 +35,11 @@ def document() -> dict[str, Any]:
     bound = _operation(
         "bound", "How long a job would wait at most that one might submit now.", Question, Answer, problems
     )
+    offers = _operation(
+        "bounds",
+        "How long the job would wait at most in each of several clusters and queues, best first.",
+        *(OffersQuestion, Offers, {status: problems[status] for status in ("422", "503")}),
+    )
     advice = _operation(
         "advice",
         "How long such a job would run, when it would start, and what else one might ask for.",
@@ -49,13 +54,11 @@ def document() -> dict[str, Any]:
             "503": _response("Redis cannot be used.", "Problem"),
         },
     }
+    paths = {"/bound": bound, "/bounds": offers, "/advice": advice, "/why": why, "/health": health}
     return {
         "openapi": "3.1.0",
         "info": {"title": "Shadowtime", "version": "1", "description": "Waits of jobs, live: bounds, advice, and why."},
-        "paths": {
-            path: {"get": operation}
-            for path, operation in {"/bound": bound, "/advice": advice, "/why": why, "/health": health}.items()
-        },
+        "paths": {path: {"get": operation} for path, operation in paths.items()},
         "components": {"schemas": schemas},
     }
 

@@ -1,12 +1,13 @@
 """The question about the wait of a job that you could submit now, its answer, and the problem if there is none."""
 
 from collections.abc import Mapping
+from itertools import product
 from typing import Annotated, TypeVar
 
-from pydantic import Field, ValidationError
+from pydantic import Field, ValidationError, model_validator
 
 from shadowtime.shared.errors import MAX_QUOTED_LENGTH, Unanswerable, in_plain_words
-from shadowtime.shared.messages import Count, FrozenModel, Processors, Request, WaitBound, Whole
+from shadowtime.shared.messages import Count, FrozenModel, Processors, Request, Side, WaitBound, WaitRanges, Whole
 from shadowtime.shared.quoting import quote
 
 Asked = TypeVar("Asked", bound=FrozenModel)
@@ -24,6 +25,7 @@ class Question(FrozenModel):
     user: Whole | None = Field(default=None, description="number of the user who submits it")
     quantile: Share = Field(default=0.95, description="share of such jobs that shall wait no longer than the bound")
     confidence: Share = Field(default=0.95, description="probability with which that many do")
+    side: Side = Field(default="upper", description="side from which this quantile of waits is bounded")
     run: RunName | None = Field(
         default=None, description="a run of the cluster; by default the latest that bounds waits"
     )
@@ -37,6 +39,60 @@ class Answer(FrozenModel):
     sequence: Count = Field(description="number of the last event behind the answer")
     time: Whole = Field(description="time of that event, in seconds on the cluster's own time line")
     bounds: tuple[WaitBound, ...] = Field(description="one for each grouping, for the queue and for the whole cluster")
+    ranges: tuple[WaitRanges, ...] = Field(
+        default=(), description="ranges of processors: those found in the waits, and the site's own"
+    )
+
+
+MAX_OFFERS = 100
+"""The maximum number of pairs of a cluster and a queue in one question."""
+
+
+class OffersQuestion(FrozenModel):
+    """A job that you could submit now to one of several clusters and queues."""
+
+    cluster: tuple[Annotated[str, Field(min_length=1, max_length=200)], ...] = Field(
+        min_length=1, max_length=MAX_OFFERS, description="the clusters, by name"
+    )
+    queue: tuple[Whole, ...] = Field(
+        default=(), max_length=MAX_OFFERS, description="numbers of queues, in each cluster; without one, any queue"
+    )
+    processors: Processors = Field(description="processors that the job requests")
+    requested_time: Request | None = Field(default=None, description="seconds that the job requests")
+    user: Whole | None = Field(default=None, description="number of the user who submits it")
+    quantile: Share = Field(default=0.95, description="share of such jobs that shall wait no longer than the bound")
+    confidence: Share = Field(default=0.95, description="probability with which that many do")
+    side: Side = Field(default="upper", description="side from which this quantile of waits is bounded")
+
+    @model_validator(mode="after")
+    def _few(self) -> "OffersQuestion":
+        if (pairs := len(self.questions)) > MAX_OFFERS:
+            raise ValueError(f"{pairs} pairs of a cluster and a queue; expected at most {MAX_OFFERS}")
+        return self
+
+    @property
+    def questions(self) -> list[Question]:
+        """The question for each pair of a cluster and a queue."""
+        common = self.model_dump(exclude={"cluster", "queue"})
+        pairs = product(dict.fromkeys(self.cluster), dict.fromkeys(self.queue or (None,)))
+        return [Question(cluster=cluster, queue=queue, **common) for cluster, queue in pairs]
+
+
+class Offer(FrozenModel):
+    """The bound on the wait of the job in one cluster and queue; if there is none, `reason` says why."""
+
+    cluster: str = Field(description="the cluster, by name")
+    queue: Whole | None = Field(default=None, description="number of the queue; null for any queue")
+    run: str | None = Field(default=None, description="the run behind the bound")
+    time: Whole | None = Field(default=None, description="time of its last event, on the cluster's own time line")
+    bound: WaitBound | None = Field(default=None, description="the ensemble's bound, or the first that there is")
+    reason: str | None = Field(default=None, description="why there is no bound")
+
+
+class Offers(FrozenModel):
+    """The bounds of all clusters and queues in the question, the shortest wait first."""
+
+    offers: tuple[Offer, ...] = Field(description="one for each pair of a cluster and a queue")
 
 
 class Problem(FrozenModel):
@@ -64,7 +120,7 @@ def read_as(model: type[Asked], parameters: Mapping[str, object]) -> Asked:
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
 
-    name = str(first["loc"][0])
+    name = str(first["loc"][0]) if first["loc"] else "cluster"
     if first["type"] == "unexpected_keyword_argument":
         raise Unanswerable(422, f"unknown parameter; known: {', '.join(model.model_fields)}", name)
     if first["type"] == "missing":

@@ -4,6 +4,7 @@ import logging
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
+from typing import get_origin
 
 import orjson
 from aiohttp import web
@@ -13,7 +14,7 @@ from shadowtime.services.processes.ask.advice import AdviceQuestion, Advising
 from shadowtime.services.processes.ask.answers import Answers
 from shadowtime.services.processes.ask.once import STAGE, advising
 from shadowtime.services.processes.ask.openapi import document
-from shadowtime.services.processes.ask.questions import Asked, Problem, Question, read_as
+from shadowtime.services.processes.ask.questions import Asked, OffersQuestion, Problem, Question, read_as
 from shadowtime.services.processes.ask.why import Explanations, JobQuestion
 from shadowtime.shared.cli import FewAMinute
 from shadowtime.shared.errors import ShadowtimeError, Unanswerable
@@ -61,6 +62,7 @@ def application(
     made = web.Application(middlewares=[without_traceback])
     made.add_routes([web.get("/health", health), web.get("/openapi.json", openapi)])
     made.add_routes([web.get("/bound", answering(Question, answers.answer))])
+    made.add_routes([web.get("/bounds", answering(OffersQuestion, answers.offers))])
     if advises is not None:
         made.add_routes([web.get("/advice", answering(AdviceQuestion, advises.advise))])
     if explanations is not None:
@@ -72,17 +74,19 @@ def answering(model: type[Asked], answer: Callable[[Asked], Awaitable[FrozenMode
     """Return an HTTP handler that answers questions of type `model`. It must run within `without_traceback`."""
 
     async def handle(request: web.Request) -> web.Response:
-        return _json_response(await answer(read_as(model, _parameters(request))))
+        return _json_response(await answer(read_as(model, _parameters(request, model))))
 
     return handle
 
 
-def _parameters(request: web.Request) -> dict[str, object]:
-    """Return the query parameters. Raise `Unanswerable` if one of them is given twice."""
-    twice = [name for name, count in Counter(name for name, _ in request.query.items()).items() if count > 1]
-    if twice:
+def _parameters(request: web.Request, model: type[FrozenModel]) -> dict[str, object]:
+    """Return the query parameters. Raise `Unanswerable` if one of them is given twice and the model takes only one."""
+    fields = model.model_fields
+    lists = {name for name, field in fields.items() if get_origin(field.annotation) is tuple}
+    counts = Counter(name for name, _ in request.query.items())
+    if twice := [name for name, count in counts.items() if count > 1 and name not in lists]:
         raise Unanswerable(422, "is given twice", twice[0])
-    return dict(request.query)
+    return {name: request.query.getall(name) if name in lists else request.query[name] for name in counts}
 
 
 @web.middleware

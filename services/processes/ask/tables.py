@@ -5,10 +5,11 @@ from rich.table import Table
 
 from shadowtime.services.processes.ask.advice import Advice, AdviceQuestion, RunTime
 from shadowtime.services.processes.ask.alternatives import Alternative
-from shadowtime.services.processes.ask.questions import Answer, Question
+from shadowtime.services.processes.ask.questions import Answer, Offers, OffersQuestion, Question
 from shadowtime.shared.formatting import clock, duration, percent
 from shadowtime.shared.messages import WaitBound
 from shadowtime.shared.quoting import one_line
+from shadowtime.shared.text import HEADINGS, range_rows
 
 SHOWN = (0.5, 0.9)
 """Probabilities of a start. For each, a column has the time within which the job starts with this probability."""
@@ -90,8 +91,7 @@ def answer_table(question: Question, answer: Answer) -> Table:
     ]
     cluster, run = one_line(answer.cluster), one_line(answer.run)
     table = Table(
-        title=f"cluster {cluster}, run {run}, at {clock(answer.time)}: with confidence {question.confidence:g}"
-        f" at least {question.quantile:.6g} of such jobs wait no longer than",
+        title=f"cluster {cluster}, run {run}, at {clock(answer.time)}: {_stated(question)}",
         caption="\n".join(starts),
     )
     for heading in ("queue", "grouping", "wait", "waits behind it"):
@@ -100,11 +100,56 @@ def answer_table(question: Question, answer: Answer) -> Table:
     if explained:
         table.add_column("why none")
     for wait_bound in answer.bounds:
-        wait = "none" if wait_bound.bound is None else duration(wait_bound.bound)
-        row = _scope(wait_bound), wait_bound.grouping, wait, str(wait_bound.observations)
+        row = _scope(wait_bound), wait_bound.grouping, _wait(wait_bound), str(wait_bound.observations)
         table.add_row(*row, wait_bound.reason) if explained else table.add_row(*row)
 
     return table
+
+
+def ranges_table(answer: Answer) -> Table:
+    """Return the table of the ranges of processors behind an answer."""
+    table = Table(title="processors: ranges with similar waits, and the site's own", title_justify="left")
+    for heading in HEADINGS:
+        table.add_column(heading, justify="right" if heading == "waits" else "left")
+    for row in range_rows(answer.ranges):
+        table.add_row(*row)
+    return table
+
+
+def offers_table(question: OffersQuestion, offers: Offers) -> Table:
+    """Return the table of clusters and queues for people, the shortest wait first."""
+    table = Table(title=_stated(question))
+    for heading in ("cluster", "queue", "wait", "grouping", "waits behind it"):
+        table.add_column(heading, justify="right" if heading.startswith("wait") else "left")
+    explained = any(offer.reason for offer in offers.offers)
+    if explained:
+        table.add_column("why none")
+    for offer in offers.offers:
+        bound = offer.bound
+        shown = ("none", "", "") if bound is None else (_wait(bound), _of(bound), str(bound.observations))
+        row = one_line(offer.cluster), "all" if offer.queue is None else str(offer.queue), *shown
+        table.add_row(*row, offer.reason and one_line(offer.reason)) if explained else table.add_row(*row)
+
+    return table
+
+
+def _of(bound: WaitBound) -> str:
+    return bound.grouping if bound.queue is not None else f"{bound.grouping}, all queues"
+
+
+def _stated(question: Question | OffersQuestion) -> str:
+    """Return what the bounds of an answer state."""
+    share, confidence = f"{question.quantile:.6g}", f"with confidence {question.confidence:g}"
+    if question.side == "lower":
+        return f"{confidence} at most {share} of such jobs wait no longer than"
+    if question.side == "both":
+        return f"{confidence} the wait that {share} of such jobs do not exceed is from … to"
+    return f"{confidence} at least {share} of such jobs wait no longer than"
+
+
+def _wait(bound: WaitBound) -> str:
+    limits = [duration(limit) for limit in (bound.lower, bound.bound) if limit is not None]
+    return " to ".join(limits) if limits and bound.reason is None else "none"
 
 
 def _scope(bound: WaitBound) -> str:

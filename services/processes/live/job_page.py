@@ -183,7 +183,9 @@ def _scope(bound: Bounded) -> str:
 
 
 def _limit(bound: Bounded) -> str:
-    return f"none: {bound.reason or 'unknown'}" if bound.bound is None else f"at most {duration(bound.bound)}"
+    limits = [] if bound.lower is None else [f"at least {duration(bound.lower)}"]
+    limits += [] if bound.bound is None else [f"at most {duration(bound.bound)}"]
+    return " and ".join(limits) or f"none: {bound.reason or 'unknown'}"
 
 
 def _held(bound: Bounded, wait: int, *, known: bool) -> str:

@@ -9,10 +9,13 @@ from shadowtime.services.processes.live.rows import MAX_BLOCKS
 from shadowtime.services.processes.live.run_stories import SIZES
 from shadowtime.services.processes.live.run_view import LiveView
 from shadowtime.services.processes.live.story import Story
-from shadowtime.shared.text import NEUTRAL, OTHER_COLOURS, POLICY_COLOURS
+from shadowtime.shared.text import NEUTRAL, OTHER_COLOURS, POLICY_COLOURS, range_rows
 
 PAGE = 25
 """Rows of one page of a table."""
+
+MAX_RANGES = 100
+"""The maximum number of rows in the table of ranges of processors."""
 
 MAX_FOUND = 50
 """The maximum number of a user's jobs in the result of a search."""
@@ -60,12 +63,14 @@ def overview(view: LiveView) -> dict[str, Any]:
                 "grouping": last_bound.grouping,
                 "quantile": last_bound.quantile,
                 "bound": last_bound.bound,
+                "lower": last_bound.lower,
                 "reason": last_bound.reason,
             }
             | _covered(view, last_bound.grouping)
             for last_bound in view.last_bounds
         ],
         "sizes": _by_size(view),
+        "ranges": [list(row) for row in range_rows(view.ranges.values())[:MAX_RANGES]],
     }
 
 

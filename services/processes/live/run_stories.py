@@ -27,6 +27,7 @@ from shadowtime.shared.messages import (
     PolicyScores,
     Rejected,
     WaitBound,
+    WaitRanges,
     moment,
 )
 from shadowtime.shared.stages import RunningJob, StageHandler
@@ -66,6 +67,8 @@ class Stories(StageHandler):
         self.by_size: dict[int, tuple[int, WaitBound]] = {}
         """For each class of `SIZES`: the time of its latest bound, and the bound."""
         self.coverage: dict[tuple[str, int | None], Coverage] = {}
+        self.ranges: dict[tuple[str, int | None], WaitRanges] = {}
+        """The latest ranges of processors of each grouping, for the cluster and for each queue."""
         self.scores: PolicyScores | None = None
         self.quarantined: str | None = None
         self.trust = Trust()
@@ -86,6 +89,7 @@ class Stories(StageHandler):
             self.of_user.setdefault(job.user_id, {})[job.job_number] = None
         if envelope.wait_bounds:
             self.last_bounds = tuple(wait_bound for wait_bound in envelope.wait_bounds if wait_bound.queue is None)
+        self.ranges |= {(ranges.grouping, ranges.queue): ranges for ranges in envelope.wait_ranges or ()}
         if (bound := chosen(envelope.wait_bounds)) is not None:
             self.by_size[bisect_left(SIZES, job.requested_processors)] = (job.time, bound)
         return envelope

@@ -44,12 +44,16 @@ class Weighed(NamedTuple):
 
 
 class Bounded(NamedTuple):
-    """A bound on the wait, in seconds. If there is none, `bound` is None and `reason` says why."""
+    """A bound on the wait, in seconds. If there is none, `reason` says why.
+
+    `bound` is from above, `lower` from below; either is None if waits are not bounded on this side.
+    """
 
     grouping: str
     quantile: float
     bound: int | None
     reason: str | None
+    lower: int | None = None
 
 
 class Expected(NamedTuple):
@@ -200,7 +204,7 @@ class Story:
 
 
 def _bounded(wait_bound: WaitBound) -> Bounded:
-    return Bounded(wait_bound.grouping, wait_bound.quantile, wait_bound.bound, wait_bound.reason)
+    return Bounded(wait_bound.grouping, wait_bound.quantile, wait_bound.bound, wait_bound.reason, wait_bound.lower)
 
 
 def _only(bound: WaitBound) -> tuple[tuple[float, int], ...]:

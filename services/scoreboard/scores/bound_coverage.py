@@ -15,6 +15,9 @@ WITHIN = 20
 """Maximum difference, in jobs, between coverage and quantile at which a window counts as good: 2 % of `WINDOW`."""
 
 
+LOWER = " (lower)"
+"""End of the grouping's name for bounds from below. They are to cover 1 - quantile: the waits that are no shorter."""
+
 MAX_OF_A_JOB = 32
 """Maximum number of bounds that are kept for a job: more than twice as many as `bmbp` publishes for a job."""
 
@@ -105,24 +108,31 @@ class WaitBoundCoverage:
 
     def __init__(self) -> None:
         self.waiting: dict[int, list[tuple[BoundKind, int | None]]] = {}
+        self.waiting_lower: dict[int, list[tuple[BoundKind, int | None]]] = {}
+        """Bounds from below."""
         self.sums: dict[BoundKind, CoverageSums] = {}
 
     def submit(self, job_number: int, bounds: Iterable[WaitBound]) -> None:
         """Keep the bounds of a job until its wait is known."""
-        kept = [
-            (
-                BoundKind(wait_bound.grouping, wait_bound.queue, wait_bound.quantile, wait_bound.confidence),
-                wait_bound.bound,
-            )
-            for wait_bound in islice(bounds, MAX_OF_A_JOB)
+        first = list(islice(bounds, MAX_OF_A_JOB))
+        upper = [
+            (BoundKind(of.grouping, of.queue, of.quantile, of.confidence), of.bound)
+            for of in first
+            if of.side != "lower"
         ]
-        for kind, _ in kept:
-            if kind not in self.sums and len(self.sums) < MAX_KINDS:
-                self.sums[kind] = CoverageSums(kind.quantile)
-        if len(self.sums) == MAX_KINDS:
-            kept = [candidate for candidate in kept if candidate[0] in self.sums]
-        if kept:
-            self.waiting[job_number] = kept
+        lower = [
+            (BoundKind(of.grouping + LOWER, of.queue, round(1 - of.quantile, 12), of.confidence), of.lower)
+            for of in first
+            if of.side is not None
+        ]
+        for waiting, kept in ((self.waiting, upper), (self.waiting_lower, lower)):
+            for kind, _ in kept:
+                if kind not in self.sums and len(self.sums) < MAX_KINDS:
+                    self.sums[kind] = CoverageSums(kind.quantile)
+            if len(self.sums) == MAX_KINDS:
+                kept = [candidate for candidate in kept if candidate[0] in self.sums]
+            if kept:
+                waiting[job_number] = kept
 
     def named(self, job_number: int) -> Bound | None:
         """Return the one bound to show for a waiting job; None if the job has no bound."""
@@ -136,12 +146,20 @@ class WaitBoundCoverage:
         for kind, bound in self.waiting.pop(job_number, ()):
             if kind in self.sums:
                 self.sums[kind].add(bound, wait)
+        for kind, lower in self.waiting_lower.pop(job_number, ()):
+            if lower is None:
+                self.sums[kind].without += 1
+            else:
+                self.sums[kind].add(wait, lower)  # it is held if the wait is no shorter
 
     def withdraw(self, job_number: int, waited: int) -> None:
         """Score the bounds that the wait of a leaving job exceeded. Drop the job's other bounds without a score."""
         for kind, bound in self.waiting.pop(job_number, ()):
             if kind in self.sums and bound is not None and bound < waited:
                 self.sums[kind].add(bound, waited)
+        for kind, lower in self.waiting_lower.pop(job_number, ()):
+            if lower is not None and lower <= waited:
+                self.sums[kind].add(waited, lower)
 
     def scores(self) -> tuple[WaitBoundScores, ...]:
         """Return the scores of the whole cluster, then of its queues by number; groupings in order of appearance."""
@@ -151,17 +169,25 @@ class WaitBoundCoverage:
     def snapshot(self) -> dict[str, Any]:
         """Return bounds and sums as plain values."""
         return {
-            "waiting": [[number, [[*kind, bound] for kind, bound in kept]] for number, kept in self.waiting.items()],
+            "waiting": _as_values(self.waiting),
+            "lower": _as_values(self.waiting_lower),
             "sums": [[[*kind], sums.snapshot()] for kind, sums in self.sums.items()],
         }
 
     def restore(self, state: dict[str, Any]) -> None:
         """Restore the state that `snapshot` returned."""
-        self.waiting = {number: [_kept(candidate) for candidate in kept] for number, kept in state["waiting"]}
+        self.waiting, self.waiting_lower = (
+            {number: [_kept(candidate) for candidate in kept] for number, kept in state.get(name, ())}
+            for name in ("waiting", "lower")
+        )
         self.sums = {}
         for kind, sums in state["sums"]:
             restored = self.sums[BoundKind(*kind)] = CoverageSums(kind[2])
             restored.restore(sums)
+
+
+def _as_values(waiting: dict[int, list[tuple[BoundKind, int | None]]]) -> list[Any]:
+    return [[number, [[*kind, bound] for kind, bound in kept]] for number, kept in waiting.items()]
 
 
 def _kept(values: Sequence[Any]) -> tuple[BoundKind, int | None]:

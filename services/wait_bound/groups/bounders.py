@@ -4,9 +4,10 @@ from functools import partial
 from typing import Any, ClassVar
 
 from shadowtime.services.wait_bound.bounder import Bounder, Updates
-from shadowtime.services.wait_bound.groups.queue_bounds import CurrentBound, QueueBounds, fewest_waits
+from shadowtime.services.wait_bound.groups.groupings import fewest_waits
+from shadowtime.services.wait_bound.groups.queue_bounds import CurrentBound, QueueBounds
 from shadowtime.services.wait_bound.settings import MAX_WAITS, BoundSettings
-from shadowtime.shared.messages import Event, JobSubmitted, JobWithdrawn, WaitBound
+from shadowtime.shared.messages import Event, JobSubmitted, JobWithdrawn, Side, WaitBound, WaitRanges
 
 MAX_QUEUES = 64
 """Maximum number of queues with own bounds: the first to occur. Jobs of other queues have only the cluster's bounds."""
@@ -62,12 +63,23 @@ class BmbpBounds(Bounder):
 
     def predict_one(self, x: JobSubmitted) -> tuple[WaitBound, ...]:
         """Return the bounds at submission, those of the cluster first."""
-        return self._published(x, self._find(x), self._settings.quantile, self._settings.confidence)
+        settings = self._settings
+        return self._published(x, self._find(x), settings.quantile, settings.confidence, settings.published_side)
 
     def bounds_at(self, x: JobSubmitted, now: int, quantile: float, confidence: float) -> tuple[WaitBound, ...]:
         """Return the bounds that a job would have now, in seconds, at any quantile and confidence."""
-        results = [(scope, scope.find(x, now, quantile, confidence)) for scope in self._scopes(x)]
-        return self._published(x, results, quantile, confidence)
+        return self.sided_bounds_at(x, now, quantile, confidence, "upper")
+
+    def sided_bounds_at(
+        self, x: JobSubmitted, now: int, quantile: float, confidence: float, side: Side
+    ) -> tuple[WaitBound, ...]:
+        """Return the bounds of a side that a job would have now, in seconds, at any quantile and confidence."""
+        results = [(scope, scope.find(x, now, quantile, confidence, side)) for scope in self._scopes(x)]
+        return self._published(x, results, quantile, confidence, side)
+
+    def ranges_at(self, x: JobSubmitted) -> tuple[WaitRanges, ...]:
+        """Return the ranges of processors of the cluster and of the job's queue."""
+        return tuple(ranges for scope in self._scopes(x) for ranges in scope.ranges())
 
     def learn_one(self, x: JobSubmitted, y: int) -> None:
         """Learn the wait `y` in seconds."""
@@ -79,14 +91,18 @@ class BmbpBounds(Bounder):
         self._latest = None
 
     def observe(self, event: Event) -> None:
-        """Store the bounds of a submitted job, and advance the time."""
+        """Store the bounds of a submitted job, and advance the time. Publish ranges that were cut anew."""
         self._cluster.advance(event.time)  # a queue is advanced when something happens in it
         if isinstance(event, JobSubmitted):
+            recut: list[WaitRanges] = []
             for scope, results in self._find(event):
                 if scope.queue is not None:
                     self._add(scope.queue, scope)
                     scope.advance(event.time)
-                scope.submit(event, results)
+                if scope.submit(event, results):
+                    recut += scope.ranges()
+
+            self.updates = Updates(wait_ranges=tuple(recut) or None)
         elif isinstance(event, JobWithdrawn):
             for scope in (self._cluster, *self._queues.values()):
                 scope.withdraw(event.job_number, event.time)
@@ -133,17 +149,16 @@ class BmbpBounds(Bounder):
         """Return the bounds of a job in each scope. They are computed once for its prediction and its observation."""
         if self._latest is None or self._latest[0] is not x:
             settings = self._settings
-            results = [
-                (scope, scope.find(x, x.time, settings.quantile, settings.confidence)) for scope in self._scopes(x)
-            ]
+            asked = x.time, settings.quantile, settings.confidence, settings.published_side
+            results = [(scope, scope.find(x, *asked)) for scope in self._scopes(x)]
             self._latest = x, results
         return self._latest[1]
 
     def _published(
-        self, x: JobSubmitted, by_scope: BoundsByScope, quantile: float, confidence: float
+        self, x: JobSubmitted, by_scope: BoundsByScope, quantile: float, confidence: float, side: Side
     ) -> tuple[WaitBound, ...]:
         messages = [
-            message for scope, results in by_scope for message in scope.messages(x, results, quantile, confidence)
+            message for scope, results in by_scope for message in scope.messages(x, results, quantile, confidence, side)
         ]
         if x.queue_number is not None and len(by_scope) == 1:
             reason = f"bounds of their own have the first {MAX_QUEUES} queues"

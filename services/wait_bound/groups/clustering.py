@@ -138,17 +138,24 @@ def initial(values: Integers, waits: Floats | Integers, *, offset: float, minimu
     return single.merged(np.append(np.arange(first, last), top))
 
 
-def clusterings(single: Clusters, most: int) -> list[Clusters]:
-    """Return the results of hierarchical merging: 1, 2, … clusters, up to `most` or the number in `single`."""
+def clusterings(single: Clusters, least: int, most: int) -> list[Clusters]:
+    """Return the results of hierarchical merging into `least` to `most` clusters, at most the number in `single`."""
     order = merge_order(single.counts, single.totals)
     top = len(single.ends) - 1
     return [
-        single.merged(np.append(np.sort(order[len(order) - k + 1 :]), top)) for k in range(1, min(most, top + 1) + 1)
+        single.merged(np.append(np.sort(order[len(order) - k + 1 :]), top))
+        for k in range(min(least, top + 1), min(most, top + 1) + 1)
     ]
 
 
 def cut(
-    values: Integers, waits: Floats | Integers, *, offset: float = 1.0, minimum_end: int = 59, most: int = 15
+    values: Integers,
+    waits: Floats | Integers,
+    *,
+    offset: float = 1.0,
+    minimum_end: int = 59,
+    least: int = 1,
+    most: int = 15,
 ) -> list[int]:
     """Return the upper ends of all clusters of `values` but the last, ascending; empty for a single cluster.
 
@@ -162,8 +169,9 @@ def cut(
         Seconds added to each wait, only in the likelihood, which would be infinite for a cluster of zeros.
     minimum_end
         Fewest waits in the first and in the last cluster.
-    most
-        Maximum number of clusters. The Bayes information criterion chooses among 1 … `most`; of equals, the fewest.
+    least, most
+        Minimum and maximum number of clusters. The Bayes information criterion chooses among them; of equals, the
+        fewest.
 
     O(jobs log jobs).
 
@@ -179,6 +187,6 @@ def cut(
     if len(values) == 0:
         return []
     single = initial(values, waits, offset=offset, minimum_end=minimum_end)
-    best = max(clusterings(single, most), key=lambda clusters: clusters.bic)
+    best = max(clusterings(single, least, most), key=lambda clusters: clusters.bic)
     ends: list[int] = best.ends[:-1].tolist()
     return ends

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from shadowtime.services.wait_bound.binomial import minimum_history, upper_rank
+from shadowtime.services.wait_bound.binomial import lower_rank, minimum_history, upper_rank
 from shadowtime.services.wait_bound.groups.change_point import LEVELS, RUNS, ChangePoints, replay
 from shadowtime.services.wait_bound.wait_history import WaitHistory, at_rank
 from shadowtime.shared.kernels import Integers
@@ -116,11 +116,29 @@ def bound(groups: list[WaitGroup], at: int, quantile: float, confidence: float) 
     return (None if rank is None else at_rank(histories, rank)), count
 
 
-def borrowed(groups: list[WaitGroup], at: int, need: int) -> list[WaitHistory]:
-    """Return the history of a group, and the histories that it borrows to reach `need` waits."""
+def lower_bound(groups: list[WaitGroup], at: int, quantile: float, confidence: float) -> int | None:
+    """Return the bound of group `at` from below; None if all groups together have too few waits.
+
+    It mirrors `bound`: a group borrows from the next lower groups first, so that the bound rather is too low.
+
+    >>> groups = [WaitGroup(100, 59) for _ in range(2)]
+    >>> for group, wait in zip(groups, (10, 1000)):
+    ...     for number in range(40):
+    ...         change = group.add(wait + number, bound=None)
+    >>> lower_bound(groups, 1, 0.05, 0.95), lower_bound(groups, 1, 0.5, 0.95), lower_bound(groups[:1], 0, 0.05, 0.95)
+    (10, 1014, None)
+    """
+    histories = borrowed(groups, at, minimum_history(round(1 - quantile, 12), confidence), upwards=False)
+    rank = lower_rank(sum(map(len, histories)), quantile, confidence)
+    return None if rank is None else at_rank(histories, rank)
+
+
+def borrowed(groups: list[WaitGroup], at: int, need: int, *, upwards: bool = True) -> list[WaitHistory]:
+    """Return the history of a group, and the histories that it borrows to reach `need` waits, higher ones first."""
     histories = [groups[at].history]
     count = len(histories[0])
-    for other in (*range(at + 1, len(groups)), *range(at - 1, -1, -1)):
+    higher, lower = range(at + 1, len(groups)), range(at - 1, -1, -1)
+    for other in (*higher, *lower) if upwards else (*lower, *higher):
         if count >= need:
             break
         histories.append(groups[other].history)

@@ -2,12 +2,15 @@
 
 from bisect import bisect_left
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from shadowtime.services.wait_bound.binomial import fewest_observations, minimum_history
 from shadowtime.services.wait_bound.groups.clustering import cut
-from shadowtime.services.wait_bound.groups.group_bound import WaitGroup
+from shadowtime.services.wait_bound.groups.group_bound import DETECTING, WaitGroup
+from shadowtime.services.wait_bound.settings import BoundSettings
 from shadowtime.shared.kernels import Integers
 from shadowtime.shared.messages import JobSubmitted
 
@@ -16,9 +19,6 @@ NO_REQUEST = 1 << 40
 
 MAX_PRODUCT = 1 << 52
 """Maximum product of processors and requested time. Larger products count as this, so floats hold all exactly."""
-
-STATIC_ENDS = [4, 16, 64]
-"""Largest number of processors in the first three of four fixed groups (docs/algorithms.md#fixed-groups)."""
 
 
 def no_value(job: JobSubmitted) -> int:
@@ -42,7 +42,7 @@ def rnprod(job: JobSubmitted) -> int:
 
 
 class Grouping:
-    """Groups of jobs by ranges of a value; the ranges follow the waits if `follows`.
+    """Groups of jobs by ranges of a value, which are fixed or follow the waits.
 
     Parameters
     ----------
@@ -54,8 +54,9 @@ class Grouping:
         Upper ends of all ranges but the last, which has none.
     most, keep
         As for `WaitGroup`.
-    follows
-        Whether the ranges are recut from the waits.
+    cut
+        Function that returns the upper ends of new ranges from values and waits, as in `clustering.py`. None if the
+        ranges are fixed.
     """
 
     def __init__(
@@ -65,12 +66,11 @@ class Grouping:
         ends: list[int],
         most: int,
         keep: int,
-        *,
-        follows: bool = False,
+        cut: Callable[[Integers, Integers], list[int]] | None = None,
     ) -> None:
         self.name = name
         self.value = value
-        self.follows = follows
+        self.cut = cut
         self._most = most
         self._keep = keep
         self._take(ends)
@@ -98,7 +98,9 @@ class Grouping:
 
         `values` has the value of the job of each wait. Both arrays have shape (waits,), oldest first.
         """
-        self.ends = cut(values, waits, minimum_end=self._keep)
+        if self.cut is None:
+            raise TypeError(f"the ranges of grouping {self.name} are fixed")
+        self.ends = self.cut(values, waits)
         of = np.searchsorted(self.ends, values)
         self.groups = [WaitGroup.replayed(self._most, self._keep, waits[of == at]) for at in range(len(self.ends) + 1)]
 
@@ -113,12 +115,21 @@ class Grouping:
             group.restore(saved)
 
 
-def groupings(most: int, keep: int) -> list[Grouping]:
+def fewest_waits(settings: BoundSettings) -> int:
+    """Return the fewest waits that suffice for the configured bound and for the bounds that detect change points."""
+    need = fewest_observations(settings.quantile, settings.confidence, settings.published_side)
+    return max(need, minimum_history(DETECTING, DETECTING))
+
+
+def groupings(settings: BoundSettings, most: int) -> list[Grouping]:
     """Return the five groupings of the paper: with one group, with fixed groups, and three that follow the waits."""
+    keep = fewest_waits(settings)
+    least, most_clusters = settings.cluster_counts
+    cut_anew = partial(cut, minimum_end=settings.minimum_end or keep, least=least, most=most_clusters)
     return [
         Grouping("plain", no_value, [], most, keep),
-        Grouping("static", nodes, STATIC_ENDS, most, keep),
-        Grouping("nodes", nodes, [], most, keep, follows=True),
-        Grouping("rtime", rtime, [], most, keep, follows=True),
-        Grouping("rnprod", rnprod, [], most, keep, follows=True),
+        Grouping("static", nodes, list(settings.range_ends), most, keep),
+        Grouping("nodes", nodes, [], most, keep, cut_anew),
+        Grouping("rtime", rtime, [], most, keep, cut_anew),
+        Grouping("rnprod", rnprod, [], most, keep, cut_anew),
     ]

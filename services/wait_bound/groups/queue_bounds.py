@@ -7,17 +7,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from shadowtime.services.wait_bound.binomial import minimum_history
+from shadowtime.services.wait_bound.binomial import fewest_observations, one_sided
 from shadowtime.services.wait_bound.bounder import Updates
 from shadowtime.services.wait_bound.conformal import MIN_WAITS, Conformal
 from shadowtime.services.wait_bound.coverage_monitor import LiveCoverage
-from shadowtime.services.wait_bound.groups.group_bound import DETECTING, bound
+from shadowtime.services.wait_bound.groups.group_bound import DETECTING, bound, lower_bound
 from shadowtime.services.wait_bound.groups.groupings import MAX_PRODUCT, groupings, nodes, rtime
 from shadowtime.services.wait_bound.settings import BoundSettings
 from shadowtime.services.wait_bound.wait_history import SLACK
 from shadowtime.shared.distributions import packed_numbers, unpacked_numbers
 from shadowtime.shared.kernels import IntegerTable
-from shadowtime.shared.messages import ChangePoint, Coverage, JobSubmitted, WaitBound
+from shadowtime.shared.messages import ChangePoint, Coverage, JobSubmitted, Side, WaitBound, WaitRanges
 
 # The grouping that has over-predicted least in the recent past, among those that hold their coverage.
 
@@ -97,9 +97,6 @@ class Ensemble:
         self._covered, self._counts, self._squares = (list(values) for values in state[1:])
 
 
-RECUT = 1000
-"""Number of submissions after which the ranges are recut (Brevik 2006, section 4.1)."""
-
 TABLE = (0.05, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
 """Quantiles of the wait in `WaitBound.starts_within`."""
 
@@ -110,23 +107,26 @@ ALL = (*FIVE, "ensemble", "conformal")
 """Names of all bounds, in the order in which they are published."""
 
 
-def fewest_waits(settings: BoundSettings) -> int:
-    """Return the fewest waits that suffice for the configured bound and for the bounds that detect change points."""
-    return max(minimum_history(settings.quantile, settings.confidence), minimum_history(DETECTING, DETECTING))
-
-
 class CurrentBound(NamedTuple):
-    """A bound in seconds, or None with too few waits, and the number of waits behind it."""
+    """A bound in seconds, or None with too few waits, and the number of waits behind it.
+
+    `lower` is the bound from below, if waits are bounded from below.
+    """
 
     bound: int | None
     observations: int
+    lower: int | None = None
 
 
 class Issued(NamedTuple):
-    """Bounds of a waiting job: all computed bounds, and the bound of each grouping that detects change points."""
+    """Bounds of a waiting job: all computed bounds, and the bound of each grouping that detects change points.
+
+    `lower` has all bounds from below; empty if waits are bounded only from above.
+    """
 
     bounds: tuple[int | None, ...]
     detecting: tuple[int | None, ...]
+    lower: tuple[int | None, ...] = ()
 
 
 class QueueBounds:
@@ -134,7 +134,7 @@ class QueueBounds:
 
     Only the published bounds are computed. The ensemble needs all groupings.
 
-    O(groupings * log waits) for each submission and each start, and O(waits * log waits) every `RECUT` submissions.
+    O(groupings * log waits) for each submission and each start, and O(waits * log waits) every `recut` submissions.
 
     Parameters
     ----------
@@ -148,14 +148,18 @@ class QueueBounds:
         self.queue = queue
         self._settings = settings
         self._most = settings.history if most is None else most
-        self.published = ALL if settings.publish == "all" else (settings.publish,)
+        side = settings.published_side
+        known = ALL if side == "upper" else ALL[:-1]  # the conformal bound is an upper one
+        self.published = known if settings.publish == "all" else (settings.publish,)
         self._computed = (*FIVE, "ensemble") if settings.publish == "ensemble" else self.published
-        computed = groupings(self._most, fewest_waits(settings))
+        computed = groupings(settings, self._most)
         self.groupings = [grouping for grouping in computed if grouping.name in self._computed]
         """Computed groupings, in the order of `FIVE`."""
         self._ensemble = Ensemble(len(FIVE), settings.quantile)
         self._conformal = Conformal(settings.quantile, settings.gamma, self._most)
-        self._coverage = {name: LiveCoverage(settings.quantile) for name in self.published}
+        self._covered = round(1 - settings.quantile, 12) if side == "lower" else settings.quantile
+        """The share of waits that bounds are to cover: with bounds from below, of the waits that are no shorter."""
+        self._coverage = {name: LiveCoverage(self._covered) for name in self.published}
         self._open: dict[int, Issued] = {}
         self._submissions = 0
         self._revealed = tuple(array("q") for _ in range(3))
@@ -170,54 +174,85 @@ class QueueBounds:
         for column in self._revealed:
             del column[:-most]
 
-    def find(self, job: JobSubmitted, now: int, quantile: float, confidence: float) -> list[CurrentBound]:
-        """Return the computed bounds in the order of `ALL`. Omit the conformal bound at any quantile but its own."""
+    def find(
+        self, job: JobSubmitted, now: int, quantile: float, confidence: float, side: Side = "upper"
+    ) -> list[CurrentBound]:
+        """Return the computed bounds in the order of `ALL`.
+
+        Those from above are there for any side: they choose the grouping of the ensemble. Omit the conformal bound from
+        below, and at any quantile but its own.
+        """
+        tail = one_sided(confidence, side)
         results = [
-            CurrentBound(*bound(grouping.groups, grouping.at(job), quantile, confidence)) for grouping in self.groupings
+            CurrentBound(*bound(grouping.groups, grouping.at(job), quantile, tail)) for grouping in self.groupings
         ]
+        if side != "upper":
+            results = [
+                answer._replace(lower=lower_bound(grouping.groups, grouping.at(job), quantile, tail))
+                for grouping, answer in zip(self.groupings, results, strict=True)
+            ]
         if "ensemble" in self._computed:
             results.append(results[self._ensemble.chosen()])
-        if "conformal" in self._computed and quantile == self._settings.quantile:
+        if "conformal" in self._computed and quantile == self._settings.quantile and side == "upper":
             results.append(CurrentBound(self._conformal.bound(now), len(self._conformal.history)))
         return results
 
     def messages(
-        self, job: JobSubmitted, results: list[CurrentBound], quantile: float, confidence: float
+        self, job: JobSubmitted, results: list[CurrentBound], quantile: float, confidence: float, side: Side = "upper"
     ) -> list[WaitBound]:
         """Return the messages of the published bounds."""
-        need = dict.fromkeys(ALL, minimum_history(quantile, confidence)) | {"conformal": MIN_WAITS}
-        return [
-            WaitBound(
-                grouping=name,
-                queue=self.queue,
-                quantile=quantile,
-                confidence=confidence,
-                bound=answer.bound,
-                observations=answer.observations,
-                reason=None
-                if answer.bound is not None
-                else f"not enough history: {answer.observations} of {need[name]} waits",
-                starts_within=self._table(job, confidence) if name == "ensemble" else (),
-            )
-            for name, answer in zip(self._computed, results, strict=False)
-            if name in self.published
-        ]
+        need = dict.fromkeys(ALL, fewest_observations(quantile, confidence, side)) | {"conformal": MIN_WAITS}
+        made = []
+        for name, answer in zip(self._computed, results, strict=False):
+            wanted = [answer.bound] * (side != "lower") + [answer.lower] * (side != "upper")
+            if name in self.published:
+                made.append(
+                    WaitBound(
+                        grouping=name,
+                        queue=self.queue,
+                        quantile=quantile,
+                        confidence=confidence,
+                        bound=None if side == "lower" else answer.bound,
+                        lower=answer.lower,
+                        side=None if side == "upper" else side,
+                        observations=answer.observations,
+                        reason=f"not enough history: {answer.observations} of {need[name]} waits"
+                        if None in wanted
+                        else None,
+                        starts_within=self._table(job, confidence) if name == "ensemble" else (),
+                    )
+                )
+        return made
 
-    def submit(self, job: JobSubmitted, results: list[CurrentBound]) -> None:
-        """Store the bounds of a job until it starts. Recut the ranges when this is due."""
+    def submit(self, job: JobSubmitted, results: list[CurrentBound]) -> bool:
+        """Store the bounds of a job until it starts. Recut the ranges when this is due; return whether they were."""
+        settings = self._settings
         bounds = tuple(bound.bound for bound in results)
+        lower = () if settings.published_side == "upper" else tuple(bound.lower for bound in results)
         detecting = bounds[: len(self.groupings)]
-        if (self._settings.quantile, self._settings.confidence) != (DETECTING, DETECTING):
+        if (settings.quantile, one_sided(settings.confidence, settings.published_side)) != (DETECTING, DETECTING):
             detecting = tuple(
                 bound(grouping.groups, grouping.at(job), DETECTING, DETECTING)[0] for grouping in self.groupings
             )
 
-        self._open[job.job_number] = Issued(bounds, detecting)
+        self._open[job.job_number] = Issued(bounds, detecting, lower)
         if "conformal" in self._computed and bounds[-1] is not None:
             self._conformal.submit(job.job_number, job.since, bounds[-1])
         self._submissions += 1
-        if self._submissions % RECUT == 0:
-            self._recut()
+        return self._submissions % settings.recut == 0 and self._recut()
+
+    def ranges(self) -> tuple[WaitRanges, ...]:
+        """Return the ranges of processors, those of the site and those that were found, with the waits of each."""
+        return tuple(
+            WaitRanges(
+                grouping=grouping.name,
+                queue=self.queue,
+                ends=tuple(grouping.ends),
+                waits=tuple(len(group.history) for group in grouping.groups),
+            )
+            for grouping in self.groupings
+            if grouping.value is nodes and grouping.name in self.published
+        )
 
     def reveal(self, job: JobSubmitted, wait: int) -> Updates:
         """Learn the wait in seconds of a job that starts. Return the messages that follow from it."""
@@ -225,7 +260,8 @@ class QueueBounds:
             self._conformal.start(job.job_number, job.since + wait, wait)
         issued = self._open.pop(job.job_number, None)
         if issued is None:  # the job starts again after it was requeued
-            issued = Issued((None,) * len(self._computed), (None,) * len(self.groupings))
+            nothing = (None,) * len(self._computed)
+            issued = Issued(nothing, (None,) * len(self.groupings), nothing)
         if "ensemble" in self._computed:
             self._ensemble.add(issued.bounds[: len(FIVE)], wait)
         for column, number in zip(self._revealed, (nodes(job), rtime(job), wait), strict=True):
@@ -250,7 +286,7 @@ class QueueBounds:
                     )
                 )
 
-        return Updates(tuple(self._cover(issued.bounds, wait)), tuple(change_points))
+        return Updates(tuple(self._cover(issued, wait)), tuple(change_points))
 
     def withdraw(self, job_number: int, now: int) -> None:
         """Forget the bounds of a job that leaves without starting, after scoring the misses before `now`."""
@@ -261,17 +297,20 @@ class QueueBounds:
         """Advance the time to `now`, in seconds."""
         self._conformal.advance(now)
 
-    def _cover(self, bounds: tuple[int | None, ...], wait: int) -> list[Coverage]:
+    def _cover(self, issued: Issued, wait: int) -> list[Coverage]:
         coverages = []
-        for name, seconds in zip(self._computed, bounds, strict=True):
+        from_below = self._settings.published_side == "lower"
+        for name, seconds in zip(self._computed, issued.lower if from_below else issued.bounds, strict=True):
             live = self._coverage.get(name)
-            if live is not None and seconds is not None and live.add(covered=seconds >= wait):
+            if live is None or seconds is None:
+                continue
+            if live.add(covered=seconds <= wait if from_below else seconds >= wait):
                 low, high = live.band
                 coverages.append(
                     Coverage(
                         grouping=name,
                         queue=self.queue,
-                        quantile=self._settings.quantile,
+                        quantile=self._covered,
                         revealed=live.revealed,
                         covered=live.share,
                         low=low,
@@ -292,18 +331,19 @@ class QueueBounds:
 
         return tuple(table)
 
-    def _recut(self) -> None:
+    def _recut(self) -> bool:
         processors, requests, waits = self._last_revealed()
         if not len(waits):
-            return
+            return False
         values = {
             "nodes": processors,
             "rtime": requests,
             "rnprod": np.minimum(1.0 * processors * requests, MAX_PRODUCT).astype(np.int64),
         }
         for grouping in self.groupings:
-            if grouping.follows:
+            if grouping.cut is not None:
                 grouping.recut(values[grouping.name], waits)
+        return True
 
     def _last_revealed(self) -> IntegerTable:
         return np.array([column[-self._most :] for column in self._revealed], dtype=np.int64)
@@ -315,7 +355,7 @@ class QueueBounds:
             "ensemble": self._ensemble.snapshot(),
             "conformal": self._conformal.snapshot(),
             "coverage": [live.snapshot() for live in self._coverage.values()],
-            "open": [[number, issued.bounds, issued.detecting] for number, issued in self._open.items()],
+            "open": [[number, *issued] for number, issued in self._open.items()],
             "submissions": self._submissions,
             "revealed": packed_numbers(self._last_revealed()),
         }
@@ -328,6 +368,6 @@ class QueueBounds:
         self._conformal.restore(state["conformal"])
         for live, saved in zip(self._coverage.values(), state["coverage"], strict=True):
             live.restore(saved)
-        self._open = {number: Issued(tuple(bounds), tuple(detecting)) for number, bounds, detecting in state["open"]}
+        self._open = {number: Issued(*map(tuple, issued)) for number, *issued in state["open"]}
         self._submissions = state["submissions"]
         self._revealed = tuple(array("q", column.tobytes()) for column in unpacked_numbers(state["revealed"]))

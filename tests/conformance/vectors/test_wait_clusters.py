@@ -21,7 +21,7 @@ def jobs(example: Any) -> tuple[Integers, Floats]:
 def steps(example: Any) -> list[Clusters]:
     """Return the clusterings from one cluster per value down to a single one."""
     values, waits = jobs(example)
-    return clusterings(initial(values, waits, offset=0.0, minimum_end=0), most=15)[::-1]
+    return clusterings(initial(values, waits, offset=0.0, minimum_end=0), least=1, most=15)[::-1]
 
 
 def assert_step(found: Clusters, values: Integers, step: Any) -> None:

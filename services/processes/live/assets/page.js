@@ -6,7 +6,7 @@ import {Clock, count, duration} from "./format.js";
 import {drawFound, drawJob} from "./job.js";
 import {ask, question, Stream} from "./stream.js";
 import {drawStrip, whenChosen} from "./strip.js";
-import {drawBounds, drawDecisions, drawRunning, drawSizes, drawWaiting} from "./tables.js";
+import {drawBounds, drawDecisions, drawRanges, drawRunning, drawSizes, drawWaiting} from "./tables.js";
 import {drawTwin} from "./twin.js";
 
 const REST_MS = 1000;  // between two questions for what /events does not tell
@@ -149,6 +149,7 @@ function drawRun(state, clock) {
   drawDecisions(state, clock);
   drawSizes(state, clock);
   drawBounds(state);
+  drawRanges(state);
 }
 
 function about(state) {

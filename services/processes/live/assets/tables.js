@@ -134,9 +134,18 @@ export function drawBounds(state) {
     ["number", "shall hold for"], ["number", "held for"]), (line, each) => {
     const [grouping, bound, shall, held] = line.children;
     say(grouping, each.grouping);
-    say(bound, each.bound === null ? `none: ${each.reason ?? "unknown"}` : duration(each.bound));
+    const least = each.lower === null ? "" : `at least ${duration(each.lower)}${each.bound === null ? "" : ", at most "}`;
+    say(bound, each.bound === null && !least ? `none: ${each.reason ?? "unknown"}` : `${least}${each.bound === null ? "" : duration(each.bound)}`);
     say(shall, percent(each.quantile));
     say(held, each.covered === null ? "–" : `${percent(each.covered)} of ${count(each.revealed)}`);
     style(held, each.covered !== null && each.covered < each.low ? "number late" : "number");
+  });
+}
+
+export function drawRanges(state) {
+  show(find("ranges-section"), state.ranges.length > 0);
+  keyed(find("ranges"), state.ranges.map((each, at) => [at, each]), () => row(["", "queue"], ["", "ranges found"],
+    ["number", "waits"], ["", "site's own"], ["number", "waits"]), (line, each) => {
+    each.forEach((text, at) => say(line.children[at], text));
   });
 }

@@ -1,9 +1,13 @@
 """Tables of a campaign: intervals over what was drawn, rows of all that a star stands for, LaTeX that compiles."""
 
+from types import SimpleNamespace
+from typing import cast
+
 import pytest
 
 from shadowtime.replayer.campaign.columns import Column
 from shadowtime.replayer.campaign.file import Campaign
+from shadowtime.replayer.campaign.grid import Cell
 from shadowtime.replayer.campaign.tables import (
     Figure,
     LogTable,
@@ -11,7 +15,9 @@ from shadowtime.replayer.campaign.tables import (
     as_latex,
     figure_of,
     reasons_of,
+    remarks_of,
     rows_of,
+    tables_of,
     total_of,
 )
 
@@ -103,3 +109,26 @@ def test_the_total_is_the_geometric_mean_over_logs_of_each_draw() -> None:
     assert (best.figures[1].paper, easy.figures[1].paper) == (0.0, None)
     assert (best.reason, easy.reason) == ("why", None)
     assert easy.figures[1].text(1) == "+0.0"
+
+
+def test_what_the_paper_prints_is_shown_also_for_a_log_that_is_not_here() -> None:
+    campaign = Campaign.model_validate(
+        {
+            "name": "c",
+            "title": "t",
+            "logs": ["KTH", {"log": "SDSC-DS", "optional": True}],
+            "columns": [{"key": "wait_bounds.*.plain.coverage", "name": "plain", "digits": 1}],
+            "paper": {"KTH": {"all": {"plain": 96.0}}, "SDSC-DS": {"high": {"plain": 95.1}}},
+            "bold": {"SDSC-DS": {"high": ["plain"]}},
+            "labels": {"SDSC-DS": {"high": "high*"}},
+            "notes": {"SDSC-DS": "another year"},
+            "remarks": ["*: short"],
+        }
+    )
+    cell = SimpleNamespace(log=SimpleNamespace(label="KTH"), label="easy")
+    row = {"wait_bounds.all.plain.coverage": 96.0, "copy": 0, "processors": 100, "jobs": 3}
+    here, missing = tables_of(campaign, [cast("Cell", cell)], [row])
+    assert [(row.label, row.figures[0].text(1)) for row in here.rows] == [("all", "96.0 (96)")]
+    assert [(row.label, row.figures[0].text(1)) for row in missing.rows] == [("high*", "- (**95.1**)")]
+    assert (here.note, reasons_of(campaign, missing)) == (None, ["another year"])
+    assert remarks_of(campaign)[1:] == ["**: bold in the paper.", "*: short"]

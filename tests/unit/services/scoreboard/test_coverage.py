@@ -151,3 +151,26 @@ def test_without_bounds_there_is_nothing_to_keep() -> None:
     told_to(board, JobSubmitted(time=5, job_number=1, requested_processors=1))
     assert not board.tally.coverage.waiting
     assert scores_at(board, 5) == ()
+
+
+def test_bounds_from_below_are_scored_apart() -> None:
+    coverage = WaitBoundCoverage()
+    both = WaitBound(grouping="plain", quantile=0.8, confidence=0.9, bound=50, lower=20, side="both")
+    alone = WaitBound(grouping="static", quantile=0.8, confidence=0.9, lower=30, side="lower")
+    none = alone.model_copy(update={"lower": None, "reason": "not enough history"})
+    for number, wait in enumerate((10, 30, 60)):
+        coverage.submit(number, (both, none if number == 2 else alone))
+        again = WaitBoundCoverage()
+        again.restore(orjson.loads(orjson.dumps(coverage.snapshot())))
+        again.reveal(number, wait)
+        coverage = again
+    rows = {row.grouping: (row.quantile, row.predictions, row.without, row.coverage) for row in coverage.scores()}
+    assert rows == {
+        "plain": (0.8, 3, 0, 2 / 3),
+        "plain (lower)": (0.2, 3, 0, 2 / 3),
+        "static (lower)": (0.2, 2, 1, 0.5),
+    }
+    coverage.submit(9, (both,))
+    coverage.withdraw(9, waited=25)
+    assert {row.grouping: row.predictions for row in coverage.scores()}["plain (lower)"] == 4
+    assert not coverage.snapshot()["lower"]

@@ -1,5 +1,6 @@
 """Bounds by queue and by cluster, and what a SPEC can say of them."""
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shadowtime.services.wait_bound.bounder import Updates
-from shadowtime.services.wait_bound.groups import bounders, queue_bounds
+from shadowtime.services.wait_bound.groups import bounders
 from shadowtime.services.wait_bound.groups.bounders import MAX_QUEUES, BmbpBounds
 from shadowtime.services.wait_bound.groups.queue_bounds import ALL, FIVE, QueueBounds
 from shadowtime.services.wait_bound.handler import BOUNDERS
@@ -43,8 +44,8 @@ def saved(bounder: BmbpBounds) -> Any:
     return orjson.loads(orjson.dumps(bounder.snapshot(), option=orjson.OPT_SERIALIZE_NUMPY))
 
 
-def filled(count: int = 400, queues: int = 2) -> BmbpBounds:
-    bounder = BmbpBounds(BoundSettings())
+def filled(count: int = 400, queues: int = 2, recut: int = 1_000) -> BmbpBounds:
+    bounder = BmbpBounds(BoundSettings(recut=recut))
     run(bounder, happenings(made(count, queues=queues)))
     return bounder
 
@@ -80,10 +81,9 @@ def test_before_any_job_there_is_no_bound_but_a_reason() -> None:
 
 
 @pytest.mark.parametrize("queue", [1, 2])
-def test_a_queue_is_bounded_as_if_it_were_a_cluster_of_its_own(monkeypatch: pytest.MonkeyPatch, queue: int) -> None:
-    monkeypatch.setattr(queue_bounds, "RECUT", 100)
+def test_a_queue_is_bounded_as_if_it_were_a_cluster_of_its_own(queue: int) -> None:
     jobs = made(600, queues=2)
-    together, alone = BmbpBounds(BoundSettings()), BmbpBounds(BoundSettings())
+    together, alone = BmbpBounds(BoundSettings(recut=100)), BmbpBounds(BoundSettings(recut=100))
     happen = happenings(jobs)
     results = dict(enumerate(run(together, happen)))
     for place, each in enumerate(happen):
@@ -102,10 +102,9 @@ def test_a_queue_is_bounded_as_if_it_were_a_cluster_of_its_own(monkeypatch: pyte
             ]
 
 
-def test_predictions_leave_no_trace(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_predictions_leave_no_trace() -> None:
     """Whether and how often anything is asked, the answers and the state are the same."""
-    monkeypatch.setattr(queue_bounds, "RECUT", 50)
-    asked, quiet = BmbpBounds(BoundSettings()), BmbpBounds(BoundSettings())
+    asked, quiet = BmbpBounds(BoundSettings(recut=50)), BmbpBounds(BoundSettings(recut=50))
     for place, each in enumerate(happenings(made(300, queues=2))):
         if each.wait is not None:
             quiet.learn_one(each.job, each.wait)
@@ -126,15 +125,13 @@ def test_predictions_leave_no_trace(monkeypatch: pytest.MonkeyPatch) -> None:
 @given(st.integers(0, 400))
 @examples(6)
 def test_a_restored_one_goes_on(cut: int) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(queue_bounds, "RECUT", 40)
-        happen = happenings(made(200, queues=2))
-        bounder, again = BmbpBounds(BoundSettings()), filled(100, queues=3)  # to be forgotten
-        run(bounder, happen[:cut])
-        again.restore(saved(bounder))
-        assert saved(again) == saved(bounder)
-        assert run(again, happen[cut:]) == run(bounder, happen[cut:])
-        assert saved(again) == saved(bounder)
+    happen = happenings(made(200, queues=2))
+    bounder, again = BmbpBounds(BoundSettings(recut=40)), filled(100, queues=3, recut=40)  # to be forgotten
+    run(bounder, happen[:cut])
+    again.restore(saved(bounder))
+    assert saved(again) == saved(bounder)
+    assert run(again, happen[cut:]) == run(bounder, happen[cut:])
+    assert saved(again) == saved(bounder)
 
 
 def test_restored_between_a_prediction_and_its_submission() -> None:
@@ -150,11 +147,10 @@ def test_restored_between_a_prediction_and_its_submission() -> None:
 @pytest.mark.few(5)
 @pytest.mark.parametrize("keys", ["", ",quantile=0.5,confidence=0.8"])
 @pytest.mark.parametrize("name", ALL)
-def test_a_published_bound_is_the_same_alone(monkeypatch: pytest.MonkeyPatch, name: str, keys: str) -> None:
+def test_a_published_bound_is_the_same_alone(name: str, keys: str) -> None:
     """Also its coverage, its change points and its bounds at another quantile."""
-    monkeypatch.setattr(queue_bounds, "RECUT", 150)
     happen = happenings(made(900, queues=1))
-    every, alone = (BOUNDERS.build(parse(f"bmbp:publish={publish}{keys}")) for publish in ("all", name))
+    every, alone = (BOUNDERS.build(parse(f"bmbp:publish={publish},recut=150{keys}")) for publish in ("all", name))
     assert isinstance(every, BmbpBounds)
     assert isinstance(alone, BmbpBounds)
     for among, own in zip(run(every, happen), run(alone, happen), strict=True):
@@ -237,7 +233,11 @@ def test_no_requeued_or_unknown_job_breaks_it() -> None:
         ("bmbp:gamma=0", "wait bound 'bmbp': gamma=0: "),
         ("bmbp:history=99", "wait bound 'bmbp': history=99: "),
         ("bmbp:publish=five", "wait bound 'bmbp': publish=five: "),
-        ("bmbp:tau=0.5", "has no key 'tau'; known keys: quantile, confidence, history, gamma, publish"),
+        (
+            "bmbp:tau=0.5",
+            "has no key 'tau'; known keys: quantile, confidence, history, side, ends, clusters, recut, "
+            "minimum_end, gamma, publish",
+        ),
         ("plain", "unknown wait bound 'plain'; known: bmbp, futures, none"),
     ],
 )
@@ -249,7 +249,8 @@ def test_a_spec_that_is_none(spec: str, message: str) -> None:
 
 def test_a_spec_with_all_its_keys() -> None:
     assert str(BOUNDERS.canonical(parse("bmbp"))) == (
-        "bmbp(quantile=0.95,confidence=0.95,history=20000,gamma=0.05,publish=all)"
+        "bmbp(quantile=0.95,confidence=0.95,history=20000,side=upper,ends=4+16+64,clusters=1-5,recut=1000,minimum_end=0,"
+        "gamma=0.05,publish=all)"
     )
     assert str(BOUNDERS.canonical(parse("none"))) == "none"
 
@@ -338,3 +339,67 @@ def test_finding_11_an_event_looks_at_its_own_queue_alone(monkeypatch: pytest.Mo
     bounder.observe(JobSubmitted(time=1, job_number=99, requested_processors=1, queue_number=7))
     bounder.observe(SchedulingPoint(time=2))
     assert advanced == [None, 7, None]
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ("bmbp:ends=4+4", "ends=4+4: expected ascending numbers; found '4+4'"),
+        ("bmbp:ends=0+4", "ends=0+4: expected fewer than 30 numbers, each from 1 to"),
+        ("bmbp:ends=4x", "ends=4x: expected whole numbers of processors joined by plus signs"),
+        ("bmbp:clusters=9", "clusters=9: expected the fewest and the most ranges, as in 1-15"),
+        ("bmbp:clusters=9-3", "clusters=9-3: expected 1 to 30 ranges, the fewest first"),
+        ("bmbp:clusters=1-31", "clusters=1-31: expected 1 to 30 ranges"),
+        ("bmbp:side=lower,quantile=0.01,history=100", "history=100: side=lower needs at least 299 waits"),
+    ],
+)
+def test_ranges_and_sides_that_cannot_be(spec: str, message: str) -> None:
+    with pytest.raises(SettingsError) as refused:
+        BOUNDERS.build(parse(spec))
+    assert message in str(refused.value)
+
+
+def test_both_sides_of_a_quantile() -> None:
+    """Each has half of the error probability, so the sides are the bounds alone at the confidence 0.975."""
+    happen, asked = happenings(made(400, queues=1)), (job(queue_number=1), job().time, 0.5, 0.95)
+    both = BmbpBounds(BoundSettings(side="both", quantile=0.5))
+    run(both, happen)
+    told = both.predict_one(asked[0])
+    assert [each.grouping for each in told] == 2 * [*FIVE, "ensemble"]
+    assert {each.side for each in told} == {"both"}
+    assert all(each.lower is not None and each.bound is not None and each.lower <= each.bound for each in told)
+    upper, lower = (both.sided_bounds_at(*asked[:3], 0.975, side) for side in ("upper", "lower"))
+    assert [each.bound for each in told] == [each.bound for each in upper if each.grouping != "conformal"]
+    assert [each.lower for each in told] == [each.lower for each in lower]
+    assert all(each.bound is None and each.reason is None for each in lower)
+
+
+def test_bounds_from_below_are_held_by_waits_that_are_no_shorter() -> None:
+    bounder = BmbpBounds(BoundSettings(side="lower", quantile=0.05, publish="plain"))
+    shares = [
+        coverage
+        for said in run(bounder, happenings(made(900)))
+        if isinstance(said, Updates)
+        for coverage in said.coverage
+    ]
+    assert {each.quantile for each in shares} == {0.95}
+    assert shares[-1].low <= shares[-1].covered
+
+
+def test_ranges_are_published_with_the_submission_that_cuts_them() -> None:
+    bounder = BmbpBounds(BoundSettings(recut=50, ends="8"))
+    submissions = Counter[int | None]()
+    published = set[int | None]()
+    for each in happenings(made(350, queues=2)):
+        mirror_cluster_event(bounder, each)
+        scopes = dict.fromkeys((None, each.job.queue_number)) if each.wait is None else {}
+        submissions.update(list(scopes))
+        due = [queue for queue in scopes if submissions[queue] % 50 == 0]
+        ranges = bounder.updates.wait_ranges
+        assert [(its.grouping, its.queue) for its in ranges or ()] == [
+            (name, queue) for queue in due for name in ("static", "nodes")
+        ]
+        assert all(len(its.waits) == len(its.ends) + 1 for its in ranges or ())
+        assert set(ranges or ()) <= set(bounder.ranges_at(each.job))
+        published.update(due)
+    assert published >= {None, 1}

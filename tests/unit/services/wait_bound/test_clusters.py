@@ -161,7 +161,7 @@ def test_zeros_stand_apart_without_an_offset() -> None:
     values = np.repeat([1, 2, 3, 4], 60)
     waits = np.repeat([0, 0, 1, 1], 60)
     assert cut(values, waits, offset=0.0) == [2]
-    start = clusterings(initial(values, waits, offset=0.0, minimum_end=0), most=15)[-1]
+    start = clusterings(initial(values, waits, offset=0.0, minimum_end=0), least=1, most=15)[-1]
     assert math.isfinite(start.log_likelihood)
     assert start.merge_deltas[0] == pytest.approx(0.0, abs=1e-6)
     assert start.merge_deltas[1] < -1000

@@ -9,7 +9,7 @@ from numpy.random import PCG64, Generator
 
 from shadowtime.services.wait_bound.binomial import minimum_history, upper_rank
 from shadowtime.services.wait_bound.groups.change_point import EVERY, RUNS
-from shadowtime.services.wait_bound.groups.group_bound import WaitGroup, borrowed, bound, ranks
+from shadowtime.services.wait_bound.groups.group_bound import WaitGroup, borrowed, bound, lower_bound, ranks
 from shadowtime.shared.kernels.arrays import Integers
 from shadowtime.testing.examples import examples
 from tests.unit.services.wait_bound.happenings import waits_of
@@ -139,3 +139,18 @@ def test_bounds_change_nothing() -> None:
     before = [group.snapshot() for group in groups]
     bound(groups, 1, 0.95, 0.95)
     assert [group.snapshot() for group in groups] == before
+
+
+@given(st.lists(st.lists(st.integers(0, 50), max_size=90), min_size=1, max_size=4), st.data())
+@examples(60)
+def test_a_bound_from_below_mirrors_one_from_above(waits: list[list[int]], data: st.DataObject) -> None:
+    """It is the upper bound of the opposite quantile, of negative waits in groups in the opposite order."""
+    quantile, confidence = data.draw(st.sampled_from([0.05, 0.5, 0.95])), data.draw(st.sampled_from([0.8, 0.95]))
+    at = data.draw(st.integers(0, len(waits) - 1))
+    groups, mirrored = ([WaitGroup(1000, 59) for _ in waits] for _ in range(2))
+    for group, other, its in zip(groups, reversed(mirrored), waits, strict=True):
+        for wait in its:
+            group.add(wait, None)
+            other.add(-wait, None)
+    upper, _ = bound(mirrored, len(waits) - 1 - at, round(1 - quantile, 12), confidence)
+    assert lower_bound(groups, at, quantile, confidence) == (None if upper is None else -upper)

@@ -10,6 +10,7 @@ from numpy.random import PCG64, Generator
 from shadowtime.services.wait_bound.groups.clustering import cut
 from shadowtime.services.wait_bound.groups.group_bound import WaitGroup
 from shadowtime.services.wait_bound.groups.groupings import NO_REQUEST, Grouping, groupings, nodes, rnprod, rtime
+from shadowtime.services.wait_bound.settings import BoundSettings
 from shadowtime.shared.messages.base import MAX_DURATION
 from shadowtime.shared.messages.envelope import JobSubmitted
 from tests.unit.services.wait_bound.happenings import waits_of
@@ -22,7 +23,7 @@ def job(processors: int = 1, requested_time: int | None = 60) -> JobSubmitted:
 
 
 def made(name: str) -> Grouping:
-    return next(each for each in groupings(MAX_JOBS, KEEP) if each.name == name)
+    return next(each for each in groupings(BoundSettings(), MAX_JOBS) if each.name == name)
 
 
 def recut() -> tuple[Grouping, np.ndarray[tuple[int], np.dtype[np.int64]], np.ndarray[tuple[int], np.dtype[np.int64]]]:
@@ -35,9 +36,9 @@ def recut() -> tuple[Grouping, np.ndarray[tuple[int], np.dtype[np.int64]], np.nd
 
 
 def test_all_five() -> None:
-    five = groupings(MAX_JOBS, KEEP)
+    five = groupings(BoundSettings(), MAX_JOBS)
     assert [each.name for each in five] == ["plain", "static", "nodes", "rtime", "rnprod"]
-    assert [each.follows for each in five] == [False, False, True, True, True]
+    assert [each.cut is not None for each in five] == [False, False, True, True, True]
     assert [len(each.groups) for each in five] == [1, 4, 1, 1, 1]
     assert [each.value(job(6, 100)) for each in five] == [0, 6, 6, 100, 600]
 
@@ -121,3 +122,16 @@ def test_every_value_is_in_the_one_range_that_spans_it(ends: list[int], processo
     within = [(low is None or low <= processors) and (high is None or processors <= high) for low, high in spans]
     assert within.count(True) == 1
     assert within.index(True) == grouping.at(job(processors))
+
+
+def test_ranges_of_a_site_and_limits_of_those_that_are_found() -> None:
+    settings = BoundSettings(ends="1+8", clusters="2-2", minimum_end=500)
+    plain, static, by_nodes, *_ = groupings(settings, MAX_JOBS)
+    assert (plain.ends, static.ends) == ([], [1, 8])
+    _, values, waits = recut()
+    by_nodes.recut(values, waits)
+    assert by_nodes.ends == cut(values, waits, least=2, most=2, minimum_end=500)
+    assert len(by_nodes.groups) == 2
+    assert min(len(waits[values <= by_nodes.ends[0]]), len(waits[values > by_nodes.ends[0]])) >= 500
+    with pytest.raises(TypeError, match="the ranges of grouping static are fixed"):
+        static.recut(values, waits)

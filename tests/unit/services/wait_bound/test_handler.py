@@ -2,14 +2,12 @@
 
 from itertools import count
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from shadowtime.replayer.simulation.recorded import Recorded
 from shadowtime.services.pipeline import STAGES
 from shadowtime.services.wait_bound.bounder import Unbounded
-from shadowtime.services.wait_bound.groups import queue_bounds
 from shadowtime.services.wait_bound.groups.queue_bounds import ALL, FIVE
 from shadowtime.services.wait_bound.handler import BOUNDERS, WaitBounds
 from shadowtime.shared.distributions import unpacked_numbers
@@ -64,10 +62,11 @@ def events(jobs: int, seed: int = 1) -> list[Event]:
     ]
 
 
-def opened() -> tuple[StageRun, "count[int]"]:
+def opened(wait_bound: str = OPENED.wait_bound) -> tuple[StageRun, "count[int]"]:
     """Return the stage with a run in it, and the sequence numbers to come."""
     run = StageRun(next(stage for stage in STAGES if stage.name == "wait_bound"))
-    run.push(Envelope(run="r", sequence=0, event=OPENED))
+    opening = OPENED.model_copy(update={"wait_bound": wait_bound})
+    run.push(Envelope(run="r", sequence=0, event=opening))
     return run, count(1)
 
 
@@ -162,17 +161,16 @@ def test_an_answer_is_what_a_submission_would_get_and_changes_nothing() -> None:
 @given(st.integers(0, 400))
 @examples(10)
 def test_a_restored_stage_goes_on(cut: int) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(queue_bounds, "RECUT", 40)
-        run, sequence = opened()
-        again, _ = opened()
-        logged = events(200)
-        for event in logged[:cut]:
-            push(run, next(sequence), event)
-        again.restore(run.snapshot())
-        for number, event in zip(sequence, logged[cut:], strict=False):
-            assert push(again, number, event) == push(run, number, event)
-        assert again.snapshot() == run.snapshot()
+    keys = "bmbp:recut=40"
+    run, sequence = opened(keys)
+    again, _ = opened(keys)
+    logged = events(200)
+    for event in logged[:cut]:
+        push(run, next(sequence), event)
+    again.restore(run.snapshot())
+    for number, event in zip(sequence, logged[cut:], strict=False):
+        assert push(again, number, event) == push(run, number, event)
+    assert again.snapshot() == run.snapshot()
 
 
 def test_no_wait_is_negative() -> None:

@@ -12,11 +12,10 @@ from numpy.random import PCG64, Generator
 
 from shadowtime.services.wait_bound.bounder import Updates
 from shadowtime.services.wait_bound.coverage_monitor import LiveCoverage
-from shadowtime.services.wait_bound.groups import queue_bounds
 from shadowtime.services.wait_bound.groups.clustering import cut
 from shadowtime.services.wait_bound.groups.group_bound import WaitGroup, bound
 from shadowtime.services.wait_bound.groups.groupings import NO_REQUEST
-from shadowtime.services.wait_bound.groups.queue_bounds import ALL, FIVE, RECUT, TABLE, CurrentBound, QueueBounds
+from shadowtime.services.wait_bound.groups.queue_bounds import ALL, FIVE, TABLE, CurrentBound, QueueBounds
 from shadowtime.services.wait_bound.settings import BoundSettings
 from shadowtime.shared.distributions import unpacked_numbers
 from shadowtime.shared.messages.envelope import JobSubmitted
@@ -52,7 +51,7 @@ def mirror_cluster_event(
     to.advance(each.time)
     if each.wait is not None:
         return to.reveal(each.job, each.wait)
-    found = to.find(each.job, each.time, settings.quantile, settings.confidence)
+    found = to.find(each.job, each.time, settings.quantile, settings.confidence, settings.side)
     to.submit(each.job, found)
     return found
 
@@ -92,7 +91,7 @@ def test_the_plain_bound_is_that_of_one_group() -> None:
         if each.wait is None:
             issued[number], count = bound([group], 0, 0.95, 0.95)
             assert isinstance(result, list)
-            assert result[0] == (issued[number], count)
+            assert result[0] == CurrentBound(issued[number], count)
         else:
             points.append(group.add(each.wait, issued[number]))
     assert [misses for misses in points if misses] == [
@@ -123,10 +122,9 @@ def test_the_ensemble_is_one_of_the_five() -> None:
     assert all(found[len(FIVE)] in found[: len(FIVE)] for found in finds(results))
 
 
-def test_ranges_are_cut_after_so_many_submissions_from_what_was_revealed(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert RECUT == 1000
-    monkeypatch.setattr(queue_bounds, "RECUT", 250)
-    bounds, jobs, submissions = QueueBounds(None, KEYS), made(800, gap=600), 0
+def test_ranges_are_cut_after_so_many_submissions_from_what_was_revealed() -> None:
+    assert KEYS.recut == 1000
+    bounds, jobs, submissions = QueueBounds(None, BoundSettings(recut=250)), made(800, gap=600), 0
     revealed = list[tuple[int, int, int]]()
     several = 0
     for each in happenings(jobs):
@@ -141,30 +139,40 @@ def test_ranges_are_cut_after_so_many_submissions_from_what_was_revealed(monkeyp
             assert ends == before
             continue
         sizes, requests, waits = np.array(revealed).T
-        assert ends == [[], [4, 16, 64], *(cut(values, waits) for values in (sizes, requests, sizes * requests))]
+        assert ends == [
+            [],
+            [4, 16, 64],
+            *(cut(values, waits, most=5) for values in (sizes, requests, sizes * requests)),
+        ]
         several += max(map(len, ends[2:]))
         # Jobs that were submitted before and start later are put into the new ranges.
         assert sum(len(group.history) for group in bounds.groupings[1].groups) <= len(revealed)
     assert several > 0
 
 
-def test_nothing_is_cut_where_nothing_was_revealed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(queue_bounds, "RECUT", 5)
-    bounds = QueueBounds(None, KEYS)
+def test_nothing_is_cut_where_nothing_was_revealed() -> None:
+    bounds = QueueBounds(None, BoundSettings(recut=5))
     for job, _ in made(20):
-        bounds.submit(job, bounds.find(job, job.time, 0.95, 0.95))
+        assert not bounds.submit(job, bounds.find(job, job.time, 0.95, 0.95))
     assert [grouping.ends for grouping in bounds.groupings] == [[], [4, 16, 64], [], [], []]
 
 
-@pytest.mark.parametrize("settings", [KEYS, BoundSettings(quantile=0.5, confidence=0.8, history=150)])
+@pytest.mark.parametrize(
+    "settings",
+    [
+        BoundSettings(recut=100),
+        BoundSettings(recut=100, quantile=0.5, confidence=0.8, history=150),
+        BoundSettings(recut=100, side="both"),
+        BoundSettings(recut=100, side="lower", quantile=0.05, clusters="2-4"),
+    ],
+)
 @pytest.mark.parametrize("at_submission", [1, 99, 100, 101, 250, 300])
-def test_a_restored_one_goes_on(monkeypatch: pytest.MonkeyPatch, settings: BoundSettings, at_submission: int) -> None:
+def test_a_restored_one_goes_on(settings: BoundSettings, at_submission: int) -> None:
     """Also right before and after the ranges are cut anew, at each hundred."""
-    monkeypatch.setattr(queue_bounds, "RECUT", 100)
     jobs = made(420)
     bounds, again = QueueBounds(3, settings), QueueBounds(3, settings)
     for job, wait in made(150, seed=9):  # to be forgotten
-        again.submit(job, again.find(job, job.time, settings.quantile, settings.confidence))
+        again.submit(job, again.find(job, job.time, settings.quantile, settings.confidence, settings.side))
         again.reveal(job, wait)
     submissions, restored = 0, False
     for each in happenings(jobs):
@@ -183,16 +191,14 @@ def test_a_restored_one_goes_on(monkeypatch: pytest.MonkeyPatch, settings: Bound
 @given(st.integers(0, 600))
 @examples(15)
 def test_restored_anywhere(cut_at: int) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(queue_bounds, "RECUT", 60)
-        happen = happenings(made(300, seed=5))
-        bounds, again = QueueBounds(None, KEYS), QueueBounds(None, KEYS)
-        for each in happen[:cut_at]:
-            mirror_cluster_event(bounds, each)
-        again.restore(saved(bounds))
-        for each in happen[cut_at:]:
-            assert mirror_cluster_event(again, each) == mirror_cluster_event(bounds, each)
-        assert saved(again) == saved(bounds)
+    happen, keys = happenings(made(300, seed=5)), BoundSettings(recut=60)
+    bounds, again = QueueBounds(None, keys), QueueBounds(None, keys)
+    for each in happen[:cut_at]:
+        mirror_cluster_event(bounds, each)
+    again.restore(saved(bounds))
+    for each in happen[cut_at:]:
+        assert mirror_cluster_event(again, each) == mirror_cluster_event(bounds, each)
+    assert saved(again) == saved(bounds)
 
 
 def test_a_snapshot_stays() -> None:
@@ -274,8 +280,7 @@ def test_at_another_quantile_there_is_no_conformal_bound() -> None:
     assert orjson.dumps(bounds.snapshot()) == before, "bounds change nothing"
 
 
-def test_waits_that_are_all_zero_are_bounded_by_zero(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(queue_bounds, "RECUT", 50)
+def test_waits_that_are_all_zero_are_bounded_by_zero() -> None:
     chance = Generator(PCG64([1]))
     jobs = [
         (
@@ -289,15 +294,14 @@ def test_waits_that_are_all_zero_are_bounded_by_zero(monkeypatch: pytest.MonkeyP
         )
         for number in range(300)
     ]
-    _, results = run(jobs)
+    _, results = run(jobs, BoundSettings(recut=50))
     assert {found.bound for each in list(finds(results))[60:] for found in each} == {0}
     assert change_points(results) == []
 
 
-def test_one_request_only_is_one_range(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(queue_bounds, "RECUT", 100)
+def test_one_request_only_is_one_range() -> None:
     jobs = [(job.model_copy(update={"requested_time": 3600}), wait) for job, wait in made(500, gap=3600)]
-    bounds, results = run(jobs)
+    bounds, results = run(jobs, BoundSettings(recut=100))
     assert bounds.groupings[FIVE.index("rtime")].ends == []
     assert bounds.groupings[FIVE.index("rnprod")].ends == [
         3600 * end for end in bounds.groupings[FIVE.index("nodes")].ends
@@ -331,23 +335,21 @@ def test_no_more_is_remembered_than_said() -> None:
     assert len(state["open"]) == len(state["conformal"]["open"]) == 0
 
 
-def test_huge_jobs_without_request_are_above_all_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(queue_bounds, "RECUT", 300)
+def test_huge_jobs_without_request_are_above_all_others() -> None:
     jobs = alike([10, 10, 90_000] * 100, requested_time=None)
     jobs = [
         (job.model_copy(update={"requested_processors": (1, 2, 2**23)[job.job_number % 3]}), wait) for job, wait in jobs
     ]
-    bounds, _ = run(jobs)
+    bounds, _ = run(jobs, BoundSettings(recut=300))
     rnprod = bounds.groupings[FIVE.index("rnprod")]
     assert all(end > 0 for end in rnprod.ends)
 
 
-def test_a_change_among_large_jobs_without_request_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(queue_bounds, "RECUT", 300)
+def test_a_change_among_large_jobs_without_request_is_told() -> None:
     jobs = alike([10, 20, 90_000] * 100 + [10**6 + each for each in range(90)], requested_time=None)
     jobs = [
         (job.model_copy(update={"requested_processors": (8192, 8193, 10_000)[job.job_number % 3]}), wait)
         for job, wait in jobs
     ]
-    _, results = run(jobs)
+    _, results = run(jobs, BoundSettings(recut=300))
     assert "rnprod" in {point.grouping for point in change_points(results)}

@@ -14,11 +14,19 @@ from rich.console import Console
 from rich.table import Table
 from yarl import URL
 
-from shadowtime.services.processes.ask.answers import MAX_AT_ONCE, MAX_FOLLOWED, Answers
+from shadowtime.services.processes.ask.answers import MAX_AT_ONCE, MAX_FOLLOWED, Answers, _shown
 from shadowtime.services.processes.ask.openapi import document
-from shadowtime.services.processes.ask.questions import Answer, Problem, Question, read_question
+from shadowtime.services.processes.ask.questions import (
+    Answer,
+    Offers,
+    OffersQuestion,
+    Problem,
+    Question,
+    read_as,
+    read_question,
+)
 from shadowtime.services.processes.ask.routes import application
-from shadowtime.services.processes.ask.tables import answer_table
+from shadowtime.services.processes.ask.tables import answer_table, offers_table, ranges_table
 from shadowtime.shared.cli.logs import MAX_LINES, FewAMinute
 from shadowtime.shared.errors import StoreError, Unanswerable
 from shadowtime.shared.messages.envelope import (
@@ -29,7 +37,7 @@ from shadowtime.shared.messages.envelope import (
     Rejected,
     SchedulingPoint,
 )
-from shadowtime.shared.messages.predictions import WaitBound
+from shadowtime.shared.messages.predictions import Side, WaitBound, WaitRanges
 from shadowtime.shared.stages.stage import StageRun
 from shadowtime.shared.streaming.protocols import Transaction
 from tests.support.echo_stage import STAGE
@@ -445,3 +453,71 @@ def test_the_openapi_document() -> None:
     assert parameters["queue"]["schema"]["type"] == "integer"
     assert set(whole["components"]["schemas"]["Answer"]["properties"]) == set(Answer.model_fields)
     assert orjson.loads(orjson.dumps(whole)) == whole
+
+
+def offered(reader: MemoryReader, **parameters: object) -> Offers:
+    question = read_as(OffersQuestion, {"processors": 4} | parameters)
+    return asyncio.run(Answers(STAGE, reader).offers(question))
+
+
+def test_several_clusters_and_queues_are_answered_best_first(reader: MemoryReader) -> None:
+    """The echo bounds by the request and the user; a cluster that is not there has a row with the reason."""
+    asyncio.run(write(reader, "slow/1", "slow", 10))
+    offers = offered(reader, cluster=("slow", "nowhere", "kth"), queue=(2, 1), requested_time="10").offers
+    assert [(each.cluster, each.queue) for each in offers[:4]] == [("slow", 2), ("slow", 1), ("kth", 2), ("kth", 1)]
+    assert all(each.bound is not None and each.bound.bound == 14 for each in offers[:4])
+    assert [each.cluster for each in offers[4:]] == ["nowhere", "nowhere"]
+    assert offers[4].reason is not None
+    shown = offers_table(read_as(OffersQuestion, {"processors": 4, "cluster": ("kth",)}), Offers(offers=offers))
+    assert [column.header for column in shown.columns][-1] == "why none"
+
+
+def test_a_bound_of_the_queue_and_of_the_ensemble_is_shown() -> None:
+    made = [
+        WaitBound(grouping=grouping, queue=queue, quantile=0.5, confidence=0.5, bound=bound)
+        for grouping, queue, bound in (("plain", None, 1), ("ensemble", None, 2), ("plain", 3, 4), ("ensemble", 3, 5))
+    ]
+    assert _shown(made, 3) == made[3]
+    assert _shown(made[:3], 3) == made[2]
+    assert _shown(made[:2], 3) == made[1]
+    assert _shown([made[0].model_copy(update={"reason": "too few"})], None) is None
+
+
+def test_too_many_pairs_are_refused(reader: MemoryReader) -> None:
+    with pytest.raises(Unanswerable, match="110 pairs of a cluster and a queue; expected at most 100"):
+        offered(reader, cluster=tuple(f"c{number}" for number in range(11)), queue=tuple(range(10)))
+
+
+def test_http_of_several_clusters(reader: MemoryReader) -> None:
+    async def work() -> None:
+        async with TestClient(TestServer(application(Answers(STAGE, reader), lambda: asyncio.sleep(0)))) as client:
+            response = await client.get("/bounds?cluster=kth&cluster=ctc&processors=4&queue=1")
+            assert [each["cluster"] for each in (await response.json())["offers"]] == ["kth", "ctc"]
+            assert (await client.get("/bounds?cluster=kth&processors=4&processors=5")).status == 422
+
+    asyncio.run(work())
+
+
+def test_a_table_of_ranges() -> None:
+    ranges = (
+        WaitRanges(grouping="static", ends=(4, 16), waits=(10, 20, 30)),
+        WaitRanges(grouping="nodes", ends=(8,), waits=(40, 20)),
+    )
+    answer = Answer(cluster="kth", run="r", sequence=1, time=1, bounds=(), ranges=ranges)
+    console = Console(file=StringIO(), width=120)
+    console.print(ranges_table(answer))
+    assert isinstance(console.file, StringIO)
+    text = console.file.getvalue()
+    assert all(part in text for part in ("1 to 8", "9 or more", "17 or more", "40", "30"))
+
+
+@pytest.mark.parametrize(
+    ("side", "lower", "told"), [("upper", None, "1.0 h"), ("both", 60, "1.0 min to 1.0 h"), ("lower", 60, "1.0 min")]
+)
+def test_each_side_is_shown(side: Side, lower: int | None, told: str) -> None:
+    bound = WaitBound(
+        grouping="plain", quantile=0.5, confidence=0.9, bound=None if side == "lower" else 3600, lower=lower
+    )
+    answer = Answer(cluster="kth", run="r", sequence=1, time=1, bounds=(bound,))
+    table = answer_table(asked(side=side), answer)
+    assert list(table.columns[2].cells) == [told]

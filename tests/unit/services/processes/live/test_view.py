@@ -19,6 +19,7 @@ from shadowtime.shared.messages.envelope import (
     JobStarted,
     JobSubmitted,
     SchedulingPoint,
+    WaitRanges,
 )
 from shadowtime.shared.text.events import chosen
 from tests.support.full_machine import full_machine
@@ -209,3 +210,22 @@ def test_of_ten_thousand_waiting_jobs_little_is_sent() -> None:
     assert len(runs.state(None)["queue"]) == PAGE
     assert sizes[0] < 50_000
     assert max(sizes[1:]) < 4_000
+
+
+def test_ranges_of_processors_are_shown_beside_the_sites_own(log: list[Envelope]) -> None:
+    ranges = (
+        WaitRanges(grouping="static", ends=(4,), waits=(5, 7)),
+        WaitRanges(grouping="nodes", waits=(12,)),
+        WaitRanges(grouping="nodes", queue=3, ends=(1,), waits=(2, 3)),
+    )
+    at = max(place for place, each in enumerate(log) if isinstance(each.event, JobSubmitted))
+    runs = LiveRuns()
+    for place, envelope in enumerate(log):
+        runs.push(envelope.model_copy(update={"wait_ranges": ranges}) if place == at else envelope)
+    assert shown(runs)["ranges"] == [
+        ["all", "all", "12", "1 to 4", "5"],
+        ["", "", "", "5 or more", "7"],
+        ["3", "1", "2", "", ""],
+        ["", "2 or more", "3", "", ""],
+    ]
+    assert orjson.dumps(shown(runs)["ranges"])
