@@ -6,7 +6,7 @@ Oversized = Literal["drop", "align"]
 Requests = Literal["as-logged", "at-least-run", "actual", "doubled", "queue-maximum"]
 Sizes = Literal["requested", "allocated"]
 Purpose = Literal["waits", "schedule"]
-"""What run times are predicted for: to forecast waits, or to decide by them."""
+"""The use of predicted run times: to forecast waits, or to decide by them."""
 
 Transport = Literal["embedded", "kafka"]
 YesNo = Literal["yes", "no"]

@@ -121,8 +121,8 @@ def _beside_paper(campaign: Campaign, log: str, name: str, figures: Sequence[Fig
 
 def _title(log: str, by_label: Mapping[str, Sequence[Figures]]) -> str:
     draws = next(iter(by_label.values()))
-    processors, first = draws[0]["processors"], (draws[0]["seed"], draws[0]["copy"])
-    jobs = sum(row["jobs"] for row in draws if (row["seed"], row["copy"]) == first)  # of all months
+    processors, first = draws[0]["processors"], (draws[0].get("seed"), draws[0]["copy"])
+    jobs = sum(row["jobs"] for row in draws if (row.get("seed"), row["copy"]) == first)  # of all months
     return f"{log}: {jobs:,} jobs on {processors:,} processors"
 
 

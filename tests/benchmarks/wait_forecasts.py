@@ -8,11 +8,14 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from enum import StrEnum
 from functools import partial
+from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
 import typer
 
+from shadowtime.replayer.campaign.file import read_campaign
+from shadowtime.replayer.campaign.logs import find_logs, workload_of
 from shadowtime.replayer.comparison.plan import RunPlan
 from shadowtime.replayer.simulation.embedded import EmbeddedReplay
 from shadowtime.services.catalogue import configure
@@ -26,8 +29,9 @@ from shadowtime.shared.messages.envelope import ClusterOpened
 from shadowtime.shared.messages.predictions import WaitForecast
 from shadowtime.shared.spec import parse
 from shadowtime.shared.stages.stage import Stage
-from tests.benchmarks.logs import HELP, METAVAR, log
+from tests.benchmarks.logs import HELP, METAVAR, Log, log
 from tests.benchmarks.scheduling_pass import FREE, NOW, median_microseconds, queue_of, running_of
+from tests.gates.archive import TRACES
 from tests.support.clairvoyance import clairvoyant_stages
 
 POLICIES_AHEAD = ("fcfs", "lwf", "easy", "all-reserve")
@@ -47,9 +51,18 @@ class Table(StrEnum):
     """Decisions go by the predictor too: tables 10 to 15."""
 
 
+def log_of(text: str, jobs: int | None) -> Log:
+    """Return a log as `log` does, or the log LABEL of a campaign from FILE.toml:LABEL."""
+    file, _, label = text.rpartition(":")
+    if not file.endswith(".toml"):
+        return log(text, jobs)
+    (found,) = (each for each in find_logs(read_campaign(Path(file)), TRACES, jobs) if each.label == label)
+    return Log(label, workload_of(found))
+
+
 def row(table: Table, trace: str, policy: str, runtime: str, jobs: int | None = None) -> dict[str, Any]:
     """Return the figures of one log, policy and predictor; times in seconds, errors as shares of the means."""
-    name, workload = log(trace, jobs)
+    name, workload = log_of(trace, jobs)
     plan = ",plan=requested" if table is Table.WAITS and policy != "fcfs" else ""
     chosen = configure(f"{policy}:forecast=yes{plan}", "requested" if runtime == ACTUAL else runtime)
     opened = RunPlan(policy, name, workload, chosen).opened()
@@ -69,6 +82,7 @@ def row(table: Table, trace: str, policy: str, runtime: str, jobs: int | None = 
         "jobs": scores.jobs,
         "run_time_error": run_times.mean_absolute_error / run_times.mean_run_time,
         "wait_error": forecast.error_share,
+        "mean_wait_error": forecast.mean_absolute_error,
         "mean_wait": scores.mean_wait,
         "utilization": scores.utilization,
         "cpu_seconds": round(time.process_time() - began, 1),
