@@ -13,6 +13,7 @@ from shadowtime._version import __version__
 from shadowtime.replayer.campaign.file import Campaign, read_campaign
 from shadowtime.replayer.campaign.page import log_section
 from shadowtime.replayer.campaign.run import How, Replayed, replayed
+from shadowtime.replayer.campaign.studies import STUDIES, Findings, print_findings, section_of
 from shadowtime.replayer.campaign.tables import NEAR, LogTable, labels_of, print_tables, remarks_of
 from shadowtime.replayer.report import escape, table, whole
 from shadowtime.shared.cli import say
@@ -70,13 +71,21 @@ def reproduce_all(campaigns: Mapping[str, Path], how: How) -> None:
     if not done:
         raise SettingsError(f"--logs {how.logs}: it has none of the logs of the papers; {next(iter(missing.values()))}")
 
+    studied: dict[str, Findings] = {}
+    for name, study in STUDIES.items():
+        try:
+            studied[name] = study.carry_out(how.logs, how.first)
+        except TraceError as error:
+            missing[name] = str(error)
     for name, reason in missing.items():
         say(f"{name}: left out: {reason}")
     if how.report is not None:
         with result_file(how.report) as file:
-            file.write(document(done, missing).encode())
+            file.write(document(done, missing, studied).encode())
     for reproduction in done:
         print_tables(reproduction.campaign, reproduction.tables)
+    for name, findings in studied.items():
+        print_findings(STUDIES[name], findings)
     _print_summary(done)
 
 
@@ -100,18 +109,23 @@ def _summary(done: Sequence[Replayed]) -> list[tuple[str, str, str]]:
     return [*rows, ("all", str(both), duration(sum(reproduction.seconds for reproduction in done)))]
 
 
-def document(done: Sequence[Replayed], missing: Mapping[str, str]) -> str:
-    """Return the document as HTML: a summary, then the tables of each campaign.
+def document(done: Sequence[Replayed], missing: Mapping[str, str], studied: Mapping[str, Findings]) -> str:
+    """Return the document as HTML: a summary, then the tables of each campaign and of each study.
 
-    `missing` maps each campaign that was left out to the reason.
+    `missing` maps each campaign or study that was left out to the reason.
     """
-    links = "".join(f'<li><a href="#{escape(one.campaign.name)}">{escape(one.campaign.title)}</a></li>' for one in done)
+    titles = {one.campaign.name: one.campaign.title for one in done} | {name: STUDIES[name].title for name in studied}
+    links = "".join(f'<li><a href="#{escape(name)}">{escape(title)}</a></li>' for name, title in titles.items())
     head = ["", f"within {NEAR:.0%}", "time of the replays"]
     summary = table(head, [list(map(escape, row)) for row in _summary(done)], "Summary")
     left_out = (
         table(["", "reason"], [list(map(escape, item)) for item in missing.items()], "Left out") if missing else ""
     )
-    sections = "".join(map(_campaign, done))
+    sections = "".join(map(_campaign, done)) + "".join(
+        f'<section aria-labelledby="{escape(name)}"><h2 id="{escape(name)}">{escape(STUDIES[name].title)}</h2>'
+        f"{section_of(STUDIES[name], findings)}</section>"
+        for name, findings in studied.items()
+    )
     return whole(
         "The five papers, reproduced",
         f'<li><a href="#summary">Summary</a></li>{links}',

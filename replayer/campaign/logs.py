@@ -74,9 +74,10 @@ def find_logs(campaign: Campaign, folder: Path, first: int | None = None) -> lis
         If a log is missing. The error says where it was searched and where it can be downloaded.
     """
     there = [entry for entry in campaign.logs if not entry.optional or _is_there(entry, folder)]
+    logs = [_find(entry, campaign, folder, first) for entry in there or campaign.logs]
     if left_out := [entry.called for entry in campaign.logs if entry not in there]:
         say(f"left out, since {folder} does not have them: {', '.join(left_out)}")
-    return [_find(entry, campaign, folder, first) for entry in there or campaign.logs]
+    return logs
 
 
 def _is_there(entry: LogEntry, folder: Path) -> bool:

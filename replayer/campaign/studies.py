@@ -161,7 +161,15 @@ def carry_out_study(study: Study, folder: Path, first: int | None, report: Path 
     """
     require_places((report,), ())
     findings = study.carry_out(folder, first)
-    console = Console(highlight=False)
+    print_findings(study, findings)
+    if report is not None:
+        with result_file(report) as file:
+            file.write(whole(study.title, "", section_of(study, findings)).encode())
+
+
+def print_findings(study: Study, findings: Findings) -> None:
+    """Print the table and the notes of a study."""
+    console = Console(highlight=False, emoji=False)
     shown = Table(title=plain_text(study.title), title_justify="left")
     for heading in findings.head:
         shown.add_column(plain_text(heading), overflow="fold")
@@ -171,9 +179,9 @@ def carry_out_study(study: Study, folder: Path, first: int | None, report: Path 
     for note in findings.notes:
         console.print(note, markup=False)
 
-    if report is not None:
-        notes = "".join(f"<p class=note>{escape(note)}</p>" for note in findings.notes)
-        body = [list(map(escape, row)) for row in findings.rows]
-        main = f"{table(list(findings.head), body, study.title)}{notes}<div class=figures>{findings.drawn}</div>"
-        with result_file(report) as file:
-            file.write(whole(study.title, "", main).encode())
+
+def section_of(study: Study, findings: Findings) -> str:
+    """Return the table, the notes and the figures of a study as HTML."""
+    notes = "".join(f"<p class=note>{escape(note)}</p>" for note in findings.notes)
+    body = [list(map(escape, row)) for row in findings.rows]
+    return f"{table(list(findings.head), body, study.title)}{notes}<div class=figures>{findings.drawn}</div>"
