@@ -12,7 +12,7 @@ from shadowtime.services.runtime_distribution.history import (
     WindowedPredictor,
     remembered,
 )
-from shadowtime.services.runtime_distribution.revisable import Group, JobOutlook, as_predicted
+from shadowtime.services.runtime_distribution.revisable import Group, PointOutlook, as_predicted
 from shadowtime.shared.kernels import Floats, kernel
 from shadowtime.shared.messages import JobSubmitted, RunTimePrediction
 
@@ -133,7 +133,7 @@ class DowneyRunTimes(WindowedPredictor):
             return None
         return RunTimePrediction(point=as_predicted(remaining, x, elapsed), observations=len(logarithms))
 
-    def outlook(self, x: JobSubmitted, elapsed: int) -> JobOutlook:
+    def outlook(self, x: JobSubmitted, elapsed: int) -> PointOutlook:
         """Return the prediction, which depends on the jobs of the queue, and changes with every second of a run."""
         return super().outlook(x, elapsed)._replace(until=elapsed + 1)
 

@@ -15,7 +15,7 @@ from shadowtime.services.runtime_distribution.history import (
     WindowedPredictor,
     remembered,
 )
-from shadowtime.services.runtime_distribution.revisable import Group, JobOutlook, as_predicted
+from shadowtime.services.runtime_distribution.revisable import Group, PointOutlook, as_predicted
 from shadowtime.shared.bounds import MAX_PROCESSORS
 from shadowtime.shared.kernels import Floats, IntegerCube, Integers, IntegerTable, kernel
 from shadowtime.shared.messages import JobSubmitted, RunTimePrediction
@@ -177,7 +177,7 @@ class Gibbons(WindowedPredictor):
         """
         return self.outlook(x, elapsed).prediction
 
-    def outlook(self, x: JobSubmitted, elapsed: int) -> JobOutlook:
+    def outlook(self, x: JobSubmitted, elapsed: int) -> PointOutlook:
         """Return the prediction. It depends on the groups up to the one that predicts, and on their next run time."""
         job = remembered(x)
         keys = keys_of(job)
@@ -187,8 +187,8 @@ class Gibbons(WindowedPredictor):
             if estimated is not None:
                 point, observations = as_predicted(estimated[0], x, elapsed), estimated[1]
                 prediction = RunTimePrediction(point=point, observations=observations)
-                return JobOutlook.of(prediction, keys[:depth], min(next_times[:depth]))
-        return JobOutlook.of(None, keys, min(next_times))
+                return PointOutlook.of(prediction, keys[:depth], min(next_times[:depth]))
+        return PointOutlook.of(None, keys, min(next_times))
 
     def _ranges(
         self, job: RememberedJob, keys: tuple[Key, ...], elapsed: int

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from pydantic import Field
 
-from shadowtime.services.runtime_distribution.revisable import Group, JobOutlook, Revisable, RunTimeSettings
+from shadowtime.services.runtime_distribution.revisable import Group, PointOutlook, Revisable, RunTimeSettings
 from shadowtime.shared.messages import JobSubmitted, RunTimePrediction
 from shadowtime.shared.spec import Price
 from shadowtime.shared.stages import Predictor
@@ -82,9 +82,9 @@ class WindowedPredictor(Revisable, Predictor[JobSubmitted, int, RunTimePredictio
     def groups_of(self, job: RememberedJob) -> tuple[Group, ...]:
         """Return the groups that the job changes when it is added or removed."""
 
-    def outlook(self, x: JobSubmitted, elapsed: int) -> JobOutlook:
+    def outlook(self, x: JobSubmitted, elapsed: int) -> PointOutlook:
         """Return the point of a prediction that depends on the job's own groups alone, as the time passes."""
-        return JobOutlook.of(self.predict_one(x, elapsed), self.groups_of(remembered(x)))
+        return PointOutlook.of(self.predict_one(x, elapsed), self.groups_of(remembered(x)))
 
     def changed_by(self, x: JobSubmitted) -> tuple[Group, ...]:
         """Return the groups of the job, and of the oldest job if the window is full."""

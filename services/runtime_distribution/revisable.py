@@ -42,7 +42,7 @@ def as_predicted(run_time: float, job: JobSubmitted, elapsed: int = 0) -> float:
     return min(max(run_time, elapsed + 1.0), float(MAX_DURATION))
 
 
-class JobOutlook(NamedTuple):
+class PointOutlook(NamedTuple):
     """The point of a prediction as of now, and what can change it.
 
     Parameters
@@ -65,7 +65,7 @@ class JobOutlook(NamedTuple):
     @classmethod
     def of(
         cls, prediction: RunTimePrediction | None, groups: tuple[Group, ...] = (), until: int | None = None
-    ) -> "JobOutlook":
+    ) -> "PointOutlook":
         """Return the outlook of a whole prediction."""
         return cls(None if prediction is None else prediction.point, groups, until, prediction)
 
@@ -89,7 +89,7 @@ class Revisable(ABC):
         """Return the prediction for a job that has run for `elapsed` seconds, 0 if it waits; None if there is none."""
 
     @abstractmethod
-    def outlook(self, x: JobSubmitted, elapsed: int) -> JobOutlook:
+    def outlook(self, x: JobSubmitted, elapsed: int) -> PointOutlook:
         """Return the point of `predict_one` for a job that has run for `elapsed` seconds, and what can change it."""
 
     @abstractmethod
@@ -131,9 +131,9 @@ class Conditioned(Revisable):
         mean = expected_run_time(np.array(prediction.histogram), float(elapsed), limit)
         return None if mean is None else prediction.replaced(point=as_predicted(mean, x, elapsed))
 
-    def outlook(self, x: JobSubmitted, elapsed: int) -> JobOutlook:
+    def outlook(self, x: JobSubmitted, elapsed: int) -> PointOutlook:
         """Return the point of `predict_one`."""
-        return JobOutlook.of(self.predict_one(x, elapsed))
+        return PointOutlook.of(self.predict_one(x, elapsed))
 
     def changed_by(self, x: JobSubmitted) -> tuple[Group, ...]:
         """Return no groups: every prediction may change."""

@@ -19,7 +19,7 @@ from shadowtime.services.runtime_distribution.history import (
 )
 from shadowtime.services.runtime_distribution.revisable import (
     Group,
-    JobOutlook,
+    PointOutlook,
     Revisable,
     RunTimeSettings,
     as_predicted,
@@ -80,9 +80,9 @@ class LastTwo(Revisable, Predictor[JobSubmitted, int, RunTimePrediction]):
             return None
         return RunTimePrediction(point=as_predicted(sum(last) / 2, x, elapsed), observations=2)
 
-    def outlook(self, x: JobSubmitted, elapsed: int) -> JobOutlook:
+    def outlook(self, x: JobSubmitted, elapsed: int) -> PointOutlook:
         """Return the prediction, which depends on the last jobs of the user."""
-        return JobOutlook.of(self.predict_one(x, elapsed), self.changed_by(x))
+        return PointOutlook.of(self.predict_one(x, elapsed), self.changed_by(x))
 
     def changed_by(self, x: JobSubmitted) -> tuple[Group, ...]:
         """Return the user as a group."""
@@ -138,9 +138,9 @@ class QueueMaximum(Revisable, Predictor[JobSubmitted, int, RunTimePrediction]):
         longest, ended = self._longest[x.queue_number]
         return RunTimePrediction(point=as_predicted(longest, x, elapsed), observations=ended)
 
-    def outlook(self, x: JobSubmitted, elapsed: int) -> JobOutlook:
+    def outlook(self, x: JobSubmitted, elapsed: int) -> PointOutlook:
         """Return the prediction, which depends on the jobs of the queue."""
-        return JobOutlook.of(self.predict_one(x, elapsed), self.changed_by(x))
+        return PointOutlook.of(self.predict_one(x, elapsed), self.changed_by(x))
 
     def changed_by(self, x: JobSubmitted) -> tuple[Group, ...]:
         """Return the queue as a group."""
@@ -304,7 +304,7 @@ class ClassP90(WindowedPredictor):
         percentile = run_times[shorter + math.ceil(SHARE * count) - 1]
         return RunTimePrediction(point=as_predicted(percentile, x, elapsed), observations=count)
 
-    def outlook(self, x: JobSubmitted, elapsed: int) -> JobOutlook:
+    def outlook(self, x: JobSubmitted, elapsed: int) -> PointOutlook:
         """Return the prediction, which holds until the job has run for as long as the next job of its class."""
         run_times, shorter = self._longer(x, elapsed)
         until = max(run_times[shorter], elapsed + 1) if shorter < len(run_times) else None

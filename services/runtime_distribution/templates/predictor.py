@@ -14,7 +14,7 @@ from shadowtime.services.runtime_distribution.history import (
     WindowedPredictor,
     remembered,
 )
-from shadowtime.services.runtime_distribution.revisable import Group, JobOutlook, as_predicted
+from shadowtime.services.runtime_distribution.revisable import Group, PointOutlook, as_predicted
 from shadowtime.services.runtime_distribution.templates.category_sums import (
     COUNT,
     EMPTY,
@@ -185,14 +185,14 @@ class Templates(WindowedPredictor):
         """Upper limit of the work of one `outlook`: a template with `running` goes through the jobs of a category."""
         return super().steps + 10 * int((self._rules[self._rules[:, RUNNING] > 0, MAX_SAMPLES]).sum())
 
-    def outlook(self, x: JobSubmitted, elapsed: int) -> JobOutlook:
+    def outlook(self, x: JobSubmitted, elapsed: int) -> PointOutlook:
         """Return the estimate. It depends on the job's categories, and changes when a range of `running` has passed."""
         job = remembered(x)
         _, _, (best, _, value, _) = self._surest(job, elapsed)
         point = None if best == NONE else as_predicted(value, x, elapsed)
         ranges = self._rules[:, RUNNING]
         until = int(min((elapsed // size + 1) * size for size in ranges[ranges > 0].tolist())) if ranges.any() else None
-        return JobOutlook(point, self.groups_of(job), until)
+        return PointOutlook(point, self.groups_of(job), until)
 
     def groups_of(self, job: RememberedJob) -> tuple[Group, ...]:
         """Return the job's category of each template that has one, as the template's number and the key."""

@@ -14,7 +14,7 @@ from shadowtime.replayer.logs.trace import BUNDLED
 from shadowtime.replayer.logs.workload import Workload, prepare
 from shadowtime.replayer.simulation.machine import Machine
 from shadowtime.services.runtime_distribution.handler import PREDICTORS, RuntimeDistribution
-from shadowtime.services.runtime_distribution.revisable import Conditioned, JobOutlook, Revisable
+from shadowtime.services.runtime_distribution.revisable import Conditioned, PointOutlook, Revisable
 from shadowtime.services.runtime_distribution.revisions import Revisions, asked_about, is_estimate, whole_seconds
 from shadowtime.shared.bounds import MAX_REVISIONS
 from shadowtime.shared.messages.envelope import (
@@ -167,7 +167,7 @@ class Counting(Conditioned):
     always = False
     asked = 0
 
-    def outlook(self, x: JobSubmitted, elapsed: int) -> JobOutlook:
+    def outlook(self, x: JobSubmitted, elapsed: int) -> PointOutlook:
         self.asked += 1
         return super().outlook(x, elapsed)._replace(groups=((x.user_id or 0,),))
 
