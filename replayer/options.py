@@ -5,7 +5,7 @@ from typing import Literal
 Oversized = Literal["drop", "align"]
 Requests = Literal["as-logged", "actual", "doubled", "queue-maximum"]
 Purpose = Literal["waits", "schedule"]
-"""What run times are predicted for: to forecast waits, or to decide by them."""
+"""Purposes of predicted run times: to forecast waits, or to decide by them."""
 
 Transport = Literal["embedded", "kafka"]
 YesNo = Literal["yes", "no"]

@@ -117,7 +117,9 @@ class PredictionsMade:
         self._seen += len(jobs)
         if len(self.happenings) > len(self._rows) + 2 * MAX_PREDICTIONS:
             predictions = iter(range(len(self.happenings)))
-            self.happenings = [each for each in self.happenings if each[0] == ENDED or next(predictions) % 2 == 0]
+            self.happenings = [
+                happening for happening in self.happenings if happening[0] == ENDED or next(predictions) % 2 == 0
+            ]
             self._stride *= 2
 
 
@@ -230,12 +232,12 @@ def write_templates(searches: Sequence[Search], output: Path, options: SearchOpt
     if len(searches) == 1:
         write_found(searches[0], output, options)
         return
-    require_different("search", ((each.file, each.file) for each in searches))
+    require_different("search", ((one.file, one.file) for one in searches))
     if output.exists() and not output.is_dir():
         raise SettingsError(f"-o {output}: {len(searches)} searches need a folder, but this is a file")
     output.mkdir(parents=True, exist_ok=True)
-    for each in searches:
-        write_found(each, output / each.file, options)
+    for one in searches:
+        write_found(one, output / one.file, options)
 
 
 def write_found(one: Search, output: Path, options: SearchOptions) -> None:
