@@ -49,7 +49,11 @@ class Counting(Policy):
 COUNTING: Any = Counting
 
 
-@pytest.mark.parametrize("policy", [in_order, InOrder, InOrder(), COUNTING, COUNTING(5_000)], ids=str)
+@pytest.mark.parametrize(
+    "policy",
+    [in_order, InOrder, InOrder(), COUNTING, COUNTING(5_000)],
+    ids=["function", "class", "object", "policy class", "policy"],
+)
 def test_a_policy_of_ones_own_decides(policy: Any) -> None:
     assert waits(policy) == waits("fcfs")
     assert waits(policy) == waits("fcfs")  # an object begins anew
