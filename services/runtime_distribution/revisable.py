@@ -109,7 +109,7 @@ class Conditioned(Revisable):
     >>> for run_time in (60, 60, 3600):
     ...     inner.learn_one(job, run_time)
     >>> [round(Conditioned(inner).outlook(job, elapsed).point) for elapsed in (0, 600)]
-    [1242, 3613]
+    [921, 2762]
     """
 
     always = True

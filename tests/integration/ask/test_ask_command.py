@@ -18,9 +18,15 @@ def command(*arguments: str, **environment: str) -> "subprocess.CompletedProcess
     [
         ([], "--cluster: is missing"),
         (["--cluster", "kth"], "--processors: is missing"),
-        (["--cluster", "kth", "--processors", "0"], "--processors: '0': input should be greater"),
-        (["--cluster", "kth", "--processors", "1", "--requested-time", "x"], "--requested-time: 'x': input should"),
-        (["--cluster", "kth", "--processors", "1", "--quantile", "1"], "--quantile: '1': input should be less than 1"),
+        (["--cluster", "kth", "--processors", "0"], "--processors: '0': expected a number greater"),
+        (
+            ["--cluster", "kth", "--processors", "1", "--requested-time", "x"],
+            "--requested-time: 'x': expected a whole",
+        ),
+        (
+            ["--cluster", "kth", "--processors", "1", "--quantile", "1"],
+            "--quantile: '1': expected a number less",
+        ),
         (["--cluster", "kth", "--processors", "1", "--nonsense", "1"], "nonsense"),
         (["--cluster", "kth", "--processors", "1"], "Redis cannot be used"),
         (["--serve", "--redis-url=redis://127.0.0.1:1/0"], "Redis cannot be used"),

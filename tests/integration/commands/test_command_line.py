@@ -142,7 +142,7 @@ def test_file_is_not_a_log_to_replay(replay: Replay, tmp_path: Path, contents: b
         ),
         (["--policy", "best:depth=1"], "has no key 'depth'"),
         (["--runtime", "nope"], "unknown run-time predictor 'nope'; known: (.*, )?last-two, (.*, )?requested"),
-        (["--runtime", "last-two:size=3"], "run-time predictor 'last-two' has no key 'size'; known keys: none"),
+        (["--runtime", "last-two:size=3"], "run-time predictor 'last-two' has no key 'size'; known keys: predict"),
         (
             ["--policy", "easy-sjbf:fallback=hope"],
             "policy 'easy-sjbf': fallback=hope: .*request.*incremental",

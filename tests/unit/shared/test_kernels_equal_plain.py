@@ -63,6 +63,7 @@ RUNS = [
     ("probabilistic:tau=1,criterion=gain,mass=censor,points=4,recalibrate=yes", "empirical", "none", "none"),
     ("tuned:least=1,every=3600", "downey-mean", "none", "none"),
     ("slurm", "gibbons", "none", "none"),
+    ("easy:forecast=yes", "gibbons:predict=anew", "none", "none"),
 ]
 """Policies with their companions: what the first jobs of the log are replayed under."""
 

@@ -73,6 +73,7 @@ RUN_TIME = [
     "log_score",
     "crps",
     "pit",
+    "prediction_workload",
 ]
 ADJUSTMENT = [
     "scheme",

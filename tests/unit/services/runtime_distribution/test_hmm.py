@@ -265,7 +265,7 @@ def test_a_damaged_snapshot_is_refused(key: str) -> None:
         ("hmm:states=64,history=11", "history=11: states=64 allows a history of at most 10 weeks"),
         ("hmm:states=17,history=160", "history=160: states=17 allows a history of at most 141 weeks"),
         ("hmm:seed=-1", "seed=-1: expected a number greater than or equal to 0"),
-        ("hmm:window=3", "run-time predictor 'hmm' has no key 'window'; known keys: states, state, learning, evidence"),
+        ("hmm:window=3", "run-time predictor 'hmm' has no key 'window'; known keys: predict, states, state, learning"),
     ],
 )
 def test_a_wrong_key_is_named_with_what_would_be_right(spec: str, message: str) -> None:
