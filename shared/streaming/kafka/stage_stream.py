@@ -5,7 +5,7 @@ import logging
 import time
 from collections.abc import AsyncGenerator, Awaitable, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass
 from typing import Any
 
 from aiokafka.errors import (
@@ -37,6 +37,18 @@ FAILURES = (KafkaError, OSError, TimeoutError)
 
 RENEWED = (*FINAL, OutOfOrderSequenceNumber, InvalidProducerIdMapping, ProducerFenced)
 """Errors after which an idempotent producer is unusable: the broker waits for a message number that never comes."""
+
+
+@dataclass(slots=True)
+class LogRecord:
+    """A record that was read again, as a `Record`."""
+
+    topic: str
+    partition: int
+    offset: int
+    key: bytes | None
+    value: bytes | None
+    timestamp: float | None
 
 
 class KafkaStream:
@@ -118,7 +130,12 @@ class KafkaStream:
         """Yield the records of the stage's input from offset `start` up to `stop`, in parts."""
         try:
             async for part in self._reader.parts(self._stage.reads, partition, start, stop):
-                yield [replace(record, timestamp=record.timestamp / 1000) for record in part]
+                yield [
+                    LogRecord(
+                        record.topic, record.partition, record.offset, record.key, record.value, record.timestamp / 1000
+                    )
+                    for record in part
+                ]
         except FAILURES as error:
             await self._reader.stop()
             raise BusError(f"Kafka returned no records: {reason_of(error)}") from error

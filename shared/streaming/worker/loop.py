@@ -113,7 +113,7 @@ class WorkerLoop:
         key = message.key
         if key is not None and not self._may_be_run(key, message.partition):
             key = None
-        if key is not None and self._left.covers(key, message.partition, message.offset):
+        if key is not None and key in self._left and self._left.covers(key, message.partition, message.offset):
             self._consumer.handled(message.tp, message.offset)  # it comes again after a rebalance
         elif key is not None and self._must_leave(key, message.offset):
             self._left.add(key, message.partition, received.epoch, message.offset)
@@ -314,13 +314,17 @@ class WorkerLoop:
             spent, left = {}, [*await worker.give_up(), *items]
             await asyncio.sleep(FAILED_SECONDS)
 
-        now = time.time()
+        now, latency = time.time(), self.metrics.latency
+        places: dict[tuple[int, int], Any] = {}
+        """The partition of each stretch of a log; None if that log is gone."""
         for received in (*worker.take_done(), *left):
             message: Any = received.record
-            if not worker.is_current(received):
-                continue  # its offset counts in a log that is gone
-            self.metrics.latency.observe(now - message.timestamp)
-            self._consumer.handled(TP(self.stage.reads, message.partition), message.offset)
+            stretch = message.partition, received.epoch
+            if stretch not in places:
+                places[stretch] = TP(self.stage.reads, message.partition) if worker.is_current(received) else None
+            if (place := places[stretch]) is not None:
+                latency.observe(now - message.timestamp)
+                self._consumer.handled(place, message.offset)
 
         return spent
 
