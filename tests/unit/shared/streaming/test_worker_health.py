@@ -128,7 +128,7 @@ def test_a_worker_whose_turns_fail_is_not_healthy_and_makes_no_progress(monkeypa
         worker = Failing()
         loop.worker = cast("Any", worker)
         health = WorkerHealth(loop)
-        one = cast("Any", SimpleNamespace(record=None))
+        one = cast("Any", SimpleNamespace(record=SimpleNamespace(partition=0), epoch=1))
         for _ in range(FAILED_TURNS):
             assert health.report()[0]
             await loop.handle(loop.worker, [one])
