@@ -104,7 +104,8 @@ def tables_of(campaign: Campaign, cells: Sequence[Cell], rows: Sequence[Figures]
 def _of_paper(campaign: Campaign, log: str) -> Iterator[Row]:
     """Yield the rows that the paper has for a log that is not here."""
     for name in campaign.paper[log]:
-        yield Row(_label(campaign, log, name), tuple(_beside_paper(campaign, log, name, [Figure(None)])))
+        nothing = [Figure(None)] * len(campaign.columns)
+        yield Row(_label(campaign, log, name), tuple(_beside_paper(campaign, log, name, nothing)))
 
 
 def _label(campaign: Campaign, log: str, name: str) -> str:
@@ -112,9 +113,9 @@ def _label(campaign: Campaign, log: str, name: str) -> str:
 
 
 def _beside_paper(campaign: Campaign, log: str, name: str, figures: Sequence[Figure]) -> Iterator[Figure]:
-    """Yield a figure for each column with the paper's beside it; a single figure stands for all columns."""
+    """Yield the figure of each column with the paper's beside it."""
     published, bold = campaign.paper.get(log, {}).get(name, {}), campaign.bold.get(log, {}).get(name, ())
-    for column, figure in zip(campaign.columns, list(figures) * (len(campaign.columns) // len(figures)), strict=True):
+    for column, figure in zip(campaign.columns, figures, strict=True):
         heading = column.heading
         yield figure._replace(paper=published.get(heading), bold=heading in bold)
 

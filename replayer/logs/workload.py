@@ -13,7 +13,7 @@ from shadowtime.replayer.options import Oversized, Requests, Sizes
 from shadowtime.shared.bounds import MAX_DURATION, MAX_INTEGER
 from shadowtime.shared.cluster import OF_ANY_LOG, UNKNOWN, Job, job_of
 from shadowtime.shared.errors import SettingsError, TraceError
-from shadowtime.shared.kernels import Integers, IntegerTable
+from shadowtime.shared.kernels import Flags, Integers, IntegerTable
 from shadowtime.shared.messages import Pool
 
 MAX_MACHINE = 10_000_000
@@ -298,21 +298,8 @@ def selected(
             skipped[reason] = count
         uncounted &= ~applies[:seen]
 
-    if requests == "actual":
-        most = run_time if keeps_all else requested_time
-        requested_time = np.where(left, requested_time, np.minimum(run_time, most))
-    elif requests == "at-least-run":
-        requested_time = np.maximum(run_time, requested_time)
-    elif requests == "doubled":
-        run_time, requested_time = np.minimum(run_time, requested_time), np.minimum(2 * requested_time, MAX_DURATION)
-    elif requests == "queue-maximum":
-        requested_time = longest_of_queue(logged["queue_number"], run_time, usable)
-
-    logged |= {
-        "processors": np.minimum(size, largest),
-        "run_time": run_time,
-        "requested_time": requested_time,
-    }
+    logged |= rewritten(requests, logged, left, usable, keeps_all=keeps_all)
+    logged["processors"] = np.minimum(size, largest)
     columns = {name: logged[name][kept] for name in Job._fields if name in logged}
     unused = {name: logged[name][kept] for name in UNUSED}
     aligned = int(np.count_nonzero(too_large[kept]))
@@ -327,6 +314,33 @@ def selected(
         pools,
         trace.resized,
     )
+
+
+def rewritten(
+    requests: Requests, logged: Mapping[str, Integers], left: Flags, usable: Integers, *, keeps_all: bool
+) -> dict[str, Integers]:
+    """Return the run times and requested times in seconds, rewritten as `requests` says (see `prepare`).
+
+    Parameters
+    ----------
+    left
+        Whether each job left the queue without a start.
+    usable
+        The rows of the jobs that are not left out.
+    keeps_all
+        Whether jobs without a request are kept.
+    """
+    run_time, requested_time = logged["run_time"], logged["requested_time"]
+    if requests == "actual":
+        most = run_time if keeps_all else requested_time
+        requested_time = np.where(left, requested_time, np.minimum(run_time, most))
+    elif requests == "at-least-run":
+        requested_time = np.maximum(run_time, requested_time)
+    elif requests == "doubled":
+        run_time, requested_time = np.minimum(run_time, requested_time), np.minimum(2 * requested_time, MAX_DURATION)
+    elif requests == "queue-maximum":
+        requested_time = longest_of_queue(logged["queue_number"], run_time, usable)
+    return {"run_time": run_time, "requested_time": requested_time}
 
 
 def longest_of_queue(queue_numbers: Integers, run_times: Integers, rows: Integers) -> Integers:

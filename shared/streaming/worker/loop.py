@@ -113,7 +113,7 @@ class WorkerLoop:
         key = message.key
         if key is not None and not self._may_be_run(key, message.partition):
             key = None
-        if key is not None and key in self._left and self._left.covers(key, message.partition, message.offset):
+        if key is not None and self._left.covers(key, message.partition, message.offset):
             self._consumer.handled(message.tp, message.offset)  # it comes again after a rebalance
         elif key is not None and self._must_leave(key, message.offset):
             self._left.add(key, message.partition, received.epoch, message.offset)
@@ -315,8 +315,7 @@ class WorkerLoop:
             await asyncio.sleep(FAILED_SECONDS)
 
         now, latency = time.time(), self.metrics.latency
-        places: dict[tuple[int, int], Any] = {}
-        """The partition of each stretch of a log; None if that log is gone."""
+        places: dict[tuple[int, int], Any] = {}  # by stretch of a log: its partition; None if that log is gone
         for received in (*worker.take_done(), *left):
             message: Any = received.record
             stretch = message.partition, received.epoch

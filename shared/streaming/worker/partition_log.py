@@ -169,7 +169,7 @@ class LeftRecords:
 
     def covers(self, key: bytes, partition: int, offset: int) -> bool:
         """Return whether a record was left in the log, and will be read."""
-        return any(part.spans(partition, offset) for part in self._parts.get(key, ()))
+        return key in self._parts and any(part.spans(partition, offset) for part in self._parts[key])
 
     def is_behind(self, key: bytes, offset: int) -> bool:
         """Return whether a record follows the records of its run that were left in the log; there must be some."""
