@@ -11,7 +11,7 @@ from shadowtime.replayer.campaign.grid import Cell
 from shadowtime.replayer.campaign.logs import month_of, perturbed, queue_names, workload_of
 from shadowtime.replayer.comparison import JobTimes, RunPlan, RunRecord, RunResult, carry_out, wait_bound_rows
 from shadowtime.replayer.logs import SHAPES, Workload, columns_replayed, described
-from shadowtime.replayer.report import by_user
+from shadowtime.replayer.report import by_user, tail_mean
 from shadowtime.shared.errors import ReplayError, ShadowtimeError
 from shadowtime.shared.messages import (
     TENTHS,
@@ -184,6 +184,7 @@ def carry_out_cell(cell: Cell) -> CellResult:
         **delays.figures(),
         **dict(workload_figures(workload)),
         **{f"log.{name}": value for name, value in described(columns_replayed(workload)).items()},
+        "tail_mean_wait": tail_mean(record.jobs.wait),
         "users.longest_mean_wait": max(by_user(record.jobs.wait, record.jobs.user_id), default=None),
         "elapsed_seconds": result.elapsed_seconds,
         "cpu_seconds": result.cpu_seconds,

@@ -19,6 +19,7 @@ FACTORS: dict[Unit, float] = {"s": 1, "min": 1 / 60, "h": 1 / 3600, "days": 1 / 
 
 KEYS = {
     *PolicyScores.model_fields,
+    "tail_mean_wait",
     "cpu_milliseconds_per_job",
     "wait_bound_milliseconds_per_job",
     *(f"run_time.{name}" for name in {*RunTimeScores.model_fields, "error_share", "pit_distance"} - {"pit"}),

@@ -58,13 +58,15 @@ class LogEntry(_Table):
     An `optional` log is left out where its file is missing, with a message. `months` are numbers from 1 of months of 30
     days since the first submission: each of these months is replayed by itself, from an empty machine. `put_back`
     describes jobs to generate that the log lacks. `completed` keeps only the jobs that completed (status 1) and ran for
-    a time between these two, in seconds: the part of a log that a paper had.
+    a time between these two, in seconds: the part of a log that a paper had. `skip` leaves out that many jobs from the
+    beginning, after `jobs` has cut the end: the rest is replayed from an empty machine.
     """
 
     log: str
     optional: bool = False
     label: str | None = None
     jobs: Annotated[int, Field(ge=1, le=MAX_LINES)] | None = None
+    skip: Annotated[int, Field(ge=0, le=MAX_LINES)] = 0
     filter: Oversized | None = None
     requests: Requests | None = None
     sizes: Sizes | None = None

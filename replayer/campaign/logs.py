@@ -18,6 +18,7 @@ from shadowtime.shared.accounting import lines_of
 from shadowtime.shared.chance import key_of, uniform
 from shadowtime.shared.cli import say
 from shadowtime.shared.errors import TraceError
+from shadowtime.shared.kernels import Flags
 
 
 class ArchiveFile(NamedTuple):
@@ -63,6 +64,7 @@ class CampaignLog:
     put_back: str | None = None
     load: float = 1.0
     completed: tuple[int, int] | None = None
+    skip: int = 0
 
 
 def find_logs(campaign: Campaign, folder: Path, first: int | None = None) -> list[CampaignLog]:
@@ -105,6 +107,7 @@ def _find(entry: LogEntry, campaign: Campaign, folder: Path, first: int | None) 
         entry.put_back,
         entry.load or campaign.load,
         entry.completed,
+        0 if first else entry.skip,
     )
 
 
@@ -151,7 +154,7 @@ def workload_of(log: CampaignLog) -> Workload:
         shortest, longest = log.completed
         kept = (status == COMPLETED) & (run_time >= shortest) & (run_time <= longest)
         trace = replace(trace, table=trace.table[kept])
-    return prepare(
+    workload = prepare(
         trace,
         log.processors,
         oversized=log.filter,
@@ -160,6 +163,17 @@ def workload_of(log: CampaignLog) -> Workload:
         limit=log.jobs,
         load=log.load,
     )
+    if log.skip >= len(workload):
+        raise TraceError(f"{log.label}: skip leaves out {log.skip:,} jobs, and the log has {len(workload):,}")
+    return _of_rows(workload, np.arange(len(workload)) >= log.skip) if log.skip else workload
+
+
+def _of_rows(workload: Workload, rows: Flags) -> Workload:
+    """Return the workload with these rows alone."""
+    columns, unused = (
+        {name: column[rows] for name, column in part.items()} for part in (workload.columns, workload.unused)
+    )
+    return replace(workload, columns=columns, unused=unused)
 
 
 MONTH = 30 * 86_400
@@ -181,10 +195,7 @@ def month_of(workload: Workload, month: int) -> Workload:
     rows = months == month
     if not rows.any():
         raise TraceError(f"{workload.name}: no job in month {month}; expected one of 1 to {months[-1]}")
-    columns, unused = (
-        {name: column[rows] for name, column in part.items()} for part in (workload.columns, workload.unused)
-    )
-    return replace(workload, columns=columns, unused=unused)
+    return _of_rows(workload, rows)
 
 
 QUEUE = re.compile(r";\s*Queue:\s*(\d{1,9})\s+([A-Za-z][\w-]*)\s*$")

@@ -9,6 +9,6 @@ if TYPE_CHECKING:
     from shadowtime.replayer.report.markup import cell, escape, figure, table
     from shadowtime.replayer.report.prediction_figures import waits_and_bounds
     from shadowtime.replayer.report.report import page, whole
-    from shadowtime.replayer.report.statistics import PairedDifferences, by_user, clock_of, paired
+    from shadowtime.replayer.report.statistics import PairedDifferences, by_user, clock_of, paired, tail_mean
 
 __getattr__ = lazy_exports(__name__)
