@@ -11,7 +11,7 @@ from pydantic.fields import FieldInfo
 from shadowtime.__main__ import GROUPS
 from shadowtime.completion_scripts import command_of
 from shadowtime.services.catalogue import DEFAULTS, REGISTRIES
-from shadowtime.services.scheduler.registry import BEST
+from shadowtime.services.scheduler.registry import RECOMMENDED
 from shadowtime.shared.cli.paths import ROOT
 from shadowtime.shared.metric_names import METRICS, RESULTS, RUN, Metric
 from shadowtime.shared.spec import as_text
@@ -166,7 +166,9 @@ def specs() -> str:
             if all(name in fields and repr(fields[name]) == repr(field) for fields in with_keys)
         }
         if option == "policy":
-            parts.append(f"`best` is what the project recommends: `{BEST}`. Keys behind it replace those.\n")
+            parts.append(
+                f"`best` is what the project recommends: `{RECOMMENDED['best']}`. Keys behind it replace those.\n"
+            )
         if common:
             parts.append(f"Keys of all {'policies' if option == 'policy' else f'but `{DEFAULTS[option]}`'}:\n")
             nested = [

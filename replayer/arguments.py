@@ -202,7 +202,6 @@ def configurations(
     A closed-loop source makes one pass over the trace for each policy. Any other source has only its own schedule. It
     makes one pass for each predictor or adjustment to score.
     """
-    runtime, adjustment = DEFAULTS["runtime"], DEFAULTS["adjustment"]
     if SOURCES[mode].closed_loop:
         for option, values in (("--runtime", runtimes), ("--adjustment", adjustments)):
             if values and len(values) > 1:
@@ -211,8 +210,8 @@ def configurations(
                     f"set another value for a policy in its SPEC: easy:{option.removeprefix('--')}=…"
                 )
 
-        pair = ((runtimes or [runtime])[0], (adjustments or [adjustment])[0])
-        chosen = [(policy, configure(policy, *pair)) for policy in policies]
+        runtime, adjustment = (values[0] if values else None for values in (runtimes, adjustments))
+        chosen = [(policy, configure(policy, runtime, adjustment)) for policy in policies]
         require_different("--policy", chosen)
         return chosen
 
@@ -220,12 +219,10 @@ def configurations(
         raise SettingsError(
             f"--policy: expected one in {mode} mode, where jobs start as recorded; found {len(policies)}"
         )
-    pairs = [
-        (predictor or runtime, other or adjustment)
-        for predictor, other in zip_longest(runtimes or [runtime], adjustments or [adjustment])
-    ]
+    pairs = zip_longest(runtimes or (), adjustments or ()) if runtimes or adjustments else [(None, None)]
     made = [configure(policies[0], *pair) for pair in pairs]
-    require_different("--runtime and --adjustment", zip(map(", ".join, pairs), made, strict=True))
+    names = [f"{value.runtime}, {value.adjustment}" for value in made]
+    require_different("--runtime and --adjustment", zip(names, made, strict=True))
     return [(mode, value) for value in made]
 
 

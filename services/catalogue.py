@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from shadowtime.services.runtime_distribution import PREDICTORS
-from shadowtime.services.scheduler import BEST, POLICIES
+from shadowtime.services.scheduler import AIMS, POLICIES, RECOMMENDED
 from shadowtime.services.wait_bound import BOUNDERS
 from shadowtime.services.walltime_adjustment import ADJUSTERS
 from shadowtime.shared.messages import ClusterOpened
@@ -41,26 +41,28 @@ def canonical(option: str, spec: str) -> str:
     return str(REGISTRIES[option].canonical(parse(spec)))
 
 
-def configure(
-    policy: str, runtime: str = DEFAULTS["runtime"], adjustment: str = DEFAULTS["adjustment"]
-) -> Configuration:
+def configure(policy: str, runtime: str | None = None, adjustment: str | None = None) -> Configuration:
     """Return the full configuration of a policy's SPEC.
 
-    `runtime` and `adjustment` are defaults. A SPEC that names its own overrides them.
+    A SPEC that names its own predictor or adjustment overrides `runtime` and `adjustment`. Where neither names a
+    predictor, the policy plans with its own default.
 
     >>> configure("easy-sjbf:runtime=last-two,fallback=incremental")
     Configuration(policy='easy-sjbf(fallback=incremental)', runtime='last-two', adjustment='none')
+    >>> configure("guarded").runtime.partition("(")[0], configure("guarded", "requested").runtime
+    ('empirical', 'requested')
     """
     spec = parse(policy)
-    if spec.name == "best":
-        recommended = parse(BEST)
+    if spec.name in RECOMMENDED:
+        recommended = parse(RECOMMENDED[spec.name])
         spec = Spec(recommended.name, {**recommended.keys, **spec.keys})
     keys = dict(spec.keys)
     runtime, adjustment = keys.pop("runtime", runtime), keys.pop("adjustment", adjustment)
+    policy = canonical("policy", str(Spec(spec.name, keys)))
     return Configuration(
-        canonical("policy", str(Spec(spec.name, keys))),
-        canonical("runtime", runtime),
-        canonical("adjustment", adjustment),
+        policy,
+        canonical("runtime", runtime or POLICIES.classes[spec.name].predictor),
+        canonical("adjustment", adjustment or DEFAULTS["adjustment"]),
     )
 
 
@@ -88,10 +90,11 @@ def spelled_out(configuration: Configuration) -> Spelled:
     'easy(runtime=last-two,adjustment=none)'
     """
     name, chosen, defaults = spelled("policy", configuration.policy)
+    plain = configure(name)
     for option in ("runtime", "adjustment"):
         spec = str(getattr(configuration, option))
         text = (f"{option}={spelled(option, spec)}",)
-        chosen, defaults = (chosen, defaults + text) if spec == DEFAULTS[option] else (chosen + text, defaults)
+        chosen, defaults = (chosen, defaults + text) if spec == getattr(plain, option) else (chosen + text, defaults)
     return Spelled(name, chosen, defaults)
 
 
@@ -105,7 +108,8 @@ class SpecKey(NamedTuple):
 
 def entries() -> Iterator[tuple[str, str, str, list[SpecKey]]]:
     """Yield the option, name, description and keys of every policy, predictor, adjustment and wait bound."""
-    yield "policy", "best", f"What the project recommends: {BEST}", []
+    for name, spec in RECOMMENDED.items():
+        yield "policy", name, f"What the project recommends{AIMS[name]}: {spec}", []
     for option, registry in REGISTRIES.items():
         for name, chosen in sorted(registry.classes.items()):
             keys = [

@@ -1,24 +1,18 @@
 """Executors that replay cells on the cores of this machine or on the workers of a Dask scheduler."""
 
 import logging
-import multiprocessing
-import os
-import signal
-from collections.abc import Generator, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from concurrent.futures.process import BrokenProcessPool
-from contextlib import ExitStack, contextmanager
-from threading import Thread
+from collections.abc import Generator, Sequence
+from contextlib import ExitStack
+from operator import attrgetter
 
 from shadowtime.replayer.campaign.cell_run import CellResult, carry_out_cell
 from shadowtime.replayer.campaign.grid import Cell
+from shadowtime.replayer.io import in_processes
 from shadowtime.shared.errors import ReplayError, SettingsError, reason_of
 
 
 def on_cores(cells: Sequence[Cell], processes: int) -> Generator[tuple[Cell, CellResult], None, None]:
     """Replay cells, and yield each cell with its result as soon as it is done.
-
-    Each process has its own executor. So an error can name the cell of a process that dies.
 
     Raises
     ------
@@ -27,54 +21,7 @@ def on_cores(cells: Sequence[Cell], processes: int) -> Generator[tuple[Cell, Cel
     ShadowtimeError
         If a cell cannot be replayed.
     """
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload([carry_out_cell.__module__])
-    waiting = iter(cells)
-    executors = [ProcessPoolExecutor(1, context, _begin) for _ in range(min(processes, len(cells)))]
-    busy: dict[Future[CellResult], tuple[ProcessPoolExecutor, Cell]] = {}
-
-    def give(executor: ProcessPoolExecutor) -> None:
-        if (cell := next(waiting, None)) is not None:
-            with _naming(cell):
-                busy[executor.submit(carry_out_cell, cell)] = executor, cell
-
-    try:
-        for executor in executors:
-            give(executor)
-        while busy:
-            for future in wait(busy, return_when=FIRST_COMPLETED).done:
-                executor, cell = busy.pop(future)
-                with _naming(cell):
-                    outcome = future.result()
-                give(executor)
-                yield cell, outcome
-    finally:
-        for process in multiprocessing.active_children() if busy else ():
-            process.kill()
-        for executor in executors:
-            executor.shutdown(cancel_futures=True)
-
-
-@contextmanager
-def _naming(cell: Cell) -> Iterator[None]:
-    """Raise `ReplayError` with the name of the cell if its process dies."""
-    try:
-        yield
-    except BrokenProcessPool:
-        raise ReplayError(f"{cell.name}: the process ended abnormally: killed, or out of memory") from None
-
-
-def _begin() -> None:
-    """Leave Ctrl-C to the parent process, and exit when the parent exits."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    Thread(target=_end_with_parent, daemon=True).start()
-
-
-def _end_with_parent() -> None:
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
+    return in_processes(carry_out_cell, cells, processes, attrgetter("name"))
 
 
 # Cells on Dask: on local workers, or on the workers of a running scheduler.

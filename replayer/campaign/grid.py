@@ -142,17 +142,16 @@ def grid_of(campaign: Campaign, logs: Sequence[CampaignLog]) -> list[Cell]:
     return cells
 
 
-def _rows(campaign: Campaign) -> Iterator[tuple[str, PolicyEntry, tuple[str, str], str]]:
+def _rows(campaign: Campaign) -> Iterator[tuple[str, PolicyEntry, tuple[str | None, str | None], str]]:
     """Yield the label, policy, other SPECs and wait bound of each table row. Labels name only what differs.
 
     The other SPECs are those of run-time predictor and adjustment.
     """
     bounds = campaign.wait_bound or (DEFAULTS["wait-bound"] if SOURCES[campaign.mode].closed_loop else "bmbp",)
-    runtimes, adjustments = campaign.runtime or (DEFAULTS["runtime"],), campaign.adjustment or (DEFAULTS["adjustment"],)
-    settings = (runtimes, adjustments, bounds)
-    for entry, *chosen in product(campaign.policies, *settings):
-        varied = [name for name, several in zip(chosen, settings, strict=True) if len(several) > 1]
+    settings = (campaign.runtime or (None,), campaign.adjustment or (None,), bounds)
+    for entry, runtime, adjustment, bound in product(campaign.policies, *settings):
+        chosen = (runtime, adjustment, bound)
+        varied = [name for name, several in zip(chosen, settings, strict=True) if name and len(several) > 1]
         if len(campaign.policies) > 1 or not varied:
             varied.insert(0, entry.called)
-        runtime, adjustment, bound = chosen
         yield ", ".join(varied), entry, (runtime, adjustment), canonical("wait-bound", bound)

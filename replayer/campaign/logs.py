@@ -163,9 +163,20 @@ def workload_of(log: CampaignLog) -> Workload:
         limit=log.jobs,
         load=log.load,
     )
-    if log.skip >= len(workload):
-        raise TraceError(f"{log.label}: skip leaves out {log.skip:,} jobs, and the log has {len(workload):,}")
-    return _of_rows(workload, np.arange(len(workload)) >= log.skip) if log.skip else workload
+    return without_first(workload, log.skip)
+
+
+def without_first(workload: Workload, count: int) -> Workload:
+    """Return the workload without its first jobs.
+
+    Raises
+    ------
+    TraceError
+        If no job is left.
+    """
+    if count >= len(workload):
+        raise TraceError(f"{workload.name}: skip leaves out {count:,} jobs, and the log has {len(workload):,}")
+    return _of_rows(workload, np.arange(len(workload)) >= count) if count else workload
 
 
 def _of_rows(workload: Workload, rows: Flags) -> Workload:

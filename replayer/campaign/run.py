@@ -1,6 +1,5 @@
 """The steps of a campaign: find its logs, replay the unfinished cells, store, write and print the results."""
 
-import os
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -15,7 +14,7 @@ from shadowtime.replayer.campaign.file import Campaign
 from shadowtime.replayer.campaign.grid import Cell, grid_of
 from shadowtime.replayer.campaign.logs import find_logs
 from shadowtime.replayer.campaign.tables import LogTable, as_latex, print_tables, tables_of
-from shadowtime.replayer.io import CLOCKS
+from shadowtime.replayer.io import CLOCKS, usable_cores
 from shadowtime.shared.cli import messages, say
 from shadowtime.shared.errors import SettingsError
 from shadowtime.shared.formatting import duration
@@ -135,7 +134,7 @@ def replayed(campaign: Campaign, how: How) -> Replayed:
 def _place(how: How) -> CarryOut:
     """Return the function that replays cells, on the cores of this machine or on Dask."""
     place, _, address = how.on.partition("=")
-    processes = how.workers or os.cpu_count() or 1
+    processes = how.workers or usable_cores()
     if how.on == "cores":
         return lambda cells: on_cores(cells, processes)
     if place != "dask":

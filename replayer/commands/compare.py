@@ -12,6 +12,7 @@ from shadowtime.shared.cli import application, run_app
 CHOICES: dict[str, object] = {
     "policy": ["fcfs", "easy", "easy-sjbf", "lwf", "wfp", "best"],
     "report": Path("comparison.html"),
+    "predictions": True,
 }
 """Defaults of `compare` that differ from those of `replay`."""
 

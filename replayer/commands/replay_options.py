@@ -120,9 +120,9 @@ class Options:
         bool,
         typer.Option(
             "--predictions/--no-predictions",
-            help="Whether to score, beside the policies, what jobs are told under EASY: run times, waits and bounds.",
+            help="Also score the predictions at submission, under EASY: run times, waits and bounds on waits.",
         ),
-    ] = True
+    ] = False
     list_: Annotated[
         bool, typer.Option("--list", help="Name every policy and predictor; of those named behind it, tell the keys.")
     ] = False

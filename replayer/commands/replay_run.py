@@ -28,6 +28,8 @@ from shadowtime.replayer.comparison import (
     carry_out,
     carry_out_paced,
     carry_out_streamed,
+    pays,
+    replay_on_cores,
     with_progress,
 )
 from shadowtime.replayer.io import Interruption, Pace
@@ -37,6 +39,7 @@ from shadowtime.replayer.simulation import JobTraits
 from shadowtime.shared.chance import require_seed
 from shadowtime.shared.cli import say, start_logging
 from shadowtime.shared.errors import SettingsError
+from shadowtime.shared.kernels import kept_kernels
 from shadowtime.shared.messages import run_name
 
 if TYPE_CHECKING:
@@ -100,9 +103,13 @@ def compare_logs(options: Options) -> None:
     with result_files(targets, plans) as files, nullcontext() if settings is not None else interruption:
         if settings is not None:
             carry_out_all = partial(stream, settings=settings, run=options.run, pace=pace)
+        elif pace is None and not targets.decisions and not options.in_pieces and pays([*plans, *telling_plans]):
+            carry_out_all = partial(replay_on_cores, interruption=interruption)
         else:
             carry_out_all = partial(replay, pace=pace, interruption=interruption)
 
+        if settings is None and not kept_kernels():
+            say("compiling kernels, once for this user and machine: about a minute")
         observers = [*files.observers, *[[]] * len(telling_plans)]
         results = with_progress([*plans, *telling_plans], observers, carry_out_all, exact=pace is not None)
         results, predicted = results[: len(plans)], results[len(plans) :]

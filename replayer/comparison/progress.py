@@ -29,15 +29,24 @@ class ProgressBar:
 
     def __call__(self, envelope: Envelope) -> None:
         """Update the bar with an envelope."""
-        if self._task is None:
-            self._task = self._progress.add_task(self._name, total=len(self._plan.workload))
+        task = self._begun()
         if isinstance(envelope.event, ClusterClosed):
             for sentence in sentences(envelope):
                 self._progress.console.print(f"{self._name}: {sentence}", markup=False, highlight=False)
         elif isinstance(envelope.event, JobEnded) and not envelope.event.requeued:
             self._ended += 1
             if self._ended % self._every == 0:
-                self._progress.update(self._task, completed=self._ended)
+                self._progress.update(task, completed=self._ended)
+
+    def show(self, ended: int) -> None:
+        """Show the number of ended jobs of a replay in another process. The bar appears with the first."""
+        if ended:
+            self._progress.update(self._begun(), completed=ended)
+
+    def _begun(self) -> TaskID:
+        if self._task is None:
+            self._task = self._progress.add_task(self._name, total=len(self._plan.workload))
+        return self._task
 
 
 def with_progress(

@@ -53,6 +53,10 @@ class RunRecord:
         """Return the state after the replay, for pickling. The unpickled record cannot observe any more."""
         return {name: getattr(self, name) for name in ("plan", "bounded_waits", "decisions_sha256", "jobs")}
 
+    def adopt(self, other: "RunRecord") -> None:
+        """Take over the record of the same run from another process."""
+        vars(self).update(vars(other))
+
     def called(self, name: str) -> "RunRecord":
         """Return the record of the same run with another label."""
         other = copy(self)

@@ -26,7 +26,7 @@ class Interruption:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         signal.signal(signal.SIGINT, self._before)
 
-    def __call__(self, envelope: Envelope) -> None:
+    def __call__(self, envelope: Envelope | None = None) -> None:
         """Raise `KeyboardInterrupt` if there was a signal."""
         if self._noted:
             raise KeyboardInterrupt

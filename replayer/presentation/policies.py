@@ -52,9 +52,21 @@ def comparison_table(results: Sequence[RunResult], *, baseline: str | None = Non
         _title(f"{plan.cluster}: {jobs_of(plan)}", rows, "mean bounded slowdown"),
         {"policy": names},
         columns,
-        price,
+        [plans_with((name, row.plan) for name, row in zip(names, rows, strict=True)), *price],
         legend(zip(names, (spelled_out(row.plan.configuration) for row in rows), strict=True)),
     )
+
+
+def plans_with(rows: Iterable[tuple[str, RunPlan]]) -> str:
+    """Return in words which run times the policies plan with, from the name and plan of each row."""
+    names: dict[str, list[str]] = {}
+    for name, plan in rows:
+        _, *specs = plan.configuration
+        predictor, adjustment = (parse(spec).name for spec in specs)
+        times = "requests" if predictor == "requested" else f"predictions ({predictor})"
+        names.setdefault(times if adjustment == "none" else f"{times}, adjusted ({adjustment})", []).append(name)
+    parts = [(", ".join(those), "plans" if len(those) == 1 else "plan", times) for times, those in names.items()]
+    return "; ".join(f"{those} {verb} with {times}" for those, verb, times in parts)
 
 
 def forecast_table(results: Sequence[RunResult], *, exact: bool = False) -> FittedTable:

@@ -68,7 +68,7 @@ def follow(
     ] = "12months",
     policy: Annotated[
         str, typer.Option(metavar="SPEC", help="Whose decisions are the advice.")
-    ] = "best:queue=priority,forecast=yes",
+    ] = "cautious:queue=priority,forecast=yes",
     runtime: Annotated[str, typer.Option(metavar="SPEC", help="Run-time predictor, if the policy names none.")] = (
         "experts"
     ),

@@ -26,6 +26,9 @@ from shadowtime.shared.messages import (
 
 FITS_NOW = FitsNow()
 
+GOOD_PREDICTOR = "empirical"
+"""Predictor of the policies that plan with predictions unless told otherwise (docs/choosing-best.md#the-predictor)."""
+
 Output = Decision | Evaluated | CutShort | Chosen | Again
 
 
@@ -39,6 +42,9 @@ class Policy(Protocol):
     name: ClassVar[str]
     Settings: ClassVar[type[PolicySettings]]
     settings: PolicySettings
+    predictor: ClassVar[str] = "requested"
+    """SPEC of the run-time predictor that the policy plans with where a run names none. Policies of papers keep
+    requests."""
     as_easy: ClassVar[bool] = False
     """Whether the policy protects one job, as EASY does: no later job delays the first job that does not fit."""
     starts_only: bool = True

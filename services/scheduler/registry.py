@@ -8,22 +8,23 @@ from shadowtime.services.scheduler.slurm import Slurm
 from shadowtime.services.scheduler.tuned import Tuned
 from shadowtime.shared.spec import Registry
 
+CAUTIOUS = (
+    "probabilistic:tau=1,criterion=gain,candidates=spf,accept_easy_safe=yes,patience=0.8,mass=censor,points=4,"
+    "recalibrate=stated,runtime=empirical"
+)
+
+RECOMMENDED: dict[str, str] = {"best": CAUTIOUS, "cautious": CAUTIOUS}
+"""SPECs that the project recommends, predictor included, by name. Chosen by the protocol of docs/choosing-best.md."""
+
+AIMS: dict[str, str] = {"best": "", "cautious": " where requests must hold for the job at the head of the queue"}
+"""What each recommendation is for."""
+
 POLICIES: Registry[Policy] = Registry(
     "policy",
     [Fcfs, Lwf, Easy, EasySjbf, AllReserve, Conservative, Wfp, Probabilistic, Guarded, Tuned, Slurm],
-    aliases=["best"],
+    aliases=list(RECOMMENDED),
     common=["runtime", "adjustment"],
     group="policies",
     base=Policy,
     settings=PolicySettings,
 )
-
-BEST = (
-    "probabilistic:tau=1,criterion=gain,candidates=spf,accept_easy_safe=yes,patience=0.8,mass=censor,points=4,"
-    "recalibrate=stated,runtime=empirical"
-)
-"""Meaning of `--policy best`: the recommended configuration, predictor included.
-
-Chosen by the protocol of docs/choosing-best.md: the lowest slowdown among configurations whose longest wait stays near
-EASY's.
-"""

@@ -72,7 +72,7 @@ def shadow(
     if seed is not None:
         require_seed(seed)
     for spec in policy:
-        configure(spec, runtime or "requested", adjustment or "none")
+        configure(spec, runtime, adjustment)
     settings = read_settings(context.args, "shadow")
     start_logging(settings.log_format, "shadow")
     real = of or run_name(cluster, "live")

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from shadowtime.services.catalogue import canonical, configure
+from shadowtime.services.catalogue import DEFAULTS, canonical, configure
 from shadowtime.shared.bounds import MAX_NAME_LENGTH
 from shadowtime.shared.errors import SettingsError
 from shadowtime.shared.messages import ClusterOpened
@@ -56,7 +56,8 @@ class ShadowOptions:
         if like.cluster != self.of.cluster:
             real = f"run {quote(self.of.real)} is of cluster {quote(like.cluster)}"
             raise SettingsError(f"{real}, not of {quote(self.of.cluster)}")
-        chosen = configure(self.policy, self.runtime or like.runtime, self.adjustment or like.adjustment)
+        theirs = None if like.runtime == DEFAULTS["runtime"] else like.runtime
+        chosen = configure(self.policy, self.runtime or theirs, self.adjustment or like.adjustment)
         return like.model_copy(
             update={
                 "mode": "closed",

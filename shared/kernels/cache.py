@@ -112,6 +112,9 @@ log = logging.getLogger(__name__)
 DIGEST = 32
 """Bytes at the head of a file with the SHA-256 digest of the rest."""
 
+FILES = 4
+"""Compiled forms of a kernel that are kept."""
+
 _CONSTANT = (bool, int, float, complex, str, bytes, type(None))
 
 
@@ -127,16 +130,18 @@ class CompiledBefore(UserProvidedCacheLocator):
 
 
 class KernelCache(FunctionCache):
-    """The cache of one kernel, in the folder that numba chooses."""
+    """The cache of one kernel, in `folder` if this can be written, else in the folder that numba chooses."""
 
     _impl_class = Payload
     _cache_path: str
     _impl: Any
     _py_func: Any
 
-    def __init__(self, function: Callable[..., object]) -> None:
+    def __init__(self, function: Callable[..., object], folder: Path | None = None) -> None:
         of_its_own: Any = super()
         of_its_own.__init__(function)
+        if folder is not None and os.access(folder, os.W_OK | os.X_OK):
+            self._cache_path = str(folder)
 
     def file(self, signature: Any) -> Path:
         """Return the file of a kernel. Its name hashes signature, processor, numba's version and all compiled code."""
@@ -168,7 +173,7 @@ class KernelCache(FunctionCache):
         return self._impl.rebuild(target_context, payload)
 
     def save_overload(self, sig: Any, data: Any) -> None:
-        """Write a compiled kernel, and delete the older files of this kernel."""
+        """Write a compiled kernel, and delete its files but the last `FILES`: other checkouts may use them."""
         if not self._impl.check_cachable(data):
             return
         pickled: Any = dumps
@@ -185,10 +190,10 @@ class KernelCache(FunctionCache):
             log.warning("compiled kernel %s cannot be stored: %s", file, error)
             return
 
-        for old in file.parent.glob(f"{self._impl.filename_base}.*nb[ci]"):
-            if old != file:
-                with suppress(OSError):
-                    old.unlink()
+        with suppress(OSError):  # another process deletes, too
+            files = file.parent.glob(f"{self._impl.filename_base}.*nb[ci]")
+            for old in sorted(files, key=lambda at: at.stat().st_mtime_ns)[:-FILES]:
+                old.unlink()
 
 
 @cache

@@ -4,7 +4,6 @@ import os
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
-from inspect import getfile
 from itertools import count
 from typing import Any, get_args, get_origin, get_type_hints
 
@@ -16,7 +15,7 @@ from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import CPUDispatcher, cpu_target
 from numba.extending import register_jitable
 
-from shadowtime.shared.kernels.cache import CompiledBefore, KernelCache
+from shadowtime.shared.kernels.cache import KernelCache
 from shadowtime.shared.kernels.decorator import INLINED, Kernel, cache_folder
 from shadowtime.shared.private_files import check_private, make_private_folder
 
@@ -78,13 +77,14 @@ def _cache(function: Callable[..., Any]) -> KernelCache:
     """Return the cache of a kernel in `cache_folder()`. The cache folder of other numba users in this process stays."""
     config: Any = numba.config
     before = config.CACHE_DIR
-    config.CACHE_DIR = before or str(cache_folder())
-    if not before:
-        part = CompiledBefore.get_suitable_cache_subpath(getfile(function))  # type: ignore[no-untyped-call]
-        with suppress(OSError):  # a cache that cannot be written is a warning
-            make_private_folder(cache_folder() / part)
-    try:
+    if before:
         return KernelCache(function)
+    folder = cache_folder() / function.__module__
+    with suppress(OSError):  # a cache that cannot be written is a warning
+        make_private_folder(folder)
+    config.CACHE_DIR = str(cache_folder())
+    try:
+        return KernelCache(function, folder)
     finally:
         config.CACHE_DIR = before
 

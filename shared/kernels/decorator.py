@@ -17,11 +17,19 @@ Function = TypeVar("Function", bound=Callable[..., object])
 
 
 def cache_folder() -> Path:
-    """Return the folder of compiled kernels. It is used unless `NUMBA_CACHE_DIR` names another folder.
+    """Return the folder of compiled kernels. All installations and checkouts of a user share it.
 
-    Numba gives each installation a folder inside it.
+    A file's name has a digest of all that it was compiled from. `NUMBA_CACHE_DIR` names another folder, in which each
+    installation has a folder of its own.
     """
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "shadowtime" / "kernels"
+    named = os.environ.get("NUMBA_CACHE_DIR")
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return Path(named) if named else cache / "shadowtime" / "kernels"
+
+
+def kept_kernels() -> int:
+    """Return the number of compiled kernels in the cache. O(files)."""
+    return sum(1 for _ in cache_folder().rglob("*.nbc"))
 
 
 class Kernel:

@@ -81,14 +81,16 @@ def plug_ins() -> Iterator[Finding]:
 
 
 def kernels() -> Iterator[Finding]:
-    """Yield the folder of compiled kernels, and whether it can be written."""
-    from shadowtime.shared.kernels import cache_folder
+    """Yield the folder of compiled kernels, how many it has, and whether it can be written."""
+    from shadowtime.shared.kernels import cache_folder, kept_kernels
 
-    folder = os.environ.get("NUMBA_CACHE_DIR") or cache_folder()
-    place = next(folder for folder in (cache_folder(), *cache_folder().parents) if folder.exists())
-    writable = "NUMBA_CACHE_DIR" in os.environ or (place.is_dir() and os.access(place, os.W_OK))
-    state = str(folder) if writable else f"{place} cannot be written, so every start compiles: set XDG_CACHE_HOME"
-    yield Finding("installed", "kernels", writable, state)
+    folder, kept = cache_folder(), kept_kernels()
+    place = next(place for place in (folder, *folder.parents) if place.exists())
+    writable = place.is_dir() and os.access(place, os.W_OK)
+    state = f"{folder}: {kept:,} compiled" if kept else f"{folder}: none compiled; the first replay does, once"
+    if not writable:
+        state = f"{place} cannot be written; new kernels are compiled anew by each installation: set XDG_CACHE_HOME"
+    yield Finding("installed", "kernels", writable or kept > 0, state)
 
 
 def programs() -> Iterator[Finding]:

@@ -16,7 +16,7 @@ from shadowtime.services.scheduler.kernels import (
     guarded_pass,
 )
 from shadowtime.services.scheduler.ordering import BypassedWork, OrderedSettings, Ordering, RunTimeMeasures
-from shadowtime.services.scheduler.policy import FITS_NOW, Policy, backfilled, backfills, start
+from shadowtime.services.scheduler.policy import FITS_NOW, GOOD_PREDICTOR, Policy, backfilled, backfills, start
 from shadowtime.services.scheduler.settings import unless_default
 from shadowtime.services.scheduler.tables import Queue, Running, expected_ends
 from shadowtime.services.scheduler.work_limits import MAX_STARTS
@@ -151,6 +151,7 @@ class Guarded(Policy):
     """
 
     name = "guarded"
+    predictor = GOOD_PREDICTOR
     Settings = GuardedSettings
 
     def __init__(self, settings: GuardedSettings) -> None:

@@ -10,7 +10,7 @@ from shadowtime.services.scheduler.forecasting import (
     forecaster_of,
 )
 from shadowtime.services.scheduler.ordering import InOrder, Ordering
-from shadowtime.services.scheduler.policy import Output, Policy, start_heads
+from shadowtime.services.scheduler.policy import GOOD_PREDICTOR, Output, Policy, start_heads
 from shadowtime.services.scheduler.probabilistic.backfill_pass import BackfillPass
 from shadowtime.services.scheduler.probabilistic.head_guard import ALWAYS, HeadGuard
 from shadowtime.services.scheduler.probabilistic.pass_state import PassState
@@ -44,6 +44,7 @@ class Probabilistic(InOrder, Policy):
     """
 
     name = "probabilistic"
+    predictor = GOOD_PREDICTOR
     Settings = ProbabilisticSettings
 
     def __init__(self, settings: ProbabilisticSettings) -> None:

@@ -7,7 +7,7 @@ import numpy as np
 
 from shadowtime.services.scheduler.ordering import BypassedWork
 from shadowtime.services.scheduler.policies import GuardedPass
-from shadowtime.services.scheduler.policy import Output, Policy
+from shadowtime.services.scheduler.policy import GOOD_PREDICTOR, Output, Policy
 from shadowtime.services.scheduler.tables import Queue, Running
 from shadowtime.services.scheduler.tuned.settings import TunedSettings
 from shadowtime.services.scheduler.tuned.simulated_machines import (
@@ -117,6 +117,7 @@ class Tuned(Policy):
     """
 
     name = "tuned"
+    predictor = GOOD_PREDICTOR
     Settings = TunedSettings
 
     def __init__(self, settings: TunedSettings) -> None:

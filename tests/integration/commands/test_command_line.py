@@ -22,7 +22,7 @@ from shadowtime.replayer.commands import replay_run as compare
 from shadowtime.replayer.logs.swf import write_swf
 from shadowtime.replayer.synthetic.generator import generate
 from shadowtime.services.catalogue import configure
-from shadowtime.services.scheduler.registry import BEST, POLICIES
+from shadowtime.services.scheduler.registry import POLICIES, RECOMMENDED
 from shadowtime.shared.cli.paths import ROOT
 from tests.support.patience import PATIENCE
 from tests.support.small_logs import job, write_log
@@ -336,7 +336,7 @@ def test_first_jobs_only(replay: Replay, log: Path) -> None:
 def test_in_pieces(replay: Replay, log: Path, tmp_path: Path) -> None:
     """All that a whole log gives but what needs all jobs at once."""
     whole, pieces = (
-        replay(log, "--no-predictions", "--json", "-", "--decisions", tmp_path / name, *given)
+        replay(log, "--json", "-", "--decisions", tmp_path / name, *given)
         for name, given in (("whole", ()), ("pieces", ("--in-pieces",)))
     )
     assert (tmp_path / "whole").read_bytes() == (tmp_path / "pieces").read_bytes()
@@ -399,7 +399,7 @@ def test_list_names_everything(replay: Replay) -> None:
     assert finished.status == 0
     for name in ("easy", "easy-sjbf", "fcfs", "requested", "last-two", "--wait-bound"):
         assert name in finished.out
-    assert BEST in "".join(finished.out.split()), "whole, however narrow the terminal"
+    assert RECOMMENDED["best"] in "".join(finished.out.split()), "whole, however narrow the terminal"
     assert len(finished.out.splitlines()) < 100
     assert all(len(line) <= 80 for line in finished.out.splitlines())
 
@@ -416,7 +416,7 @@ def test_list_tells_the_keys_of_what_is_named(replay: Replay) -> None:
 def test_paced_clusters_side_by_side(replay: Replay, log: Path, tmp_path: Path) -> None:
     arguments = [log, f"{log}@9", "--json", "-"]
     paced = replay(*arguments, "--speed", "1e7").document
-    for each, unpaced in zip(paced, replay(*arguments, "--no-predictions").document, strict=True):
+    for each, unpaced in zip(paced, replay(*arguments).document, strict=True):
         for document in (each, unpaced):
             del document["policies"][0]["elapsed_seconds"], document["policies"][0]["cpu_seconds"]
             del document["settings"]["speed"]

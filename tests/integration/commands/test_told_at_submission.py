@@ -20,8 +20,8 @@ def replayed(*options: str) -> "subprocess.CompletedProcess[str]":
     return done
 
 
-def test_run_times_forecasts_and_bounds_are_shown_by_default() -> None:
-    shown = replayed("--policy", "fcfs", "--policy", "easy").stdout
+def test_run_times_forecasts_and_bounds_are_shown_on_request() -> None:
+    shown = replayed("--policy", "fcfs", "--policy", "easy", "--predictions").stdout
     assert "bundled, run times as predicted at submission" in shown
     assert "bundled, waits as forecast at submission" in shown
     assert "bundled, bounds on the wait" in shown
@@ -31,7 +31,7 @@ def test_run_times_forecasts_and_bounds_are_shown_by_default() -> None:
 def test_the_page_has_the_figures_of_the_terminal_and_says_under_which_policy(tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     policies = ["--policy", "lwf", "--policy", "lwf:runtime=empirical"]
-    shown = replayed(*policies, "--report", str(page)).stdout
+    shown = replayed(*policies, "--report", str(page), "--predictions").stdout
     assert "run times as predicted at submission under easy" in shown
     assert "bounds on the wait under easy: bmbp" in shown
     found = page.read_text().partition('aria-label="Run-time predictions"')[2].partition("</table>")[0]
@@ -44,7 +44,7 @@ def test_the_page_has_the_figures_of_the_terminal_and_says_under_which_policy(tm
 
 def test_the_baseline_is_one_of_the_policies(tmp_path: Path) -> None:
     page, json = tmp_path / "page.html", tmp_path / "scores.json"
-    options = ["--policy", "easy", "--policy", "lwf", "--report", str(page), "--json", str(json), "--no-predictions"]
+    options = ["--policy", "easy", "--policy", "lwf", "--report", str(page), "--json", str(json)]
     assert "to lwf" in replayed(*options, "--baseline", "lwf").stdout
     assert orjson.loads(json.read_bytes())["settings"]["baseline"] == "lwf"
     assert "The baseline is lwf." in page.read_text()
@@ -54,7 +54,12 @@ def test_the_baseline_is_one_of_the_policies(tmp_path: Path) -> None:
 @pytest.mark.few(1)
 @pytest.mark.parametrize(
     "options",
-    [["--no-predictions"], ["--runtime", "last-two"], ["--adjustment", "auto"], ["--wait-bound", "bmbp:publish=plain"]],
+    [
+        ["--no-predictions"],
+        ["--predictions", "--runtime", "last-two"],
+        ["--predictions", "--adjustment", "auto"],
+        ["--predictions", "--wait-bound", "bmbp:publish=plain"],
+    ],
 )
 def test_who_chooses_himself_sees_what_he_chose(options: list[str]) -> None:
     assert "at submission" not in replayed(*options).stdout
@@ -69,7 +74,7 @@ def test_policies_and_their_decisions_are_as_without(tmp_path: Path) -> None:
             del row["elapsed_seconds"], row["cpu_seconds"]
         return names[0].read_bytes(), document, names[2].read_bytes().splitlines()[0]
 
-    with_them, without = results(), results("--no-predictions")
+    with_them, without = results("--predictions"), results()
     told = with_them[1].pop("told_at_submission")
     assert without[1].pop("told_at_submission") is None
     assert with_them == without

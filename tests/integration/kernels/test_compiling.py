@@ -2,6 +2,7 @@
 
 import os
 import pickle
+import shutil
 import signal
 import subprocess
 import sys
@@ -160,6 +161,11 @@ def test_what_a_kernel_calls_in_another_file_is_a_part_of_its_key(tmp_path: Path
     assert told(calling.format(3, 4)) == ["42", "1"], "it calls a kernel now"
     assert told(calling.format(3, 5)) == ["45", "1"], "which has changed"
     assert told(calling.format(3, 5)) == ["45", "0"]
+    assert told(calling.format(3, 4)) == ["42", "0"], "forms that other checkouts use are kept"
+    shutil.copytree(tmp_path / "changed", tmp_path / "elsewhere" / "changed")
+    environment["PYTHONPATH"] = f"{tmp_path / 'elsewhere'}{os.pathsep}{ROOT}"
+    package = tmp_path / "elsewhere" / "changed"
+    assert told(calling.format(3, 5)) == ["45", "0"], "another checkout uses the same files"
 
 
 KERNELS = """

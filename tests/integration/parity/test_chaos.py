@@ -34,7 +34,7 @@ def test_a_log_with_everything_that_clusters_do_while_everything_is_being_killed
     monkeypatch.setenv("PYTHONPATH", str(install(tmp_path / "site")))
     sizes = [word for change in ("40000:64", "90000:128") for word in ("--capacity", change)]
     stages = ["--policy", "easy:runtime=experts", "--adjustment", "auto", "--wait-bound", "bmbp"]
-    arguments = ["--mode", "eventful", "--jobs", "400", *sizes, *stages, "--no-predictions"]
+    arguments = ["--mode", "eventful", "--jobs", "400", *sizes, *stages]
     chaos(tmp_path, arguments, speed=10_000, kills=1, pause=1.0, seconds=600, share=0.5, typed=True)
 
 

@@ -63,6 +63,14 @@ def test_a_cache_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     assert "set XDG_CACHE_HOME" in told.stdout
 
 
+def test_the_number_of_compiled_kernels_is_told(tmp_path: Path) -> None:
+    assert "none compiled; the first replay does, once" in " ".join(doctor(XDG_CACHE_HOME=str(tmp_path)).stdout.split())
+    folder = tmp_path / "shadowtime" / "kernels" / "module"
+    folder.mkdir(parents=True)
+    (folder / "step.nbc").touch()
+    assert ": 1 compiled" in " ".join(doctor(XDG_CACHE_HOME=str(tmp_path)).stdout.split())
+
+
 def test_settings_that_are_none_end_with_one_line() -> None:
     told = doctor(SHADOWTIME_REDIS_URL="redis://:secret@localhost")
     assert "Traceback" not in told.stderr

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from shadowtime.replayer.campaign.logs import MAX_SHIFT, MONTH, month_of, perturbed
+from shadowtime.replayer.campaign.logs import MAX_SHIFT, MONTH, month_of, perturbed, without_first
 from shadowtime.shared.errors import TraceError
 from tests.support.small_logs import generated, job, workload_of
 
@@ -17,6 +17,14 @@ def test_a_month_has_thirty_days_from_the_first_submission() -> None:
     assert month_of(log, 0) is log
     with pytest.raises(TraceError, match="small: no job in month 3; expected one of 1 to 4"):
         month_of(log, 3)
+
+
+def test_jobs_at_the_beginning_can_be_left_out() -> None:
+    log = generated(40)
+    assert without_first(log, 15).columns["job_number"].tolist() == log.columns["job_number"][15:].tolist()
+    assert without_first(log, 0) is log
+    with pytest.raises(TraceError, match="generated: skip leaves out 40 jobs, and the log has 40"):
+        without_first(log, 40)
 
 
 def test_submissions_are_moved_by_up_to_a_minute_and_nothing_else() -> None:

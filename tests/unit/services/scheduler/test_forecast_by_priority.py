@@ -71,7 +71,7 @@ class Machine:
 
 
 @pytest.mark.parametrize("seed", range(60))
-@pytest.mark.parametrize("policy", ["easy:queue=priority,forecast=yes", "best:queue=priority,forecast=yes"])
+@pytest.mark.parametrize("policy", ["easy:queue=priority,forecast=yes", "cautious:queue=priority,forecast=yes"])
 def test_a_job_starts_when_it_was_forecast_if_nothing_else_comes(policy: str, seed: int) -> None:
     random = Random(seed)
     machine = Machine(policy)

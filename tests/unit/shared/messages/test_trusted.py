@@ -21,7 +21,7 @@ from shadowtime.shared.messages.envelope import Decided, Envelope, JobSubmitted,
 
 JOBS = 120
 POLICIES = (
-    *("easy", "easy-sjbf:runtime=last-two", "best", "best:forecast=yes"),
+    *("easy", "easy-sjbf:runtime=last-two", "best", "cautious:forecast=yes"),
     *("conservative", "lwf", "tuned", "guarded"),
 )
 WORKLOAD = prepare(read_swf(BUNDLED), limit=JOBS)

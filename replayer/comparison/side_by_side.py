@@ -1,0 +1,77 @@
+"""Replays of several plans at once, each in a process of its own."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from shadowtime.replayer.comparison.plan import RunPlan, RunResult, carry_out
+from shadowtime.replayer.comparison.progress import Observers, ProgressBar
+from shadowtime.replayer.comparison.run_record import RunRecord
+from shadowtime.replayer.io import Counters, Interruption, count, in_processes, usable_cores
+from shadowtime.shared.kernels import kept_kernels
+from shadowtime.shared.messages import Envelope, JobEnded
+
+LEAST_JOBS = 20_000
+"""Fewest jobs of all plans together for which processes of their own pay: each takes about a second to start."""
+
+EVERY = 256
+"""Ended jobs between two reports of a process."""
+
+
+class _Task(NamedTuple):
+    place: int
+    plan: RunPlan
+    recorded: bool
+
+
+class _Done(NamedTuple):
+    result: RunResult
+    record: RunRecord | None
+
+
+def pays(plans: Sequence[RunPlan]) -> bool:
+    """Return whether the plans are done sooner in processes of their own: many jobs, or kernels left to compile."""
+    jobs = sum(len(plan.workload) for plan in plans)
+    return len(plans) > 1 and usable_cores() > 1 and (jobs >= LEAST_JOBS or not kept_kernels())
+
+
+def replay_on_cores(plans: Sequence[RunPlan], observers: Observers, interruption: Interruption) -> list[RunResult]:
+    """Replay all plans on all cores. Observers are records of runs and progress bars, at most one of each per plan.
+
+    Raises
+    ------
+    ReplayError
+        If a process dies. The error names the policy.
+    """
+    records = [next((those for those in all_ if isinstance(those, RunRecord)), None) for all_ in observers]
+    bars = [next((those for those in all_ if isinstance(those, ProgressBar)), None) for all_ in observers]
+    counters = Counters(len(plans))
+
+    def tick() -> None:
+        interruption()
+        for place, bar in enumerate(bars):
+            if bar is not None:
+                bar.show(counters[place])
+
+    tasks = [_Task(place, plan, records[place] is not None) for place, plan in enumerate(plans)]
+    results: dict[int, RunResult] = {}
+    for task, done in in_processes(_replay, tasks, usable_cores(), lambda task: task.plan.label, tick, counters):
+        results[task.place] = done.result._replace(plan=task.plan)
+        if (record := records[task.place]) is not None and done.record is not None:
+            record.adopt(done.record)
+    return [results[place] for place in range(len(plans))]
+
+
+def _replay(task: _Task) -> _Done:
+    record = RunRecord(task.plan) if task.recorded else None
+    ended = 0
+
+    def counted(envelope: Envelope) -> None:
+        nonlocal ended
+        if isinstance(envelope.event, JobEnded) and not envelope.event.requeued:
+            ended += 1
+            if ended % EVERY == 0:
+                count(task.place, ended)
+
+    result = carry_out(task.plan, [counted] if record is None else [record, counted])
+    count(task.place, ended)
+    return _Done(result, record)
