@@ -219,9 +219,10 @@ def configurations(
         raise SettingsError(
             f"--policy: expected one in {mode} mode, where jobs start as recorded; found {len(policies)}"
         )
-    pairs = zip_longest(runtimes or (), adjustments or ()) if runtimes or adjustments else [(None, None)]
+    pairs = list(zip_longest(runtimes or (), adjustments or ())) or [(None, None)]
     made = [configure(policies[0], *pair) for pair in pairs]
-    names = [f"{value.runtime}, {value.adjustment}" for value in made]
+    defaults = DEFAULTS["runtime"], DEFAULTS["adjustment"]
+    names = [", ".join(spec or default for spec, default in zip(pair, defaults, strict=True)) for pair in pairs]
     require_different("--runtime and --adjustment", zip(names, made, strict=True))
     return [(mode, value) for value in made]
 

@@ -38,7 +38,7 @@ from shadowtime.shared.stages.stage import Stage
 from tests.benchmarks.logs import HELP, METAVAR, log
 from tests.support.clairvoyance import clairvoyant_stages
 
-POLICIES = ("easy", "best")
+POLICIES = ("easy", "cautious")
 TRACES = ("KTH", "SDSC-SP2", "CTC")
 FIXED = 100_000
 """Additions of the loop to which costs are compared."""

@@ -65,7 +65,12 @@ POLICIES = (
     "conservative:shape=greedy,widen=yes,test_runs=yes,speculate=expected",
     "conservative:guarantees=no,shape=greedy-narrow,widen=yes,test_runs=yes,speculate=0.01",
     *("guarded", "tuned", "slurm:calc_period=1"),
-    *("probabilistic", "probabilistic:points=16", "probabilistic:points=16,mass=censor,criterion=gain,tau=1", "best"),
+    *(
+        "probabilistic",
+        "probabilistic:points=16",
+        "probabilistic:points=16,mass=censor,criterion=gain,tau=1",
+        "cautious",
+    ),
 )
 FORECASTS = (
     *(f"{name}:forecast=yes" for name in ("fcfs", "lwf", "easy", "easy-sjbf", "all-reserve")),

@@ -22,7 +22,7 @@ MENDED = {"KTH": 0.187, "SDSC-SP2": 0.201, "CTC": 0.210}
 @pytest.mark.parametrize(("trace", "processors"), [("KTH", 100), ("SDSC-SP2", 128), ("CTC", 338)])
 def test_what_best_states_is_true(trace: str, processors: int, capsys: pytest.CaptureFixture[str]) -> None:
     """Recalibrated, of all candidates and of those that were started, and sharper than raw (docs/calibration.md)."""
-    scores = replayed(trace, processors, "best", "as-logged").scores.calibration
+    scores = replayed(trace, processors, "cautious", "as-logged").scores.calibration
     assert scores is not None
     assert scores.recalibrated is not None
     assert scores.recalibrated_started is not None

@@ -14,7 +14,7 @@ pytestmark = [pytest.mark.archive, needs_archive]
 
 
 @pytest.mark.parametrize(
-    ("policy", "by_requests"), [("easy", False), ("easy:runtime=empirical,forecast=yes", False), ("best", True)]
+    ("policy", "by_requests"), [("easy", False), ("easy:runtime=empirical,forecast=yes", False), ("cautious", True)]
 )
 def test_each_sentence_about_twenty_waiting_jobs_of_ctc_is_true(
     policy: str, by_requests: bool, capsys: pytest.CaptureFixture[str]

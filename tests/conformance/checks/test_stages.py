@@ -199,7 +199,10 @@ def test_a_rejected_event_keeps_its_reason_and_leaves_all_stages_agreed(log: lis
         ({"adjustment": "glass"}, "unknown walltime adjustment 'glass'; known: "),
         ({"wait_bound": "glass"}, "unknown wait bound 'glass'; known: "),
         ({"policy": "glass"}, "unknown policy 'glass'; known: "),
-        ({"policy": "best"}, "policy 'best' is a short name, but a run needs the SPEC that it stands for (see "),
+        (
+            {"policy": "cautious"},
+            "policy 'cautious' is a short name, but a run needs the SPEC that it stands for (see ",
+        ),
         (
             {"policy": "easy:depth=3"},
             "policy 'easy' has no key 'depth'; known keys: adjust_queue, adjust_candidates, running, distribution, "

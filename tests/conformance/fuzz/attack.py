@@ -111,7 +111,7 @@ def crowd(run: str, chance: Random, victims: Sequence[str], partitions: int) -> 
         policy=configure(
             chance.choice(
                 (
-                    *("probabilistic", "probabilistic:points=16,mass=censor,criterion=gain,tau=1", "best"),
+                    *("probabilistic", "probabilistic:points=16,mass=censor,criterion=gain,tau=1", "cautious"),
                     *("conservative:shape=greedy,widen=yes,test_runs=yes,speculate=expected", "all-reserve"),
                     *("easy:candidates=R/L,forecast=yes", "conservative:queue=R/L,guarantees=no"),
                 )

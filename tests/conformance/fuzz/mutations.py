@@ -372,5 +372,5 @@ def _specs(option: str) -> tuple[str, ...]:
                 ]
             found += [f"{name}:{key}={value}" for value in values]
     if option == "policy":
-        found += [configure("best").policy, "probabilistic:points=16,patience=0,candidates=P/L,mass=censor"]
+        found += [configure("cautious").policy, "probabilistic:points=16,patience=0,candidates=P/L,mass=censor"]
     return tuple(found)

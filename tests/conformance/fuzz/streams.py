@@ -16,7 +16,7 @@ from shadowtime.shared.stages.stage import StageRun
 
 SETTINGS: tuple[tuple[str, str, str], ...] = (
     ("easy", "none", "none"),
-    ("best", "none", "bmbp"),
+    ("cautious", "none", "bmbp"),
     ("easy-sjbf:runtime=last-two,forecast=yes", "percentile", "bmbp:publish=ensemble"),
     ("conservative:speculate=expected,test_runs=yes,shape=greedy,runtime=experts", "none", "bmbp:publish=conformal"),
 )

@@ -19,6 +19,7 @@ from shadowtime.shared.messages.envelope import Envelope
 
 STAGE_OF = {"runtime": "runtime_distribution", "adjustment": "walltime_adjustment", "wait-bound": "wait_bound"}
 WITH_KEYS = [
+    *(("policy", f"{name}:runtime=requested") for name in ("probabilistic", "guarded", "tuned")),
     *(("wait-bound", f"bmbp:publish={name}") for name in ("nodes", "ensemble", "conformal")),
     *(("runtime", f"{name}:predict=anew") for name in ("templates", "gibbons", "downey-mean", "empirical")),
 ]

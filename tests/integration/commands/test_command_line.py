@@ -206,7 +206,7 @@ def test_options_out_of_range(replay: Replay, log: Path, arguments: list[str], c
 
 def test_unknown_policy_lists_every_known_one(replay: Replay, log: Path) -> None:
     line = refused(replay(log, "--policy", "nope"))
-    assert line.partition("known: ")[2].split(", ") == sorted(["best", *POLICIES.classes])
+    assert line.partition("known: ")[2].split(", ") == sorted([*RECOMMENDED, *POLICIES.classes])
 
 
 @pytest.mark.parametrize("size", ["²", "0", "99999999999999999999"])

@@ -30,7 +30,8 @@ POLICIES = (
     "easy-sjbf",
     "probabilistic:budget=0.5,patience=1,points=2",
     "easy:fallback=incremental",
-    "best",
+    "cautious",
+    "tuned",
 )
 PREDICTORS = ("requested", "last-two", "experts")
 
@@ -117,7 +118,7 @@ def test_seeds_are_in_the_log() -> None:
     [
         ("easy", "requested", 1, 0.5),
         ("easy-sjbf:fallback=incremental", "last-two", 2, 0.25),
-        ("best", "requested", 3, 0.9),
+        ("cautious", "requested", 3, 0.9),
         ("probabilistic:tau=0.3", "hmm", 5, 0.6),
         ("fcfs", "last-two", 4, 0.02),
     ],

@@ -39,7 +39,7 @@ def assert_as_embedded(workers: Workers, run: str, folder: Path, *arguments: str
     ("run", "policy"),
     [
         pytest.param("easy", "easy", id="easy"),
-        pytest.param("best", "best", id="best"),
+        pytest.param("best", "cautious", id="cautious"),
         pytest.param("replanned", REPLANNED, id="replanned"),
         pytest.param("promised", PROMISED, id="promised"),
         pytest.param("anew", ANEW, id="anew"),

@@ -93,7 +93,7 @@ def results_of(*policies: str) -> list[RunResult]:
 
 
 def test_keys_are_those_of_the_design() -> None:
-    document = as_json(results_of("fcfs", "best"))
+    document = as_json(results_of("fcfs", "cautious"))
     assert set(document) == DOCUMENT | {
         "aligned",
         "lacks",
@@ -290,11 +290,11 @@ def test_tables_fit_and_keep_the_names(width: int) -> None:
 
 def test_the_legend_says_what_names_stand_for() -> None:
     """What was chosen comes first; typed between quotes it is the same policy."""
-    results = results_of("best", "easy", "easy:adjustment=percentile(percentile=90)")
+    results = results_of("cautious", "easy", "easy:adjustment=percentile(percentile=90)")
     legend = " ".join(rendered(results, 80).partition("best of its column")[2].split())
-    assert legend.index("best probabilistic(candidates=spf") < legend.index("budget=1.0")
+    assert legend.index("cautious probabilistic(candidates=spf") < legend.index("budget=1.0")
     assert "easy plans with requests; easy… plans with requests, adjusted (percentile)" in legend
-    spec = legend.rpartition("easy… ")[2].partition(" best ")[0]
+    spec = legend.rpartition("easy… ")[2].partition(" cautious ")[0]
     assert spec.startswith("easy(adjustment=percentile(percentile=90, threshold=0.5, ")
     assert configure(spec) == results[2].plan.configuration
     assert "easy " not in legend.rpartition("easy… ")[2], "what is all at its defaults says so by its name"

@@ -137,7 +137,7 @@ def test_the_seed_draws_the_futures_and_nothing_else_does() -> None:
     assert last(1).wait == last(2).wait
 
 
-@pytest.mark.parametrize("policy", ["easy", "easy-sjbf", "all-reserve", "best", "easy:queue=priority"])
+@pytest.mark.parametrize("policy", ["easy", "easy-sjbf", "all-reserve", "cautious", "easy:queue=priority"])
 def test_where_run_times_are_certain_all_futures_are_the_forecast(policy: str) -> None:
     """Of jobs that run as predicted the wait and all its quantiles are one number."""
     spec = f"{policy}{',' if ':' in policy else ':'}forecast=sampled,runtime=requested"
@@ -151,7 +151,7 @@ def test_where_run_times_are_certain_all_futures_are_the_forecast(policy: str) -
         assert each.starts_within == tuple((level, each.wait) for level in LEVELS)
 
 
-@pytest.mark.parametrize("policy", ["easy:runtime=empirical", "best"])
+@pytest.mark.parametrize("policy", ["easy:runtime=empirical", "cautious"])
 def test_decisions_and_forecasts_are_the_same_with_and_without_quantiles(policy: str) -> None:
     workload = prepare(read_swf(BUNDLED), limit=300)
 

@@ -34,7 +34,7 @@ POLICIES = {
     "wfp": ("wfp3", False),
     "easy:queue=spf,runtime=last-two": ("spf", False),
     "fcfs": ("fcfs", False),
-    "best": ("fcfs", True),
+    "cautious": ("fcfs", True),
     "probabilistic:tau=0.05,runtime=empirical": ("fcfs", True),
     "probabilistic:tau=0.3,criterion=paper,runtime=empirical": ("fcfs", True),
 }
@@ -142,7 +142,7 @@ def test_the_check_finds_what_is_made_untrue(logs: dict[str, list[Envelope]]) ->
 
 
 @pytest.mark.few(2)
-@pytest.mark.parametrize("policy", ["easy:runtime=empirical", "best", "conservative", "tuned"])
+@pytest.mark.parametrize("policy", ["easy:runtime=empirical", "cautious", "conservative", "tuned"])
 def test_who_follows_decisions_says_the_same(policy: str) -> None:
     """But what only a run of the policy tells, where that has a state of its own."""
     log = log_of(policy, 150)

@@ -171,7 +171,7 @@ def test_a_table_knows_those_that_were_started() -> None:
     assert ReliabilityTable().reliability() == Reliability(candidates=0)
 
 
-@pytest.mark.parametrize("policy", ["easy", "probabilistic:runtime=empirical", "best"])
+@pytest.mark.parametrize("policy", ["easy", "probabilistic:runtime=empirical", "cautious"])
 def test_nothing_is_left_of_jobs_that_have_ended(policy: str) -> None:
     jobs = prepare(read_swf(BUNDLED), limit=400)
     spec, runtime, adjustment = configure(policy)
