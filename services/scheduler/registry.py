@@ -17,7 +17,7 @@ RECOMMENDED: dict[str, str] = {"best": CAUTIOUS, "cautious": CAUTIOUS}
 """SPECs that the project recommends, predictor included, by name. Chosen by the protocol of docs/choosing-best.md."""
 
 AIMS: dict[str, str] = {"best": "", "cautious": " where requests must hold for the job at the head of the queue"}
-"""What each recommendation is for."""
+"""Purpose of each recommendation."""
 
 POLICIES: Registry[Policy] = Registry(
     "policy",
