@@ -3,6 +3,9 @@
 from typing import Literal
 
 Oversized = Literal["drop", "align"]
+Objective = Literal["slowdown", "wait", "fairness"]
+"""What a recommended policy is the best in."""
+
 Requests = Literal["as-logged", "at-least-run", "actual", "doubled", "queue-maximum"]
 Sizes = Literal["requested", "allocated"]
 Purpose = Literal["waits", "schedule"]

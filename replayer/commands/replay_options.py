@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from shadowtime.replayer.options import Oversized, Requests, Sizes, Transport, YesNo
+from shadowtime.replayer.options import Objective, Oversized, Requests, Sizes, Transport, YesNo
 from shadowtime.replayer.reading_options import Columns, NamesFile, NamesKey, Pools, TimeZone
 from shadowtime.shared.cli import lasting_imports
 
@@ -33,6 +33,9 @@ class Options:
         ),
     ] = None
     policy: Annotated[list[str] | None, typer.Option(metavar="SPEC", help="Repeat to compare; see --list.")] = None
+    objective: Annotated[
+        Objective | None, typer.Option(help="Also replay the policy that is recommended for this objective.")
+    ] = None
     baseline: Annotated[
         str | None,
         typer.Option(metavar="SPEC", help="The policy to compare the others with; easy if it is one, else the first."),

@@ -36,6 +36,7 @@ from shadowtime.replayer.io import Interruption, Pace
 from shadowtime.replayer.logs import BUNDLED, require_parquet
 from shadowtime.replayer.presentation import predictions_plan
 from shadowtime.replayer.simulation import JobTraits
+from shadowtime.services.scheduler import OBJECTIVES
 from shadowtime.shared.chance import require_seed
 from shadowtime.shared.cli import say, start_logging
 from shadowtime.shared.errors import SettingsError
@@ -48,7 +49,7 @@ if TYPE_CHECKING:
 
 def compare_logs(options: Options) -> None:
     """Replay every log under every configuration, then write and print the results."""
-    chosen = configurations(options.mode, options.policy or ["easy"], options.runtime, options.adjustment)
+    chosen = configurations(options.mode, _policies(options), options.runtime, options.adjustment)
     baseline = baseline_of([label for label, _ in chosen], options.baseline)
     bounder = parse_wait_bound(options.wait_bound, options.mode)
     changes = parse_changes(options.capacity or ())
@@ -129,6 +130,13 @@ def compare_logs(options: Options) -> None:
         print_tables(by_cluster, baseline, predicted=predicted, exact=options.seconds)
     if options.report is not None:
         say(f"wrote {options.report}")
+
+
+def _policies(options: Options) -> list[str]:
+    """Return the SPECs of the policies, the one that is recommended for the objective last."""
+    policies = options.policy or ["easy"]
+    recommended = [OBJECTIVES[options.objective]] if options.objective else []
+    return [*policies, *[name for name in recommended if name not in policies]]
 
 
 def read_stream_settings(transport: str, run: str | None, flags: Sequence[str] | None) -> "Settings | None":

@@ -7,7 +7,7 @@ from shadowtime.services.scheduler.policies import Easy
 from shadowtime.services.scheduler.policy import FITS_NOW, Output, Policy, start, start_heads
 from shadowtime.services.scheduler.pool_scheduler import PoolScheduler
 from shadowtime.services.scheduler.probabilistic import delay_bound, delay_probability
-from shadowtime.services.scheduler.registry import AIMS, POLICIES, RECOMMENDED
+from shadowtime.services.scheduler.registry import AIMS, OBJECTIVES, POLICIES, RECOMMENDED
 from shadowtime.services.scheduler.settings import PolicySettings
 from shadowtime.services.scheduler.slurm import spelled
 from shadowtime.services.scheduler.tables import (

@@ -16,6 +16,9 @@ CAUTIOUS = (
 RECOMMENDED: dict[str, str] = {"best": CAUTIOUS, "cautious": CAUTIOUS}
 """SPECs that the project recommends, predictor included, by name. Chosen by the protocol of docs/choosing-best.md."""
 
+OBJECTIVES: dict[str, str] = {"slowdown": "best", "wait": "best", "fairness": "cautious"}
+"""The recommendation for each objective: mean bounded slowdown, mean wait, mean wait of the user who waits longest."""
+
 AIMS: dict[str, str] = {"best": "", "cautious": " where requests must hold for the job at the head of the queue"}
 """Purpose of each recommendation."""
 
