@@ -10,7 +10,10 @@ from mkdocs.structure.files import Files
 from mkdocs.structure.pages import Page
 
 GLOSSARY = Path(__file__).with_name("glossary.md")
-EVERYDAY = {"job", "wait", "run", "pass", "event", "life", "turn", "head", "policy", "cluster", "member", "emit", "report", "draw", "commit", "order"}
+EVERYDAY = {
+    *("job", "wait", "run", "pass", "event", "life", "turn", "head", "policy", "cluster", "member"),
+    *("emit", "report", "draw", "commit", "order"),
+}
 """Terms that are also words of every other sentence, or that a reader of these pages knows."""
 ROW = re.compile(r"^\| (?!Term)(?!-)([^|]+?) \|", re.MULTILINE)
 OPAQUE = re.compile(r"(`[^`]*`|!?\[[^\]]*\]\([^)]*\)|<[^>]*>|\*\*[^*]*\*\*)", re.DOTALL)

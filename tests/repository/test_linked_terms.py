@@ -17,7 +17,7 @@ PAGE = """# A quantile
 
 A [bound](bounds.md) and `coverage`, `best` and the best; **quantile**
 of a confidence
-interval. Bounds, quantiles, a quantile.
+interval. Bounds, bounds.
 
 ```text
 histogram
@@ -30,7 +30,7 @@ LINKED = """# A quantile
 
 A [bound](bounds.md) and `coverage`, [`best`](../glossary.md#best) and the best; **quantile**
 of a [confidence
-interval](../glossary.md#confidence-interval). [Bounds](../glossary.md#bound), [quantiles](../glossary.md#quantile), a quantile.
+interval](../glossary.md#confidence-interval). [Bounds](../glossary.md#bound), bounds.
 
 ```text
 histogram

@@ -55,10 +55,11 @@ def test_a_build_is_reproducible_bit_for_bit(tmp_path: Path) -> None:
         if mode == 0o600:
             (tree / "shared" / "__pycache__").mkdir()
             (tree / "shared" / "__pycache__" / "left.pyc").write_bytes(b"left")
-        command = [sys.executable, "-m", "hatchling", "build", "-d", str(tmp_path / f"dist-{name}")]
+        dist = tmp_path / f"dist-{name}"
+        command = [sys.executable, "-m", "hatchling", "build", "-d", str(dist)]
         environment = os.environ | {"SOURCE_DATE_EPOCH": "1700000000", "PYTHONHASHSEED": str(mode)}
         subprocess.run(command, cwd=tree, check=True, capture_output=True, timeout=PATIENCE, env=environment)
-        built.append({path.name: sha256(path.read_bytes()).hexdigest() for path in (tmp_path / f"dist-{name}").iterdir()})
+        built.append({path.name: sha256(path.read_bytes()).hexdigest() for path in dist.iterdir()})
     assert built[0] == built[1]
     assert sorted(path.rpartition(".")[2] for path in built[0]) == ["gz", "whl"]
 

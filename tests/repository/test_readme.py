@@ -1,6 +1,6 @@
 """README keeps its word: its Python prints what it shows, what it links exists, and it stays short.
 
-The commands of README and docs are tried in tests/repository/test_docs.py. The subscriber is that of docs/subscribing.md.
+The commands of README and docs are tried in tests/repository/test_docs.py. The subscriber is docs/subscribing.md's.
 """
 
 import asyncio
@@ -33,9 +33,7 @@ def test_it_is_read_in_a_minute() -> None:
 
 @pytest.mark.parametrize("page", ["README.md", "docs/getting-started.md"])
 def test_its_python_prints_what_it_shows(page: str, capsys: pytest.CaptureFixture[str]) -> None:
-    ((code, shown),) = re.findall(
-        r"```python\n(.*?)```\n\n```text\n(.*?)```", (ROOT / page).read_text(), re.DOTALL
-    )
+    ((code, shown),) = re.findall(r"```python\n(.*?)```\n\n```text\n(.*?)```", (ROOT / page).read_text(), re.DOTALL)
     exec(code, {})
     assert capsys.readouterr().out == shown
 
