@@ -1,6 +1,6 @@
 """The results of a comparison as a JSON document, for `--json` and for the report."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from shadowtime.services.catalogue import spelled_out
 from shadowtime.shared.bounds import MAX_DURATION
 from shadowtime.shared.errors import SettingsError
 from shadowtime.shared.quoting import quote
+from shadowtime.shared.spec import parse
 
 
 def drift_rows(results: Sequence[RunResult]) -> list[dict[str, Any]]:
@@ -46,6 +47,21 @@ def baseline_of(policies: Sequence[str], wanted: str | None = None) -> str:
     if wanted not in policies:
         raise SettingsError(f"--baseline {quote(wanted)}: not among the policies {', '.join(policies)}")
     return wanted
+
+
+def plans_with(rows: Iterable[tuple[str, str, str]]) -> str:
+    """Return in words which run times policies plan with, from the name, predictor and adjustment of each.
+
+    >>> plans_with([("easy", "requested", "none"), ("tuned", "empirical(window=9)", "none")])
+    'easy plans with requests; tuned plans with predictions (empirical)'
+    """
+    names: dict[str, list[str]] = {}
+    for name, *specs in rows:
+        predictor, adjustment = (parse(spec).name for spec in specs)
+        times = "requests" if predictor == "requested" else f"predictions ({predictor})"
+        names.setdefault(times if adjustment == "none" else f"{times}, adjusted ({adjustment})", []).append(name)
+    parts = [(", ".join(those), "plans" if len(those) == 1 else "plan", times) for times, those in names.items()]
+    return "; ".join(f"{those} {verb} with {times}" for those, verb, times in parts)
 
 
 def as_json(

@@ -5,7 +5,7 @@ from functools import partial
 from itertools import pairwise
 from math import inf
 
-from shadowtime.replayer.comparison import RunPlan, RunResult, baseline_of, coverage_told, wait_bound_rows
+from shadowtime.replayer.comparison import RunPlan, RunResult, baseline_of, coverage_told, plans_with, wait_bound_rows
 from shadowtime.replayer.presentation.names import short_names
 from shadowtime.services.catalogue import spelled, spelled_out
 from shadowtime.shared.cli import FittedTable
@@ -52,21 +52,9 @@ def comparison_table(results: Sequence[RunResult], *, baseline: str | None = Non
         _title(f"{plan.cluster}: {jobs_of(plan)}", rows, "mean bounded slowdown"),
         {"policy": names},
         columns,
-        [plans_with((name, row.plan) for name, row in zip(names, rows, strict=True)), *price],
+        [plans_with((name, *row.plan.configuration[1:]) for name, row in zip(names, rows, strict=True)), *price],
         legend(zip(names, (spelled_out(row.plan.configuration) for row in rows), strict=True)),
     )
-
-
-def plans_with(rows: Iterable[tuple[str, RunPlan]]) -> str:
-    """Return in words which run times the policies plan with, from the name and plan of each row."""
-    names: dict[str, list[str]] = {}
-    for name, plan in rows:
-        _, *specs = plan.configuration
-        predictor, adjustment = (parse(spec).name for spec in specs)
-        times = "requests" if predictor == "requested" else f"predictions ({predictor})"
-        names.setdefault(times if adjustment == "none" else f"{times}, adjusted ({adjustment})", []).append(name)
-    parts = [(", ".join(those), "plans" if len(those) == 1 else "plan", times) for times, those in names.items()]
-    return "; ".join(f"{those} {verb} with {times}" for those, verb, times in parts)
 
 
 def forecast_table(results: Sequence[RunResult], *, exact: bool = False) -> FittedTable:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from shadowtime.replayer.comparison import coverage_told
+from shadowtime.replayer.comparison import coverage_told, plans_with
 from shadowtime.replayer.report.charts import numbered, series
 from shadowtime.replayer.report.markup import bars, cell, escape, table
 from shadowtime.replayer.report.statistics import PairedDifferences
@@ -50,6 +50,8 @@ def comparison(rows: Sequence[Row]) -> str:
         "Waits from submission to start. Geometric mean: of waits, each counted as at least 10 s. Slowdown: response "
         "time over run time, bounded at 10 s." + (" Bold: the best of its column." if len(rows) > 1 else "")
     )
+    planned = escape(plans_with((row["policy"], row["runtime"], row["adjustment"]) for row in rows))
+    caption += f" {planned[:1].upper()}{planned[1:]}."
     heads = [f"{entry.heading}, {entry.unit}" if entry.unit else entry.heading for entry in columns.values()]
     return table(["policy", *heads], body, "Scores of each policy", caption)
 

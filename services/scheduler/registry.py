@@ -13,7 +13,7 @@ CAUTIOUS = (
     "recalibrate=stated,runtime=empirical"
 )
 
-RECOMMENDED: dict[str, str] = {"best": CAUTIOUS, "cautious": CAUTIOUS}
+RECOMMENDED: dict[str, str] = {"best": "tuned:runtime=empirical", "cautious": CAUTIOUS}
 """SPECs that the project recommends, predictor included, by name. Chosen by the protocol of docs/choosing-best.md."""
 
 OBJECTIVES: dict[str, str] = {"slowdown": "best", "wait": "best", "fairness": "cautious"}
