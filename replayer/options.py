@@ -4,7 +4,7 @@ from typing import Literal
 
 Oversized = Literal["drop", "align"]
 Objective = Literal["slowdown", "wait", "fairness"]
-"""What a recommended policy is the best in."""
+"""Aim of a recommended policy."""
 
 Requests = Literal["as-logged", "at-least-run", "actual", "doubled", "queue-maximum"]
 Sizes = Literal["requested", "allocated"]

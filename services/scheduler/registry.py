@@ -20,7 +20,7 @@ OBJECTIVES: dict[str, str] = {"slowdown": "best", "wait": "best", "fairness": "c
 """The recommendation for each objective: mean bounded slowdown, mean wait, mean wait of the user who waits longest."""
 
 AIMS: dict[str, str] = {"best": "", "cautious": " where requests must hold for the job at the head of the queue"}
-"""What each recommendation is for."""
+"""Purpose of each recommendation."""
 
 POLICIES: Registry[Policy] = Registry(
     "policy",

@@ -1,10 +1,12 @@
 """What is installed: one package, `shadowtime`, light without its extras, that writes where it is called."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import zipfile
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -36,6 +38,30 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     subprocess.run(command, cwd=ROOT, check=True, capture_output=True, timeout=PATIENCE)
     (built,) = folder.glob("*.whl")
     return built
+
+
+def test_a_build_is_reproducible_bit_for_bit(tmp_path: Path) -> None:
+    """Two copies of the tree differ in place, times, rights and what lies beside the sources."""
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    built = []
+    for name, mode in (("one", 0o644), ("another-place", 0o600)):
+        tree = tmp_path / name
+        for line in listed.splitlines():
+            (tree / line).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(ROOT / line, tree / line, follow_symlinks=False)
+            if not (tree / line).is_symlink():
+                (tree / line).chmod(mode)
+                os.utime(tree / line, (mode * 1_000_000,) * 2)
+        if mode == 0o600:
+            (tree / "shared" / "__pycache__").mkdir()
+            (tree / "shared" / "__pycache__" / "left.pyc").write_bytes(b"left")
+        dist = tmp_path / f"dist-{name}"
+        command = [sys.executable, "-m", "hatchling", "build", "-d", str(dist)]
+        environment = os.environ | {"SOURCE_DATE_EPOCH": "1700000000", "PYTHONHASHSEED": str(mode)}
+        subprocess.run(command, cwd=tree, check=True, capture_output=True, timeout=PATIENCE, env=environment)
+        built.append({path.name: sha256(path.read_bytes()).hexdigest() for path in dist.iterdir()})
+    assert built[0] == built[1]
+    assert sorted(path.rpartition(".")[2] for path in built[0]) == ["gz", "whl"]
 
 
 @pytest.fixture(scope="module")

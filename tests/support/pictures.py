@@ -132,7 +132,7 @@ async def live(plan: StackPlan, page: Page) -> None:
 async def main() -> None:
     """Make all pictures, and note what they were made of."""
     PICTURES.mkdir(exist_ok=True)
-    typed = "shadowtime replay --policy easy --policy best"
+    typed = "shadowtime replay --policy easy --policy best --predictions"
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made)
         draw("terminal.svg", typed, told(*typed.split()[1:], "--report", str(folder / "report.html")))
