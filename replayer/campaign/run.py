@@ -1,22 +1,23 @@
 """The steps of a campaign: find its logs, replay the unfinished cells, store, write and print the results."""
 
+import logging
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from shadowtime.replayer.campaign.cell_run import CellResult, Figures
-from shadowtime.replayer.campaign.executors import on_cores, on_dask
+from shadowtime.replayer.campaign.cell_run import CellResult, Figures, carry_out_cell
 from shadowtime.replayer.campaign.file import Campaign
 from shadowtime.replayer.campaign.grid import Cell, grid_of
 from shadowtime.replayer.campaign.logs import find_logs
 from shadowtime.replayer.campaign.tables import LogTable, as_latex, print_tables, tables_of
-from shadowtime.replayer.io import CLOCKS, usable_cores
+from shadowtime.replayer.io import CLOCKS, in_processes, usable_cores
 from shadowtime.shared.cli import messages, say
-from shadowtime.shared.errors import SettingsError
+from shadowtime.shared.errors import ReplayError, SettingsError, reason_of
 from shadowtime.shared.formatting import duration
 from shadowtime.shared.output import require_places, result_file
 from shadowtime.shared.quoting import quote
@@ -140,6 +141,77 @@ def _place(how: How) -> CarryOut:
     if place != "dask":
         raise SettingsError(f"--on {quote(how.on)}: expected cores, dask or dask=ADDRESS")
     return lambda cells: on_dask(cells, processes, address or None)
+
+
+# Cells on all cores.
+
+
+def on_cores(cells: Sequence[Cell], processes: int) -> Generator[tuple[Cell, CellResult], None, None]:
+    """Replay cells, and yield each cell with its result as soon as it is done.
+
+    Raises
+    ------
+    ReplayError
+        If a process dies. The error names the cell.
+    ShadowtimeError
+        If a cell cannot be replayed.
+    """
+    return in_processes(carry_out_cell, cells, processes, attrgetter("name"))
+
+
+# Cells on Dask: on local workers, or on the workers of a running scheduler.
+
+CONNECT_SECONDS = 10
+
+
+def on_dask(
+    cells: Sequence[Cell], processes: int, address: str | None
+) -> Generator[tuple[Cell, CellResult], None, None]:
+    """Replay cells, and yield each cell with its result as soon as it is done.
+
+    Parameters
+    ----------
+    processes
+        Number of local workers, if no scheduler is named.
+    address
+        Address of a Dask scheduler, as `tcp://host:8786`; None for local workers. Its workers need Shadowtime
+        installed and the logs under the same path.
+
+    Raises
+    ------
+    SettingsError
+        If no scheduler answers.
+    ReplayError
+        If a cell kills its workers. The error names the cell.
+    ShadowtimeError
+        If a cell cannot be replayed.
+    """
+    from distributed import Client, KilledWorker, LocalCluster, as_completed  # here, because it is an optional extra
+
+    with ExitStack() as stack:
+        if address is None:
+            cluster = LocalCluster(
+                n_workers=min(processes, len(cells)),
+                threads_per_worker=1,
+                dashboard_address=None,
+                silence_logs=logging.CRITICAL,
+            )
+            client = stack.enter_context(Client(stack.enter_context(cluster)))
+        else:
+            try:
+                client = stack.enter_context(Client(address, timeout=CONNECT_SECONDS))
+            except (OSError, ValueError) as error:
+                raise SettingsError(f"--on dask={address}: no scheduler answers: {reason_of(error)}") from None
+
+        futures = {client.submit(carry_out_cell, cell, key=f"cell-{cell.digest}"): cell for cell in cells}
+        for future in as_completed(list(futures)):
+            cell = futures.pop(future)
+            try:
+                outcome: CellResult = future.result()
+            except KilledWorker:
+                raise ReplayError(f"{cell.name}: the worker ended abnormally: killed, or out of memory") from None
+
+            yield cell, outcome
 
 
 def _write(done: Replayed, how: How) -> None:
