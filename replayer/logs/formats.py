@@ -1,26 +1,24 @@
 """All log formats by name, recognised by the beginning of a file."""
 
-import gzip
-import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
 from shadowtime.replayer.logs.swf import read_swf
 from shadowtime.replayer.logs.trace import Trace
-from shadowtime.shared.accounting import BYTE_ORDER_MARK, GZIP, AccountingRows, Reading
-from shadowtime.shared.bounds import MAX_LINE_LENGTH
+from shadowtime.shared.accounting import SUFFIXES, AccountingRows, Reading, beginning_of, first_lines
+from shadowtime.shared.accounting.slurm import is_header
 from shadowtime.shared.errors import SettingsError
 
 
 class Format(NamedTuple):
-    """A log format: a test of the first line of a file, and the function that reads the file."""
+    """A log format: a test of the beginning of a file, and the function that reads the file."""
 
     begins: Callable[[bytes], bool]
     read: Callable[[Path, Reading], AccountingRows]
 
 
-STANDARD = (".swf", ".swf.gz")
+STANDARD = (".swf", *(f".swf{suffix}" for suffix in SUFFIXES))
 
 AS_READ = Reading()
 
@@ -45,6 +43,8 @@ def read_trace(path: Path, reading: Reading = AS_READ) -> Trace:
     'bundled'
     """
     form = format_of(path)
+    if reading.fields and (form is None or form == formats()["table"]):
+        form = formats()["sacct" if is_header(reading.fields, any_case=True) else "table"]
     if form is None:
         if reading != AS_READ and path.is_file():
             raise SettingsError(
@@ -57,36 +57,35 @@ def read_trace(path: Path, reading: Reading = AS_READ) -> Trace:
     from shadowtime.replayer.logs.accounted_log import trace_of
     from shadowtime.shared.accounting import read_names, read_parts
 
-    if reading.columns and form != formats()["table"]:
-        raise SettingsError(f"{path}: --columns is only for tables")
+    if reading.columns and form not in (formats()["sacct"], formats()["table"]):
+        raise SettingsError(f"{path}: --columns is only for tables and output of sacct")
     if reading.names_key is not None and reading.names is None:
         raise SettingsError("--names-key needs --names FILE, where the names are kept")
     parts = None if reading.pools is None else read_parts(reading.pools)
     names = read_names(reading.names, reading.names_key)
     rows = form.read(path, reading)
     rows.require_few_odd(path, lenient=reading.lenient)
-    trace = trace_of(path.name.removesuffix(".gz").rpartition(".")[0] or path.name, rows, reading, names, parts)
+    trace = trace_of(_name_of(path), rows, reading, names, parts)
     if reading.names is not None:
         names.write(reading.names)
     return trace
 
 
+def _name_of(path: Path) -> str:
+    name = path.name
+    for suffix in SUFFIXES:
+        name = name.removesuffix(suffix)
+    return name.rpartition(".")[0] or name
+
+
 def format_of(path: Path) -> Format | None:
     """Return the format that a file's first line shows; None for the Standard Workload Format and unknown formats."""
-    try:
-        with path.open("rb") as file:
-            line = file.peek(2)[:MAX_LINE_LENGTH]
-            if line.startswith(GZIP):
-                with gzip.GzipFile(fileobj=file) as unpacked:
-                    line = unpacked.readline(MAX_LINE_LENGTH)
-    except (OSError, EOFError, ValueError, zlib.error):
-        return None  # the reader raises a better error
-
-    line = line.removeprefix(BYTE_ORDER_MARK).split(b"\n", 1)[0]
+    head = beginning_of(path)
+    line = next(filter(bytes.strip, first_lines(head)), b"")
     if line.startswith(b";") or not line.strip(NUMERIC):
         return None
     for name, form in formats().items():
-        if form.begins(line) and not (name == "table" and path.name.endswith(STANDARD)):
+        if form.begins(head) and not (name == "table" and path.name.endswith(STANDARD)):
             return form
     return None
 
