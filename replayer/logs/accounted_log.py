@@ -123,7 +123,7 @@ def trace_of(name: str, rows: AccountingRows, reading: Reading, names: Names, pa
         .reshape(-1, 3)
         .T,
         None if parts else peak,
-        {int(own[row]): ids[int(numbers[row])] for row in order.tolist() if int(numbers[row]) in ids},
+        {int(own[row]): ids[int(numbers[row])] for row in order.tolist() if int(numbers[row]) in ids} if ids else {},
         frozenset({"handed_in"} if rows.has("eligible") else ()),
         _doubt(rows, lives, limit, kept),
     )

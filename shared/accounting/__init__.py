@@ -9,7 +9,6 @@ if TYPE_CHECKING:
     from shadowtime.shared.accounting.cells import (
         UNLIMITED,
         count_of,
-        every,
         instant_of,
         is_missing,
         is_nan,
@@ -17,6 +16,7 @@ if TYPE_CHECKING:
         span_of,
         word_of,
     )
+    from shadowtime.shared.accounting.columns import Column, columns_of_lines
     from shadowtime.shared.accounting.delimited import RowReader, Shape
     from shadowtime.shared.accounting.durations import seconds_of
     from shadowtime.shared.accounting.instants import (
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         NOT_SET,
         Instants,
         in_seconds,
+        in_seconds_all,
         whole_number,
         zone_of,
     )

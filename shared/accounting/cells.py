@@ -1,7 +1,7 @@
 """Values of the cells of a table: instants, durations, sizes and states, in any of the usual notations."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from datetime import date, timedelta
 from decimal import Decimal
 from math import isfinite
@@ -43,30 +43,6 @@ _MIB = {"K": 1 / 1024, "M": 1.0, "G": 1024.0, "T": 1024.0**2, "P": 1024.0**3}
 
 Parser = Callable[[Any], int | None]
 """A function that returns the number that a cell states, `UNKNOWN` for a missing value, None if it is unreadable."""
-
-
-def every(
-    cells: Sequence[Any], parse: Callable[[Any], Any], whole: Callable[[Sequence[int]], list[int]] | None = None
-) -> list[Any]:
-    """Return the number of each cell. Equal cells are parsed once.
-
-    Parameters
-    ----------
-    whole
-        A faster function for the case that all cells are whole numbers, such as `list`; None if there is none.
-    """
-    if whole is not None and cells and isinstance(cells[0], str) and all(cells):
-        try:
-            text = "".join(cells)
-        except TypeError:  # not all are texts
-            text = ""
-        if text.isdecimal() and text.isascii() and max(map(len, cells)) <= 15:
-            return whole(list(map(int, cells)))
-    try:
-        known = {cell: parse(cell) for cell in set(cells)}
-    except TypeError:  # a nested value, as in JSON
-        return [parse(cell) if cell.__hash__ else None for cell in cells]
-    return [known[cell] for cell in cells]
 
 
 def is_missing(cell: Any) -> bool:

@@ -92,6 +92,11 @@ class RowReader:
         self._parts: list[tuple[int, str, Fields | None]] = []
         """Lines that may be parts of a row, with the row that each is if it is no part."""
 
+    @property
+    def waits(self) -> bool:
+        """Whether lines are kept that may be parts of a row."""
+        return bool(self._parts)
+
     def take(self, lines: Sequence[tuple[int, str]]) -> tuple[list[int], list[Fields]]:
         """Return the line numbers and the fields of the next rows, from numbered lines."""
         size, split, quoted = len(self.shape.names), self.shape.split, self.shape.quoted

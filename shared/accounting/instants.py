@@ -6,9 +6,12 @@ from datetime import UTC, datetime, tzinfo
 from functools import lru_cache
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+import numpy as np
+
 from shadowtime.shared.accounting.reading import UNKNOWN
 from shadowtime.shared.bounds import MAX_INTEGER
 from shadowtime.shared.errors import SettingsError, TraceError
+from shadowtime.shared.kernels import Integers
 from shadowtime.shared.quoting import quote
 
 NOT_SET = {"", "unknown", "none", "n/a", "(null)", "invalid", "nat", "nan", "na", "<na>", "null", "nil", "-", "-1"}
@@ -214,6 +217,13 @@ def in_seconds(number: int) -> int | None:
             number //= units
             break
     return number if number <= MAX_UNIX else None
+
+
+def in_seconds_all(numbers: Integers) -> Integers:
+    """Return Unix times of at most 15 digits in seconds, shape (n,), as `in_seconds` does."""
+    if not (numbers >= SMALLER[-1][0]).any():
+        return numbers
+    return np.select([numbers >= least for least, _ in SMALLER], [numbers // units for _, units in SMALLER], numbers)
 
 
 def whole_number(text: str) -> int | None:

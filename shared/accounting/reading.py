@@ -1,8 +1,9 @@
 """Options for reading an accounting file, and the rows that were read."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -51,9 +52,13 @@ class Words:
         self.values: dict[str, int] = {}
         self._codes: list[Integers] = []
 
-    def extend(self, words: Iterable[str]) -> None:
-        """Add the words of further rows."""
+    def extend(self, words: Any) -> None:
+        """Add the words of further rows: texts, or a column of them."""
         known = self.values
+        if hasattr(words, "coded"):
+            texts, codes = words.coded
+            self._codes.append(np.array([known.setdefault(text, len(known)) for text in texts], dtype=np.int32)[codes])
+            return
         self._codes.append(np.array([known.setdefault(word, len(known)) for word in words], dtype=np.int32))
 
     @property
@@ -91,10 +96,11 @@ class AccountingRows:
     def __len__(self) -> int:
         return sum(map(len, self._lines))
 
-    def extend(
-        self, lines: Sequence[int], numbers: Mapping[str, Sequence[int]], words: Mapping[str, Iterable[str]]
-    ) -> None:
-        """Add rows, with the line of each. All calls must have the same columns."""
+    def extend(self, lines: Sequence[int] | Integers, numbers: Mapping[str, Any], words: Mapping[str, Any]) -> None:
+        """Add rows, with the line of each. Words are texts or a `Column` of them.
+
+        All calls must have the same columns.
+        """
         self._lines.append(np.array(lines, dtype=np.int64))
         for name, values in numbers.items():
             self._numbers.setdefault(name, []).append(np.array(values, dtype=np.int64))

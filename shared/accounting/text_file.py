@@ -67,7 +67,9 @@ def lines_of(path: Path) -> Iterator[list[bytes]]:
         text = left + piece
         held = text.endswith(b"\r")  # perhaps the first half of \r\n
         text = text[:-1] if held else text
-        lines = text.replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
+        if b"\r" in text:
+            text = text.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+        lines = text.split(b"\n")
         left = lines.pop() + b"\r" * held
         longest = max(map(len, lines), default=0)
         if max(longest, len(left)) > MAX_LINE_LENGTH:

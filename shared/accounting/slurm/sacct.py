@@ -1,24 +1,27 @@
 """Slurm's accounting as text: the output of `sacct`, with any fields, delimiter and header."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from shadowtime.shared.accounting import (
     LIFE,
     TASKS,
     UNKNOWN,
     AccountingRows,
+    Column,
     Instants,
     Mapped,
     Reading,
     RowReader,
     beginning_of,
+    columns_of_lines,
     count_of,
     ends_with_a_line,
-    every,
     first_lines,
-    in_seconds,
+    in_seconds_all,
     instant_of,
     lines_of,
     memory_of,
@@ -45,16 +48,18 @@ from shadowtime.shared.accounting.slurm.sacct_values import (
     GOING_ON,
     STATES,
     amount_of,
+    gpus_held,
     job_of,
     limit_of,
     listed_tasks,
+    memory_held,
     nodes_of,
-    resources_of,
     span,
     state_in,
     whole,
 )
 from shadowtime.shared.errors import SettingsError, TraceError
+from shadowtime.shared.kernels import Integers
 from shadowtime.shared.quoting import quote
 
 NAME = "sacct"
@@ -74,6 +79,9 @@ WORDS = {
     "cluster": "Cluster",
 }
 """Fields of names by our names."""
+
+TRES = ("AllocTRES", "ReqTRES")
+"""Fields of trackable resources. Those that a job held count, or else those that it requested."""
 
 REPLACED = {
     "job_number": ("JobIDRaw", "JobID"),
@@ -145,11 +153,17 @@ def _read_text(path: Path, beginning: bytes, taken: "SacctColumns", reading: Rea
     taken.require(names, values)
     reader = RowReader(head.shape, lambda fields: taken.is_row(names, fields), taken.rows.odd)
     last_is_free = names[-1] == FREE_TEXT[0]
-    last = 0
+    header_line = None if header is None else header.encode(errors="surrogateescape")
+    last, to_skip = 0, head.lines
     for block in lines_of(path):
+        skipped, to_skip = min(to_skip, len(block)), max(to_skip - len(block), 0)
+        block, last = block[skipped:], last + skipped
+        regular = None if reader.waits or header_line in block else columns_of_lines(block, head.shape)
+        if regular is not None:
+            taken.take(np.arange(last + 1, last + 1 + len(block)), regular)
+            last += len(block)
+            continue
         lines = [(number, line.decode(errors="surrogateescape")) for number, line in enumerate(block, last + 1) if line]
-        if last < head.lines:
-            lines = [(number, text) for number, text in lines if number > head.lines]
         if header is not None:  # the header of another time window's output, appended to the file
             lines = [line for line in lines if line[1] != header]
         if last_is_free and not head.shape.spans:
@@ -263,9 +277,10 @@ class SacctColumns:
     def take_rows(self, names: Sequence[str], lines: Sequence[int], rows: Sequence[Sequence[str]]) -> None:
         """Take rows of fields with these names, each with its line number."""
         if rows:
-            self.take(lines, dict(zip(names, map(list, zip(*rows, strict=True)), strict=True)))
+            columns = map(Column, zip(*rows, strict=True))
+            self.take(np.array(lines, dtype=np.int64), dict(zip(names, columns, strict=True)))
 
-    def take(self, lines: Sequence[int], columns: dict[str, list[Any]]) -> None:
+    def take(self, lines: Integers, columns: Mapping[str, Column]) -> None:
         """Add the jobs of some rows to those that are accepted. `columns` has the values of each field."""
         if not self._begun:
             self._learn_dates(columns)
@@ -273,27 +288,24 @@ class SacctColumns:
         mapped = {name: columns[column.column] for name, column in self._mapped.items() if column.column}
         columns = {name: texts for name, texts in columns.items() if name not in left_out}
         if "state" in mapped:
-            columns["State"] = [str(cell or "") for cell in mapped.pop("state")]
+            columns["State"] = mapped.pop("state").words(lambda cell: str(cell or ""))
         kept = _Kept(self.rows, lines, columns, mapped)
-        states = self._without_steps(kept)
-        own = self._spread(kept, states)
-        states = states if own is None else [states[at] for at in own.rows]
-        numbers = self._numbers(kept, states)
+        self._leave_out(kept)
+        tasks = self._spread(kept)
+        numbers = self._numbers(kept)
         self._override(kept, numbers)
-        if own is not None:
-            tasks = own.numbers
-            pairs = zip(numbers["job_number"], tasks, strict=True)
-            numbers["job_number"] = [number if task is None else task for number, task in pairs]
-            numbers["life_step"] = [LIFE if task is None else LIFE * TASKS for task in tasks]
-        else:
-            numbers["life_step"] = [LIFE] * len(kept.lines)
         words = {name: kept.columns[field] for name, field in WORDS.items() if field in kept.columns}
-        words |= {name: list(map(word_of, kept.mapped[name])) for name in WORDS if name in kept.mapped}
-        words["job_id"] = [""] * len(kept.lines) if own is None else own.names
+        words |= {name: kept.mapped[name].words(word_of) for name in WORDS if name in kept.mapped}
+        words["job_id"] = Column([""] * len(kept.lines)) if tasks is None else Column(tasks.names)
+        numbers["life_step"] = np.full(len(kept.lines), LIFE)
+        if tasks is not None:
+            own = np.array(tasks.numbers, dtype=np.int64)
+            numbers["job_number"] = np.where(own == UNKNOWN, numbers["job_number"], own)
+            numbers["life_step"] = np.where(own == UNKNOWN, LIFE, LIFE * TASKS)
         if kept.bad:
             good = kept.without_bad()
-            numbers = {name: [values[at] for at in good] for name, values in numbers.items()}
-            words = {name: [texts[at] for at in good] for name, texts in words.items()}
+            numbers = {name: values[good] for name, values in numbers.items()}
+            words = {name: column.select(good) for name, column in words.items()}
         self.rows.extend(kept.lines, numbers, words)
 
     def finish(self) -> AccountingRows:
@@ -312,47 +324,44 @@ class SacctColumns:
             )
         return rows
 
-    def _learn_dates(self, columns: Mapping[str, Sequence[Any]]) -> None:
+    def _learn_dates(self, columns: Mapping[str, Column]) -> None:
         """Learn the order of day and month from the first rows."""
         self._begun = True
-        dated = {*INSTANTS.values()} | {self._mapped[name].column for name in INSTANTS if name in self._mapped}
+        names = {*INSTANTS.values()} | {self._mapped[name].column for name in INSTANTS if name in self._mapped}
+        dated = [columns[name] for name in names & columns.keys() if not columns[name].is_plain]
         try:
             for instants in (self.instants, self._checks):
-                instants.learn_order(str(cell) for name in dated & columns.keys() for cell in columns[name])
+                instants.learn_order(str(cell) for column in dated for cell in column.coded[0])
         except TraceError as error:
             raise TraceError(f"{self.path}: {error}") from None
 
-    def _without_steps(self, kept: "_Kept") -> list[str]:
-        """Leave out steps of jobs and rows in unknown states. Return the states of the others."""
-        states = kept.columns.get("State")
-        known = {text: state_in(text) for text in set(states or ())}
-        strange = {
-            state: f"in state {quote(state)}, which is not known"
-            for state in {*known.values()} - STATES.keys() - GOING_ON
-        }
+    def _leave_out(self, kept: "_Kept") -> None:
+        """Leave out steps of jobs and rows in unknown states."""
         reasons: dict[int, str] = {}
+        if "State" in kept.columns:
+            texts, codes = kept.columns["State"].coded
+            for code, state in enumerate(map(state_in, texts)):
+                if state not in STATES and state not in GOING_ON:
+                    reason = f"in state {quote(state)}, which is not known"
+                    reasons |= dict.fromkeys(np.flatnonzero(codes == code).tolist(), reason)
         for name in REPLACED["job_number"]:
-            if name in kept.columns:
-                reasons |= {at: "step of a job" for at, text in enumerate(kept.columns[name]) if _is_step(text)}
-        if strange and states is not None:
-            for at, text in enumerate(states):
-                if known[text] in strange:
-                    reasons.setdefault(at, strange[known[text]])
+            if name in kept.columns and not kept.columns[name].is_plain:
+                texts, codes = kept.columns[name].coded
+                is_step = np.array(list(map(_is_step, texts)), dtype=np.bool_)
+                reasons |= dict.fromkeys(np.flatnonzero(is_step[codes]).tolist(), "step of a job")
         for at in sorted(reasons):
             self.rows.leave_out(reasons[at], 1, f"line {kept.lines[at]}")
         if reasons:
-            kept.select([at for at in range(len(kept.lines)) if at not in reasons])
-        if states is None:
-            return [""] * len(kept.lines)
-        return [known[text] for text in kept.columns["State"]]
+            kept.select(np.array([at for at in range(len(kept.lines)) if at not in reasons], dtype=np.int64))
 
-    def _spread(self, kept: "_Kept", states: Sequence[str]) -> "_Tasks | None":
+    def _spread(self, kept: "_Kept") -> "_Tasks | None":
         """Give each array task a row of its own; return the rows that they come from, None if there are no tasks."""
-        texts = kept.columns.get("JobID")
-        if texts is None or not any("_" in text for text in texts):
+        column = kept.columns.get("JobID")
+        if column is None or column.is_plain or not any("_" in text for text in column.coded[0]):
             return None
         tasks = _Tasks()
-        for at, text in enumerate(texts):
+        for at in range(len(column)):
+            text = column[at]
             job, _, listing = text.partition("_")
             listed, cut = listed_tasks(listing) if listing else (None, False)
             if cut:
@@ -360,74 +369,64 @@ class SacctColumns:
                 self._first_list = self._first_list or f"line {kept.lines[at]}"
             array = whole_number(job)
             if array is None or not listed:
-                tasks.add(at, None, text if listing else "")
+                tasks.add(at, UNKNOWN, text if listing else "")
             for task in listed or () if array is not None else ():
                 tasks.add(at, number_of(array or 0, task), f"{array}_{task}")
 
-        kept.select(tasks.rows)
+        kept.select(np.array(tasks.rows, dtype=np.int64))
         return tasks
 
-    def _numbers(self, kept: "_Kept", states: Sequence[str]) -> dict[str, list[int]]:
+    def _numbers(self, kept: "_Kept") -> dict[str, Integers]:
         """Return the numbers of jobs, `UNKNOWN` if missing."""
 
-        def column(name: str) -> list[int]:
-            return kept.numbers(name, PARSERS[name], list if PARSERS[name] is whole else None)
+        def column(name: str) -> Integers:
+            return kept.numbers(name, PARSERS[name], _as_it_is if PARSERS[name] is whole else None)
 
-        def instant(name: str) -> list[int]:
-            return kept.numbers(name, self.instants, _seconds)
+        def instant(name: str) -> Integers:
+            return kept.numbers(name, self.instants, in_seconds_all)
 
-        def first_known(*columns: Sequence[int], least: int = 0) -> list[int]:
-            rows = zip(*columns, strict=True)
-            return [next((value for value in row if value >= least), UNKNOWN) for row in rows]
+        def known(first: Integers, other: Integers) -> Integers:
+            return np.where(first >= 0, first, other)
 
-        asked, had = (kept.columns.get(name) for name in ("ReqTRES", "AllocTRES"))
-        blank = [""] * len(kept.lines)
-        resources = every(
-            [text or other for text, other in zip(had or blank, asked or blank, strict=True)], resources_of
+        had = kept.numbers("AllocTRES", lambda text: 0 if text else UNKNOWN) >= 0
+        memory, gpus = (
+            np.where(had, *(kept.numbers(name, parse) for name in TRES)) for parse in (memory_held, gpus_held)
         )
         raw = "JobIDRaw" if "JobIDRaw" in kept.columns else "JobID"
-        requested, allocated = column("ReqCPUS"), first_known(column("AllocCPUS"), column("NCPUS"))
-        if asked is not None and "ReqCPUS" not in kept.columns:
-            requested = every(asked, amount_of("cpu"))
-        if had is not None and not kept.columns.keys() & {"AllocCPUS", "NCPUS"}:
-            allocated = [max(size, 0) for size in every(had, amount_of("cpu"))]
-        run_time = first_known(column("ElapsedRaw"), column("Elapsed"))
+        requested, allocated = column("ReqCPUS"), known(column("AllocCPUS"), column("NCPUS"))
+        if "ReqCPUS" not in kept.columns:
+            requested = kept.numbers("ReqTRES", amount_of("cpu"))
+        if not kept.columns.keys() & {"AllocCPUS", "NCPUS"}:
+            allocated = kept.numbers("AllocTRES", amount_of("cpu"))
+        run_time = known(column("ElapsedRaw"), column("Elapsed"))
         suspended, start, end = column("Suspended"), instant("Start"), instant("End")
         submit, eligible = instant("Submit"), instant("Eligible")
-        for at, state in enumerate(states):  # recognise jobs that never started even without NodeList
-            if run_time[at] == 0 == allocated[at] and state not in GOING_ON:
-                start[at] = UNKNOWN
+        status = kept.numbers("State", lambda text: STATES.get(state_in(text), UNKNOWN))
+        over = kept.numbers("State", lambda text: int(state_in(text) not in GOING_ON)) != 0
+        never = (run_time == 0) & (allocated <= 0) & over & (kept.has("AllocCPUS", "NCPUS", "AllocTRES"))
+        start = np.where(never, UNKNOWN, start)  # recognise jobs that never started even without NodeList
+        stopped = np.maximum(suspended, 0)
         if "End" not in kept.columns:
-            times = zip(start, run_time, suspended, states, strict=True)
-            end = [
-                begun + ran + max(stopped, 0) if min(begun, ran) >= 0 and state not in GOING_ON else UNKNOWN
-                for begun, ran, stopped, state in times
-            ]
+            end = np.where((start >= 0) & (run_time >= 0) & over, start + run_time + stopped, UNKNOWN)
         if "Start" not in kept.columns:
-            times_back = zip(end, run_time, suspended, strict=True)
-            start = [
-                over - ran - max(stopped, 0) if over >= 0 and ran > 0 else UNKNOWN for over, ran, stopped in times_back
-            ]
+            start = np.where((end >= 0) & (run_time > 0), end - run_time - stopped, UNKNOWN)
         numbers = {
-            "job_number": kept.numbers(raw, job_of, list),
+            "job_number": kept.numbers(raw, job_of, _as_it_is),
             "submit": submit if "Submit" in kept.columns else eligible,
             "start": start,
             "end": end,
             "run_time": run_time,
             "suspended": suspended,
-            "limit": first_known(column("TimelimitRaw"), column("Timelimit")),
-            "processors": [size if size > 0 else before for size, before in zip(allocated, requested, strict=True)],
-            "nodes": first_known(
-                every(asked, nodes_of) if asked is not None else [UNKNOWN] * len(blank),
-                column("NNodes"),
-            ),
-            "memory": [memory for memory, _ in resources],
-            "gpus": [gpus for _, gpus in resources],
-            "status": [STATES.get(state, UNKNOWN) for state in states],
+            "limit": known(column("TimelimitRaw"), column("Timelimit")),
+            "processors": np.where(allocated > 0, allocated, requested),
+            "nodes": known(kept.numbers("ReqTRES", nodes_of), column("NNodes")),
+            "memory": memory,
+            "gpus": gpus,
+            "status": status,
         }
         return numbers | ({"eligible": eligible} if "Eligible" in kept.columns else {})
 
-    def _override(self, kept: "_Kept", numbers: dict[str, list[int]]) -> None:
+    def _override(self, kept: "_Kept", numbers: dict[str, Integers]) -> None:
         """Replace numbers by those of the columns that the user has mapped."""
         for name in kept.mapped.keys() - WORDS.keys():
             unit = self._mapped[name].unit
@@ -440,9 +439,8 @@ class SacctColumns:
             numbers[name] = kept.parsed(self._mapped[name].column, kept.mapped[name], parse)
 
 
-def _seconds(numbers: Sequence[int]) -> list[int]:
-    """Return Unix times in seconds, from numbers of up to 15 digits."""
-    return list(numbers) if max(numbers) < 10**11 else [in_seconds(number) or 0 for number in numbers]
+def _as_it_is(numbers: Integers) -> Integers:
+    return numbers
 
 
 def _is_step(job: str) -> bool:
@@ -467,24 +465,20 @@ class _Tasks:
 
     def __init__(self) -> None:
         self.rows: list[int] = []
-        self.numbers: list[int | None] = []
+        self.numbers: list[int] = []
         self.names: list[str] = []
 
-    def add(self, row: int, number: int | None, name: str) -> None:
+    def add(self, row: int, number: int, name: str) -> None:
         self.rows.append(row)
         self.numbers.append(number)
         self.names.append(name)
 
 
 class _Kept:
-    """Rows that are kept, as columns of texts. `bad` has the reason why a row is odd, by index."""
+    """Rows that are kept, as columns. `bad` has the reason why a row is odd, by index."""
 
     def __init__(
-        self,
-        rows: AccountingRows,
-        lines: Sequence[int],
-        columns: dict[str, list[Any]],
-        mapped: dict[str, list[Any]],
+        self, rows: AccountingRows, lines: Integers, columns: Mapping[str, Column], mapped: Mapping[str, Column]
     ) -> None:
         self._rows = rows
         self.lines = lines
@@ -492,35 +486,43 @@ class _Kept:
         self.mapped = mapped
         self.bad: dict[int, str] = {}
 
-    def select(self, at: Sequence[int]) -> None:
+    def has(self, *names: str) -> bool:
+        """Return whether the file has one of these fields."""
+        return not self.columns.keys().isdisjoint(names)
+
+    def select(self, at: Integers) -> None:
         """Keep the rows with these indices, in this order."""
-        self.lines = [self.lines[row] for row in at]
+        self.lines = self.lines[at]
         self.columns, self.mapped = (
-            {name: [texts[row] for row in at] for name, texts in part.items()} for part in (self.columns, self.mapped)
+            {name: column.select(at) for name, column in part.items()} for part in (self.columns, self.mapped)
         )
 
-    def numbers(self, name: str, parse: Any, whole_numbers: Any = None) -> list[int]:
+    def numbers(
+        self, name: str, parse: Callable[[str], int | None], plain: Callable[[Integers], Integers] | None = None
+    ) -> Integers:
         """Return a field as numbers; `UNKNOWN` if the file does not have it."""
         if name not in self.columns:
-            return [UNKNOWN] * len(self.lines)
-        return self.parsed(name, self.columns[name], parse, whole_numbers)
+            return np.full(len(self.lines), UNKNOWN, dtype=np.int64)
+        return self.parsed(name, self.columns[name], parse, plain)
 
-    def parsed(self, name: str, cells: Sequence[Any], parse: Any, whole_numbers: Any = None) -> list[int]:
+    def parsed(
+        self,
+        name: str,
+        column: Column,
+        parse: Callable[[Any], int | None],
+        plain: Callable[[Integers], Integers] | None = None,
+    ) -> Integers:
         """Return cells as numbers. Unreadable ones are `UNKNOWN`, and make their rows odd."""
-        values = every(cells, parse, whole_numbers)
-        if None not in values:
-            return values
-        expected = EXPECTED.get(name, "cannot be read")
-        for at, value in enumerate(values):
-            if value is None:
-                self.bad.setdefault(at, f"{name} {quote(str(cells[at]))} {expected}")
-        return [UNKNOWN if value is None else value for value in values]
+        values, bad = column.numbers(parse, plain)
+        for at in bad:
+            self.bad.setdefault(at, f"{name} {quote(str(column[at]))} {EXPECTED.get(name, 'cannot be read')}")
+        return values
 
-    def without_bad(self) -> list[int]:
+    def without_bad(self) -> Integers:
         """Count the odd rows, once for each line, and leave them out. Return the indices of the others."""
-        counted = {self.lines[at]: reason for at, reason in reversed(self.bad.items())}
+        counted = {int(self.lines[at]): reason for at, reason in reversed(self.bad.items())}
         for line, reason in sorted(counted.items()):
             self._rows.odd.add(line, reason)
-        good = [at for at in range(len(self.lines)) if at not in self.bad]
-        self.select(good)
+        good = np.array([at for at in range(len(self.lines)) if at not in self.bad], dtype=np.int64)
+        self.lines = self.lines[good]
         return good

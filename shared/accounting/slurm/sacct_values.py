@@ -125,6 +125,16 @@ def resources_of(text: str) -> tuple[int, int]:
     return memory, gpus if gpus != UNKNOWN else of_kinds or UNKNOWN
 
 
+def memory_held(text: str) -> int:
+    """Return the memory in MiB among trackable resources (TRES); `UNKNOWN` if it is not listed."""
+    return resources_of(text)[0]
+
+
+def gpus_held(text: str) -> int:
+    """Return the GPUs among trackable resources (TRES); `UNKNOWN` if they are not listed."""
+    return resources_of(text)[1]
+
+
 def amount_of(resource: str) -> Callable[[str], int]:
     """Return a function that returns the amount of a trackable resource (TRES), `UNKNOWN` if it is not listed.
 

@@ -1,63 +1,67 @@
 """Job numbers from ids of any kind, and instants that follow from others."""
 
-from collections.abc import Sequence
 from typing import Any
+
+import numpy as np
 
 from shadowtime.shared.accounting import (
     UNKNOWN,
+    Column,
     count_of,
-    every,
     is_missing,
     is_nan,
     number_of,
     tasks_of,
     whole_number,
 )
+from shadowtime.shared.kernels import Integers
 
 
-def numbers_and_ids(cells: Sequence[Any]) -> tuple[list[int], list[str] | None]:
+def numbers_and_ids(column: Column) -> tuple[Integers, Column]:
     """Return the number of each job, `UNKNOWN` if its id is no number, and the ids that are not numbers.
 
-    >>> numbers_and_ids(["17", "17_3", "dlctk69", 18.0])
+    >>> numbers, ids = numbers_and_ids(Column(["17", "17_3", "dlctk69", 18.0]))
+    >>> numbers.tolist(), [ids[row] for row in range(4)]
     ([17, 400000017, -1, 18], ['', '17_3', 'dlctk69', ''])
     """
-    numbers = every(cells, _job, list)
-    if all(isinstance(number, int) for number in numbers):
-        return numbers, None
-    pairs = [(number, "") if isinstance(number, int) else number for number in numbers]
-    return [number for number, _ in pairs], [name for _, name in pairs]
+    if column.is_plain:
+        return column.numbers(int, lambda numbers: numbers)[0], Column([""] * len(column))
+    return column.numbers(lambda cell: _job(cell)[0])[0], column.words(lambda cell: _job(cell)[1])
 
 
-def _job(cell: Any) -> Any:
-    """Return the number of a job, or a pair of its number and its id."""
+def _job(cell: Any) -> tuple[int, str]:
+    """Return the number of a job, and its id if it is no number."""
     if is_missing(cell) or is_nan(cell):
-        return UNKNOWN
+        return UNKNOWN, ""
     if not isinstance(cell, str):
         number = count_of(cell)
-        return (UNKNOWN, str(cell)) if number is None else number
+        return (UNKNOWN, str(cell)) if number is None else (number, "")
     text = cell.strip()
     if (number := whole_number(text)) is not None:
-        return number
+        return number, ""
     array, _, task = text.partition("_")
     job, tasks = whole_number(array), tasks_of(task)
     return (UNKNOWN if job is None or tasks is None or len(tasks) != 1 else number_of(job, tasks[0])), text
 
 
-def add_instants(numbers: dict[str, list[int]]) -> None:
+def add_instants(numbers: dict[str, Integers]) -> None:
     """Add the instants that follow from others, in place."""
-    count = len(numbers["submit"])
-    if handed_in := numbers.pop("handed_in", None):
-        numbers["eligible"] = numbers["submit"]
-        pairs = zip(handed_in, numbers["submit"], strict=True)
-        numbers["submit"] = [since if first == UNKNOWN else first for first, since in pairs]
 
-    if eligible := numbers.get("eligible"):
-        pairs = zip(eligible, numbers["submit"], strict=True)
-        numbers["eligible"] = [first if since == UNKNOWN else since for since, first in pairs]
-    if (waits := numbers.pop("wait", None)) and "start" not in numbers:
-        since = numbers.get("eligible", numbers["submit"])
-        numbers["start"] = [UNKNOWN if UNKNOWN in part else sum(part) for part in zip(since, waits, strict=True)]
+    def known(first: Integers, other: Integers) -> Integers:
+        return np.where(first == UNKNOWN, other, first)
+
+    def after(since: Integers, span: Integers) -> Integers:
+        return np.where((since == UNKNOWN) | (span == UNKNOWN), UNKNOWN, since + span)
+
+    if (handed_in := numbers.pop("handed_in", None)) is not None:
+        numbers["eligible"] = numbers["submit"]
+        numbers["submit"] = known(handed_in, numbers["submit"])
+    if "eligible" in numbers:
+        numbers["eligible"] = known(numbers["eligible"], numbers["submit"])
+    waits = numbers.pop("wait", None)
+    if waits is not None and "start" not in numbers:
+        numbers["start"] = after(numbers.get("eligible", numbers["submit"]), waits)
     if "end" not in numbers:
-        stopped = [max(number, 0) for number in numbers.get("suspended", [0] * count)]
-        parts = zip(numbers["start"], numbers["run_time"], stopped, strict=True)
-        numbers["end"] = [UNKNOWN if UNKNOWN in part else sum(part) for part in parts]
+        stopped = np.maximum(numbers["suspended"], 0) if "suspended" in numbers else np.int64(0)
+        ended = after(numbers["start"], numbers["run_time"])
+        numbers["end"] = np.where(ended == UNKNOWN, UNKNOWN, ended + stopped)

@@ -6,19 +6,23 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+import numpy as np
 import orjson
 
 from shadowtime.shared.accounting import (
+    Column,
     OddRows,
     Reading,
     RowReader,
     Shape,
     beginning_of,
+    columns_of_lines,
     lines_of,
     whole_contents,
 )
 from shadowtime.shared.bounds import MAX_LINES, MAX_LOG_SIZE
 from shadowtime.shared.errors import TraceError
+from shadowtime.shared.kernels import Integers
 from shadowtime.shared.quoting import quote
 
 if TYPE_CHECKING:
@@ -40,10 +44,10 @@ IsRow = Callable[[Mapping[str, Any]], bool]
 
 
 class TableBlock(NamedTuple):
-    """Some rows of a table: the line of each, and the cells of each column."""
+    """Some rows of a table: the line of each, and the columns."""
 
-    lines: Sequence[int]
-    columns: Mapping[str, Sequence[Any]]
+    lines: Integers
+    columns: Mapping[str, Column]
 
 
 class TableFile(Protocol):
@@ -112,8 +116,14 @@ class _TextFile:
         reader = RowReader(self._shape, lambda fields: is_row(dict(zip(self.names, fields, strict=True))), odd)
         last, to_skip = 0, self._skipped + 1
         for block in lines_of(self._path):
-            lines = [(number, line.decode(errors="surrogateescape")) for number, line in enumerate(block, last + 1)]
-            yield from self._block(*reader.take(lines[max(to_skip - last, 0) :]))
+            skipped, to_skip = min(to_skip, len(block)), max(to_skip - len(block), 0)
+            block, last = block[skipped:], last + skipped
+            regular = None if reader.waits else columns_of_lines(block, self._shape)
+            if regular is not None:
+                yield TableBlock(np.arange(last + 1, last + 1 + len(block)), regular)
+            else:
+                lines = [(number, line.decode(errors="surrogateescape")) for number, line in enumerate(block, last + 1)]
+                yield from self._block(*reader.take(lines))
             last += len(block)
         numbers, rows, cut = reader.finish()
         yield from self._block(numbers, rows)
@@ -122,7 +132,8 @@ class _TextFile:
 
     def _block(self, numbers: list[int], rows: list[list[str]]) -> Iterator[TableBlock]:
         if rows:
-            yield TableBlock(numbers, dict(zip(self.names, map(list, zip(*rows, strict=True)), strict=True)))
+            columns = map(Column, zip(*rows, strict=True))
+            yield TableBlock(np.array(numbers, dtype=np.int64), dict(zip(self.names, columns, strict=True)))
 
 
 class _ParquetFile:
@@ -147,8 +158,8 @@ class _ParquetFile:
         last = 0
         with _ArrowErrors(self._path), parquet.ParquetFile(self._path) as packed:
             for batch in packed.iter_batches(batch_size=BATCH):
-                columns = {name: _cells(column) for name, column in zip(self.names, batch.columns, strict=True)}
-                yield TableBlock(range(last + 1, last + 1 + batch.num_rows), columns)
+                columns = {name: Column(_cells(column)) for name, column in zip(self.names, batch.columns, strict=True)}
+                yield TableBlock(np.arange(last + 1, last + 1 + batch.num_rows), columns)
                 last += batch.num_rows
                 if last > MAX_LINES:
                     raise TraceError(f"{self._path}: a table has at most {MAX_LINES:,} rows")
@@ -172,7 +183,7 @@ class _ArrowErrors:
             raise TraceError(f"{self._path}: cannot be read as a table: {first}") from error
 
 
-def _cells(column: "pyarrow.Array") -> list[Any]:
+def _cells(column: "pyarrow.Array") -> Any:
     """Return the cells of a column. Timestamps become Unix seconds, or dates if they have no time zone."""
     import pyarrow
     from pyarrow import compute
@@ -188,7 +199,8 @@ def _cells(column: "pyarrow.Array") -> list[Any]:
     if pyarrow.types.is_duration(column.type):
         seconds = column.cast(pyarrow.duration("s"), safe=False).cast(pyarrow.int64()).to_pylist()
         return [None if cell is None else timedelta(seconds=cell) for cell in seconds]
-    return list(column.to_pylist())
+    plain = pyarrow.types.is_string(column.type) and not column.null_count
+    return column if plain else list(column.to_pylist())
 
 
 def _is_lines(beginning: bytes) -> bool:
@@ -201,7 +213,8 @@ def _is_lines(beginning: bytes) -> bool:
 
 
 def _from_objects(rows: Sequence[tuple[int, Mapping[str, Any]]], names: Sequence[str]) -> TableBlock:
-    return TableBlock([line for line, _ in rows], {name: [row.get(name) for _, row in rows] for name in names})
+    columns = {name: Column([row.get(name) for _, row in rows]) for name in names}
+    return TableBlock(np.array([line for line, _ in rows], dtype=np.int64), columns)
 
 
 class _JsonLines:
@@ -213,9 +226,7 @@ class _JsonLines:
 
     def blocks(self, is_row: IsRow, odd: OddRows) -> Iterator[TableBlock]:
         for rows in self._rows(odd):
-            yield TableBlock(
-                [line for line, _ in rows], {name: [row.get(name) for _, row in rows] for name in self.names}
-            )
+            yield _from_objects(rows, self.names)
 
     def _rows(self, odd: OddRows) -> Iterator[list[tuple[int, dict[str, Any]]]]:
         last = 0
@@ -267,6 +278,4 @@ class _JsonFile:
             for number, row in numbered:
                 if not isinstance(row, dict):
                     odd.add(number, f"no object of JSON: {quote(str(row))}")
-            yield TableBlock(
-                [line for line, _ in rows], {name: [row.get(name) for _, row in rows] for name in self.names}
-            )
+            yield _from_objects(rows, self.names)

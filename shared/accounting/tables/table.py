@@ -6,6 +6,8 @@ from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from shadowtime.shared.accounting import (
     INSTANTS,
     NAMES,
@@ -14,13 +16,13 @@ from shadowtime.shared.accounting import (
     TEXTS,
     UNKNOWN,
     AccountingRows,
+    Column,
     Instants,
     Mapped,
     Reading,
     count_of,
-    every,
     first_lines,
-    in_seconds,
+    in_seconds_all,
     instant_of,
     is_missing,
     is_nan,
@@ -35,6 +37,7 @@ from shadowtime.shared.accounting.tables.derived import add_instants, numbers_an
 from shadowtime.shared.accounting.tables.files import PARQUET, TableBlock, TableFile, delimiter_of, table_file
 from shadowtime.shared.bounds import MAX_DURATION
 from shadowtime.shared.errors import SettingsError, TraceError
+from shadowtime.shared.kernels import Integers
 from shadowtime.shared.quoting import quote
 
 REQUIRED = ("submit", "processors")
@@ -100,7 +103,7 @@ def _read_as_sacct(path: Path, file: TableFile, reading: Reading) -> AccountingR
     taken = SacctColumns(path, reading)
     taken.require(file.names, file.values)
     for block in file.blocks(lambda row: taken.is_row(list(row), list(map(_text, row.values()))), taken.rows.odd):
-        taken.take(block.lines, {name: list(map(_text, cells)) for name, cells in block.columns.items()})
+        taken.take(block.lines, {name: column.words(_text) for name, column in block.columns.items()})
     return taken.finish()
 
 
@@ -175,29 +178,33 @@ class _Table:
             if name in (*NUMBERS, *SPANS, *INSTANTS) and name != "job_number"
         ) and not is_missing(row[self._named["submit"].column])
 
-    def _begin(self, columns: Mapping[str, Sequence[Any]]) -> None:
+    def _begin(self, columns: Mapping[str, Column]) -> None:
         """Find out from the first rows which columns fit, and refuse the table if one that is needed does not."""
         self.begun = True
         named = self._named
         try:
-            dated = (columns[named[name].column] for name in INSTANTS if name in named)
-            self._instants.learn_order(cell for cells in dated for cell in cells if isinstance(cell, str))
+            named_columns = (columns[named[name].column] for name in INSTANTS if name in named)
+            dated = [column for column in named_columns if not column.is_plain]
+            self._instants.learn_order(cell for column in dated for cell in column.coded[0] if isinstance(cell, str))
         except TraceError as error:
             raise TraceError(f"{self.path}: {error}") from None
         if "status" in named and "state" not in named:
-            words = [_state(cell) for cell in columns[named["status"].column] if not is_missing(cell)]
+            words = [_state(cell) for cell in columns[named["status"].column].coded[0] if not is_missing(cell)]
             if sum(word in STATES or word in GOING_ON for word in words) > len(words) // 2:
                 named["state"] = named.pop("status")
 
         wrong: list[str] = []
         for name in [name for name in named if name in (*NUMBERS, *SPANS, *INSTANTS) and name != "job_number"]:
-            cells = columns[named[name].column]
-            values = every(cells, self._parser(name))
-            there = sum(not (is_missing(cell) or is_nan(cell)) for cell in cells)
-            if 2 * values.count(None) <= there:
+            column = columns[named[name].column]
+            if column.is_plain:
                 continue
-            at = values.index(None)
-            what = f"{quote(named[name].column)} has {quote(str(cells[at]))}, which is {EXPECTED[name]}"
+            cells, codes = column.coded
+            unreadable = column.numbers(self._parser(name))[1]
+            there = np.array([not (is_missing(cell) or is_nan(cell)) for cell in cells], dtype=np.bool_)[codes].sum()
+            if 2 * len(unreadable) <= there:
+                continue
+            cell = column[unreadable[0]]
+            what = f"{quote(named[name].column)} has {quote(str(cell))}, which is {EXPECTED[name]}"
             if name in self._stated or name in REQUIRED:
                 wrong.append(f"{name}: {what}")
             else:
@@ -211,10 +218,10 @@ class _Table:
         self._require()
         for name in (name for name in (*SPANS, *INSTANTS) if name in named):
             if named[name].unit is None and (unit := named[name].unit_in_name):
-                column = named[name].column
+                called = named[name].column
                 self.rows.notes.append(
-                    f"{name} is read in {unit}, as the name of column {quote(column)} says; "
-                    f"--columns {name}={column}:s would read it in seconds"
+                    f"{name} is read in {unit}, as the name of column {quote(called)} says; "
+                    f"--columns {name}={called}:s would read it in seconds"
                 )
 
     def take(self, block: TableBlock) -> None:
@@ -222,51 +229,45 @@ class _Table:
         if not self.begun:
             self._begin(block.columns)
         columns = {name: block.columns[mapped.column] for name, mapped in self._named.items()}
-        bad: dict[int, str] = {}
-        numbers: dict[str, list[int]] = {}
-        for name in (name for name in (*NUMBERS, "wait", "handed_in") if name in columns and name != "job_number"):
-            numbers[name] = self._parsed(name, columns[name], bad)
+        lines, bad = block.lines, dict[int, str]()
+        numbers = {
+            name: self._parsed(name, columns[name], bad)
+            for name in (*NUMBERS, "wait", "handed_in")
+            if name in columns and name != "job_number"
+        }
         if "limit" in numbers:
-            bare = [isinstance(cell, str) and ":" not in cell and not cell.isalpha() for cell in columns["limit"][:100]]
-            self._bare_limits &= any(bare) or not isinstance(columns["limit"][0], str | timedelta)
-            numbers["limit"] = [MAX_DURATION if number == UNKNOWN else number for number in numbers["limit"]]
-        jobs, ids = (
-            numbers_and_ids(columns["job_number"])
-            if "job_number" in columns
-            else (list(range(self._taken + 1, self._taken + 1 + len(block.lines))), None)
+            self._bare_limits &= any(map(_is_bare, columns["limit"].coded[0][:100]))
+            numbers["limit"] = np.where(numbers["limit"] == UNKNOWN, MAX_DURATION, numbers["limit"])
+        words = {name: columns[name].words(word_of) for name in TEXTS if name in columns}
+        counted = np.arange(self._taken + 1, self._taken + 1 + len(lines)), Column([""] * len(lines))
+        numbers["job_number"], words["job_id"] = (
+            numbers_and_ids(columns["job_number"]) if "job_number" in columns else counted
         )
-        self._taken += len(block.lines)
-        numbers["job_number"] = jobs
-        words = {name: list(map(word_of, columns[name])) for name in TEXTS if name in columns}
-        words["job_id"] = ids or [""] * len(jobs)
+        self._taken += len(lines)
         add_instants(numbers)
         if "state" in columns:
-            states = [_state(cell) for cell in columns["state"]]
-            self._strange.update(state for state in states if state and state not in STATES and state not in GOING_ON)
-            numbers["status"] = [STATES.get(state, UNKNOWN) for state in states]
-            numbers["end"] = [
-                UNKNOWN if state in GOING_ON else end for state, end in zip(states, numbers["end"], strict=True)
-            ]
-        lines = block.lines
+            states, codes = columns["state"].words(_state).coded
+            strange = {code: state for code, state in enumerate(states) if state and state not in STATES}
+            counts = np.bincount(codes, minlength=len(states))
+            self._strange.update({state: int(counts[code]) for code, state in strange.items() if state not in GOING_ON})
+            numbers["status"] = np.array([STATES.get(state, UNKNOWN) for state in states], dtype=np.int64)[codes]
+            going_on = np.array([state in GOING_ON for state in states], dtype=np.bool_)[codes]
+            numbers["end"] = np.where(going_on, UNKNOWN, numbers["end"])
         if bad:
             for at in sorted(bad):
-                self.rows.odd.add(lines[at], bad[at])
-            good = [at for at in range(len(lines)) if at not in bad]
-            lines = [lines[at] for at in good]
-            numbers = {name: [values[at] for at in good] for name, values in numbers.items()}
-            words = {name: [texts[at] for at in good] for name, texts in words.items()}
+                self.rows.odd.add(int(lines[at]), bad[at])
+            good = np.array([at for at in range(len(lines)) if at not in bad], dtype=np.int64)
+            lines, numbers = lines[good], {name: values[good] for name, values in numbers.items()}
+            words = {name: column.select(good) for name, column in words.items()}
         self.rows.extend(lines, numbers, words)
 
-    def _parsed(self, name: str, cells: Sequence[Any], bad: dict[int, str]) -> list[int]:
+    def _parsed(self, name: str, column: Column, bad: dict[int, str]) -> Integers:
         unit = self._named[name].unit or self._named[name].unit_in_name
-        fast = (_seconds if name in INSTANTS else list) if unit is None else None
-        values = every(cells, self._parser(name), fast)
-        if None not in values:
-            return values
-        for at, value in enumerate(values):
-            if value is None:
-                bad.setdefault(at, f"{name} is {quote(str(cells[at]))}, which is {EXPECTED[name]}")
-        return [UNKNOWN if value is None else value for value in values]
+        plain = in_seconds_all if name in INSTANTS else _as_it_is
+        values, unreadable = column.numbers(self._parser(name), plain if unit is None else None)
+        for at in unreadable:
+            bad.setdefault(at, f"{name} is {quote(str(column[at]))}, which is {EXPECTED[name]}")
+        return values
 
     def finish(self) -> AccountingRows:
         """Return all rows, with remarks on the file."""
@@ -289,6 +290,10 @@ def _state(cell: Any) -> str:
     return state_in(str(cell or "").upper())
 
 
-def _seconds(numbers: Sequence[int]) -> list[int]:
-    """Return Unix times in seconds, from numbers of up to 15 digits."""
-    return list(numbers) if max(numbers) < 10**11 else [in_seconds(number) or 0 for number in numbers]
+def _as_it_is(numbers: Integers) -> Integers:
+    return numbers
+
+
+def _is_bare(limit: Any) -> bool:
+    """Return whether a limit is a number without a unit."""
+    return isinstance(limit, int | float) or (isinstance(limit, str) and limit.replace(".", "", 1).isdecimal())

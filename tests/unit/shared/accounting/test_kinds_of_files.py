@@ -5,6 +5,7 @@ import gzip
 import lzma
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import pyarrow
 import pytest
@@ -70,7 +71,7 @@ def same(first: Trace, second: Trace) -> bool:
 
 NO_HEADER = "\n".join(ROWS) + "\n"
 
-FORMS = {
+FORMS: dict[str, tuple[str | bytes, dict[str, Any]]] = {
     "Timelimit": (changed(renamed={"TimelimitRaw": "Timelimit"}), {}),
     "Elapsed": (changed(renamed={"ElapsedRaw": "Elapsed"}), {}),
     "JobID only": (changed(without=("JobIDRaw",)), {}),
@@ -375,3 +376,19 @@ def test_a_damaged_row_harms_no_other(
     extra = (kind == "json") + 30
     left = sum(count for count, _ in trace.left_out.values())
     assert len(found) + left >= extra or not rows[at].strip()
+
+
+@pytest.mark.parametrize("kind", ["sacct", "sacct with commas", "csv"])
+def test_rows_at_once_and_one_by_one_are_the_same(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    name, head, row, columns = KINDS[kind]
+    odd = row.format(7).replace("1795325", "x", 1)
+    text = "\n".join([head, *(row.format(number) for number in range(100)), odd, row.format("17_3"), ""])
+    traces = []
+    for module in ("slurm.sacct", "tables.files"):
+        monkeypatch.setattr(f"shadowtime.shared.accounting.{module}.columns_of_lines", lambda *_: None)
+    traces.append(trace_of(tmp_path, text, name, columns=columns))
+    monkeypatch.undo()
+    traces.append(trace_of(tmp_path, text, name, columns=columns))
+    assert (traces[0].table == traces[1].table).all()
+    assert (traces[0].left_out, traces[0].notes) == (traces[1].left_out, traces[1].notes)
+    assert traces[0].left_out["unreadable"][0] == 1
